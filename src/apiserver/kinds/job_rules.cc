@@ -3,13 +3,13 @@
 #include "api/object/selector.h"
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/index_runs.h"
 #include "apiserver/kinds/pod/pod.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -51,81 +51,6 @@ void check_at_most(const Json& spec, std::string_view key, std::int64_t most, st
                    std::string_view why, FieldErrors& errors) {
   const auto value = integer(spec, key);
   if (value && *value > most) errors.invalid(below_path(path, key), *value, why);
-}
-
-// Indexes as text.
-
-struct IndexText {
-  std::string error;  // empty: none
-  std::int64_t total = 0;
-  std::set<std::int64_t> indexes;
-};
-
-std::optional<std::int64_t> number_in(std::string_view part) {
-  std::int64_t value = 0;
-  const auto [end, ec] = std::from_chars(part.data(), part.data() + part.size(), value);
-  if (ec != std::errc{} || end != part.data() + part.size() || value < 0) return std::nullopt;
-  return value;
-}
-
-struct IndexRun {
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-};
-
-Result<IndexRun> parse_run(std::string_view part, std::int64_t completions) {
-  const auto wrong = [](std::string message) { return Error{ErrorCode::kInvalid, std::move(message), {}}; };
-  if (std::ranges::count(part, '-') > 1) {
-    return wrong(
-        fmt::format("the fragment \"{}\" violates the requirement that an index interval can have at most two "
-                    "parts separated by '-'",
-                    part));
-  }
-  const std::size_t dash = part.find('-');
-  const std::string_view texts[] = {part.substr(0, dash),
-                                    dash == std::string_view::npos ? part : part.substr(dash + 1)};
-  std::int64_t ends[2] = {};
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto value = number_in(texts[i]);
-    if (!value) return wrong(fmt::format("cannot convert string to integer for index: \"{}\"", texts[i]));
-    if (*value >= completions) return wrong(fmt::format("too large index: \"{}\"", texts[i]));
-    ends[i] = *value;
-  }
-  if (dash != std::string_view::npos && ends[0] >= ends[1]) {
-    return wrong(fmt::format("non-increasing order, previous: {}, current: {}", ends[0], ends[1]));
-  }
-  return IndexRun{ends[0], ends[1]};
-}
-
-/// "0-2,5": ascending, below `completions`. Nothing is fine.
-Result<std::vector<IndexRun>> parse_runs(std::string_view written, std::int64_t completions) {
-  std::vector<IndexRun> runs;
-  for (std::size_t start = 0; !written.empty() && start <= written.size();) {
-    const std::size_t comma = std::min(written.find(',', start), written.size());
-    const auto run = parse_run(written.substr(start, comma - start), completions);
-    if (!run) return run.error();
-    if (!runs.empty() && runs.back().last >= run->first) {
-      return Error{ErrorCode::kInvalid,
-                   fmt::format("non-increasing order, previous: {}, current: {}", runs.back().last, run->first),
-                   {}};
-    }
-    runs.push_back(*run);
-    start = comma + 1;
-  }
-  return runs;
-}
-
-std::int64_t total_of(const std::vector<IndexRun>& runs) {
-  std::int64_t total = 0;
-  for (const IndexRun& run : runs) total += run.last - run.first + 1;
-  return total;
-}
-
-bool overlap(const std::vector<IndexRun>& a, const std::vector<IndexRun>& b) {
-  return std::ranges::any_of(a, [&b](const IndexRun& one) {
-    return std::ranges::any_of(
-        b, [&one](const IndexRun& other) { return one.first <= other.last && other.first <= one.last; });
-  });
 }
 
 // Numbers.
@@ -379,197 +304,6 @@ void validate_completions_change(const Json& spec, const Json& before, FieldErro
   errors.invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism");
 }
 
-// The status.
-
-bool is_set(const Json& status, std::string_view type) {
-  return std::ranges::any_of(elements(status, "conditions"), [type](const Json& condition) {
-    return text(condition, "type") == type && text(condition, "status") == "True";
-  });
-}
-
-void forbid_conditions(std::string_view why, FieldErrors& errors) {
-  errors.invalid("status.conditions", Json(), why);
-}
-
-void validate_uncounted(const Json& status, FieldErrors& errors) {
-  std::set<std::string, std::less<>> seen;
-  for (const std::string_view list : {"succeeded", "failed"}) {
-    const std::string path = fmt::format("status.uncountedTerminatedPods.{}", list);
-    const Json::Array& uids = elements(value_of(status, "uncountedTerminatedPods"), list);
-    for (std::size_t i = 0; i < uids.size() && !errors.full(); ++i) {
-      const std::string uid(uids[i].string_at({}));
-      if (uid.empty()) {
-        errors.invalid(api::index_path(path, i), uid, "must not be empty");
-      } else if (!seen.insert(uid).second) {
-        errors.duplicate(api::index_path(path, i), uid);
-      }
-    }
-  }
-}
-
-class JobStatusCheck {
- public:
-  JobStatusCheck(const Json& object, const Json& old, FieldErrors& errors)
-      : spec_(value_of(object, "spec")),
-        status_(value_of(object, "status")),
-        before_(value_of(old, "status")),
-        errors_(errors) {}
-
-  void run() {
-    for (const std::string_view count : {"active", "succeeded", "failed", "ready", "terminating"}) {
-      require_non_negative(status_, count, fmt::format("status.{}", count), errors_);
-    }
-    validate_uncounted(status_, errors_);
-    check_conditions();
-    check_completion_time();
-    if (is_finished()) check_finished();
-    check_indexes();
-    const bool judged = has(status_, "ready") && (changed("ready") || changed("active"));
-    if (judged && count("ready") > count("active")) {
-      errors_.invalid("status.ready", count("ready"), "cannot set more ready pods than active");
-    }
-    check_change();
-  }
-
- private:
-  bool changed(std::string_view member) const { return value_of(status_, member) != value_of(before_, member); }
-
-  bool turned(std::string_view type) const { return is_set(status_, type) != is_set(before_, type); }
-
-  bool has_set(std::string_view type) const { return is_set(status_, type); }
-
-  std::int64_t count(std::string_view member) const { return integer(status_, member).value_or(0); }
-
-  bool is_finished() const { return has_set("Complete") || has_set("Failed"); }
-
-  bool finish_changed() const { return is_finished() != (is_set(before_, "Complete") || is_set(before_, "Failed")); }
-
-  void forbid_pair(std::string_view one, std::string_view other) {
-    if (!turned(one) && !turned(other)) return;
-    if (has_set(one) && has_set(other)) {
-      forbid_conditions(fmt::format("cannot set {}=True and {}=True conditions", one, other), errors_);
-    }
-  }
-
-  void require_interim(std::string_view last, std::string_view interim) {
-    if (!turned(last) && !turned(interim)) return;
-    if (has_set(last) && !has_set(interim)) {
-      forbid_conditions(fmt::format("cannot set {}=True condition without the {}=True condition", last, interim),
-                        errors_);
-    }
-  }
-
-  void check_conditions() {
-    forbid_pair("Complete", "Failed");
-    forbid_pair("Complete", "FailureTarget");
-    forbid_pair("SuccessCriteriaMet", "Failed");
-    forbid_pair("SuccessCriteriaMet", "FailureTarget");
-    require_interim("Failed", "FailureTarget");
-    require_interim("Complete", "SuccessCriteriaMet");
-  }
-
-  void check_completion_time() {
-    const bool given = has(status_, "completionTime");
-    if (turned("Complete") || changed("completionTime")) {
-      if (given && !has_set("Complete")) {
-        errors_.invalid("status.completionTime", value_of(status_, "completionTime"),
-                        "cannot set completionTime when there is no Complete=True condition");
-      }
-      if (!given && has_set("Complete")) {
-        errors_.required("status.completionTime", "completionTime is required for Complete jobs");
-      }
-    }
-    // The same form on both sides, so texts compare as times do.
-    if ((changed("startTime") || changed("completionTime")) && given && has(status_, "startTime") &&
-        text(status_, "completionTime") < text(status_, "startTime")) {
-      errors_.invalid("status.completionTime", value_of(status_, "completionTime"),
-                      "completionTime cannot be set before startTime");
-    }
-  }
-
-  void check_finished() {
-    if ((finish_changed() || changed("active")) && count("active") > 0) {
-      errors_.invalid("status.active", count("active"), "active>0 is invalid for finished job");
-    }
-    if ((finish_changed() || changed("terminating")) && count("terminating") > 0) {
-      errors_.invalid("status.terminating", count("terminating"), "terminating>0 is invalid for finished job");
-    }
-    if ((finish_changed() || changed("startTime")) && !has(status_, "startTime")) {
-      errors_.required("status.startTime", "startTime is required for finished job");
-    }
-    const Json& uncounted = value_of(status_, "uncountedTerminatedPods");
-    const bool any = !elements(uncounted, "succeeded").empty() || !elements(uncounted, "failed").empty();
-    if ((finish_changed() || changed("uncountedTerminatedPods")) && any) {
-      errors_.invalid("status.uncountedTerminatedPods", uncounted,
-                      "uncountedTerminatedPods needs to be empty for finished job");
-    }
-  }
-
-  void check_indexes() {
-    const std::int64_t completions = integer(spec_, "completions").value_or(0);
-    const std::string_view completed = text(status_, "completedIndexes");
-    const auto completed_runs = parse_runs(completed, completions);
-    if (changed("completedIndexes")) {
-      if (!completed_runs) errors_.invalid("status.completedIndexes", completed, completed_runs.error().message);
-      if (!completed.empty() && !is_indexed_spec(spec_)) {
-        errors_.invalid("status.completedIndexes", completed,
-                        "cannot set non-empty completedIndexes when non-indexed completion mode");
-      }
-    }
-    if (!has(status_, "failedIndexes")) return;
-    const std::string_view failed = text(status_, "failedIndexes");
-    if (!has(spec_, "backoffLimitPerIndex")) {
-      if (changed("failedIndexes")) {
-        errors_.invalid("status.failedIndexes", failed,
-                        "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
-      }
-      return;
-    }
-    const auto failed_runs = parse_runs(failed, completions);
-    if (!failed_runs && changed("failedIndexes")) {
-      errors_.invalid("status.failedIndexes", failed, failed_runs.error().message);
-    }
-    if ((changed("failedIndexes") || changed("completedIndexes")) && completed_runs && failed_runs &&
-        overlap(*completed_runs, *failed_runs)) {
-      errors_.invalid("status.failedIndexes", failed, "failedIndexes and completedIndexes overlap");
-    }
-  }
-
-  void check_change() {
-    for (const std::string_view type : {"Failed", "Complete", "FailureTarget", "SuccessCriteriaMet"}) {
-      if (is_set(before_, type) && !has_set(type)) {
-        forbid_conditions(fmt::format("cannot disable the terminal {}=True condition", type), errors_);
-      }
-    }
-    const auto decreases = [this](std::string_view member) {
-      return count(member) < integer(before_, member).value_or(0);
-    };
-    if (decreases("failed")) {
-      errors_.invalid("status.failed", count("failed"), "cannot decrease the failed counter");
-    }
-    const bool scales = is_indexed_spec(spec_) && value_of(spec_, "completions") == value_of(spec_, "parallelism");
-    if (decreases("succeeded") && !scales) {
-      errors_.invalid("status.succeeded", count("succeeded"), "cannot decrease the succeeded counter");
-    }
-    // ✗ The status is judged by the spec that goes with it: a Job that resumes is not suspended any more, and may say
-    // when it began anew only with the condition that says so.
-    if (changed("startTime") && has(before_, "startTime") && !is_true(spec_, "suspend") &&
-        !is_set(before_, "Suspended")) {
-      errors_.required("status.startTime", has(status_, "startTime")
-                                               ? "startTime cannot be modified for unsuspended job"
-                                               : "startTime cannot be removed for unsuspended job");
-    }
-    if (has(before_, "completionTime") && has(status_, "completionTime") && changed("completionTime")) {
-      errors_.invalid("status.completionTime", value_of(status_, "completionTime"), kImmutable);
-    }
-  }
-
-  const Json& spec_;
-  const Json& status_;
-  const Json& before_;
-  FieldErrors& errors_;
-};
-
 }  // namespace
 
 void validate_job_template_spec(const Json& spec, std::string_view path, FieldErrors& errors) {
@@ -625,10 +359,6 @@ void validate_job_change(const Json& object, const Json& old, FieldErrors& error
   if (pods != (may_reschedule(old) ? with_scheduling_of(old_pods, pods) : old_pods)) {
     errors.invalid("spec.template", pods, kImmutable);
   }
-}
-
-void validate_job_status(const Json& object, const Json& old, FieldErrors& errors) {
-  JobStatusCheck(object, old, errors).run();
 }
 
 }  // namespace spillway::apiserver::kinds

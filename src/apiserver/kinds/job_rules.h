@@ -1,4 +1,4 @@
-// What is right and wrong in the spec of a Job and in its status. Pure.
+// What is right and wrong in the spec of a Job. Pure.
 // Source: Kubernetes API reference, "Job"; vectors api/validation_create, api/validation_update.
 #pragma once
 
@@ -15,7 +15,5 @@ void validate_job_template_spec(const api::Json& spec, std::string_view path, ap
 void validate_job_spec(const api::Json& spec, api::FieldErrors& errors);
 /// What an update may not change of it.
 void validate_job_change(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
-/// The status, and what a status may not become.
-void validate_job_status(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
 
 }  // namespace spillway::apiserver::kinds

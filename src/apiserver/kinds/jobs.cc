@@ -3,6 +3,7 @@
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/job_rules.h"
+#include "apiserver/kinds/job_status_rules.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/tables.h"

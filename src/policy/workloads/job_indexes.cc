@@ -102,10 +102,12 @@ std::vector<std::int32_t> JobIndexes::lowest_missing(std::int32_t completions, s
 
 std::int64_t JobIndexes::count_in(const JobIndexes& others) const {
   std::int64_t count = 0;
+  auto from = others.runs_.begin();
   for (const Run& run : runs_) {
-    for (const Run& other : others.runs_) {
+    while (from != others.runs_.end() && from->last < run.first) ++from;
+    for (auto other = from; other != others.runs_.end() && other->first <= run.last; ++other) {
       count += std::max<std::int64_t>(
-          0, std::int64_t{std::min(run.last, other.last)} - std::max(run.first, other.first) + 1);
+          0, std::int64_t{std::min(run.last, other->last)} - std::max(run.first, other->first) + 1);
     }
   }
   return count;

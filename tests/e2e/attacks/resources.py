@@ -1,4 +1,7 @@
 """Numbers that overflow, sizes beyond the limits, and objects that would break what reads them."""
+import json
+import time
+
 from attacks.attempt import Act, Ask, shown
 from attacks.cluster import OURS
 
@@ -165,6 +168,23 @@ def sizes():
         type="merge", want=(200, 422), unchanged="/api/v1/namespaces/ours")
 
 
+def jobs():
+    """A status of as many runs of indexes as fit, and no index in both lists: judged in one walk, not each against each."""
+    path, count = "/apis/batch/v1/namespaces/ours/jobs", 100_000
+
+    def runs(cluster):
+        cluster.admin.create(path, {"metadata": {"name": "runs"}, "spec": {
+            "completionMode": "Indexed", "completions": count, "parallelism": 1, "backoffLimitPerIndex": 1, "suspend": True,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}})
+        status = {"completedIndexes": ",".join(map(str, range(0, count, 2))), "failedIndexes": ",".join(map(str, range(1, count, 2)))}
+        began = time.monotonic()
+        code, text = cluster.ask("admin", "PATCH", f"{path}/runs/status", json.dumps({"status": status}).encode(), {"Content-Type": "application/merge-patch+json"})
+        took = time.monotonic() - began
+        cluster.admin.delete(f"{path}/runs")
+        return None if code in (200, 422) and took < 5 else f"{code} after {took:.1f} s: {shown(text)}"
+    yield Act("a status of a Job with 100,000 runs of indexes", runs)
+
+
 def attempts(cluster):
     cluster.bound_pod("ours", "to-delete", "n1")
     make = cluster.admin.create
@@ -173,4 +193,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs()]

@@ -1,0 +1,26 @@
+// Completion indexes of a Job as clients write them, judged in upstream's words. What the controller makes of them is
+// policy/workloads/job_indexes.h. Pure. Source: vectors api/validation_create, api/validation_update, "Job".
+#pragma once
+
+#include "base/error.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver::kinds {
+
+struct IndexRun {
+  std::int64_t first = 0;
+  std::int64_t last = 0;  // included
+};
+
+/// "0-2,5": ascending, below `completions`; nothing is fine. kInvalid: the first part that is wrong.
+Result<std::vector<IndexRun>> parse_runs(std::string_view written, std::int64_t completions);
+
+std::int64_t total_of(const std::vector<IndexRun>& runs);
+
+/// Of two that ascend; takes as many steps as there are runs.
+bool overlap(const std::vector<IndexRun>& a, const std::vector<IndexRun>& b);
+
+}  // namespace spillway::apiserver::kinds
