@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <algorithm>
+
 namespace spillway {
 namespace {
 
@@ -44,6 +46,18 @@ std::optional<std::size_t> find_non_text(std::string_view bytes) {
     at += length;
   }
   return std::nullopt;
+}
+
+std::string printable(std::string_view bytes) {
+  std::string text(bytes);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto found = find_non_text(std::string_view(text).substr(at));
+    if (!found) break;
+    at += *found;
+    text[at++] = '?';
+  }
+  std::ranges::replace(text, '\r', '?');
+  return text;
 }
 
 std::string shortened(std::string_view text, std::size_t bytes_max) {

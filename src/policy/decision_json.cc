@@ -2,6 +2,7 @@
 
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
+#include "base/utf8.h"
 
 namespace spillway::policy {
 namespace {
@@ -19,8 +20,9 @@ const Json::Array* array_at(const Json& document, std::string_view key) {
   return found == nullptr ? nullptr : found->if_array();
 }
 
+/// A node may say anything, and people look at it on terminals.
 std::string text_at(const Json& document, std::string_view key) {
-  return std::string(document.string_at({key}));
+  return printable(document.string_at({key}));
 }
 
 Subject subject_from_json(const Json* document) {
@@ -83,11 +85,11 @@ Result<std::vector<Fact>> facts_from_json(const Json* document) {
   std::vector<Fact> facts;
   for (const Json& fact : *document->if_array()) {
     Fact& read = facts.emplace_back();
-    read.name = fact.string_at({"name"});
+    read.name = text_at(fact, "name");
     const Json* value = fact.find("value");
     if (value == nullptr) return invalid("facts", "a fact without value");
     if (const std::string* text = value->if_string()) {
-      read.value = *text;
+      read.value = printable(*text);
     } else if (const auto number = value->if_int64()) {
       read.value = *number;
     } else if (const auto fraction = value->if_double()) {
@@ -112,16 +114,16 @@ Result<Decision> decision_from_json(const Json& document) {
   const std::optional<std::int64_t> micros = at == nullptr ? std::nullopt : at->if_int64();
   if (!micros) return invalid("atMicros", "expected a number");
   decision.at = WallTime(microseconds(*micros));
-  decision.by = document.string_at({"by"});
+  decision.by = text_at(document, "by");
   const auto area = parse_area(document.string_at({"area"}));
   if (!area) return invalid("area", "unknown area \"{}\"", document.string_at({"area"}));
   decision.area = *area;
   const auto verdict = parse_verdict(document.string_at({"verdict"}));
   if (!verdict) return invalid("verdict", "unknown verdict \"{}\"", document.string_at({"verdict"}));
   decision.verdict = *verdict;
-  decision.action = document.string_at({"action"});
+  decision.action = text_at(document, "action");
   decision.subject = subject_from_json(document.find("subject"));
-  decision.message = document.string_at({"message"});
+  decision.message = text_at(document, "message");
   if (const Json::Array* reasons = array_at(document, "reasons")) {
     for (const Json& each : *reasons) {
       SPILLWAY_TRY(reason, reason_from_json(each));

@@ -84,6 +84,27 @@ TEST(Explain, SaysWhatTheDashboardSays) {
   }
 }
 
+TEST(Explain, WhatANodeSaysMovesNoTerminal) {
+  Decision hostile = eviction_of_hog();
+  const std::string evil = "\x1b[2J\x1b]0;owned\x07\r\xff";
+  hostile.by += evil;
+  hostile.action += evil;
+  hostile.message += evil;
+  hostile.subject.ns += evil;
+  hostile.subject.name += evil;
+  hostile.reasons.front().facts.push_back({"name" + evil, "value" + evil});
+  for (Candidate& each : hostile.candidates) {
+    each.subject.name += evil + "\nshop/forged";
+    each.decided_by += evil;
+  }
+  const auto read = policy::decision_from_json(policy::to_json(hostile));
+  ASSERT_TRUE(read);
+  const std::string text = explain(*read, std::nullopt, Paint::kNone);
+  EXPECT_NE(text.find("?[2J"), std::string::npos);
+  EXPECT_EQ(text.find_first_of(std::string("\x1b\x07\r\xff")), std::string::npos) << text;
+  EXPECT_EQ(text.find("\nshop/forged"), std::string::npos) << text;
+}
+
 TEST(Explain, PaintsOnATerminalOnly) {
   EXPECT_NE(explain(eviction_of_hog(), std::nullopt, Paint::kTerminal).find("\x1b[31m"), std::string::npos);
 }

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import unittest
 
-from harness import ApiError, BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import account_kubeconfig, ApiError, BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 
 OURS = "/proxy/debug/spillway"
 
@@ -123,6 +123,20 @@ class Top(unittest.TestCase):
             child.send_signal(signal.SIGINT)
             child.stdout.read()
             self.assertEqual((looks, child.wait(10)), (["NodeStandingList"] * 3, 0))
+
+    def test_without_the_right_to_ask_nodes(self):
+        self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "reader"}})
+        reader = account_kubeconfig(self.api, self.kubeconfig, "reader", "default")
+        self.assertIn('cannot list resource "nodes"', self.top(code=1, kubeconfig=reader))
+        rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list"]}]
+        self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
+        self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+            "metadata": {"name": "reader"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader", "namespace": "default"}]})
+        silent = wait_for("the role to count", lambda: (got := run("top", "--kubeconfig", reader))[0] == 0 and got[1])
+        self.assertRegex(silent, r"n +Ready +-")
+        self.assertIn("nodes/proxy", silent)
+        self.top("n", code=1, kubeconfig=reader)
 
     def test_what_cannot_be_shown(self):
         self.assertIn('nodes "nobody" not found', self.top("nobody", code=3))

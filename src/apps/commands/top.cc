@@ -7,6 +7,7 @@
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
 #include "apps/view/remote.h"
+#include "base/utf8.h"
 #include "cli/text/top_table.h"
 #include "policy/decision_json.h"
 
@@ -84,7 +85,7 @@ class Look {
       return row;
     }
     auto standing = node_standing(cluster_, row.node, loop_.now());
-    standing ? void(row.standing = *std::move(standing)) : void(row.silent = standing.error().text());
+    standing ? void(row.standing = *std::move(standing)) : void(row.silent = printable(standing.error().text()));
     return row;
   }
 
@@ -151,7 +152,7 @@ int run_top(const cli::TopCommand& command) {
       print_error(rows.error());
       return exit_code_of(rows.error(), command);
     } else {
-      show(rows.error().text() + "\n", command);  // it may be back at the next look
+      show(printable(rows.error().text()) + "\n", command);  // it may be back at the next look
     }
     if (!command.watch) {
       const bool is_silent = !command.node.empty() && !rows->front().standing;

@@ -1,5 +1,7 @@
 #include "apps/process/process.h"
 
+#include "base/utf8.h"
+
 #include <malloc.h>
 #include <unistd.h>
 
@@ -20,7 +22,7 @@ constexpr int kMappedBytesMin = 1 << 20;
 }  // namespace
 
 void print_error(const Error& error) {
-  fmt::print(stderr, "spillway: {}\n", error.text());
+  fmt::print(stderr, "spillway: {}\n", printable(error.text()));
 }
 
 Process::Process(const cli::LogArgs& log)

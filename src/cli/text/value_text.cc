@@ -78,6 +78,7 @@ void Table::add(std::vector<std::string> cells, std::string_view paint) {
   cells.resize(headings_.size());
   for (std::string& cell : cells) {
     if (cell.empty()) cell = "-";
+    std::ranges::replace(cell, '\n', '?');  // a cell is no row
   }
   rows_.push_back({std::move(cells), std::string(paint)});
 }
