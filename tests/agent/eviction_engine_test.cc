@@ -103,6 +103,20 @@ TEST(Eviction, LooksAtOnceWhenThePressureSourceWakesIt) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u);
 }
 
+/// A whole answer to the question `id`: 50 MiB are available, and `pod` has 400.
+void answer(Pressured& cluster, std::uint64_t id, const std::string& pod) {
+  api::Summary seen;
+  api::MemoryStats& memory = seen.node.memory.emplace();
+  memory.time = cluster.now().wall;
+  memory.available_bytes = static_cast<std::uint64_t>(mebibytes(50).count());
+  memory.working_set_bytes = static_cast<std::uint64_t>((ScriptedHost::kCapacity - mebibytes(50)).count());
+  api::PodStats& stats = seen.pods.emplace_back();
+  stats.uid = pod;
+  stats.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(mebibytes(400).count());
+  cluster.send(Observed{id, std::move(seen)});
+  cluster.run(milliseconds(5));
+}
+
 /// The machine answers a question that was given up: what it saw then is no reason to end anybody now.
 TEST(Eviction, TakesNoAnswerThatItNoLongerWaitsFor) {
   Pressured cluster;
@@ -110,23 +124,30 @@ TEST(Eviction, TakesNoAnswerThatItNoLongerWaitsFor) {
   const std::uint64_t last = cluster.host.last<Observe>()->id;
   cluster.host.set_silent(true);
   cluster.run(seconds(15));  // the next is given up after ten, and the one after it is waited for
-  const auto answer = [&](std::uint64_t id) {
-    api::Summary seen;
-    api::MemoryStats& memory = seen.node.memory.emplace();
-    memory.time = cluster.now().wall;
-    memory.available_bytes = static_cast<std::uint64_t>(mebibytes(50).count());
-    memory.working_set_bytes = static_cast<std::uint64_t>((ScriptedHost::kCapacity - mebibytes(50)).count());
-    api::PodStats& hog = seen.pods.emplace_back();
-    hog.uid = "uid-hog";
-    hog.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(mebibytes(400).count());
-    cluster.send(Observed{id, std::move(seen)});
-    cluster.run(milliseconds(5));
-  };
-  answer(last + 1);
+  answer(cluster, last + 1, "uid-hog");
   EXPECT_TRUE(cluster.journal.entries.empty());
   EXPECT_TRUE(cluster.agent().state(cluster.now()).at({"eviction", "observing"})->if_bool().value_or(false));
-  answer(last + 2);
+  answer(cluster, last + 2, "uid-hog");
   EXPECT_EQ(cluster.journal.entries.size(), 1u);
+}
+
+/// An observation that was begun while the victim lived comes when it is gone: it says nothing of what was freed.
+TEST(Eviction, TakesNoSecondVictimForWhatWasSeenWhileTheFirstLived) {
+  Pressured cluster;
+  cluster.host.set_immortal("uid-hog");
+  cluster.fall_to(99);
+  cluster.run(milliseconds(100));
+  ASSERT_EQ(cluster.journal.entries.size(), 1u);
+  const std::uint64_t last = cluster.host.last<Observe>()->id;
+  cluster.host.set_silent(true);
+  cluster.run(seconds(1));
+  cluster.send(PodStopped{"uid-hog"});
+  cluster.run(milliseconds(5));
+  answer(cluster, last + 1, "uid-modest");
+  EXPECT_EQ(cluster.journal.entries.size(), 1u);
+  answer(cluster, last + 2, "uid-modest");
+  ASSERT_EQ(cluster.journal.entries.size(), 2u) << "pressure goes on without the first";
+  EXPECT_EQ(cluster.journal.entries.back().eviction->uid, "uid-modest");
 }
 
 TEST(Eviction, AWakeAloneKillsNobody) {

@@ -315,7 +315,10 @@ void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
   }
   if (!victims_.empty()) return;
   pass_wanted_ = true;
-  if (!in_flight_) observe(ObserveDepth::kWhole, now);
+  // An answer that is still under way may tell of the node as it was while the pod lived: it is not waited for.
+  const bool recheck = reclaim_ && in_flight_ && reclaim_->recheck_id == in_flight_->id;
+  observe(ObserveDepth::kWhole, now);
+  if (recheck) reclaim_->recheck_id = last_id_;
 }
 
 std::optional<policy::Decision> EvictionEngine::standing(Now now) const {

@@ -279,14 +279,15 @@ void CriRuntime::finish_ending(const std::string& uid) {
   if (pod.removing) remove_from_runtime(uid);
 }
 
-/// The containers' writable layers and the volumes; then it is told that the pod has stopped, or after a while.
+/// The containers' writable layers and the volumes; then, or after a while, the disks are looked at, and it is told
+/// that the pod has stopped.
 void CriRuntime::free_storage(const std::string& uid) {
   Pod& pod = *find(uid);
   const auto left = std::make_shared<std::size_t>(pod.ended.size() + 2);
   const auto tell = [this, uid, left, alive = std::weak_ptr(alive_)](std::size_t done) {
     if (alive.expired() || *left == 0) return;
     *left = done < *left ? *left - done : 0;
-    if (*left == 0) emit(agent::PodStopped{uid});
+    if (*left == 0) once_looked_at(loop_.now().mono, [this, uid] { emit(agent::PodStopped{uid}); });
   };
   loop_.at(loop_.now().mono + kFreeMax, [tell, left] { tell(*left); });
   for (const auto& [instance, id] : pod.ended)

@@ -261,7 +261,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void ask_for_storage();
   void reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
   void reclaim_logs(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
-  void tell_reclaimed(agent::Reclaimed done, Instant ended);
+  void once_looked_at(Instant since, std::function<void()> then);
 
   // Listing (cri_listing.cc).
   void relist();

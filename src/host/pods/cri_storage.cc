@@ -109,7 +109,9 @@ void CriRuntime::on_command(const agent::ReclaimNode& command) {
 
 /// One action after the other.
 void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
-  if (actions.empty()) return tell_reclaimed(std::move(done), loop_.now().mono);
+  if (actions.empty()) {
+    return once_looked_at(loop_.now().mono, [this, done = std::move(done)]() mutable { emit(std::move(done)); });
+  }
   const eviction::ReclaimAction action = actions.front();
   actions.erase(actions.begin());
   if (action == eviction::ReclaimAction::kImages) {
@@ -125,14 +127,15 @@ void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Re
   reclaim_logs(std::move(actions), std::move(done));
 }
 
-/// Once the disks have been looked at after it, or that takes too long: who judges by an older look evicts for nothing.
-void CriRuntime::tell_reclaimed(agent::Reclaimed done, Instant ended) {
+/// Calls `then` once the disks have been looked at since, or that takes too long: what judges by an older look evicts
+/// for nothing.
+void CriRuntime::once_looked_at(Instant since, std::function<void()> then) {
   const Instant now = loop_.now().mono;
   const agent::StorageReading* storage = storage_.latest(now);
-  if ((storage != nullptr && storage->begun.mono > ended) || now - ended >= kLookMax) return emit(std::move(done));
+  if ((storage != nullptr && storage->begun.mono > since) || now - since >= kLookMax) return then();
   ask_for_storage();
-  loop_.at(now + kLookAgain, [this, alive = std::weak_ptr(alive_), done = std::move(done), ended]() mutable {
-    if (!alive.expired()) tell_reclaimed(std::move(done), ended);
+  loop_.at(now + kLookAgain, [this, alive = std::weak_ptr(alive_), since, then = std::move(then)]() mutable {
+    if (!alive.expired()) once_looked_at(since, std::move(then));
   });
 }
 
