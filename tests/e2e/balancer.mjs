@@ -48,15 +48,24 @@ function session(url) {
   return kept;
 }
 
+// An answer may come before the request has arrived whole, and the server then reads no more of it. The client's rest is
+// read all the same before the answer ends: a connection that is closed with bytes unread is reset, answer and all.
 function forward(request, answer) {
   const asked = ask(request);
-  asked.on('response', (given) => {
+  let given;
+  asked.on('response', (response) => {
+    given = response;
     answer.writeHead(given.statusCode, given.rawHeaders);
     answer.flushHeaders();
-    given.pipe(answer);
+    given.pipe(answer, { end: false });
     given.on('error', () => answer.destroy());
+    given.on('end', () => {
+      request.unpipe(asked);
+      if (request.complete) return answer.end();
+      request.on('end', () => answer.end()).resume();
+    });
   });
-  asked.on('error', () => answer.destroy());
+  asked.on('error', () => { if (!given) answer.destroy(); });
   answer.on('close', () => asked.destroy());
   request.pipe(asked);
 }
