@@ -15,8 +15,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e"))
 
-from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, resident, slow_turns, throw  # noqa: E402  pylint: disable=wrong-import-position
+from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, slow_turns, throw  # noqa: E402  pylint: disable=wrong-import-position
 from harness import Api, running, serving, wait_for, workspace  # noqa: E402  pylint: disable=wrong-import-position
+from process_memory import resident  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def number(name, default):
@@ -26,13 +27,13 @@ def number(name, default):
 class Memory(threading.Thread):
     """The most a process has had."""
 
-    def __init__(self, pid):
+    def __init__(self, process):
         super().__init__(daemon=True)
-        self.pid, self.peak, self.stopped = pid, 0, False
+        self.process, self.peak, self.stopped = process, 0, False
 
     def run(self):
         while not self.stopped:
-            self.peak = max(self.peak, resident(self.pid))
+            self.peak = max(self.peak, resident(self.process))
             time.sleep(0.01)
 
 
@@ -49,12 +50,12 @@ def measure(what, load, later):
             run, prepare = load
             if prepare:
                 prepare(process)
-            memory = Memory(process.child.pid)
+            memory = Memory(process)
             leases, others = Prober(kubeconfig, renew), Prober(kubeconfig, get_small)
             for thread in (memory, leases, others):
                 thread.start()
             wait_for("the first renewal", lambda: leases.done)
-            quiet, before = leases.slowest, resident(process.child.pid)
+            quiet, before = leases.slowest, resident(process)
             leases.slowest = leases.longest_interval = others.slowest = 0.0
             said = run(process)
             leases.end()
@@ -69,7 +70,7 @@ def measure(what, load, later):
                   f"  longest turn of the loop {longest * 1000:.1f} ms, turns over 50 ms {slow:.0f} of {metric(text, 'spillway_loop_turn_seconds_count'):.0f}\n"
                   f"  longest lease interval {leases.longest_interval:.2f} s (slowest renewal {leases.slowest:.2f} s, before {quiet:.3f} s), renewals {leases.done}, failed {leases.failed}\n"
                   f"  slowest other request {others.slowest:.2f} s, failed {others.failed}\n"
-                  f"  memory before {before >> 20} MiB, peak {peak >> 20} MiB, {later} s later {resident(process.child.pid) >> 20} MiB", flush=True)
+                  f"  memory before {before >> 20} MiB, peak {peak >> 20} MiB, {later} s later {resident(process) >> 20} MiB", flush=True)
             for line in process.log.read_text(errors="replace").splitlines():
                 if "slow turn" in line:
                     print(f"  log: {line}")

@@ -17,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 import harness  # noqa: E402
+from process_memory import forget_peak, peak  # noqa: E402
 
 TARGET = "/api/v1/namespaces/default"
 TOKEN = "bench"
@@ -49,11 +50,12 @@ def main():
                              "--write-kubeconfig", kubeconfig) as server:
             api = harness.serving(server, kubeconfig)
             url = f"https://{api.host}:{api.port}"
-            print("| protocol | requests under way on each of", arguments.connections, "connections | requests/s | mean | longest | not 2xx |")
-            print("|---|---|---|---|---|---|")
+            print("| protocol | requests under way on each of", arguments.connections, "connections | requests/s | mean | longest | not 2xx | most memory of the server, MiB |")
+            print("|---|---|---|---|---|---|---|")
             for protocol, streams in RUNS:
+                forget_peak(server)
                 rate, mean, longest, missed = load(url, protocol, streams, arguments)
-                print(f"| {protocol} | {streams} | {rate:,.0f} | {mean} | {longest} | {missed} |", flush=True)
+                print(f"| {protocol} | {streams} | {rate:,.0f} | {mean} | {longest} | {missed} | {peak(server) >> 20} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -143,9 +143,3 @@ def slow_turns(text, seconds):
     """Turns of the loop that took longer than that bound of the histogram."""
     bounds = dict(re.findall(r'^spillway_loop_turn_seconds_bucket\{le="([^"]+)"\} (\S+)$', text, re.M))
     return float(bounds["+Inf"]) - float(bounds[f"{seconds:g}"])
-
-
-def resident(pid):
-    """Bytes of memory that a process has now."""
-    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[1]) * 4096

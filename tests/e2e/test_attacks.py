@@ -1,6 +1,7 @@
 """Attempts to get in, by groups: each row of attacks/*.py says what is sent, by whom, and what must come back.
 
-Prints `GROUP: N attempts, N as expected` for each group and `N attempts, N as expected` at the end; fails with the list of those that went otherwise.
+Prints `GROUP: N attempts, N as expected` for each group, with its seconds and the most memory that the API server had
+meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise.
 usage: test_attacks.py [GROUP...]
 """
 import concurrent.futures
@@ -11,6 +12,7 @@ import traceback
 
 from attacks.cluster import attacked_cluster
 from harness import workspace
+from process_memory import forget_peak, peak
 
 # Name of a group, its file, and whether it needs the node with an agent.
 GROUPS = [
@@ -39,10 +41,12 @@ class Group:
         self.name, self.attempts, self.begun = name, attempts, time.monotonic()
         names = [each.name for each in attempts]
         assert len(set(names)) == len(names), f"{name}: two attempts have one name: {sorted({each for each in names if names.count(each) > 1})}"
+        forget_peak(cluster.server)
         slow = [each for each in attempts if getattr(each, "slow", False)]
         self.waiting = [(each, pool.submit(outcome, each, cluster)) for each in slow]
         self.seen = [(each.name, outcome(each, cluster)) for each in attempts if each not in slow]
-        if not cluster.server.running():
+        self.peak = peak(cluster.server) if cluster.server.running() else 0
+        if not self.peak:
             self.seen.append(("afterwards", f"the API server exited with {cluster.server.child.returncode}"))
         elif cluster.ask("admin", "GET", "/readyz")[0] != 200:
             self.seen.append(("afterwards", "the API server is not ready any more"))
@@ -51,8 +55,8 @@ class Group:
         """Prints its line, and returns [(attempt, what was seen)] of those not as expected."""
         self.seen += [(each.name, future.result()) for each, future in self.waiting]
         missed = [(name, what) for name, what in self.seen if what]
-        print(f"{self.name}: {len(self.attempts)} attempts, {len(self.attempts) - len(missed)} as expected ({time.monotonic() - self.begun:.1f} s)",
-            flush=True)
+        print(f"{self.name}: {len(self.attempts)} attempts, {len(self.attempts) - len(missed)} as expected ({time.monotonic() - self.begun:.1f} s, {self.peak >> 20} MiB)",
+              flush=True)
         return [(f"{self.name}: {name}", what) for name, what in missed]
 
 

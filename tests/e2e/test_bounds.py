@@ -1,7 +1,6 @@
 """What clients may take up: connections that say nothing, answers and logs that nobody takes, plain HTTP beyond this machine."""
 import contextlib
 import http.client
-import pathlib
 import re
 import socket
 import ssl
@@ -9,17 +8,9 @@ import time
 import unittest
 
 from harness import ApiError, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from process_memory import peak, resident
 
 MEBIBYTE = 1 << 20
-
-
-def peak_bytes(process):
-    """VmHWM: the most memory the process has had."""
-    return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{process.child.pid}/status").read_text()).group(1)) * 1024
-
-
-def rss_bytes(process):
-    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{process.child.pid}/status").read_text()).group(1)) * 1024
 
 
 def metric(api, name):
@@ -93,7 +84,7 @@ class Server(unittest.TestCase):
     def test_answers_that_nobody_takes(self):
         for i in range(16):
             self.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{i}"}, "data": {"x": "y" * 1_000_000}})
-        before = rss_bytes(self.process)
+        before = resident(self.process)
         with silent(self.api, 40, "/api/v1/configmaps"):  # 16 MB each, 640 MB together
             wait_for("lists that wait", lambda: metric(self.api, "spillway_http_waiting_bytes") > 8 * MEBIBYTE)
             lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -103,7 +94,7 @@ class Server(unittest.TestCase):
             wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1, timeout=40)
             # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the connections keep.
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)
-            self.assertLess(peak_bytes(self.process) - before, 40 * 4 * MEBIBYTE)
+            self.assertLess(peak(self.process) - before, 40 * 4 * MEBIBYTE)
         wait_for("the memory", lambda: metric(self.api, "spillway_http_waiting_bytes") == 0)
         names = {each["metadata"]["name"] for each in self.api.get("/api/v1/namespaces/default/configmaps?limit=500")["items"]}
         self.assertEqual(names - {"kube-root-ca.crt"}, {f"c{i}" for i in range(16)})
@@ -172,16 +163,16 @@ class Logs(unittest.TestCase):
 
         wait_for("the pod", lambda: api.pod_phases().get("talker") == "Running")
         wait_for("the log", lambda: api.get(path + "?tailLines=1") == "end\n")
-        before = rss_bytes(process)
+        before = resident(process)
         for query in ("", "?follow=true"):
             with silent(api, self.READERS, path + query) as clients:
                 wait_for("all logs to be read", lambda: all([client.answered() for client in clients]), timeout=60)
                 self.assertIsNone(read("?tailLines=1"), "a log that nobody has taken has given up its place")
                 # 880 MB are asked for. Of each log a slice and as much again waits, here and on the way.
-                self.assertLess(rss_bytes(process) - before, 100 * MEBIBYTE)
+                self.assertLess(resident(process) - before, 100 * MEBIBYTE)
             text = wait_for("a place", read)
             self.assertEqual(text, (self.LINE + "\n") * self.LINES + "end\n")
-        self.assertLess(rss_bytes(process) - before, 60 * MEBIBYTE)
+        self.assertLess(resident(process) - before, 60 * MEBIBYTE)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import subprocess
 import unittest
 import urllib.request
 
-from harness import Api, can_write_cgroups, needs, run, running, serving, skip, wait_for, workspace
+from harness import can_write_cgroups, needs, run, running, serving, skip, wait_for, workspace
+from process_memory import resident
 import test_companion as companion
 
 MIB = companion.MIB
@@ -177,9 +178,8 @@ class Disks(unittest.TestCase):
                 self.assertEqual(len(evicted), 1, evicted)
                 self.assertEqual(self.phase("idle"), "Running")
                 ages = process.page("/debug/spillway")["statsAgeSeconds"]
-                resident = re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{process.child.pid}/status").read_text()).group(1)
                 print(f"{filesystem}: layer of hog {self.rootfs(first, 'hog') / MIB:.0f}Mi, then {grown / MIB:.0f}Mi; images {images['usedBytes'] / MIB:.1f}Mi; "
-                      f"{status['message']}; ages {ages}; resident {int(resident) // 1024} MiB")
+                      f"{status['message']}; ages {ages}; resident {resident(process) // MIB} MiB")
             code, text, _ = run("explain", "--last", "--journal", self.folder / "state" / companion.NODE / "journal.jsonl")
             self.assertEqual(code, 0)
             self.assertIn("pod default/hog was evicted", text)

@@ -7,8 +7,9 @@ import os
 import subprocess
 import unittest
 
-from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, resident, throw
+from bombs import PODS, Lister, Prober, json_bomb, metric, protobuf_bomb, renew, throw
 from harness import Api, ApiError, needs, running, serving, skip, wait_for, workspace
+from process_memory import resident
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 GREW_MAX = 400 << 20  # bytes, of eight bodies, their answers and what the allocator keeps
@@ -27,7 +28,7 @@ def api_server(folder, data=None):
 class Cost(unittest.TestCase):
     def test_bombs_are_refused_and_leases_go_on(self):
         with workspace() as folder, api_server(folder) as process:
-            before = resident(process.child.pid)
+            before = resident(process)
             prober = Prober(process.kubeconfig, renew)
             prober.start()
             wait_for("the first renewal", lambda: prober.done)
@@ -39,7 +40,7 @@ class Cost(unittest.TestCase):
                 wait_for("renewals beside it", lambda seen=renewed: prober.done > seen)
             prober.end()
             self.assertEqual(prober.failed, 0)
-            self.assertLess(resident(process.child.pid) - before, GREW_MAX)
+            self.assertLess(resident(process) - before, GREW_MAX)
 
     def test_what_is_wrong_is_told_up_to_a_bound(self):
         with workspace() as folder, api_server(folder) as process:

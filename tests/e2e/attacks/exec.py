@@ -4,10 +4,10 @@ import socket
 import struct
 import time
 
-from attacks.attempt import Act, Ask, exposed, shown
+from attacks.attempt import Act, Ask
 from attacks.cluster import OURS, THEIRS
-from attacks.connection import open_connection
 from harness import wait_for
+from process_memory import resident
 
 UPGRADE = (("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
            ("Sec-WebSocket-Protocol", "v5.channel.k8s.io"))
@@ -154,15 +154,10 @@ def does_not_read(cluster):
     """Endless output for a client that takes nothing: the node stops reading it."""
     connection, head, _ = upgraded(cluster, "command=cat&command=/dev/zero&stdout=true")
     with connection:
-        before = resident(cluster)
+        before = resident(cluster.server, cluster.agent)
         time.sleep(3)
-        grown = resident(cluster) - before
+        grown = resident(cluster.server, cluster.agent) - before
     return None if b" 101 " in head and grown < 64 << 20 else f"{grown} bytes more"
-
-
-def resident(cluster):
-    from attacks.streams import resident as of
-    return of(cluster.server, cluster.agent)
 
 
 def attempts(cluster):

@@ -6,6 +6,7 @@ import time
 from attacks.attempt import Act, HIDDEN_FORMS
 from attacks.cluster import THEIRS
 from attacks.connection import open_connection, receive_all
+from process_memory import resident
 
 DATA, HEADERS, PRIORITY, RESET, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
 END_STREAM, ACK, END_HEADERS, PADDED = 1, 1, 4, 8
@@ -64,22 +65,17 @@ def sent(cluster, *parts, wait=5.0, begin=BEGIN + frame(SETTINGS)):
     return frames_in(seen.text.encode("latin-1")), seen.ended
 
 
-def resident(cluster):
-    with open(f"/proc/{cluster.server.child.pid}/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
-
-
 def flood(name, *parts, codes=(CALM,)):
     """The connection is closed, with this word; the server's memory stays."""
     def act(cluster):
-        before = resident(cluster)
+        before = resident(cluster.server)
         frames, ended = sent(cluster, *parts)
         words = [int.from_bytes(payload[4:8], "big") for kind, _, _, payload in frames if kind == GOAWAY]
         if not ended:
             return f"the connection was not closed: {[each[0] for each in frames][:20]}"
         if words and words[-1] not in codes:
             return f"GOAWAY {words} instead of {codes}"
-        grown = resident(cluster) - before
+        grown = resident(cluster.server) - before
         return f"the server has grown by {grown >> 20} MiB" if grown > GROWTH_MAX else None
     return Act(name, act)
 

@@ -10,7 +10,8 @@ import threading
 from attacks.attempt import Act, shown
 from attacks.cluster import OURS
 from attacks.http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, GROWTH_MAX, HEADERS, OK, PING, PRIORITY, PUSH, RESET, SETTINGS,
-                           WINDOW, frame, head, number, resident)
+                           WINDOW, frame, head, number)
+from process_memory import resident
 from webhook_server import WebhookServer, allow, in_review, make_certificate, path_of
 
 MAPS = f"{OURS}/configmaps"
@@ -87,7 +88,7 @@ def endless(stream, _):
 def meeting(server, hooks, name, answer, code=500, says_code="failed calling webhook"):
     """One ConfigMap past a webhook at that server."""
     def act(cluster):
-        server.answer, before, connections = answer, resident(cluster), server.connections
+        server.answer, before, connections = answer, resident(cluster.server), server.connections
         key = "meets-" + "".join(each if each.isalnum() else "-" for each in name.lower())  # no name of the cluster's own objects
         client = {"url": f"https://127.0.0.1:{server.port}/{key}", "caBundle": bundle(server)}
         document = hooks.configuration("validating", key, client=client, operations=("CREATE",), objectSelector={"matchLabels": {"meets": key}},
@@ -104,7 +105,7 @@ def meeting(server, hooks, name, answer, code=500, says_code="failed calling web
             return f"{got} instead of {code}: {shown(text)}"
         if server.connections - connections > CONNECTIONS_MAX:
             return f"{server.connections - connections} connections for one request"
-        grown = resident(cluster) - before
+        grown = resident(cluster.server) - before
         return f"the server has grown by {grown >> 20} MiB" if grown > GROWTH_MAX else None
     return Act(name, act)
 

@@ -1,21 +1,15 @@
 """Lists that are long, and clients that do not read them: they hold little memory, and keep nobody else from his own."""
 import contextlib
-import pathlib
-import re
 import socket
 import time
 
 from attacks.attempt import Act
 from attacks.cluster import OURS
+from process_memory import resident
 
 SECRETS = f"{OURS}/secrets"  # the audit policy wants no body of them: an answer that it wants is held up to 6 MiB
 LISTS = 20  # more than one user has places
 EACH_MAX = 3 << 20  # of memory for a list that nobody reads, of 6 MB
-
-
-def resident(cluster):
-    text = pathlib.Path(f"/proc/{cluster.server.child.pid}/status").read_text()
-    return int(re.search(r"^VmRSS:\s+(\d+)", text, re.M).group(1)) << 10
 
 
 def fill(cluster):
@@ -38,13 +32,13 @@ def begin(cluster, path):
 def unread(cluster):
     """Many lists that nobody reads: memory stays, and a list of somebody who reads is answered."""
     fill(cluster)
-    before = resident(cluster)
+    before = resident(cluster.server)
     with contextlib.ExitStack() as stack:
         for _ in range(LISTS):
             stack.enter_context(begin(cluster, SECRETS))
         began = time.monotonic()
         code, text = cluster.ask("admin", "GET", SECRETS)  # waits until one of sixteen is cut
-        took, grown = time.monotonic() - began, resident(cluster) - before
+        took, grown = time.monotonic() - began, resident(cluster.server) - before
     if code != 200 or not text.endswith("]}\n"):
         return f"{code} {text[-60:]}"
     if grown > LISTS * EACH_MAX:

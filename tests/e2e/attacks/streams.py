@@ -1,5 +1,4 @@
 """Watches and followed logs: that do not read, that never end, that are too many."""
-import pathlib
 import resource
 import socket
 import threading
@@ -9,6 +8,7 @@ from attacks.attempt import Act, shown
 from attacks.cluster import OURS
 from attacks.connection import exchange, receive_all
 from harness import pod, wait_for
+from process_memory import resident
 
 MAPS = f"{OURS}/configmaps"
 LOG = f"{OURS}/pods/talker/log"
@@ -16,15 +16,6 @@ LOG = f"{OURS}/pods/talker/log"
 
 def head(target, close=False):
     return f"GET {target} HTTP/1.1\r\nHost: x\r\n{'Connection: close' + chr(13) + chr(10) if close else ''}\r\n".encode()
-
-
-def resident(*processes):
-    """Bytes of memory of all of them."""
-    total = 0
-    for process in processes:
-        status = pathlib.Path(f"/proc/{process.child.pid}/status").read_text()
-        total += 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
-    return total
 
 
 def deaf(cluster, target, count, by="admin"):

@@ -3,6 +3,7 @@ import json
 
 from attacks.attempt import Act, Ask, shown
 from attacks.cluster import OURS, rule
+from process_memory import resident
 from webhook_server import GROUP, WebhookServer, allow, deny, path_of, patch
 
 MUTATING, VALIDATING = f"{GROUP}/mutatingwebhookconfigurations", f"{GROUP}/validatingwebhookconfigurations"
@@ -112,17 +113,12 @@ def judge_credentials(_, __, asked):
     return f"it was sent {told}" if told & {"authorization", "cookie", "x-remote-user"} else None
 
 
-def memory_of(cluster):
-    with open(f"/proc/{cluster.server.child.pid}/status", encoding="utf-8") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) << 10
-
-
 def bounded_memory(attempt):
     """The server has not kept what it was sent."""
     def act(cluster):
-        before = memory_of(cluster)
+        before = resident(cluster.server)
         problem = attempt.run(cluster)
-        grown = memory_of(cluster) - before
+        grown = resident(cluster.server) - before
         return problem or (f"the server has grown by {grown} bytes" if grown > 64 << 20 else None)
     return Act(attempt.name, act)
 
