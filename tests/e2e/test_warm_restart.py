@@ -144,11 +144,17 @@ class WarmRestart:
             raise
 
     def containers(self):
-        """By pod and container: id, restarts, first process."""
-        found = {(document["metadata"]["name"], each["name"]): (document["metadata"]["uid"], each)
-                 for document in self.api.get(PODS)["items"] for kind in KINDS for each in document["status"].get(kind, [])}
-        pids = self.first_processes()
-        return {key: (each.get("containerID"), each["restartCount"], pids.get(self.process_key(uid, each))) for key, (uid, each) in found.items()}
+        """By pod and container: id, restarts, first process. On a busy machine the runtime leaves out one that runs, for a moment."""
+        deadline = time.monotonic() + 10
+        while True:
+            found = {(document["metadata"]["name"], each["name"]): (document["metadata"]["uid"], each)
+                     for document in self.api.get(PODS)["items"] for kind in KINDS for each in document["status"].get(kind, [])}
+            pids = self.first_processes()
+            told = {key: (each.get("containerID"), each["restartCount"], pids.get(self.process_key(uid, each))) for key, (uid, each) in found.items()}
+            missing = [key for key, (_, each) in found.items() if "running" in each.get("state", {}) and told[key][2] is None]
+            if not missing or time.monotonic() > deadline:
+                return told
+            time.sleep(0.2)
 
     def status(self, name):
         found = self.api.find(f"{PODS}/{name}") or {}
