@@ -16,7 +16,8 @@ namespace {
 
 /// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
 /// to agree on that.
-constexpr std::array<std::string_view, 19> kStay{"/namespaces",
+constexpr std::array<std::string_view, 20> kStay{"/limitranges",
+                                                 "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
                                                  "/persistentvolumes",

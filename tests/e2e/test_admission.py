@@ -73,6 +73,18 @@ class Admission(unittest.TestCase):
         self.assertIn("handler predicates", why)
         print(self.kubectl("get", "pod", "big"), status["message"], why, sep="\n")
 
+    def test_what_the_namespace_allows(self):
+        self.kubectl.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": [
+            {"type": "Container", "max": {"memory": "32Mi"}, "default": {"memory": "16Mi"}, "defaultRequest": {"memory": "8Mi"}}]}})
+        self.addCleanup(self.kubectl, "delete", "limitrange", "small")
+        self.assertRegex(self.kubectl("get", "limits"), r"NAME +CREATED AT\nsmall +20\d\d-")
+        self.assertRegex(self.kubectl("describe", "namespace", "default"), r"Container +memory +- +32Mi +8Mi +16Mi")
+        self.place("modest")
+        self.wait_phase("modest", "Running")
+        self.assertEqual(self.kubectl.get("pod", "modest")["spec"]["containers"][0]["resources"], {"limits": {"memory": "16Mi"}, "requests": {"memory": "8Mi"}})
+        with self.assertRaisesRegex(AssertionError, "maximum memory usage per Container is 32Mi, but limit is 64Mi"):
+            self.place("greedy", resources={"limits": {"memory": "64Mi"}})
+
     def test_forbidden_sysctls(self):
         for name, reason in (("kernel.msgmax", "not allowlisted"), ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
             with self.subTest(name):

@@ -126,7 +126,7 @@ Json::Array node_bootstrap() {
 /// What `view` shows: everything of a namespace but its secrets and roles.
 Json::Array view_rules() {
   return {rule(kRead, {""},
-               {"configmaps", "events", "namespaces", "namespaces/status", "persistentvolumeclaims",
+               {"configmaps", "events", "limitranges", "namespaces", "namespaces/status", "persistentvolumeclaims",
                 "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "serviceaccounts", "services",
                 "services/status"}),
           rule(kRead, {"apps"},

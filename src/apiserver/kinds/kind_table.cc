@@ -13,6 +13,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
   static const std::map<std::pair<std::string_view, std::string_view>, KindHooks> kTable{
       {{"", "ConfigMap"}, config_map_hooks()},
       {{"", "Event"}, event_hooks()},
+      {{"", "LimitRange"}, limit_range_hooks()},
       {{"", "Namespace"}, namespace_hooks()},
       {{"", "Node"}, node_hooks()},
       {{"", "PersistentVolume"}, persistent_volume_hooks()},

@@ -43,6 +43,8 @@ KindHooks event_hooks();
 KindHooks new_event_hooks();
 // service.cc
 KindHooks service_hooks();
+// limit_ranges.cc
+KindHooks limit_range_hooks();
 // priority_class.cc
 KindHooks priority_class_hooks();
 // webhook_configurations.cc

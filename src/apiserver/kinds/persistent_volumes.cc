@@ -2,6 +2,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/limits/limits.h"
 #include "apiserver/kinds/volumes/volumes.h"
 
 #include <fmt/format.h>
@@ -124,6 +125,7 @@ KindHooks persistent_volume_claim_hooks() {
   return {.set_defaults = default_claim,
           .admit_create = admit_claim,
           .validate_create = validate_claim,
+          .confirm_create = confirm_claim_limits,
           .admit_update = admit_claim_update,
           .validate_update = validate_claim_update,
           .columns = kClaimColumns,

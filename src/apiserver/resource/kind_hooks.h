@@ -51,6 +51,8 @@ struct AdmissionRules {
   /// Pods get the volume with the token of their account (plug-in ServiceAccount), from a server that issues tokens and
   /// publishes by what it is verified.
   bool token_volumes = true;
+  /// Pods and claims are held against the LimitRanges of their namespace (plug-in LimitRanger).
+  bool limit_ranger = true;
   /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 1> kPo{"po"};
 constexpr std::array<std::string_view, 1> kNs{"ns"};
 constexpr std::array<std::string_view, 1> kEv{"ev"};
 constexpr std::array<std::string_view, 1> kCm{"cm"};
+constexpr std::array<std::string_view, 1> kLimits{"limits"};
 constexpr std::array<std::string_view, 1> kSa{"sa"};
 constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
@@ -98,6 +99,15 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = event_fields(),
        .put_creates = true,
        .metadata = kNoOwnChecks},
+      {.version = "v1",
+       .plural = "limitranges",
+       .singular = "limitrange",
+       .kind = "LimitRange",
+       .verbs = kAllVerbs,
+       .storage = below("limitranges"),
+       .short_names = kLimits,
+       .put_creates = true,
+       .metadata = kWholeOnly},
       {.version = "v1",
        .plural = "namespaces",
        .singular = "namespace",

@@ -1,10 +1,11 @@
-// What the cluster says to a new pod: account, runtime class, priority, tolerations.
+// What the cluster says to a new pod: limits, account, runtime class, priority, tolerations.
 #include "api/codec/codec.h"
 #include "api/object/meta.h"
 #include "api/object/pod.h"
 #include "api/object/tolerations.h"
 #include "api/text/time_text.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/limits/limits.h"
 #include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/pod/token_volume.h"
 
@@ -215,6 +216,7 @@ void add_gated_condition(api::Json& pod, WallTime now) {
 }  // namespace
 
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context) {
+  fill_in_limits(pod, context);
   SPILLWAY_TRY_VOID(admit_service_account(pod, context));
   SPILLWAY_TRY_VOID(admit_runtime_class(pod, context));
   SPILLWAY_TRY_VOID(admit_priority(pod, context));
@@ -224,6 +226,7 @@ api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& contex
 }
 
 api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext& context) {
+  SPILLWAY_TRY_VOID(confirm_pod_limits(pod, context));
   const api::Json& spec = value_of(pod, "spec");
   const bool asks = has(spec, "overhead");
   if (!asks) return {};

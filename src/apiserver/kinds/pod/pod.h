@@ -32,9 +32,9 @@ void validate_tolerations(const api::Json& tolerations, std::string_view path, a
 void default_pod(api::Json& pod);
 /// The status of a new pod, and what follows from several of its fields.
 void prepare_new_pod(api::Json& pod);
-/// Service account, runtime class, priority, tolerations of a new pod.
+/// Limits of the namespace, service account, runtime class, priority, tolerations of a new pod.
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context);
-/// What is judged after validation: overhead against the runtime class.
+/// What is judged after validation: limits of the namespace, overhead against the runtime class.
 api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext& context);
 void validate_new_pod(const api::Json& pod, api::FieldErrors& errors);
 

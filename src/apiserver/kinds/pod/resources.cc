@@ -1,7 +1,7 @@
 // Amounts of resources that a container asks for and may use.
-#include "api/text/names.h"
 #include "api/text/quantity.h"
 #include "api/text/resource_names.h"
+#include "apiserver/kinds/fields/resource_names.h"
 #include "apiserver/kinds/pod/rules.h"
 
 #include <fmt/format.h>
@@ -13,29 +13,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kContainerResources{"cpu", "ephemeral-storage", "memory"};
-/// Names without a domain that mean something somewhere, sorted.
-constexpr std::array<std::string_view, 20> kKnownResources{"configmaps",
-                                                           "cpu",
-                                                           "ephemeral-storage",
-                                                           "limits.cpu",
-                                                           "limits.ephemeral-storage",
-                                                           "limits.memory",
-                                                           "memory",
-                                                           "persistentvolumeclaims",
-                                                           "pods",
-                                                           "replicationcontrollers",
-                                                           "requests.cpu",
-                                                           "requests.ephemeral-storage",
-                                                           "requests.memory",
-                                                           "requests.storage",
-                                                           "resourcequotas",
-                                                           "secrets",
-                                                           "services",
-                                                           "services.loadbalancers",
-                                                           "services.nodeports",
-                                                           "storage"};
-/// Those of them that come in whole numbers.
+/// Names without a domain that come in whole numbers.
 constexpr std::array<std::string_view, 9> kCountedResources{"configmaps",
                                                             "persistentvolumeclaims",
                                                             "pods",
@@ -46,28 +24,6 @@ constexpr std::array<std::string_view, 9> kCountedResources{"configmaps",
                                                             "services.loadbalancers",
                                                             "services.nodeports"};
 constexpr std::string_view kHugePages = "hugepages-";
-constexpr std::string_view kRequestedHugePages = "requests.hugepages-";
-
-template <std::size_t count>
-bool is_listed(const std::array<std::string_view, count>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-void check_resource_name(std::string_view name, const CheckedField& amount) {
-  const auto problems = api::qualified_name_errors(name);
-  for (const std::string& problem : problems) amount.invalid(name, problem);
-  if (name.find('/') == std::string_view::npos) {
-    const bool huge_pages = name.starts_with(kHugePages) || name.starts_with(kRequestedHugePages);
-    if (problems.empty() && !is_listed(kKnownResources, name) && !huge_pages) {
-      amount.invalid(name, "must be a standard resource type or fully qualified");
-    }
-    if (!is_listed(kContainerResources, name) && !api::is_hugepage_resource(name)) {
-      amount.invalid(name, "must be a standard resource for containers");
-    }
-  } else if (!api::is_native_resource(name) && !api::is_extended_resource(name)) {
-    amount.invalid(name, "doesn't follow extended resource name standard");
-  }
-}
 
 bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
   const auto size = api::parse_quantity(name.substr(kHugePages.size()));
@@ -76,11 +32,12 @@ bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
 }
 
 void check_amount(std::string_view name, const CheckedField& field) {
-  check_resource_name(name, field);
+  check_container_resource_name(name, field);
   const auto amount = field.quantity();
   if (!amount) return;
   if (amount->sign() < 0) field.invalid("must be greater than or equal to 0");
-  if ((is_listed(kCountedResources, name) || api::is_extended_resource(name)) && amount->milli_value() % 1000 != 0) {
+  if ((std::ranges::find(kCountedResources, name) != kCountedResources.end() || api::is_extended_resource(name)) &&
+      amount->milli_value() % 1000 != 0) {
     field.invalid("must be an integer");
   }
   if (api::is_hugepage_resource(name) && !is_whole_pages(name, *amount)) {

@@ -1,5 +1,6 @@
 #include "api/text/quantity.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/limits/limits.h"
 #include "apiserver/kinds/pod/rules.h"
 #include "apiserver/kinds/volumes/volumes.h"
 
@@ -96,6 +97,7 @@ void validate_claim(const Json& claim, FieldErrors& errors) {
 api::StatusResult<void> admit_claim_update(Json& claim, const Json& old, Endpoint endpoint,
                                            const AdmissionContext& context) {
   if (endpoint != Endpoint::kMain) return {};
+  SPILLWAY_TRY_VOID(confirm_claim_limits(claim, context));
   const auto before = quantity_of(requested(old));
   const auto after = quantity_of(requested(claim));
   if (!before || !after || *after <= *before) return {};

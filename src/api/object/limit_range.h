@@ -1,0 +1,34 @@
+// v1 LimitRange: what every container, pod or claim of a namespace may ask for, and what containers get that ask for
+// nothing. Thread: any. Source: Kubernetes API reference, LimitRange.
+#pragma once
+
+#include "api/object/meta.h"
+#include "api/object/pod.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::api {
+
+struct LimitRangeItem {
+  std::string type;  // "Container", "Pod", "PersistentVolumeClaim"
+  ResourceList max;
+  ResourceList min;
+  ResourceList default_limits;    // "default"
+  ResourceList default_requests;  // "defaultRequest"
+  ResourceList max_ratio;         // limit to request; "maxLimitRequestRatio"
+
+  friend bool operator==(const LimitRangeItem&, const LimitRangeItem&) = default;
+};
+
+struct LimitRange {
+  static constexpr std::string_view kKind = "LimitRange";
+  static constexpr std::string_view kApiVersion = "v1";
+  ObjectMeta metadata;
+  std::vector<LimitRangeItem> limits;
+
+  friend bool operator==(const LimitRange&, const LimitRange&) = default;
+};
+
+}  // namespace spillway::api

@@ -1,0 +1,16 @@
+// Names of resources as keys of amounts: what a limit, a request or a quota may be about. Pure.
+// Source: spec "API server contract", 12; vectors api/validation_create.
+#pragma once
+
+#include "apiserver/kinds/fields/checked_field.h"
+
+#include <string_view>
+
+namespace spillway::apiserver::kinds {
+
+/// A name that is known without a domain, or one with a domain; else an error at `at`.
+void check_resource_name(std::string_view name, const CheckedField& at);
+/// The same, of what a container can ask for.
+void check_container_resource_name(std::string_view name, const CheckedField& at);
+
+}  // namespace spillway::apiserver::kinds

@@ -1,0 +1,108 @@
+#include "apiserver/kinds/limits/limits.h"
+
+#include "api/codec/codec.h"
+#include "api/object/limit_range.h"
+#include "api/object/pod.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "policy/limits/limit_range.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using api::Json;
+
+std::vector<api::LimitRange> ranges_for(const Json& object, const AdmissionContext& context) {
+  std::vector<api::LimitRange> ranges;
+  if (!context.rules.limit_ranger) return ranges;
+  context.cluster.visit("limitranges", object.string_at({"metadata", "namespace"}), [&ranges](const Json& document) {
+    if (auto range = api::decode<api::LimitRange>(document)) ranges.push_back(*std::move(range));
+    return true;
+  });
+  return ranges;
+}
+
+/// Writes what was filled in: amounts that the document does not state.
+void write_amounts(const api::ResourceList& amounts, Json& container, std::string_view list) {
+  for (const auto& [resource, amount] : amounts) {
+    Json& at = container.make({"resources", list, resource});
+    if (at.is_null()) at = amount.to_string();
+  }
+}
+
+void write_resources(const std::vector<api::Container>& filled, Json* list) {
+  Json::Array* containers = list == nullptr ? nullptr : list->if_array();
+  if (containers == nullptr) return;
+  for (std::size_t i = 0; i < filled.size() && i < containers->size(); ++i) {
+    write_amounts(filled[i].resources.limits, (*containers)[i], "limits");
+    write_amounts(filled[i].resources.requests, (*containers)[i], "requests");
+  }
+}
+
+/// Several problems are told as a list, each text once.
+std::string joined(const std::vector<std::string>& problems) {
+  std::vector<std::string_view> told;
+  for (const std::string& each : problems) {
+    if (std::ranges::find(told, each) == told.end()) told.emplace_back(each);
+  }
+  return told.size() == 1 ? std::string(told.front()) : fmt::format("[{}]", fmt::join(told, ", "));
+}
+
+template <typename Problems>
+api::StatusResult<void> confirm(std::string_view plural, const Json& object, const AdmissionContext& context,
+                                Problems problems_of) {
+  for (const api::LimitRange& each : ranges_for(object, context)) {
+    const std::vector<std::string> problems = problems_of(each);
+    if (!problems.empty()) {
+      return api::forbidden_status({"", std::string(plural)}, object.string_at({"metadata", "name"}), joined(problems));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void fill_in_limits(Json& pod, const AdmissionContext& context) {
+  const std::vector<api::LimitRange> ranges = ranges_for(pod, context);
+  if (ranges.empty()) return;
+  auto spec = api::decode<api::PodSpec>(value_of(pod, "spec"));
+  if (!spec) return;  // validation refuses the pod
+  std::string filled;
+  for (const api::LimitRange& each : ranges) {
+    if (std::string now = limits::fill_in(each, *spec); !now.empty()) filled = std::move(now);
+  }
+  if (filled.empty()) return;
+  write_resources(spec->containers, pod.find("spec")->find("containers"));
+  write_resources(spec->init_containers, pod.find("spec")->find("initContainers"));
+  pod.make({"metadata", "annotations", limits::kFilledAnnotation}) = std::move(filled);
+  pod.make({"status"})["qosClass"] = api::to_string(api::compute_qos(*spec));
+}
+
+api::StatusResult<void> confirm_pod_limits(const Json& pod, const AdmissionContext& context) {
+  const auto ask = [&pod, typed = std::optional<api::Pod>()](const api::LimitRange& range) mutable {
+    if (!typed) typed = api::decode<api::Pod>(pod).value_or(api::Pod());
+    return limits::pod_problems(range, *typed);
+  };
+  return confirm("pods", pod, context, ask);
+}
+
+api::StatusResult<void> confirm_claim_limits(const Json& claim, const AdmissionContext& context) {
+  api::ResourceList requests;
+  if (const Json* amount = claim.at({"spec", "resources", "requests", "storage"})) {
+    const auto storage = api::parse_quantity(amount->string_at({}));
+    if (storage) requests.emplace("storage", *storage);
+  }
+  return confirm("persistentvolumeclaims", claim, context,
+                 [&requests](const api::LimitRange& range) { return limits::claim_problems(range, requests); });
+}
+
+}  // namespace spillway::apiserver::kinds

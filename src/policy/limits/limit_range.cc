@@ -1,0 +1,196 @@
+#include "policy/limits/limit_range.h"
+
+#include "api/object/pod_requests.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace spillway::limits {
+namespace {
+
+using api::Quantity;
+using api::ResourceList;
+
+/// Up to here amounts are compared in thousandths.
+constexpr std::int64_t kMilliMax = std::numeric_limits<std::int64_t>::max() / 1000;
+
+/// What is asked for of one resource, and what is allowed.
+struct Amounts {
+  std::optional<Quantity> request;
+  std::optional<Quantity> limit;
+  Quantity allowed;
+
+  /// Small enough to be compared in thousandths.
+  bool fine() const { return value(request) <= kMilliMax && value(limit) <= kMilliMax && allowed.value() <= kMilliMax; }
+
+  std::int64_t of(const std::optional<Quantity>& amount) const {
+    return fine() ? amount.value_or(Quantity()).milli_value() : value(amount);
+  }
+
+  std::int64_t bound() const { return of(allowed); }
+
+ private:
+  static std::int64_t value(const std::optional<Quantity>& amount) { return amount.value_or(Quantity()).value(); }
+};
+
+std::optional<Quantity> amount_of(const ResourceList& list, const std::string& resource) {
+  const auto found = list.find(resource);
+  return found == list.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// One object of a type against one item of a range. At most one problem for each bound.
+class Judge {
+ public:
+  Judge(std::string_view type, const api::ResourceRequirements& asked, std::vector<std::string>& problems)
+      : type_(type), asked_(asked), problems_(problems) {}
+
+  void at_least(const ResourceList& least) {
+    each(least, [this](const std::string& resource, const Amounts& a) {
+      const std::string rule = fmt::format("minimum {} usage per {} is {}", resource, type_, a.allowed.to_string());
+      if (!a.request) {
+        tell("{}.  No request is specified", rule);
+      } else if (a.of(a.request) < a.bound()) {
+        tell("{}, but request is {}", rule, a.request->to_string());
+      } else if (a.limit && a.of(a.limit) < a.bound()) {
+        tell("{}, but limit is {}", rule, a.limit->to_string());
+      }
+    });
+  }
+
+  void at_most(const ResourceList& most) {
+    each(most, [this](const std::string& resource, const Amounts& a) {
+      const std::string rule = fmt::format("maximum {} usage per {} is {}", resource, type_, a.allowed.to_string());
+      if (!a.limit) {
+        tell("{}.  No limit is specified", rule);
+      } else if (a.of(a.limit) > a.bound()) {
+        tell("{}, but limit is {}", rule, a.limit->to_string());
+      } else if (a.request && a.of(a.request) > a.bound()) {
+        tell("{}, but request is {}", rule, a.request->to_string());
+      }
+    });
+  }
+
+  /// Of what has requests alone.
+  void requested_at_most(const ResourceList& most) {
+    each(most, [this](const std::string& resource, const Amounts& a) {
+      const std::string rule = fmt::format("maximum {} usage per {} is {}", resource, type_, a.allowed.to_string());
+      if (!a.request) {
+        tell("{}.  No request is specified", rule);
+      } else if (a.of(a.request) > a.bound()) {
+        tell("{}, but request is {}", rule, a.request->to_string());
+      }
+    });
+  }
+
+  void ratio_at_most(const ResourceList& ratios) {
+    each(ratios, [this](const std::string& resource, const Amounts& a) {
+      const std::string rule =
+          fmt::format("{} max limit to request ratio per {} is {}", resource, type_, a.allowed.to_string());
+      if (!a.request || a.of(a.request) == 0) return tell("{}, but no request is specified or request is 0", rule);
+      if (!a.limit || a.of(a.limit) == 0) return tell("{}, but no limit is specified or limit is 0", rule);
+      const double ratio = static_cast<double>(a.of(a.limit)) / static_cast<double>(a.of(a.request));
+      const bool in_thousandths = a.bound() <= kMilliMax;
+      const double most =
+          in_thousandths ? static_cast<double>(a.allowed.milli_value()) : static_cast<double>(a.bound());
+      if ((in_thousandths ? ratio * 1000 : ratio) > most) tell("{}, but provided ratio is {:f}", rule, ratio);
+    });
+  }
+
+ private:
+  template <typename Check>
+  void each(const ResourceList& bounds, Check check) {
+    for (const auto& [resource, allowed] : bounds) {
+      check(resource, Amounts{amount_of(asked_.requests, resource), amount_of(asked_.limits, resource), allowed});
+    }
+  }
+
+  template <typename... Args>
+  void tell(fmt::format_string<Args...> text, Args&&... args) {
+    problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  std::string_view type_;
+  const api::ResourceRequirements& asked_;
+  std::vector<std::string>& problems_;
+};
+
+void judge(const api::LimitRangeItem& item, const api::ResourceRequirements& asked,
+           std::vector<std::string>& problems) {
+  Judge judge(item.type, asked, problems);
+  judge.at_least(item.min);
+  judge.at_most(item.max);
+  judge.ratio_at_most(item.max_ratio);
+}
+
+/// The names of what was missing in `list` and is there now.
+std::vector<std::string_view> fill_in(const ResourceList& defaults, ResourceList& list) {
+  std::vector<std::string_view> filled;
+  for (const auto& [resource, amount] : defaults) {
+    if (list.try_emplace(resource, amount).second) filled.emplace_back(resource);
+  }
+  return filled;
+}
+
+/// What containers get of all the items of a range; of two items the later one.
+api::ResourceRequirements defaults_of(const api::LimitRange& range) {
+  api::ResourceRequirements defaults;
+  for (const api::LimitRangeItem& item : range.limits) {
+    if (item.type != "Container") continue;
+    for (const auto& [resource, amount] : item.default_requests) defaults.requests.insert_or_assign(resource, amount);
+    for (const auto& [resource, amount] : item.default_limits) defaults.limits.insert_or_assign(resource, amount);
+  }
+  return defaults;
+}
+
+}  // namespace
+
+std::string fill_in(const api::LimitRange& range, api::PodSpec& spec) {
+  const api::ResourceRequirements defaults = defaults_of(range);
+  std::vector<std::string> filled;
+  const auto note = [&filled](const std::vector<std::string_view>& resources, std::string_view what,
+                              std::string_view kind, std::string_view name) {
+    if (!resources.empty())
+      filled.push_back(fmt::format("{} {} for {} {}", fmt::join(resources, ", "), what, kind, name));
+  };
+  const auto fill = [&](std::vector<api::Container>& containers, std::string_view kind) {
+    for (api::Container& each : containers) {
+      note(fill_in(defaults.requests, each.resources.requests), "request", kind, each.name);
+      note(fill_in(defaults.limits, each.resources.limits), "limit", kind, each.name);
+    }
+  };
+  fill(spec.containers, "container");
+  fill(spec.init_containers, "init container");
+  return filled.empty() ? std::string() : fmt::format("LimitRanger plugin set: {}", fmt::join(filled, "; "));
+}
+
+std::vector<std::string> pod_problems(const api::LimitRange& range, const api::Pod& pod) {
+  std::vector<std::string> problems;
+  for (const api::LimitRangeItem& item : range.limits) {
+    if (item.type == "Container") {
+      for (const api::Container& each : pod.spec.containers) judge(item, each.resources, problems);
+      for (const api::Container& each : pod.spec.init_containers) judge(item, each.resources, problems);
+    } else if (item.type == "Pod") {
+      judge(item, {.limits = api::effective_limits(pod, {}), .requests = api::effective_requests(pod, {})}, problems);
+    }
+  }
+  return problems;
+}
+
+std::vector<std::string> claim_problems(const api::LimitRange& range, const ResourceList& requests) {
+  std::vector<std::string> problems;
+  const api::ResourceRequirements asked{.limits = {}, .requests = requests};
+  for (const api::LimitRangeItem& item : range.limits) {
+    if (item.type != "PersistentVolumeClaim") continue;
+    Judge judge(item.type, asked, problems);
+    judge.at_least(item.min);
+    judge.requested_at_most(item.max);
+  }
+  return problems;
+}
+
+}  // namespace spillway::limits
