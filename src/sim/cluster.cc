@@ -293,6 +293,11 @@ void Cluster::patch(std::string_view path, const api::Json& changes) {
   handle(api::Method::kPatch, path, api::to_text(changes), "application/merge-patch+json");
 }
 
+void Cluster::replace(std::string_view path, std::string_view pointer, const api::Json& value) {
+  const api::Json step = api::Json::object({{"op", "replace"}, {"path", pointer}, {"value", value}});
+  handle(api::Method::kPatch, path, api::to_text(api::Json::array({step})), "application/json-patch+json");
+}
+
 void Cluster::crash_server(std::size_t place) {
   if (!servers_[place]) return;
   invariants_.on_outage(true, time_.now());
@@ -351,7 +356,6 @@ void Cluster::restart_controllers() {
     invariants_.on_controller_restart(time_.now());
   }
   controllers::ControllerSet::Options options = options_.controllers;
-  options.enabled.deployment = false;  // scenarios have ReplicaSets
   options.enabled.batch = {.job = false, .ttl_after_finished = false};
   options.daemon_history = controllers::History::kNone;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(

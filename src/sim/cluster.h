@@ -106,6 +106,8 @@ class Cluster {
   void remove(std::string_view path);
   /// A merge patch.
   void patch(std::string_view path, const api::Json& changes);
+  /// What stands at this pointer of the object.
+  void replace(std::string_view path, std::string_view pointer, const api::Json& value);
 
   /// Null: the store is in memory.
   SimEtcd* etcd() { return etcd_ ? &*etcd_ : nullptr; }

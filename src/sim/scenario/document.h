@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -122,10 +123,37 @@ struct UncordonNodes {
   NodeChoice nodes;
 };
 
-struct ScaleReplicaSet {
+struct ScaleWorkload {
   std::string ns;
   std::string name;
   std::int64_t replicas = 0;
+  std::string kind = "ReplicaSet";  // or Deployment
+};
+
+/// A Deployment, by its name.
+struct DeploymentChoice {
+  std::string ns;
+  std::string name;
+};
+
+/// Its template changes; where anything is said here, what a pod of it uses or asks for as well.
+struct RollOut {
+  DeploymentChoice deployment;
+  std::optional<Bytes> memory;
+  std::string memory_request;  // a quantity; more than any machine has: the rollout hangs
+};
+
+struct PauseRollout {
+  DeploymentChoice deployment;
+};
+
+struct ResumeRollout {
+  DeploymentChoice deployment;
+};
+
+/// Back to the template before this one, as kubectl rollout undo: not while it is paused.
+struct UndoRollout {
+  DeploymentChoice deployment;
 };
 
 /// The wall clock of everybody; the monotonic one goes on as it did.
@@ -201,11 +229,12 @@ struct DeposeEtcd {};
 /// All its history is forgotten.
 struct CompactEtcd {};
 
-using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
-                            RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk,
-                            ForkProcesses, DrainNodes, UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch,
-                            CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
-                            DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages>;
+using Action =
+    std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
+                 RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk, ForkProcesses,
+                 DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch, CrashScheduler, RestartScheduler,
+                 CreateObject, DeleteObject, BreakEtcd, MendEtcd, DeposeEtcd, CompactEtcd, JumpMachineClocks,
+                 WorsenLinks, HoldEndings, KeepImages, RollOut, PauseRollout, ResumeRollout, UndoRollout>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };
@@ -222,7 +251,7 @@ struct TimelineEvent {
 /// A cluster that is made up: nodes in zones in turn, and what runs there.
 struct GeneratedCluster {
   struct Workload {
-    std::string kind = "ReplicaSet";  // or DaemonSet
+    std::string kind = "ReplicaSet";  // or DaemonSet, Deployment
     std::string ns = "default";
     std::string name;
     std::int64_t replicas = 1;
@@ -232,6 +261,8 @@ struct GeneratedCluster {
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
+    api::Json max_unavailable;                     // of a Deployment: a number, or a text like "25%"; null: its default
+    api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
   };
 
@@ -289,6 +320,9 @@ struct Scenario {
   std::vector<TimelineEvent> timeline;
   std::vector<Expectation> expectations;
 };
+
+/// "replicasets" of ReplicaSet, and the like of DaemonSet and Deployment.
+std::string_view plural_of(std::string_view kind);
 
 /// What a generated cluster consists of.
 Inventory inventory_of(const GeneratedCluster& cluster);

@@ -152,6 +152,7 @@ class Playing {
     std::vector<std::string> unrest;
     do {
       uncordon_nodes(*cluster_);
+      resume_rollouts(*cluster_);
       if (!advance(kRestStep)) return false;
       unrest = unrest_of(*cluster_);
     } while (!unrest.empty() && cluster_->time().now().mono < deadline);

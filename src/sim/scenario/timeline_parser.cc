@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -218,22 +219,54 @@ Result<Action> read_fork(const Place& place) {
   return action;
 }
 
-Result<Action> read_scale(const Place& place) {
-  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "replicas"}));
-  SPILLWAY_TRY(name, place.optional_text("replicaSet"));
+/// "default/web" as the two.
+std::optional<std::pair<std::string, std::string>> split_name(const std::string& name) {
   const std::size_t slash = name.find('/');
-  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) {
-    return place.wrong("replicaSet: expected namespace/name, e.g. default/web");
+  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return std::nullopt;
+  return std::pair(name.substr(0, slash), name.substr(slash + 1));
+}
+
+Result<Action> read_scale(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "deployment", "replicas"}));
+  const bool of_deployment = place.has("deployment");
+  if (of_deployment == place.has("replicaSet")) return place.wrong("expected either replicaSet or deployment");
+  SPILLWAY_TRY(name, place.optional_text(of_deployment ? "deployment" : "replicaSet"));
+  const auto named = split_name(name);
+  if (!named) {
+    return place.wrong(
+        fmt::format("{}: expected namespace/name, e.g. default/web", of_deployment ? "deployment" : "replicaSet"));
   }
   SPILLWAY_TRY(replicas, place.number("replicas", 0, 1'000'000));
   if (!replicas) return place.wrong("replicas is missing; expected a whole number");
-  return ScaleReplicaSet{name.substr(0, slash), name.substr(slash + 1), *replicas};
+  return ScaleWorkload{named->first, named->second, *replicas, of_deployment ? "Deployment" : "ReplicaSet"};
+}
+
+Result<DeploymentChoice> read_deployment(const Place& place) {
+  SPILLWAY_TRY(name, place.text());
+  const auto named = split_name(name);
+  if (!named) return place.wrong("expected namespace/name of a deployment, e.g. default/web");
+  return DeploymentChoice{named->first, named->second};
+}
+
+Result<Action> read_rollout(const Place& place) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of deployment, memory or memoryRequest");
+  SPILLWAY_TRY_VOID(place.check_members({"deployment", "memory", "memoryRequest"}));
+  if (!place.has("deployment")) return place.wrong("deployment is missing; expected namespace/name, e.g. default/web");
+  RollOut out;
+  SPILLWAY_TRY(deployment, read_deployment(place.member("deployment")));
+  out.deployment = deployment;
+  SPILLWAY_TRY(memory, read_bytes(place, "memory"));
+  out.memory = memory;
+  SPILLWAY_TRY(request, read_quantity(place, "memoryRequest"));
+  out.memory_request = request;
+  return out;
 }
 
 const std::initializer_list<std::string_view> kMembers = {
-    "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",   "rollingReboot",
-    "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",    "delete",
-    "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds"};
+    "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",    "rollingReboot",
+    "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",     "delete",
+    "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds", "rollout",
+    "pause",     "resume", "undo"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
 /// What is not simulated is refused, not passed over.
@@ -258,6 +291,13 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   if (kind == "disk") return read_use<FillDisk>(place, "disk");
   if (kind == "fork") return read_fork(place);
   if (kind == "scale") return read_scale(place);
+  if (kind == "rollout") return read_rollout(place);
+  if (kind == "pause" || kind == "resume" || kind == "undo") {
+    SPILLWAY_TRY(deployment, read_deployment(place));
+    if (kind == "pause") return PauseRollout{deployment};
+    if (kind == "resume") return ResumeRollout{deployment};
+    return UndoRollout{deployment};
+  }
   if (kind == "muteWatch") {
     SPILLWAY_TRY(path, place.text());
     return MuteWatch{path};
@@ -286,7 +326,8 @@ bool can_be_taken_back(const Action& action) {
          std::holds_alternative<FillDisk>(action) || std::holds_alternative<ForkProcesses>(action) ||
          std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action) ||
          std::holds_alternative<JumpMachineClocks>(action) || std::holds_alternative<WorsenLinks>(action) ||
-         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action);
+         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action) ||
+         std::holds_alternative<PauseRollout>(action);
 }
 
 Outcome read_times(const Place& place, TimelineEvent& event) {
