@@ -368,6 +368,24 @@ TEST(Machines, APodThatHangsHoldsItsMemoryAndEndsWhenItCan) {
   EXPECT_GE(*time_of_first(hangs, HappeningKind::kEvicted), minutes(2)) << "it is evicted when it has ended";
 }
 
+TEST(Machines, AnAgentEvictsByTheThresholdsItWasStartedWithLast) {
+  const std::string cluster =
+      "name: x\ncluster: {nodes: 1, zones: 1, memory: 1Gi, workloads: [{replicaSet: web, replicas: 2, memory: 200Mi, "
+      "memoryRequest: 10Mi}]}\nconfig: {agents: {evictionHard: {memory.available: 300Mi}}}\nsettle: 30s\n"
+      "duration: 3m\n";
+  const auto evicted = [&cluster](const std::string& timeline) {
+    const RunOutcome outcome = play(made(cluster + "timeline:\n" + timeline), {.seed = 1, .go_on = {}});
+    expect_all(outcome);
+    EXPECT_EQ(outcome.count(HappeningKind::kFlip), 0U);
+    return outcome.count(HappeningKind::kEvicted);
+  };
+  const std::string leak = "- {at: 1m, memory: {pods: default/web-*, first: 1, to: 600Mi}}\n";
+  EXPECT_EQ(evicted(leak), 1U);
+  EXPECT_EQ(evicted("- {at: 30s, thresholds: {evictionHard: {memory.available: 100Mi}}}\n" + leak), 0U);
+  // Only for a moment: its ReplicaSet makes another pod for each one that is evicted.
+  EXPECT_GT(evicted("- {at: 176s, thresholds: {only: [0], evictionHard: {memory.available: 700Mi}}}\n"), 0U);
+}
+
 TEST(Machines, AMachineWithSwapIsSlowBeforeItIsOutOfMemory) {
   const std::string leak = "timeline: [{at: 10s, memory: {pods: default/web-*, to: 3Gi}}]";
   const auto kills = [&leak](const std::string& swap) {

@@ -193,6 +193,12 @@ struct Saying {
     if (action.undeletable) out["undeletable"] = true;
     return {"images", std::move(out)};
   }
+
+  Said operator()(const ChangeThresholds& action) const {
+    Json out = choice_members(action.nodes);
+    for (const auto& [name, value] : *action.written.if_object()) out[name] = value;
+    return {"thresholds", std::move(out)};
+  }
 };
 
 }  // namespace

@@ -186,6 +186,14 @@ struct KeepImages {
   bool undeletable = false;
 };
 
+/// Each of these agents is started again with other settings of evictions, as after a change of its configuration: what
+/// `written` does not name has the default of a KubeletConfiguration. Pods run on.
+struct ChangeThresholds {
+  NodeChoice nodes;
+  api::Json written;  // members of a KubeletConfiguration
+  agent::EvictionOptions eviction;
+};
+
 /// The controllers' watches whose path has this in it carry nothing any more; empty: all do again.
 struct MuteWatch {
   std::string path;
@@ -229,12 +237,12 @@ struct DeposeEtcd {};
 /// All its history is forgotten.
 struct CompactEtcd {};
 
-using Action =
-    std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
-                 RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk, ForkProcesses,
-                 DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch, CrashScheduler, RestartScheduler,
-                 CreateObject, DeleteObject, BreakEtcd, MendEtcd, DeposeEtcd, CompactEtcd, JumpMachineClocks,
-                 WorsenLinks, HoldEndings, KeepImages, RollOut, PauseRollout, ResumeRollout, UndoRollout>;
+using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
+                            RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk,
+                            ForkProcesses, DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch,
+                            CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
+                            DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages, RollOut,
+                            PauseRollout, ResumeRollout, UndoRollout, ChangeThresholds>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };

@@ -361,6 +361,10 @@ void EventActions::operator()(const KeepImages& action) {
   }
 }
 
+void EventActions::operator()(const ChangeThresholds& action) {
+  for (const std::size_t node : nodes_of(action.nodes)) cluster_.restart_agent(node, action.eviction);
+}
+
 void EventActions::operator()(const MuteWatch& action) {
   if (action.path.empty()) {
     cluster_.network().unmute();

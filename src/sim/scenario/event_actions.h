@@ -60,6 +60,7 @@ class EventActions {
   void operator()(const PauseRollout& action);
   void operator()(const ResumeRollout& action);
   void operator()(const UndoRollout& action);
+  void operator()(const ChangeThresholds& action);
 
  private:
   std::vector<std::size_t> nodes_of(const NodeChoice& choice) const { return chosen_nodes(choice, machines_); }

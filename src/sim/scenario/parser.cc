@@ -209,6 +209,8 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
     return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());
+  if (const Outcome can_go_on = check_agents(out); !can_go_on)
+    return root.member("timeline").wrong(can_go_on.error().text());
   SPILLWAY_TRY(settle, read_duration(root, "settle"));
   out.settle = settle.value_or(minutes(2));
   SPILLWAY_TRY(duration, read_duration(root, "duration"));
@@ -226,6 +228,20 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
 }
 
 }  // namespace
+
+Outcome check_agents(const Scenario& scenario) {
+  const auto machines = machines_of(scenario);
+  const agent::AgentOptions options = scenario.config.agents.value_or(plain_agents());
+  SPILLWAY_TRY_VOID(check_agents(options, machines));
+  for (const TimelineEvent& event : scenario.timeline) {
+    const auto* const change = std::get_if<ChangeThresholds>(&event.action);
+    if (change == nullptr) continue;
+    std::vector<MachineSpec> changed;
+    for (const std::size_t node : chosen_nodes(change->nodes, machines)) changed.push_back(machines[node]);
+    SPILLWAY_TRY_VOID(check_agents(with_evictions(options, change->eviction), changed));
+  }
+  return {};
+}
 
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text, const ReadText& read,
                                 const ClusterOverride& instead) {

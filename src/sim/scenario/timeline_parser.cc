@@ -1,5 +1,6 @@
 #include "sim/scenario/timeline_parser.h"
 
+#include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
 #include "sim/scenario/reading.h"
 #include "sim/sim_host.h"
@@ -187,6 +188,33 @@ Result<Action> read_images(const Place& place, const Machines& machines) {
   return KeepImages{nodes, *to, undeletable.value_or(false)};
 }
 
+/// Other settings of evictions for some nodes, checked as agents will.
+Result<Action> read_thresholds(const Place& place, const Machines& machines) {
+  static constexpr std::array<std::string_view, 6> kSettings = {"evictionHard",
+                                                                "evictionSoft",
+                                                                "evictionSoftGracePeriod",
+                                                                "evictionMinimumReclaim",
+                                                                "evictionMaxPodGracePeriod",
+                                                                "evictionPressureTransitionPeriod"};
+  if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with evictionHard: {…}");
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "evictionHard",
+                                         "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim",
+                                         "evictionMaxPodGracePeriod", "evictionPressureTransitionPeriod"}));
+  ChangeThresholds action;
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  action.nodes = std::move(nodes);
+  action.written = api::Json::object();
+  for (const std::string_view name : kSettings) {
+    if (place.has(name)) action.written[name] = place.member(name).value();
+  }
+  if (action.written.if_object()->empty())
+    return place.wrong("expected settings of evictions, e.g. evictionHard: {memory.available: 500Mi}");
+  const auto options = agent_options_of(action.written);
+  if (!options) return place.wrong(options.error().text());
+  action.eviction = options->eviction;
+  return action;
+}
+
 /// UseMemory or FillDisk. `what`: for the message.
 template <typename Use>
 Result<Action> read_use(const Place& place, std::string_view what) {
@@ -269,18 +297,8 @@ const std::initializer_list<std::string_view> kMembers = {
     "pause",     "resume", "undo"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
-/// What is not simulated is refused, not passed over.
-Outcome check_supported(std::string_view kind, const Place& place) {
-  if (kind == "thresholds") {
-    return place.wrong(
-        "an agent reads its configuration once; compare two runs with --config-a and --config-b, or set config.agents");
-  }
-  return {};
-}
-
 Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
   const Place place = event.member(kind);
-  SPILLWAY_TRY_VOID(check_supported(kind, place));
   if (kind == "create") return read_create(place);
   if (kind == "delete") return read_delete(place);
   if (kind == "etcd") return read_etcd(place);
@@ -307,6 +325,7 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   if (kind == "slowStop") return read_hold_endings(place, SimHost::Ending::kAtGrace);
   if (kind == "stuck") return read_hold_endings(place, SimHost::Ending::kNever);
   if (kind == "images") return read_images(place, machines);
+  if (kind == "thresholds") return read_thresholds(place, machines);
   const std::string* const process = place.value().if_string();
   if (process != nullptr && *process != "all" && kind == "crash") return read_crash_of_process(place);
   if (process != nullptr && *process != "all" && kind == "restart") return read_restart_of_process(place);
