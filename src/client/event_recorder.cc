@@ -48,9 +48,12 @@ void EventRecorder::record(const api::ObjectReference& about, EventType type, st
       {.about = std::move(object), .type = type, .reason = std::string(reason), .message = std::string(message)},
       now.mono);
   const EventKey& key = event.key;
-  if (!known_.contains(key) && known_.size() >= limits_.known_max) forget_old(now);
-  Known& known = known_[key];
-  if (known.count > 0 && now.mono - known.last_seen > kRemembered && !known.queued && !known.writing) known = Known{};
+  Known& known = use(key, now);
+  if (known.count > 0 && now.mono - known.last_seen > kRemembered && !known.queued && !known.writing) {
+    const auto place = known.place;
+    known = Known{};
+    known.place = place;
+  }
   if (known.count == 0) known.first = now.wall;
   ++known.count;
   known.message = event.message;
@@ -64,7 +67,7 @@ void EventRecorder::record(const api::ObjectReference& about, EventType type, st
 
 void EventRecorder::enqueue(const EventKey& key, Known& known) {
   if (queue_.size() >= limits_.queue_max) {
-    known_[queue_.front()].queued = false;
+    if (const auto first = known_.find(queue_.front()); first != known_.end()) first->second.queued = false;
     queue_.pop_front();
     ++dropped_;
   }
@@ -72,21 +75,33 @@ void EventRecorder::enqueue(const EventKey& key, Known& known) {
   queue_.push_back(key);
 }
 
+/// The entry of this key, which is heard of now.
+EventRecorder::Known& EventRecorder::use(const EventKey& key, Now now) {
+  if (const auto found = known_.find(key); found != known_.end()) {
+    by_use_.splice(by_use_.end(), by_use_, found->second.place);
+    return found->second;
+  }
+  if (known_.size() >= limits_.known_max) forget_old(now);
+  const auto added = known_.try_emplace(key).first;
+  added->second.place = by_use_.insert(by_use_.end(), &added->first);
+  return added->second;
+}
+
 /// Makes room: entries not heard of for an hour, else the one not heard of for longest.
 void EventRecorder::forget_old(Now now) {
-  auto oldest = known_.end();
-  for (auto it = known_.begin(); it != known_.end();) {
-    const Known& known = it->second;
-    if (known.queued || known.writing) {
-      ++it;
-    } else if (now.mono - known.last_seen > kRemembered) {
-      it = known_.erase(it);
-    } else {
-      if (oldest == known_.end() || known.last_seen < oldest->second.last_seen) oldest = it;
-      ++it;
-    }
+  for (auto next = by_use_.begin(); next != by_use_.end();) {
+    const auto it = known_.find(**next++);
+    if (it->second.queued || it->second.writing) continue;
+    const bool is_old = now.mono - it->second.last_seen > kRemembered;
+    if (!is_old && known_.size() < limits_.known_max) return;
+    forget(it);
+    if (!is_old) return;
   }
-  if (known_.size() >= limits_.known_max && oldest != known_.end()) known_.erase(oldest);
+}
+
+void EventRecorder::forget(std::map<EventKey, Known>::iterator known) {
+  by_use_.erase(known->second.place);
+  known_.erase(known);
 }
 
 void EventRecorder::pump() {
@@ -165,7 +180,7 @@ void EventRecorder::on_written(const EventKey& key, std::int32_t count, const Re
     });
   } else {
     ++dropped_;
-    known_.erase(it);
+    forget(it);
   }
   pump();
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -56,6 +57,7 @@ class EventRecorder {
     WallTime first{};
     WallTime last{};
     Instant last_seen{};
+    std::list<const EventKey*>::iterator place;  // in by_use_
     bool queued = false;
     bool writing = false;
     int attempts = 0;
@@ -65,7 +67,9 @@ class EventRecorder {
   void pump();
   void write(const EventKey& key, Known& known);
   void on_written(const EventKey& key, std::int32_t count, const Result<api::Json>& outcome, Now now);
+  Known& use(const EventKey& key, Now now);
   void forget_old(Now now);
+  void forget(std::map<EventKey, Known>::iterator known);
   api::Event event_of(const EventKey& key, const Known& known) const;
 
   ApiClient& client_;
@@ -75,6 +79,7 @@ class EventRecorder {
   Limits limits_;
   EventCorrelator correlator_;
   std::map<EventKey, Known> known_;
+  std::list<const EventKey*> by_use_;  // all of them, the one not heard of for longest first
   std::deque<EventKey> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;

@@ -83,6 +83,16 @@ agent::MachineInfo info_of(const MachineSpec& machine, const SimHost& host) {
 
 }  // namespace
 
+agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction) {
+  agent::EvictionOptions& to = options.eviction;
+  const auto enforced = to.thresholds.enforce_pods;  // by another setting
+  to.thresholds = eviction.thresholds;
+  to.thresholds.enforce_pods = enforced;
+  to.pressure_transition_period = eviction.pressure_transition_period;
+  to.max_pod_grace_period_seconds = eviction.max_pod_grace_period_seconds;
+  return options;
+}
+
 Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines) {
   std::set<std::tuple<Bytes, Bytes, Bytes, std::int64_t>> sizes;
   VirtualTime time;
@@ -293,6 +303,11 @@ void Cluster::patch(std::string_view path, const api::Json& changes) {
   handle(api::Method::kPatch, path, api::to_text(changes), "application/merge-patch+json");
 }
 
+void Cluster::replace(std::string_view path, std::string_view pointer, const api::Json& value) {
+  const api::Json step = api::Json::object({{"op", "replace"}, {"path", pointer}, {"value", value}});
+  handle(api::Method::kPatch, path, api::to_text(api::Json::array({step})), "application/json-patch+json");
+}
+
 void Cluster::crash_server(std::size_t place) {
   if (!servers_[place]) return;
   invariants_.on_outage(true, time_.now());
@@ -351,7 +366,6 @@ void Cluster::restart_controllers() {
     invariants_.on_controller_restart(time_.now());
   }
   controllers::ControllerSet::Options options = options_.controllers;
-  options.enabled.deployment = false;  // scenarios have ReplicaSets
   options.enabled.batch = {.job = false, .ttl_after_finished = false};
   options.daemon_history = controllers::History::kNone;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
@@ -383,20 +397,39 @@ void Cluster::crash_node(std::size_t index) {
 }
 
 void Cluster::restart_node(std::size_t index) {
+  if (!nodes_[index].parts) begin_agent(index, nullptr);
+}
+
+void Cluster::restart_agent(std::size_t index, const agent::EvictionOptions& eviction) {
   Node& node = nodes_[index];
-  if (node.parts) return;
+  node.eviction = eviction;
+  if (!node.parts) return;
+  std::unique_ptr<SimHost> machine = std::move(node.parts->host);
+  node.parts.reset();
+  begin_agent(index, std::move(machine));
+}
+
+void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
+  Node& node = nodes_[index];
   const Rng rng = rng_.fork(fmt::format("{} {}", node.name, ++node.starts));
   node.parts = std::make_unique<NodeParts>();
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
-  parts.host = std::make_unique<SimHost>(time_, rng.fork("host"), size_of(node.machine), [&parts](auto event) {
+  const SimHost::Deliver deliver = [&parts](auto event) {
     parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
-  });
+  };
+  const bool keeps_pods = machine != nullptr;
+  if (keeps_pods) machine->attach(deliver);
+  parts.host = keeps_pods ? std::move(machine)
+                          : std::make_unique<SimHost>(time_, rng.fork("host"), size_of(node.machine), deliver);
   agent::AgentOptions options = options_.agent.value_or(plain_agents());
   options.node_name = node.name;
   for (const auto& [label, value] : node.machine.labels) options.labels[label] = value;
+  if (node.eviction) options = with_evictions(std::move(options), *node.eviction);
   options.eviction.observe.interval_max = options_.observe_interval_max;
-  auto agent = agent::Agent::create(std::move(options), info_of(node.machine, *parts.host), rng.fork("agent"),
+  agent::MachineInfo info = info_of(node.machine, *parts.host);
+  info.keeps_pods = keeps_pods;
+  auto agent = agent::Agent::create(std::move(options), std::move(info), rng.fork("agent"),
                                     {.log = log_,
                                      .journal = node.journal.get(),
                                      .recording = options_.recording ? options_.recording(node.name) : nullptr},

@@ -45,6 +45,9 @@ struct MachineSpec {
 /// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
 agent::AgentOptions plain_agents();
 
+/// These options with other settings of evictions: thresholds, their grace and reclaim, and how long pressure lasts.
+agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction);
+
 /// Whether an agent can be started with these options on each of the machines. kInvalid: the first on which it cannot.
 Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines);
 
@@ -106,6 +109,8 @@ class Cluster {
   void remove(std::string_view path);
   /// A merge patch.
   void patch(std::string_view path, const api::Json& changes);
+  /// What stands at this pointer of the object.
+  void replace(std::string_view path, std::string_view pointer, const api::Json& value);
 
   /// Null: the store is in memory.
   SimEtcd* etcd() { return etcd_ ? &*etcd_ : nullptr; }
@@ -129,6 +134,10 @@ class Cluster {
   /// The machine goes with its agent; the journal survives.
   void crash_node(std::size_t node);
   void restart_node(std::size_t node);
+
+  /// The process of that agent ends and begins again with these settings of evictions, which it keeps; its pods run on.
+  /// A machine that is down begins with them. kInvalid: check_agents() says why.
+  void restart_agent(std::size_t node, const agent::EvictionOptions& eviction);
   void partition_node(std::size_t node, Cut cut = Cut::kBoth);
   void heal_node(std::size_t node);
 
@@ -177,6 +186,7 @@ class Cluster {
     std::uint64_t starts = 0;
     bool dies = false;  // before its next command
     Duration clock_ahead{};
+    std::optional<agent::EvictionOptions> eviction;  // nullopt: as everybody's
   };
 
   struct EngineParts {
@@ -189,6 +199,8 @@ class Cluster {
                     std::function<void()> on_death);
   /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
   bool lives_on(const std::function<void()>& on_death);
+  /// `machine`: one that has run on; null: it boots.
+  void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);
   void on_agent_death(std::size_t node);
   Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body,

@@ -61,6 +61,7 @@ void Invariants::look_at(Lasting& lasting, Duration most, Property property, std
 }
 
 void Invariants::on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now) {
+  rollouts_.on_replica_set(before, after, now);
   if (before != nullptr && (after == nullptr || before->metadata.uid != after->metadata.uid)) {
     wanted_replicas_.erase(before->metadata.uid);
     surplus_.erase(before->metadata.uid);
@@ -134,6 +135,7 @@ void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after,
 void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
   count_replica(before, after, now);
   budgets_.on_pod(before, after, now);
+  rollouts_.on_pod(before, after, now);
   const std::string name = (after != nullptr ? *after : *before).key().text();
   if (after != nullptr && gone_uids_.contains(after->metadata.uid)) {
     violate(Property::kPodsEndOnce, now, fmt::format("pod {} came back with the uid of a deleted pod", name));

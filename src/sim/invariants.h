@@ -11,6 +11,7 @@
 #include "sim/properties/act_audit.h"
 #include "sim/properties/budget_audit.h"
 #include "sim/properties/eviction_audit.h"
+#include "sim/properties/rollout_audit.h"
 #include "sim/properties/verdicts.h"
 #include "sim/properties/watch_audit.h"
 
@@ -51,6 +52,11 @@ class Invariants {
   void on_pod(const api::Pod* before, const api::Pod* after, Now now);
   void on_node(const api::Node* before, const api::Node* after, Now now);
   void on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now);
+
+  void on_deployment(const api::Deployment* before, const api::Deployment* after, Now now) {
+    rollouts_.on_deployment(before, after, now);
+  }
+
   void on_lease(const LeaseRenewal* before, const LeaseRenewal* after, Now now);
   void on_budget(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* after, Now now);
   /// A process of a pod starts on this node.
@@ -61,6 +67,9 @@ class Invariants {
 
   /// A part of the control plane is not there, or is there again: meanwhile nobody puts anything right.
   void on_outage(bool begins, Now now);
+
+  /// An administrator is about to delete this pod.
+  void on_removal_by_hand(const api::PodKey& pod) { rollouts_.on_removal_by_hand(pod); }
 
   /// The wall clock of one machine jumps: what its agent says may look older than what it said before.
   void on_clock_jump(const std::string& node) { unsteady_nodes_.insert(node); }
@@ -101,6 +110,7 @@ class Invariants {
   ActAudit acts_;
   BudgetAudit budgets_{verdicts_};
   EvictionAudit evictions_{verdicts_};
+  RolloutAudit rollouts_{verdicts_};
   WatchAudit watches_{verdicts_};
   std::set<std::string> gone_uids_;
   std::map<std::string, std::string> node_of_uid_;

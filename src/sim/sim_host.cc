@@ -1,5 +1,6 @@
 #include "sim/sim_host.h"
 
+#include "agent/contract/container_end.h"
 #include "api/text/quantity.h"
 
 #include <algorithm>
@@ -45,9 +46,32 @@ SimHost::~SimHost() {
 
 void SimHost::send(Duration delay, agent::HostEvent event) {
   auto shared = std::make_shared<const agent::HostEvent>(std::move(event));
-  time_.after(delay, [this, alive = alive_, shared = std::move(shared)]() mutable {
-    if (*alive) deliver_(std::move(shared));
+  time_.after(delay, [this, alive = alive_, listener = listeners_, shared = std::move(shared)]() mutable {
+    if (*alive && listener == listeners_) deliver_(std::move(shared));
   });
+}
+
+void SimHost::attach(Deliver deliver) {
+  deliver_ = std::move(deliver);
+  ++listeners_;
+  send(milliseconds(1), found());
+}
+
+agent::PodsFound SimHost::found() const {
+  agent::PodsFound all;
+  for (const auto& [uid, pod] : pods_) {
+    agent::FoundPod& there = all.pods.emplace_back();
+    there.uid = uid;
+    for (const auto& [name, container] : pod.containers) {
+      agent::FoundContainer& each = there.containers.emplace_back();
+      each.name = name;
+      each.attempt = container.attempt;
+      each.image = container.image;
+      each.started_at = container.started_wall;
+      if (container.ended) each.ended = agent::terminated_by(*container.ended);
+    }
+  }
+  return all;
 }
 
 void SimHost::execute(agent::HostCommand command) {
@@ -121,7 +145,9 @@ void SimHost::start(const agent::StartContainer& command) {
   container.grows_since = time_.now().mono;
   container.usage_before = Bytes{0};
   container.started_wall = now().wall;
+  container.image = command.image;
   container.running = true;
+  container.ended.reset();
   const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
   send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, now().wall});
   expect_oom();
@@ -157,14 +183,15 @@ void SimHost::exit(const std::string& uid, const std::string& name, std::int32_t
   if (found == pod->second.containers.end() || !found->second.running) return;
   Container& container = found->second;
   container.running = false;
-  send(microseconds(100), agent::ContainerExited{.uid = uid,
-                                                 .name = name,
-                                                 .attempt = container.attempt,
-                                                 .exit_code = code,
-                                                 .signal = signal,
-                                                 .oom_killed = oom,
-                                                 .started_at = container.started_wall,
-                                                 .finished_at = now().wall});
+  container.ended = agent::ContainerExited{.uid = uid,
+                                           .name = name,
+                                           .attempt = container.attempt,
+                                           .exit_code = code,
+                                           .signal = signal,
+                                           .oom_killed = oom,
+                                           .started_at = container.started_wall,
+                                           .finished_at = now().wall};
+  send(microseconds(100), *container.ended);
 }
 
 bool SimHost::ignores_term(const std::string& uid, Duration grace) const {

@@ -13,6 +13,7 @@
 #include "sim/time/virtual_time.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,6 +48,10 @@ class SimHost final : public agent::Host {
   ~SimHost() override;
 
   void execute(agent::HostCommand command) override;
+
+  /// The process of the agent has ended and another one has begun, while the pods ran on: what is on its way to the one
+  /// before is lost, and the new one is told what is there (MachineInfo::keeps_pods).
+  void attach(Deliver deliver);
 
   agent::MachineInfo machine_info(const std::string& node) const;
 
@@ -99,7 +104,9 @@ class SimHost final : public agent::Host {
     Bytes usage_before;     // where the growth began
     Instant grows_since;
     WallTime started_wall;
+    std::string image;
     bool running = false;
+    std::optional<agent::ContainerExited> ended = std::nullopt;  // how it did
   };
 
   /// Somebody was told to end.
@@ -139,6 +146,7 @@ class SimHost final : public agent::Host {
   Bytes swapped() const;
   Bytes in_memory(Bytes used) const;
   Now now() const;
+  agent::PodsFound found() const;
   void tell_of_stall();
   /// Arms the moment at which the machine will be full.
   void expect_oom();
@@ -158,6 +166,7 @@ class SimHost final : public agent::Host {
   std::optional<Instant> told_of_stall_;
   std::int64_t last_pid_ = 1000;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::uint64_t listeners_ = 1;  // processes of the agent so far
 };
 
 }  // namespace spillway::sim

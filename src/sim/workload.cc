@@ -26,6 +26,15 @@ api::Json replica_set(const std::string& name, std::int64_t replicas, api::Json 
   return set;
 }
 
+api::Json deployment(const std::string& name, std::int64_t replicas, api::Json pod_spec,
+                     const api::Json& max_unavailable, const api::Json& max_surge) {
+  api::Json made = workload("Deployment", name, std::move(pod_spec));
+  made["spec"]["replicas"] = replicas;
+  if (!max_unavailable.is_null()) made.make({"spec", "strategy", "rollingUpdate", "maxUnavailable"}) = max_unavailable;
+  if (!max_surge.is_null()) made.make({"spec", "strategy", "rollingUpdate", "maxSurge"}) = max_surge;
+  return made;
+}
+
 api::Json daemon_set(const std::string& name, api::Json pod_spec) {
   return workload("DaemonSet", name, std::move(pod_spec));
 }

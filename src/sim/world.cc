@@ -11,6 +11,7 @@ namespace {
 constexpr std::string_view kPodPrefix = "/registry/pods/";
 constexpr std::string_view kNodePrefix = "/registry/minions/";
 constexpr std::string_view kReplicaSetPrefix = "/registry/replicasets/";
+constexpr std::string_view kDeploymentPrefix = "/registry/deployments/";
 constexpr std::string_view kBudgetPrefix = "/registry/poddisruptionbudgets/";
 constexpr std::string_view kNodeLeasePrefix = "/registry/leases/kube-node-lease/";
 constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
@@ -42,6 +43,7 @@ void World::on_changes(const std::vector<store::Change>& changes) {
     if (change.key.starts_with(kPodPrefix)) on_pod(change.key.substr(kPodPrefix.size()), change);
     if (change.key.starts_with(kNodePrefix)) on_node(change.key.substr(kNodePrefix.size()), change);
     if (change.key.starts_with(kReplicaSetPrefix)) on_replica_set(change.key.substr(kReplicaSetPrefix.size()), change);
+    if (change.key.starts_with(kDeploymentPrefix)) on_deployment(change.key.substr(kDeploymentPrefix.size()), change);
     if (change.key.starts_with(kNodeLeasePrefix))
       on_lease(std::string_view(change.key).substr(kNodeLeasePrefix.size()), change);
     if (change.key.starts_with(kBudgetPrefix)) on_budget(change.key.substr(kBudgetPrefix.size()), change);
@@ -93,6 +95,19 @@ void World::on_replica_set(const std::string& key, const store::Change& change) 
   } else if (before != nullptr) {
     invariants_.on_replica_set(before, nullptr, time_.now());
     replica_sets_.erase(known);
+  }
+}
+
+void World::on_deployment(const std::string& key, const store::Change& change) {
+  const auto known = deployments_.find(key);
+  const api::Deployment* before = known == deployments_.end() ? nullptr : &known->second;
+  if (change.value) {
+    auto after = decode_stored<api::Deployment>(change.value);
+    invariants_.on_deployment(before, &after, time_.now());
+    deployments_.insert_or_assign(key, std::move(after));
+  } else if (before != nullptr) {
+    invariants_.on_deployment(before, nullptr, time_.now());
+    deployments_.erase(known);
   }
 }
 

@@ -42,6 +42,9 @@ class World final : public store::Watcher {
   /// By namespace/name.
   const std::map<std::string, api::ReplicaSet>& replica_sets() const { return replica_sets_; }
 
+  /// Likewise.
+  const std::map<std::string, api::Deployment>& deployments() const { return deployments_; }
+
   const Tenants& tenants() const { return tenants_; }
 
   const TraceHash& trace() const { return trace_; }
@@ -53,6 +56,7 @@ class World final : public store::Watcher {
   void on_pod(const std::string& name, const store::Change& change);
   void on_node(const std::string& name, const store::Change& change);
   void on_replica_set(const std::string& key, const store::Change& change);
+  void on_deployment(const std::string& key, const store::Change& change);
   void on_lease(std::string_view name, const store::Change& change);
   void on_budget(const std::string& key, const store::Change& change);
 
@@ -79,6 +83,7 @@ class World final : public store::Watcher {
   std::map<api::PodKey, api::Pod> pods_;
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
+  std::map<std::string, api::Deployment> deployments_;
   std::map<std::string, SeenLease, std::less<>> leases_;  // of nodes
   std::map<std::string, api::PodDisruptionBudget> budgets_;
   TraceHash trace_;

@@ -186,6 +186,27 @@ TEST(EventRecorder, MemoryIsBounded) {
   EXPECT_EQ(engine.take<SendCall>().request.method, api::Method::kPost) << "it was forgotten";
 }
 
+TEST(EventRecorder, ForgetsWhatWasNotHeardOfForLongest) {
+  ScriptedEngine engine;
+  engine.start();
+  EventRecorder recorder(engine.client, Rng(2), "c", "", {.known_max = 2});
+  const auto method_of = [&](const char* name) {
+    engine.advance(seconds(1));
+    recorder.record({.kind = "Pod", .ns = "shop", .name = name}, EventType::kNormal, "R", "m", engine.now);
+    engine.collect();
+    const auto call = engine.take<SendCall>();
+    engine.answer(call.id, 201, "{}");
+    return call.request.method;
+  };
+  method_of("a");
+  method_of("b");
+  EXPECT_EQ(method_of("a"), api::Method::kPatch);
+  method_of("c");
+  EXPECT_EQ(method_of("a"), api::Method::kPatch) << "b was forgotten, though a came first";
+  EXPECT_EQ(method_of("b"), api::Method::kPost);
+  EXPECT_EQ(method_of("a"), api::Method::kPatch) << "c was forgotten";
+}
+
 TEST(EventRecorder, WhatIsOnItsWayIsNotForgotten) {
   ScriptedEngine engine;
   engine.start();

@@ -22,6 +22,41 @@ TEST(Cluster, TimeInWhichNothingHappensIsSkipped) {
   EXPECT_LT(cluster.time().events_run() - before, 2 * node_seconds);
 }
 
+const api::Pod& hog_in(const Cluster& cluster) {
+  return cluster.world().pods().at({"default", "hog"});
+}
+
+TEST(Cluster, PodsRunOnWhileTheirAgentStartsAgainWithOtherThresholds) {
+  ClusterOptions options;
+  options.nodes = 1;
+  options.node_memory = gibibytes(1);
+  Cluster cluster(options);
+  cluster.run_for(seconds(20));
+  const auto pod = api::parse_json(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "hog"}, "spec":
+      {"containers": [{"name": "main", "image": "none", "command": ["stress", "--memory", "200Mi"]}]}})");
+  ASSERT_TRUE(pod);
+  cluster.create("/api/v1/namespaces/default/pods", *pod);
+  cluster.run_for(seconds(20));
+  const auto before = cluster.running_on(0);
+  ASSERT_EQ(before.size(), 1U);
+  agent::EvictionOptions eviction;
+  eviction.thresholds.hard = {{"memory.available", "100Mi"}};
+  cluster.restart_agent(0, eviction);
+  EXPECT_EQ(cluster.running_on(0), before) << "at once";
+  cluster.run_for(minutes(2));
+  EXPECT_EQ(cluster.running_on(0), before);
+  EXPECT_EQ(hog_in(cluster).status.phase, "Running");
+  ASSERT_EQ(hog_in(cluster).status.container_statuses.size(), 1U);
+  EXPECT_EQ(hog_in(cluster).status.container_statuses[0].restart_count, 0);
+  eviction.thresholds.hard = {{"memory.available", "900Mi"}};
+  cluster.restart_agent(0, eviction);
+  cluster.run_for(minutes(1));
+  EXPECT_EQ(hog_in(cluster).status.phase, "Failed");
+  EXPECT_EQ(hog_in(cluster).status.reason, "Evicted");
+  EXPECT_TRUE(cluster.running_on(0).empty());
+  EXPECT_TRUE(cluster.invariants().violations().empty());
+}
+
 TEST(Cluster, AnAgentWritesTheTimeOfItsOwnClock) {
   ClusterOptions options;
   options.nodes = 2;

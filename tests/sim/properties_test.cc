@@ -4,6 +4,7 @@
 #include "sim/properties/budget_audit.h"
 #include "sim/properties/eviction_audit.h"
 #include "sim/properties/property.h"
+#include "sim/properties/rollout_audit.h"
 #include "sim/properties/verdicts.h"
 #include "sim/properties/watch_audit.h"
 
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -196,6 +198,153 @@ TEST_F(Budgets, LetPassWhatNobodyMayKnowYet) {
   EXPECT_TRUE(found().empty());
   evict(pods_[2], at(95));
   EXPECT_EQ(found(), std::set{Property::kBudgetsKept});
+}
+
+/// A Deployment of five pods, one of which may be missing, and its first ReplicaSet.
+class Rollouts : public Audits {
+ protected:
+  Rollouts() {
+    deployment_.metadata = named("web", nullptr);
+    deployment_.replicas = 5;
+    deployment_.strategy = "RollingUpdate";
+    deployment_.max_unavailable = api::Json("20%");
+    deployment_.max_surge = api::Json(1);
+    audit_.on_deployment(nullptr, &deployment_, at(0));
+    resize("old", 5, 0, at(0));
+    for (int i = 0; i < 5; ++i) ready(fmt::format("old-{}", i), "old", at(1));
+    resize("old", 5, 5, at(2));
+  }
+
+  static api::ObjectMeta named(const std::string& name, const api::OwnerReference* owner) {
+    api::ObjectMeta metadata;
+    metadata.ns = "default";
+    metadata.name = metadata.uid = name;
+    if (owner != nullptr) metadata.owner_references.push_back(*owner);
+    return metadata;
+  }
+
+  static api::OwnerReference owner(const char* kind, const std::string& name) {
+    api::OwnerReference reference;
+    reference.kind = kind;
+    reference.name = reference.uid = name;
+    reference.controller = true;
+    return reference;
+  }
+
+  void resize(const std::string& name, std::int32_t replicas, std::int32_t available, Now now) {
+    api::ReplicaSet set;
+    const api::OwnerReference of = owner("Deployment", "web");
+    set.metadata = named(name, &of);
+    set.replicas = replicas;
+    set.status.available_replicas = available;
+    const auto before = sets_.find(name);
+    audit_.on_replica_set(before == sets_.end() ? nullptr : &before->second, &set, now);
+    sets_.insert_or_assign(name, set);
+  }
+
+  void ready(const std::string& name, const std::string& set, Now now) {
+    api::Pod made;
+    const api::OwnerReference of = owner("ReplicaSet", set);
+    made.metadata = named(name, &of);
+    made.status.phase = "Running";
+    made.status.conditions.push_back({});
+    made.status.conditions.back().type = "Ready";
+    made.status.conditions.back().status = "True";
+    change(name, std::move(made), now);
+  }
+
+  void unready(const std::string& name, Now now) {
+    api::Pod pod = pods_.at(name);
+    pod.status.conditions.back().status = "False";
+    change(name, std::move(pod), now);
+  }
+
+  void remove(const std::string& name, Now now) {
+    api::Pod pod = pods_.at(name);
+    pod.metadata.deletion_timestamp = now.wall;
+    change(name, std::move(pod), now);
+  }
+
+  void change(const std::string& name, api::Pod pod, Now now) {
+    const auto before = pods_.find(name);
+    audit_.on_pod(before == pods_.end() ? nullptr : &before->second, &pod, now);
+    pods_.insert_or_assign(name, std::move(pod));
+  }
+
+  RolloutAudit audit_{verdicts_};
+  api::Deployment deployment_;
+  std::map<std::string, api::ReplicaSet> sets_;
+  std::map<std::string, api::Pod> pods_;
+};
+
+TEST_F(Rollouts, MayTakeAsManyAsMayBeMissing) {
+  resize("new", 1, 0, at(3));
+  resize("old", 4, 5, at(4));
+  remove("old-0", at(5));
+  EXPECT_TRUE(found().empty());
+  resize("old", 3, 5, at(6));
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, MayNotCountPodsThatAreAboutToGo) {
+  resize("new", 1, 0, at(3));
+  resize("old", 4, 5, at(4));
+  ready("new-0", "new", at(5));
+  EXPECT_TRUE(found().empty());
+  resize("old", 2, 5, at(6));  // five old ones and a new one are available, one of which goes
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, MayNotDeleteMoreThanAReplicaSetIsAskedToLose) {
+  remove("old-0", at(3));
+  EXPECT_TRUE(found().empty()) << "one may be missing";
+  remove("old-1", at(4));
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, AreNotToBlameForWhatOthersTake) {
+  unready("old-0", at(3));
+  audit_.on_removal_by_hand(api::PodKey{"default", "old-1"});
+  remove("old-1", at(3));
+  EXPECT_TRUE(found().empty());
+  resize("old", 2, 5, at(4));
+  EXPECT_TRUE(found().empty()) << "two are kept, and two are lost to others";
+  resize("old", 1, 5, at(5));
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, MayNotRelyForEverOnWhatOthersTook) {
+  unready("old-0", at(3));
+  resize("old", 5, 4, at(4));
+  ready("old-0", "old", at(5));
+  resize("old", 5, 5, at(6));
+  resize("old", 4, 5, at(60));
+  EXPECT_TRUE(found().empty());
+  resize("old", 5, 5, at(61));
+  resize("new", 1, 0, at(200));
+  resize("old", 3, 5, at(201));
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, KeepOnlyWhatIsAskedForNow) {
+  api::Deployment fewer = deployment_;
+  fewer.replicas = 2;
+  audit_.on_deployment(&deployment_, &fewer, at(3));
+  audit_.on_deployment(&fewer, &deployment_, at(4));
+  resize("old", 2, 5, at(5));
+  EXPECT_TRUE(found().empty()) << "its controller has not heard of the second change";
+  resize("old", 5, 5, at(6));
+  resize("new", 1, 0, at(200));
+  resize("old", 2, 5, at(201));
+  EXPECT_EQ(found(), std::set{Property::kRolloutAvailability});
+}
+
+TEST_F(Rollouts, ThatRecreateTheirPodsPromiseNothing) {
+  api::Deployment recreated = deployment_;
+  recreated.strategy = "Recreate";
+  audit_.on_deployment(&deployment_, &recreated, at(3));
+  resize("old", 0, 5, at(4));
+  EXPECT_TRUE(found().empty());
 }
 
 class Watches : public Audits {

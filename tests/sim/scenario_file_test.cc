@@ -1,6 +1,7 @@
 // Scenario files: what they say, and what is wrong with one, with its place.
 #include "sim/scenario/outcome.h"
 #include "sim/scenario/parser.h"
+#include "sim/scenario/printer.h"
 
 #include <gtest/gtest.h>
 
@@ -71,11 +72,18 @@ timeline:
 - {after: firstUnknown, crash: controllers, for: 30s}
 - {at: 2m, memory: {pods: default/db-*, first: 1, to: 900Mi, over: 2m}}
 - {at: 3m, heal: {rack: zone-0-rack-1}}
+- {at: 4m, thresholds: {only: [2], evictionSoft: {memory.available: 400Mi}, evictionSoftGracePeriod: {memory.available: 1m}}}
 expect: [evicted <= 3 before 5m, {no: default/db-* evicted}, recovered before 20m]
 )");
   ASSERT_TRUE(scenario) << scenario.error().text();
   EXPECT_EQ(scenario->seed, 9U);
-  ASSERT_EQ(scenario->timeline.size(), 4U);
+  ASSERT_EQ(scenario->timeline.size(), 5U);
+  const auto& change = std::get<ChangeThresholds>(scenario->timeline[4].action);
+  EXPECT_EQ(change.eviction.thresholds.soft, (eviction::SignalMap{{"memory.available", "400Mi"}}));
+  EXPECT_EQ(change.eviction.thresholds.hard, eviction::default_hard_thresholds());
+  EXPECT_EQ(event_text(scenario->timeline[4]),
+            "{at: 4m0s, thresholds: {evictionSoft: {memory.available: 400Mi}, evictionSoftGracePeriod: "
+            "{memory.available: 1m}, only: [2]}}");
   const auto& cut = std::get<PartitionNodes>(scenario->timeline[0].action);
   EXPECT_EQ(cut.cut, Cut::kToServer);
   EXPECT_EQ(cut.nodes.skip, 2U);

@@ -61,9 +61,8 @@ class Plan {
       SPILLWAY_TRY(config, sim::parse_scenario_config(file, text, reader_beside(file)));
       scenario->config = std::move(config);
       scenario->name += " under " + file;
-      const Outcome can_start =
-          sim::check_agents(scenario->config.agents.value_or(sim::plain_agents()), sim::machines_of(*scenario));
-      if (!can_start) return invalid(file, "{}", can_start.error().text());
+      if (const Outcome can_start = sim::check_agents(*scenario); !can_start)
+        return invalid(file, "{}", can_start.error().text());
     }
     return {};
   }

@@ -247,14 +247,19 @@ class DeploymentPlanner {
     return resize(sets.latest, *size);
   }
 
+  /// Of its available pods those that it is still asked for: the others are about to go, by an earlier look.
+  static std::int64_t staying(const api::ReplicaSet& set) {
+    return std::min(set.status.available_replicas, set.replicas);
+  }
+
   /// Takes from the old ReplicaSets what the new one does not need to wait for: first pods that serve nobody.
   bool shrink(const Generations& sets) {
     ReplicaSets old = active_of(sets.old);
     std::int64_t all = sets.latest->replicas;
-    std::int64_t available = sets.latest->status.available_replicas;
+    std::int64_t available = staying(*sets.latest);
     for (const ReplicaSetPtr& set : old) {
       all += set->replicas;
-      available += set->status.available_replicas;
+      available += staying(*set);
     }
     const std::int64_t minimum = rollout_bounds(d_).available_min;
     const std::int64_t missing = sets.latest->replicas - sets.latest->status.available_replicas;

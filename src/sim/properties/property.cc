@@ -6,7 +6,7 @@
 namespace spillway::sim {
 namespace {
 
-constexpr std::array<PropertyInfo, 17> kProperties = {{
+constexpr std::array<PropertyInfo, 18> kProperties = {{
     {Property::kTaintRate, "taint-rate",
      "A zone's nodes get NoExecute taints of silence no faster than its eviction rate allows.",
      "spec node-lifecycle; e2e-eviction, promises"},
@@ -34,6 +34,9 @@ constexpr std::array<PropertyInfo, 17> kProperties = {{
     {Property::kBudgetsKept, "budgets-kept",
      "An eviction through the API leaves as many healthy pods as their budget demands.",
      "spec api-server; Kubernetes, Disruptions"},
+    {Property::kRolloutAvailability, "rollout-availability",
+     "No rollout leaves a Deployment fewer available pods than its strategy promises, but for those lost to others.",
+     "spec scheduler-workloads, 12; Kubernetes, Deployments"},
     {Property::kOneMachine, "one-machine", "No pod runs on two machines, and none that is bound moves.",
      "spec node-agent; Kubernetes, Pod Lifecycle"},
     {Property::kPodsEndOnce, "pods-end-once",

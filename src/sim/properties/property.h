@@ -18,6 +18,7 @@ enum class Property : std::uint8_t {
   kAcknowledgedWrites,
   kWatchesWhole,
   kBudgetsKept,
+  kRolloutAvailability,
   kOneMachine,
   kPodsEndOnce,
   kNewerStatus,

@@ -54,8 +54,8 @@ Json use_json(const Use& action) {
   return out;
 }
 
-std::string member_of(const std::string& kind) {
-  return kind == "ConfigMap" ? "configMap" : std::string(1, static_cast<char>(kind[0] - 'A' + 'a')) + kind.substr(1);
+std::string text_of(const DeploymentChoice& deployment) {
+  return deployment.ns + "/" + deployment.name;
 }
 
 struct Saying {
@@ -111,16 +111,30 @@ struct Saying {
 
   Said operator()(const UncordonNodes& action) const { return {"uncordon", nodes_json(action.nodes)}; }
 
-  Said operator()(const ScaleReplicaSet& action) const {
-    return {"scale", Json::object({{"replicaSet", action.ns + "/" + action.name}, {"replicas", action.replicas}})};
+  Said operator()(const ScaleWorkload& action) const {
+    return {"scale", Json::object({{member_of_kind(action.kind), action.ns + "/" + action.name},
+                                   {"replicas", action.replicas}})};
   }
+
+  Said operator()(const RollOut& action) const {
+    Json out = Json::object({{"deployment", text_of(action.deployment)}});
+    if (action.memory) out["memory"] = bytes_text(*action.memory);
+    if (!action.memory_request.empty()) out["memoryRequest"] = action.memory_request;
+    return {"rollout", std::move(out)};
+  }
+
+  Said operator()(const PauseRollout& action) const { return {"pause", text_of(action.deployment)}; }
+
+  Said operator()(const ResumeRollout& action) const { return {"resume", text_of(action.deployment)}; }
+
+  Said operator()(const UndoRollout& action) const { return {"undo", text_of(action.deployment)}; }
 
   Said operator()(const JumpClock& action) const { return {"jumpClock", api::format_duration(action.by)}; }
 
   Said operator()(const MuteWatch& action) const { return {"muteWatch", action.path}; }
 
   Said operator()(const CreateObject& action) const {
-    Json out = Json::object({{member_of(action.kind), action.name}});
+    Json out = Json::object({{member_of_kind(action.kind), action.name}});
     if (action.ns != "default") out["in"] = action.ns;
     if (action.kind != "Pod") return {"create", std::move(out)};
     out["memory"] = bytes_text(action.memory);
@@ -136,7 +150,7 @@ struct Saying {
     if (action.place) {
       out["anyPod"] = number(*action.place);
     } else {
-      out[member_of(action.kind)] = action.name;
+      out[member_of_kind(action.kind)] = action.name;
       if (action.ns != "default") out["in"] = action.ns;
     }
     if (action.at_once) out["atOnce"] = true;
@@ -179,9 +193,19 @@ struct Saying {
     if (action.undeletable) out["undeletable"] = true;
     return {"images", std::move(out)};
   }
+
+  Said operator()(const ChangeThresholds& action) const {
+    Json out = choice_members(action.nodes);
+    for (const auto& [name, value] : *action.written.if_object()) out[name] = value;
+    return {"thresholds", std::move(out)};
+  }
 };
 
 }  // namespace
+
+std::string member_of_kind(const std::string& kind) {
+  return std::string(1, static_cast<char>(kind[0] - 'A' + 'a')) + kind.substr(1);
+}
 
 std::string bytes_text(Bytes bytes) {
   const std::int64_t mebibyte = mebibytes(1).count();

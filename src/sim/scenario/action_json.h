@@ -12,6 +12,9 @@ namespace spillway::sim {
 /// "partition" and what follows it.
 std::pair<std::string, api::Json> action_json(const Action& action);
 
+/// "replicaSet" of ReplicaSet.
+std::string member_of_kind(const std::string& kind);
+
 /// "500Mi" where it is a whole number of them, else bytes.
 std::string bytes_text(Bytes bytes);
 

@@ -28,17 +28,22 @@ Json pod_spec_of(const Workload& workload) {
   return spec;
 }
 
+Json object_of(const Workload& workload) {
+  Json spec = pod_spec_of(workload);
+  if (workload.kind == "DaemonSet") return daemon_set(workload.name, std::move(spec));
+  if (workload.kind == "ReplicaSet") return replica_set(workload.name, workload.replicas, std::move(spec));
+  return deployment(workload.name, workload.replicas, std::move(spec), workload.max_unavailable, workload.max_surge);
+}
+
 void add_workload(const Workload& workload, Inventory& out) {
-  Json object = workload.kind == "DaemonSet" ? daemon_set(workload.name, pod_spec_of(workload))
-                                             : replica_set(workload.name, workload.replicas, pod_spec_of(workload));
+  Json object = object_of(workload);
   if (workload.ns != "default") {
     out.objects.push_back({"/api/v1/namespaces", Json::object({{"apiVersion", "v1"},
                                                                {"kind", "Namespace"},
                                                                {"metadata", Json::object({{"name", workload.ns}})}})});
   }
-  out.objects.push_back({fmt::format("/apis/apps/v1/namespaces/{}/{}", workload.ns,
-                                     workload.kind == "DaemonSet" ? "daemonsets" : "replicasets"),
-                         std::move(object)});
+  out.objects.push_back(
+      {fmt::format("/apis/apps/v1/namespaces/{}/{}", workload.ns, plural_of(workload.kind)), std::move(object)});
   if (!workload.budget_available) return;
   out.objects.push_back(
       {fmt::format("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", workload.ns),
@@ -65,6 +70,11 @@ bool is_chosen(const NodeChoice& choice, const MachineSpec& machine) {
 }
 
 }  // namespace
+
+std::string_view plural_of(std::string_view kind) {
+  if (kind == "DaemonSet") return "daemonsets";
+  return kind == "Deployment" ? "deployments" : "replicasets";
+}
 
 Inventory inventory_of(const GeneratedCluster& cluster) {
   Inventory out;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -122,10 +123,37 @@ struct UncordonNodes {
   NodeChoice nodes;
 };
 
-struct ScaleReplicaSet {
+struct ScaleWorkload {
   std::string ns;
   std::string name;
   std::int64_t replicas = 0;
+  std::string kind = "ReplicaSet";  // or Deployment
+};
+
+/// A Deployment, by its name.
+struct DeploymentChoice {
+  std::string ns;
+  std::string name;
+};
+
+/// Its template changes; where anything is said here, what a pod of it uses or asks for as well.
+struct RollOut {
+  DeploymentChoice deployment;
+  std::optional<Bytes> memory;
+  std::string memory_request;  // a quantity; more than any machine has: the rollout hangs
+};
+
+struct PauseRollout {
+  DeploymentChoice deployment;
+};
+
+struct ResumeRollout {
+  DeploymentChoice deployment;
+};
+
+/// Back to the template before this one, as kubectl rollout undo: not while it is paused.
+struct UndoRollout {
+  DeploymentChoice deployment;
 };
 
 /// The wall clock of everybody; the monotonic one goes on as it did.
@@ -156,6 +184,14 @@ struct KeepImages {
   NodeChoice nodes;
   Bytes to;
   bool undeletable = false;
+};
+
+/// Each of these agents is started again with other settings of evictions, as after a change of its configuration: what
+/// `written` does not name has the default of a KubeletConfiguration. Pods run on.
+struct ChangeThresholds {
+  NodeChoice nodes;
+  api::Json written;  // members of a KubeletConfiguration
+  agent::EvictionOptions eviction;
 };
 
 /// The controllers' watches whose path has this in it carry nothing any more; empty: all do again.
@@ -203,9 +239,10 @@ struct CompactEtcd {};
 
 using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
                             RestartControllers, StopApiServer, StartApiServer, SlowApiServer, UseMemory, FillDisk,
-                            ForkProcesses, DrainNodes, UncordonNodes, ScaleReplicaSet, JumpClock, MuteWatch,
+                            ForkProcesses, DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch,
                             CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
-                            DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages>;
+                            DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages, RollOut,
+                            PauseRollout, ResumeRollout, UndoRollout, ChangeThresholds>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };
@@ -222,7 +259,7 @@ struct TimelineEvent {
 /// A cluster that is made up: nodes in zones in turn, and what runs there.
 struct GeneratedCluster {
   struct Workload {
-    std::string kind = "ReplicaSet";  // or DaemonSet
+    std::string kind = "ReplicaSet";  // or DaemonSet, Deployment
     std::string ns = "default";
     std::string name;
     std::int64_t replicas = 1;
@@ -232,6 +269,8 @@ struct GeneratedCluster {
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
+    api::Json max_unavailable;                     // of a Deployment: a number, or a text like "25%"; null: its default
+    api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
   };
 
@@ -289,6 +328,9 @@ struct Scenario {
   std::vector<TimelineEvent> timeline;
   std::vector<Expectation> expectations;
 };
+
+/// "replicasets" of ReplicaSet, and the like of DaemonSet and Deployment.
+std::string_view plural_of(std::string_view kind);
 
 /// What a generated cluster consists of.
 Inventory inventory_of(const GeneratedCluster& cluster);

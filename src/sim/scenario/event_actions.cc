@@ -1,5 +1,7 @@
 #include "sim/scenario/event_actions.h"
 
+#include "policy/workloads/deployment_revisions.h"
+#include "policy/workloads/pod_template.h"
 #include "sim/scenario/expectation.h"
 
 #include <fmt/format.h>
@@ -15,6 +17,15 @@ using api::Json;
 
 constexpr Duration kDrainRetry = seconds(5);
 constexpr int kDrainAttempts = 120;
+constexpr std::string_view kRolloutNumber = "simulation/rollout";
+
+std::string text_of(const DeploymentChoice& deployment) {
+  return fmt::format("{}/{}", deployment.ns, deployment.name);
+}
+
+std::string path_of(const DeploymentChoice& deployment) {
+  return fmt::format("/apis/apps/v1/namespaces/{}/deployments/{}", deployment.ns, deployment.name);
+}
 
 bool is_of_daemon_set(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
@@ -104,6 +115,8 @@ void EventActions::take_back(const Action& action) {
   } else if (const auto* endings = std::get_if<HoldEndings>(&action)) {
     for_each(endings->pods,
              [](const std::string& uid, SimHost& machine) { machine.set_ending(uid, SimHost::Ending::kPrompt); });
+  } else if (const auto* pause = std::get_if<PauseRollout>(&action)) {
+    (*this)(ResumeRollout{pause->deployment});
   } else if (const auto* images = std::get_if<KeepImages>(&action)) {
     (*this)(KeepImages{images->nodes, Bytes{0}});
   } else if (const auto* disk = std::get_if<FillDisk>(&action)) {
@@ -182,6 +195,7 @@ void EventActions::operator()(const DeleteObject& action) {
     ns = key.ns;
     name = key.name;
   }
+  if (action.kind == "Pod") cluster_.invariants().on_removal_by_hand({ns, name});
   cluster_.remove(
       fmt::format("{}/{}{}", collection_of(action.kind, ns), name, action.at_once ? "?gracePeriodSeconds=0" : ""));
 }
@@ -274,9 +288,54 @@ void EventActions::operator()(const UncordonNodes& action) {
   }
 }
 
-void EventActions::operator()(const ScaleReplicaSet& action) {
-  cluster_.patch(fmt::format("/apis/apps/v1/namespaces/{}/replicasets/{}", action.ns, action.name),
+void EventActions::operator()(const ScaleWorkload& action) {
+  cluster_.patch(fmt::format("/apis/apps/v1/namespaces/{}/{}/{}", action.ns, plural_of(action.kind), action.name),
                  Json::object({{"spec", Json::object({{"replicas", action.replicas}})}}));
+}
+
+/// The new template has a number of its own, and is the old one but for what is said.
+void EventActions::operator()(const RollOut& action) {
+  const auto found = cluster_.world().deployments().find(text_of(action.deployment));
+  if (found == cluster_.world().deployments().end()) return;
+  Json changes = Json::object();
+  changes.make({"metadata", "annotations", kRolloutNumber}) = fmt::format("{}", ++rollouts_);
+  Json container = found->second.pod_template.spec.find("containers")->if_array()->front();
+  if (action.memory)
+    container["command"] = Json::array({"stress", "--memory", fmt::format("{}", action.memory->count())});
+  if (!action.memory_request.empty()) container.make({"resources", "requests", "memory"}) = action.memory_request;
+  changes.make({"spec", "containers"}) = Json::array({std::move(container)});
+  cluster_.patch(path_of(action.deployment),
+                 Json::object({{"spec", Json::object({{"template", std::move(changes)}})}}));
+}
+
+void EventActions::operator()(const PauseRollout& action) {
+  set_paused(action.deployment, true);
+}
+
+void EventActions::operator()(const ResumeRollout& action) {
+  set_paused(action.deployment, false);
+}
+
+void EventActions::set_paused(const DeploymentChoice& deployment, bool paused) {
+  cluster_.patch(path_of(deployment), Json::object({{"spec", Json::object({{"paused", paused}})}}));
+}
+
+void EventActions::operator()(const UndoRollout& action) {
+  const auto found = cluster_.world().deployments().find(text_of(action.deployment));
+  if (found == cluster_.world().deployments().end() || found->second.paused) return;
+  workloads::ReplicaSets sets;
+  for (const auto& [key, set] : cluster_.world().replica_sets()) {
+    const api::OwnerReference* owner = api::controller_of(set.metadata);
+    if (owner != nullptr && owner->uid == found->second.metadata.uid)
+      sets.push_back(std::make_shared<const api::ReplicaSet>(set));
+  }
+  const std::int64_t revision = workloads::last_revision(sets);
+  const auto before = std::ranges::find_if(
+      sets, [revision](const auto& set) { return workloads::revision_of(set->metadata) == revision; });
+  if (revision == 0 || before == sets.end()) return;
+  Json pod_template = workloads::template_document((*before)->pod_template);
+  pod_template.erase({"metadata", "labels", workloads::kPodTemplateHash});
+  cluster_.replace(path_of(action.deployment), "/spec/template", pod_template);
 }
 
 void EventActions::operator()(const JumpClock& action) {
@@ -300,6 +359,10 @@ void EventActions::operator()(const KeepImages& action) {
   for (const std::size_t node : nodes_of(action.nodes)) {
     if (SimHost* const machine = cluster_.machine(node)) machine->keep_images(action.to, action.undeletable);
   }
+}
+
+void EventActions::operator()(const ChangeThresholds& action) {
+  for (const std::size_t node : nodes_of(action.nodes)) cluster_.restart_agent(node, action.eviction);
 }
 
 void EventActions::operator()(const MuteWatch& action) {

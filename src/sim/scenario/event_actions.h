@@ -41,7 +41,7 @@ class EventActions {
   void operator()(const ForkProcesses& action);
   void operator()(const DrainNodes& action);
   void operator()(const UncordonNodes& action);
-  void operator()(const ScaleReplicaSet& action);
+  void operator()(const ScaleWorkload& action);
   void operator()(const JumpClock& action);
   void operator()(const MuteWatch& action);
   void operator()(const CrashScheduler&);
@@ -56,6 +56,11 @@ class EventActions {
   void operator()(const WorsenLinks& action);
   void operator()(const HoldEndings& action);
   void operator()(const KeepImages& action);
+  void operator()(const RollOut& action);
+  void operator()(const PauseRollout& action);
+  void operator()(const ResumeRollout& action);
+  void operator()(const UndoRollout& action);
+  void operator()(const ChangeThresholds& action);
 
  private:
   std::vector<std::size_t> nodes_of(const NodeChoice& choice) const { return chosen_nodes(choice, machines_); }
@@ -65,6 +70,7 @@ class EventActions {
   /// Each of these pods that runs, with its machine.
   void for_each(const PodChoice& choice, const std::function<void(const std::string& uid, SimHost& machine)>& act);
   void set_schedulable(std::size_t node, bool schedulable);
+  void set_paused(const DeploymentChoice& deployment, bool paused);
   void evict_from(std::size_t node, int attempts);
 
   Cluster& cluster_;
@@ -74,6 +80,7 @@ class EventActions {
   std::map<std::string, Bytes> disk_before_;
   std::map<std::string, std::int64_t> processes_before_;
   std::set<std::size_t> draining_;
+  std::int64_t rollouts_ = 0;
 };
 
 }  // namespace spillway::sim

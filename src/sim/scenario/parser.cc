@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -18,22 +19,54 @@ namespace {
 
 using yaml::Place;
 using Workload = GeneratedCluster::Workload;
+using api::Json;
 
 constexpr std::int64_t kNodesMax = 5000;
 constexpr std::int64_t kServersMax = 9;  // and members of etcd
 constexpr Duration kAfterTimeline = minutes(10);
 
-Result<Workload> read_workload(const Place& place) {
-  SPILLWAY_TRY_VOID(
-      place.check_members({"replicaSet", "daemonSet", "namespace", "replicas", "memory", "growth", "memoryRequest",
-                           "memoryLimit", "cpuRequest", "priorityClass", "minAvailable"}));
-  Workload out;
-  if (place.has("replicaSet") == place.has("daemonSet")) {
-    return place.wrong("expected a name as either replicaSet or daemonSet");
+/// 2 or "25%".
+Result<Json> read_bound(const Place& place, std::string_view name) {
+  if (!place.has(name)) return Json();
+  const Place bound = place.member(name);
+  const auto number = bound.value().if_int64();
+  if (number && *number >= 0) return Json(*number);
+  const std::string* const text = bound.value().if_string();
+  const std::size_t digits = text == nullptr ? std::string::npos : text->find_first_not_of("0123456789");
+  if (digits == std::string::npos || digits == 0 || digits > 3 || text->substr(digits) != "%") {
+    return bound.wrong("expected a number of pods or a percentage, e.g. 2 or 25%");
   }
-  out.kind = place.has("daemonSet") ? "DaemonSet" : "ReplicaSet";
-  SPILLWAY_TRY(name, place.optional_text(place.has("daemonSet") ? "daemonSet" : "replicaSet"));
-  out.name = name;
+  return Json(*text);
+}
+
+Outcome read_strategy(const Place& place, Workload& out) {
+  for (const std::string_view name : {"maxUnavailable", "maxSurge"}) {
+    if (place.has(name) && out.kind != "Deployment") return place.member(name).wrong("only a deployment has this");
+  }
+  SPILLWAY_TRY(max_unavailable, read_bound(place, "maxUnavailable"));
+  SPILLWAY_TRY(max_surge, read_bound(place, "maxSurge"));
+  out.max_unavailable = std::move(max_unavailable);
+  out.max_surge = std::move(max_surge);
+  return {};
+}
+
+Result<Workload> read_workload(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "daemonSet", "deployment", "namespace", "replicas", "memory",
+                                         "growth", "memoryRequest", "memoryLimit", "cpuRequest", "priorityClass",
+                                         "minAvailable", "maxUnavailable", "maxSurge"}));
+  Workload out;
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKinds = {
+      {{"replicaSet", "ReplicaSet"}, {"daemonSet", "DaemonSet"}, {"deployment", "Deployment"}}};
+  if (std::ranges::count_if(kKinds, [&place](const auto& each) { return place.has(each.first); }) != 1) {
+    return place.wrong("expected a name as one of replicaSet, daemonSet or deployment");
+  }
+  for (const auto& [member, kind] : kKinds) {
+    if (!place.has(member)) continue;
+    SPILLWAY_TRY(name, place.optional_text(member));
+    out.kind = kind;
+    out.name = name;
+  }
+  SPILLWAY_TRY_VOID(read_strategy(place, out));
   SPILLWAY_TRY(ns, place.optional_text("namespace"));
   if (!ns.empty()) out.ns = ns;
   SPILLWAY_TRY(replicas, place.number("replicas", 0, 1'000'000));
@@ -176,6 +209,8 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
     return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());
+  if (const Outcome can_go_on = check_agents(out); !can_go_on)
+    return root.member("timeline").wrong(can_go_on.error().text());
   SPILLWAY_TRY(settle, read_duration(root, "settle"));
   out.settle = settle.value_or(minutes(2));
   SPILLWAY_TRY(duration, read_duration(root, "duration"));
@@ -193,6 +228,20 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
 }
 
 }  // namespace
+
+Outcome check_agents(const Scenario& scenario) {
+  const auto machines = machines_of(scenario);
+  const agent::AgentOptions options = scenario.config.agents.value_or(plain_agents());
+  SPILLWAY_TRY_VOID(check_agents(options, machines));
+  for (const TimelineEvent& event : scenario.timeline) {
+    const auto* const change = std::get_if<ChangeThresholds>(&event.action);
+    if (change == nullptr) continue;
+    std::vector<MachineSpec> changed;
+    for (const std::size_t node : chosen_nodes(change->nodes, machines)) changed.push_back(machines[node]);
+    SPILLWAY_TRY_VOID(check_agents(with_evictions(options, change->eviction), changed));
+  }
+  return {};
+}
 
 Result<Scenario> parse_scenario(const std::string& file, const std::string& text, const ReadText& read,
                                 const ClusterOverride& instead) {

@@ -31,6 +31,10 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
 Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
                                              ScenarioConfig base = {});
 
+/// Whether an agent can be started on each of its machines, and with what the timeline tells it later. Files are read
+/// so already; for whoever changes the configuration of what was read.
+Outcome check_agents(const Scenario& scenario);
+
 /// `brakes: on`.
 void set_brakes(controllers::ControllerSet::Options& options, bool on);
 

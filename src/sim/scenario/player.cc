@@ -38,7 +38,8 @@ ClusterOptions cluster_options(const Scenario& scenario, const Inventory& invent
   options.faults_wait = true;
   const bool uses_machines = std::ranges::any_of(scenario.timeline, [](const TimelineEvent& event) {
     return std::holds_alternative<UseMemory>(event.action) || std::holds_alternative<FillDisk>(event.action) ||
-           std::holds_alternative<ForkProcesses>(event.action) || std::holds_alternative<KeepImages>(event.action);
+           std::holds_alternative<ForkProcesses>(event.action) || std::holds_alternative<KeepImages>(event.action) ||
+           std::holds_alternative<ChangeThresholds>(event.action);
   });
   const auto* generated = std::get_if<GeneratedCluster>(&scenario.cluster);
   const bool calm = generated != nullptr && generated->workloads.empty() && !uses_machines;
@@ -152,6 +153,7 @@ class Playing {
     std::vector<std::string> unrest;
     do {
       uncordon_nodes(*cluster_);
+      resume_rollouts(*cluster_);
       if (!advance(kRestStep)) return false;
       unrest = unrest_of(*cluster_);
     } while (!unrest.empty() && cluster_->time().now().mono < deadline);

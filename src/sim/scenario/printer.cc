@@ -80,7 +80,7 @@ void append_member(std::string_view name, const Json& value, std::string& out) {
 }
 
 Json workload_json(const GeneratedCluster::Workload& workload) {
-  Json out = Json::object({{workload.kind == "DaemonSet" ? "daemonSet" : "replicaSet", workload.name}});
+  Json out = Json::object({{member_of_kind(workload.kind), workload.name}});
   if (workload.ns != "default") out["namespace"] = workload.ns;
   if (workload.kind != "DaemonSet") out["replicas"] = workload.replicas;
   out["memory"] = bytes_text(workload.memory);
@@ -89,6 +89,8 @@ Json workload_json(const GeneratedCluster::Workload& workload) {
   if (!workload.memory_limit.empty()) out["memoryLimit"] = workload.memory_limit;
   if (!workload.cpu_request.empty()) out["cpuRequest"] = workload.cpu_request;
   if (!workload.priority_class.empty()) out["priorityClass"] = workload.priority_class;
+  if (!workload.max_unavailable.is_null()) out["maxUnavailable"] = workload.max_unavailable;
+  if (!workload.max_surge.is_null()) out["maxSurge"] = workload.max_surge;
   if (workload.budget_available) out["minAvailable"] = *workload.budget_available;
   return out;
 }

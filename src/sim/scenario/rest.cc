@@ -29,6 +29,19 @@ void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, st
   }
 }
 
+/// All of its pods are there and of its template.
+void look_at_deployments(const Cluster& cluster, std::vector<std::string>& unrest) {
+  for (const auto& [key, deployment] : cluster.world().deployments()) {
+    const api::DeploymentStatus& status = deployment.status;
+    if (status.observed_generation == deployment.metadata.generation && status.replicas == deployment.replicas &&
+        status.available_replicas == deployment.replicas && status.updated_replicas == deployment.replicas)
+      continue;
+    unrest.push_back(fmt::format("{} of {} pods of deployment {} are available, {} are there and {} of its template",
+                                 status.available_replicas, deployment.replicas, key, status.replicas,
+                                 status.updated_replicas));
+  }
+}
+
 }  // namespace
 
 void heal_everything(Cluster& cluster) {
@@ -63,6 +76,17 @@ void uncordon_nodes(Cluster& cluster) {
   }
 }
 
+void resume_rollouts(Cluster& cluster) {
+  std::vector<std::string> paused;
+  for (const auto& [key, deployment] : cluster.world().deployments()) {
+    if (!deployment.paused) continue;
+    paused.push_back(
+        fmt::format("/apis/apps/v1/namespaces/{}/deployments/{}", deployment.metadata.ns, deployment.metadata.name));
+  }
+  for (const std::string& path : paused)
+    cluster.patch(path, api::Json::object({{"spec", api::Json::object({{"paused", false}})}}));
+}
+
 std::vector<std::string> unrest_of(const Cluster& cluster) {
   std::vector<std::string> unrest;
   look_at_nodes(cluster, unrest);
@@ -78,6 +102,7 @@ std::vector<std::string> unrest_of(const Cluster& cluster) {
     if (owner != nullptr && !pod.metadata.deletion_timestamp) ++running[owner->uid];
   }
   look_at_replica_sets(cluster, running, unrest);
+  look_at_deployments(cluster, unrest);
   for (std::size_t i = 0; i < cluster.node_count(); ++i) {
     for (const auto& [uid, pod] : cluster.running_on(i)) {
       if (should_run.erase(uid) == 0)

@@ -13,9 +13,11 @@ void heal_everything(Cluster& cluster);
 
 /// What an administrator does again until it is done: nodes that were drained take pods again.
 void uncordon_nodes(Cluster& cluster);
+/// Likewise: no rollout is paused.
+void resume_rollouts(Cluster& cluster);
 
-/// Nodes that are not ready or tainted, namespaces and pods that should be gone, replicas that are missing, processes
-/// without a pod and pods without a process. Empty: at rest.
+/// Nodes that are not ready or tainted, namespaces and pods that should be gone, replicas that are missing, rollouts
+/// that are not complete, processes without a pod and pods without a process. Empty: at rest.
 std::vector<std::string> unrest_of(const Cluster& cluster);
 
 }  // namespace spillway::sim

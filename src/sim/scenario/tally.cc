@@ -11,6 +11,7 @@ namespace spillway::sim {
 namespace {
 
 constexpr std::size_t kUnrecoveredMax = 20;
+constexpr std::string_view kDeployments = "/registry/deployments/";
 
 std::string owner_text(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
@@ -45,6 +46,8 @@ Tally::Tally(Cluster& cluster) : cluster_(cluster) {
       on_pod(std::string(rest.substr(0, rest.find('/'))), name, change.value != nullptr);
     } else if (key.starts_with("/registry/replicasets/")) {
       on_replica_set(std::string(key.substr(std::string_view("/registry/replicasets/").size())));
+    } else if (key.starts_with(kDeployments)) {
+      on_deployment(std::string(key.substr(kDeployments.size())));
     } else {
       return;
     }
@@ -158,6 +161,21 @@ void Tally::on_replica_set(const std::string& key) {
   const auto found = cluster_.world().replica_sets().find(key);
   const bool well =
       found == cluster_.world().replica_sets().end() || found->second.status.ready_replicas >= found->second.replicas;
+  well ? unwell_.erase(what) : unwell_.insert(what).second;
+}
+
+/// Its pods are available and, unless it is paused, of its template.
+void Tally::on_deployment(const std::string& key) {
+  const std::string what = "deployment " + key;
+  const auto found = cluster_.world().deployments().find(key);
+  bool well = found == cluster_.world().deployments().end();
+  if (!well) {
+    const api::Deployment& deployment = found->second;
+    const api::DeploymentStatus& status = deployment.status;
+    well = status.observed_generation == deployment.metadata.generation &&
+           status.available_replicas >= deployment.replicas &&
+           (deployment.paused || status.updated_replicas >= deployment.replicas);
+  }
   well ? unwell_.erase(what) : unwell_.insert(what).second;
 }
 

@@ -37,6 +37,7 @@ class Tally {
   void on_node(const std::string& name);
   void on_pod(const std::string& ns, const std::string& name, bool there);
   void on_replica_set(const std::string& key);
+  void on_deployment(const std::string& key);
   void note(HappeningKind kind, const api::Pod& pod, std::string reason);
   void happen(Happening happening);
   void settle();

@@ -1,5 +1,6 @@
 #include "sim/scenario/timeline_parser.h"
 
+#include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
 #include "sim/scenario/reading.h"
 #include "sim/sim_host.h"
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -186,6 +188,33 @@ Result<Action> read_images(const Place& place, const Machines& machines) {
   return KeepImages{nodes, *to, undeletable.value_or(false)};
 }
 
+/// Other settings of evictions for some nodes, checked as agents will.
+Result<Action> read_thresholds(const Place& place, const Machines& machines) {
+  static constexpr std::array<std::string_view, 6> kSettings = {"evictionHard",
+                                                                "evictionSoft",
+                                                                "evictionSoftGracePeriod",
+                                                                "evictionMinimumReclaim",
+                                                                "evictionMaxPodGracePeriod",
+                                                                "evictionPressureTransitionPeriod"};
+  if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with evictionHard: {…}");
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "evictionHard",
+                                         "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim",
+                                         "evictionMaxPodGracePeriod", "evictionPressureTransitionPeriod"}));
+  ChangeThresholds action;
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  action.nodes = std::move(nodes);
+  action.written = api::Json::object();
+  for (const std::string_view name : kSettings) {
+    if (place.has(name)) action.written[name] = place.member(name).value();
+  }
+  if (action.written.if_object()->empty())
+    return place.wrong("expected settings of evictions, e.g. evictionHard: {memory.available: 500Mi}");
+  const auto options = agent_options_of(action.written);
+  if (!options) return place.wrong(options.error().text());
+  action.eviction = options->eviction;
+  return action;
+}
+
 /// UseMemory or FillDisk. `what`: for the message.
 template <typename Use>
 Result<Action> read_use(const Place& place, std::string_view what) {
@@ -218,36 +247,58 @@ Result<Action> read_fork(const Place& place) {
   return action;
 }
 
-Result<Action> read_scale(const Place& place) {
-  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "replicas"}));
-  SPILLWAY_TRY(name, place.optional_text("replicaSet"));
+/// "default/web" as the two.
+std::optional<std::pair<std::string, std::string>> split_name(const std::string& name) {
   const std::size_t slash = name.find('/');
-  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) {
-    return place.wrong("replicaSet: expected namespace/name, e.g. default/web");
+  if (slash == 0 || slash == std::string::npos || slash + 1 == name.size()) return std::nullopt;
+  return std::pair(name.substr(0, slash), name.substr(slash + 1));
+}
+
+Result<Action> read_scale(const Place& place) {
+  SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "deployment", "replicas"}));
+  const bool of_deployment = place.has("deployment");
+  if (of_deployment == place.has("replicaSet")) return place.wrong("expected either replicaSet or deployment");
+  SPILLWAY_TRY(name, place.optional_text(of_deployment ? "deployment" : "replicaSet"));
+  const auto named = split_name(name);
+  if (!named) {
+    return place.wrong(
+        fmt::format("{}: expected namespace/name, e.g. default/web", of_deployment ? "deployment" : "replicaSet"));
   }
   SPILLWAY_TRY(replicas, place.number("replicas", 0, 1'000'000));
   if (!replicas) return place.wrong("replicas is missing; expected a whole number");
-  return ScaleReplicaSet{name.substr(0, slash), name.substr(slash + 1), *replicas};
+  return ScaleWorkload{named->first, named->second, *replicas, of_deployment ? "Deployment" : "ReplicaSet"};
+}
+
+Result<DeploymentChoice> read_deployment(const Place& place) {
+  SPILLWAY_TRY(name, place.text());
+  const auto named = split_name(name);
+  if (!named) return place.wrong("expected namespace/name of a deployment, e.g. default/web");
+  return DeploymentChoice{named->first, named->second};
+}
+
+Result<Action> read_rollout(const Place& place) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of deployment, memory or memoryRequest");
+  SPILLWAY_TRY_VOID(place.check_members({"deployment", "memory", "memoryRequest"}));
+  if (!place.has("deployment")) return place.wrong("deployment is missing; expected namespace/name, e.g. default/web");
+  RollOut out;
+  SPILLWAY_TRY(deployment, read_deployment(place.member("deployment")));
+  out.deployment = deployment;
+  SPILLWAY_TRY(memory, read_bytes(place, "memory"));
+  out.memory = memory;
+  SPILLWAY_TRY(request, read_quantity(place, "memoryRequest"));
+  out.memory_request = request;
+  return out;
 }
 
 const std::initializer_list<std::string_view> kMembers = {
-    "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",   "rollingReboot",
-    "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",    "delete",
-    "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds"};
+    "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",    "rollingReboot",
+    "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",     "delete",
+    "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds", "rollout",
+    "pause",     "resume", "undo"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
-
-/// What is not simulated is refused, not passed over.
-Outcome check_supported(std::string_view kind, const Place& place) {
-  if (kind == "thresholds") {
-    return place.wrong(
-        "an agent reads its configuration once; compare two runs with --config-a and --config-b, or set config.agents");
-  }
-  return {};
-}
 
 Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
   const Place place = event.member(kind);
-  SPILLWAY_TRY_VOID(check_supported(kind, place));
   if (kind == "create") return read_create(place);
   if (kind == "delete") return read_delete(place);
   if (kind == "etcd") return read_etcd(place);
@@ -258,6 +309,13 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   if (kind == "disk") return read_use<FillDisk>(place, "disk");
   if (kind == "fork") return read_fork(place);
   if (kind == "scale") return read_scale(place);
+  if (kind == "rollout") return read_rollout(place);
+  if (kind == "pause" || kind == "resume" || kind == "undo") {
+    SPILLWAY_TRY(deployment, read_deployment(place));
+    if (kind == "pause") return PauseRollout{deployment};
+    if (kind == "resume") return ResumeRollout{deployment};
+    return UndoRollout{deployment};
+  }
   if (kind == "muteWatch") {
     SPILLWAY_TRY(path, place.text());
     return MuteWatch{path};
@@ -267,6 +325,7 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   if (kind == "slowStop") return read_hold_endings(place, SimHost::Ending::kAtGrace);
   if (kind == "stuck") return read_hold_endings(place, SimHost::Ending::kNever);
   if (kind == "images") return read_images(place, machines);
+  if (kind == "thresholds") return read_thresholds(place, machines);
   const std::string* const process = place.value().if_string();
   if (process != nullptr && *process != "all" && kind == "crash") return read_crash_of_process(place);
   if (process != nullptr && *process != "all" && kind == "restart") return read_restart_of_process(place);
@@ -286,7 +345,8 @@ bool can_be_taken_back(const Action& action) {
          std::holds_alternative<FillDisk>(action) || std::holds_alternative<ForkProcesses>(action) ||
          std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action) ||
          std::holds_alternative<JumpMachineClocks>(action) || std::holds_alternative<WorsenLinks>(action) ||
-         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action);
+         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action) ||
+         std::holds_alternative<PauseRollout>(action);
 }
 
 Outcome read_times(const Place& place, TimelineEvent& event) {

@@ -24,7 +24,7 @@ constexpr Duration kRest = minutes(10);
 
 class Drawing {
  public:
-  explicit Drawing(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")) {
+  explicit Drawing(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")), rollouts_(Rng(seed).fork("rollouts")) {
     plan_.name = fmt::format("seed-{}", seed);
     plan_.seed = seed;
     plan_.settle = kSettle;
@@ -43,6 +43,7 @@ class Drawing {
       at_ += milliseconds(200 + below(9'000));
       draw_event();
     }
+    if (rollouts_.below(3) == 0) draw_rollouts();
     std::ranges::stable_sort(plan_.timeline, {}, &TimelineEvent::at);
     return std::move(plan_);
   }
@@ -230,7 +231,7 @@ class Drawing {
       case 1:  // longer than most graces
         return add(PartitionNodes{std::move(zone), Cut::kBoth}, at_, seconds(25 + below(40)));
       case 2:
-        return add(ScaleReplicaSet{"default", "web", 1 + below(static_cast<std::uint64_t>(replicas_) + 2)});
+        return add(ScaleWorkload{"default", "web", 1 + below(static_cast<std::uint64_t>(replicas_) + 2)});
       case 3:
         return add(JumpClock{seconds(below(7'200) - 3'600)});
       default:
@@ -301,7 +302,42 @@ class Drawing {
     }
   }
 
+  /// A Deployment and what its owner does to it; drawn apart, so that seeds without one are what they were before there
+  /// were any.
+  void draw_rollouts() {
+    const auto any = [this](std::uint64_t bound) { return static_cast<std::int64_t>(rollouts_.below(bound)); };
+    const std::array<Json, 4> unavailable = {Json(), Json(0), Json(1), Json("50%")};
+    const std::array<Json, 4> surge = {Json(), Json(1), Json(2), Json("100%")};
+    GeneratedCluster::Workload shop;
+    shop.kind = "Deployment";
+    shop.name = "shop";
+    shop.replicas = 2 + any(8);
+    shop.memory = mebibytes(10);
+    shop.memory_request = "10Mi";
+    shop.cpu_request = "20m";
+    shop.max_unavailable = unavailable[rollouts_.below(unavailable.size())];
+    shop.max_surge = surge[rollouts_.below(surge.size())];
+    std::get<GeneratedCluster>(plan_.cluster).workloads.push_back(shop);
+    const DeploymentChoice deployment{"default", "shop"};
+    for (Duration at = seconds(any(10)); at < kEventsUntil; at += milliseconds(500 + any(25'000))) {
+      switch (rollouts_.below(6)) {
+        case 0:
+          add(PauseRollout{deployment}, at, seconds(1 + any(20)));
+          break;
+        case 1:
+          add(UndoRollout{deployment}, at);
+          break;
+        case 2:
+          add(ScaleWorkload{"default", "shop", 1 + any(10), "Deployment"}, at);
+          break;
+        default:
+          add(RollOut{.deployment = deployment, .memory = {}, .memory_request = {}}, at);
+      }
+    }
+  }
+
   Rng rng_;
+  Rng rollouts_;
   Scenario plan_;
   bool nothing_lost_ = false;  // and nobody crashes who makes pods
   std::size_t nodes_ = 0;

@@ -1,0 +1,76 @@
+// What a rollout takes from the old ReplicaSets where their statuses are behind what they are asked for; everything
+// else is in vectors/workloads.
+#include "policy/workloads/deployment_plan.h"
+
+#include "policy/workloads/rollout_bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace spillway::workloads {
+namespace {
+
+api::PodTemplate template_with(std::string_view image) {
+  api::PodTemplate made;
+  made.labels = {{"app", "web"}};
+  made.metadata = api::Json::object({{"labels", api::Json::object({{"app", "web"}})}});
+  made.spec = api::Json::object({{"containers", api::Json::array({api::Json::object({{"image", image}})})}});
+  return made;
+}
+
+ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available) {
+  api::ReplicaSet set;
+  set.metadata.name = set.metadata.uid = image;
+  set.metadata.labels = {{"app", "web"}};
+  set.metadata.annotations[std::string(kRevision)] = image == "new" ? "2" : "1";
+  set.metadata.annotations[std::string(kDesiredReplicas)] = "10";
+  api::OwnerReference owner;
+  owner.kind = "Deployment";
+  owner.uid = "d-uid";
+  owner.controller = true;
+  set.metadata.owner_references = {owner};
+  set.pod_template = template_with(image);
+  set.replicas = replicas;
+  set.status.replicas = set.status.available_replicas = available;
+  return std::make_shared<const api::ReplicaSet>(std::move(set));
+}
+
+/// The size that the old ReplicaSet gets of ten pods, two of which may be missing; nullopt: it stays as it is.
+std::optional<std::int32_t> old_size(const ReplicaSetPtr& old, const ReplicaSetPtr& latest) {
+  api::Deployment deployment;
+  deployment.metadata.name = "web";
+  deployment.metadata.uid = "d-uid";
+  deployment.replicas = 10;
+  deployment.strategy = kRollingUpdate;
+  deployment.max_surge = 0;
+  deployment.max_unavailable = 2;
+  deployment.selector.add({.key = "app", .op = api::LabelRequirement::Op::kIn, .values = {"web"}});
+  deployment.pod_template = template_with("new");
+  const auto plan = plan_deployment({deployment, {old, latest}, OldPods::kNone}, WallTime());
+  EXPECT_TRUE(plan);
+  for (const DeploymentWrite& write : plan->writes) {
+    const auto* const update = std::get_if<UpdateReplicaSet>(&write);
+    if (update != nullptr && update->scaled_from && update->set.metadata.uid == old->metadata.uid)
+      return update->set.replicas;
+  }
+  return std::nullopt;
+}
+
+TEST(DeploymentPlan, TakesWhatTheNewPodsMakeUpFor) {
+  EXPECT_EQ(old_size(set_of("old", 10, 10), set_of("new", 0, 0)), 8);
+  EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 0)), std::nullopt);
+  EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 2)), 6);
+}
+
+TEST(DeploymentPlan, DoesNotCountPodsThatAreAboutToGo) {
+  // Two of the ten were asked to go by an earlier look, and their ReplicaSet has not taken them yet.
+  EXPECT_EQ(old_size(set_of("old", 8, 10), set_of("new", 2, 2)), 6) << "4 would leave 6 pods of the 8 promised";
+}
+
+}  // namespace
+}  // namespace spillway::workloads
