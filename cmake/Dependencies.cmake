@@ -1,5 +1,6 @@
 # Everything comes from Debian packages; `./dev` installs them.
 find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
 find_package(fmt 9 REQUIRED)
 find_package(Boost 1.81 REQUIRED COMPONENTS json url)
 find_package(OpenSSL 3 REQUIRED)

@@ -17,6 +17,8 @@ machine: glibc {glibc} or newer is needed (Debian 12 has 2.36). The libraries ar
 
 {libraries}
 
+The time zones that CronJobs may name are those of the machine (/usr/share/zoneinfo).
+
 share/man has the manual pages, share/completions what makes a shell complete commands, spillway.spdx.json what all of it is made of.
 """
 

@@ -18,7 +18,7 @@ DESCRIPTION = """Kubernetes nodes and a control plane in one program
 def write(files, program, version, epoch, out):
     """`files`: what is installed; `program`: the binary whose libraries are depended on."""
     size = sum(len(file.data) for _, file in files.in_order()) // 1024 + len(files.in_order())
-    depends = ", ".join([*linked.dependencies(program), "adduser", "debconf (>= 0.5) | debconf-2.0"])
+    depends = ", ".join([*linked.dependencies(program), "adduser", "debconf (>= 0.5) | debconf-2.0", linked.ZONES])
     control = (f"Package: spillway\nVersion: {version}\nArchitecture: {linked.architecture()}\nMaintainer: Spillway <spillway@spillway.dev>\n"
                f"Installed-Size: {size}\nDepends: {depends}\nRecommends: init-system-helpers\n"
                f"Section: admin\nPriority: optional\nDescription: {DESCRIPTION}")

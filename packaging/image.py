@@ -1,4 +1,4 @@
-"""The OCI image, as a layout in a tar: the program, the libraries it is linked with, a user that is not root. No shell, nothing else."""
+"""The OCI image, as a layout in a tar: the program, the libraries it is linked with, time zones, a user that is not root. No shell, nothing else."""
 import gzip
 import hashlib
 import json
@@ -23,6 +23,13 @@ def contents(program, libraries):
         root.add(f"{place}/{library.name}", library.path.read_bytes(), 0o755)
         if library.name.startswith("ld-linux"):
             root.add_link(f"usr/lib64/{library.name}", f"/{place}/{library.name}")
+    for place, path in linked.files_of(linked.ZONES, "/usr/share/zoneinfo").items():
+        if place.startswith(("usr/share/zoneinfo/posix/", "usr/share/zoneinfo/right/")):
+            continue  # the same once more, and with leap seconds
+        if path.is_symlink():
+            root.add_link(place, str(path.readlink()))
+        else:
+            root.add(place, path.read_bytes())
     root.add("etc/passwd", f"root:x:0:0:root:/:/nonexistent\nspillway:x:{USER}:{USER}:Spillway:/var/lib/spillway:/nonexistent\n")
     root.add("etc/group", f"root:x:0:\nspillway:x:{USER}:\n")
     root.add_folder("tmp", 0o1777)

@@ -6,6 +6,7 @@ import re
 import subprocess
 
 INFO = pathlib.Path("/var/lib/dpkg/info")
+ZONES = "tzdata"  # the Debian package with the time zones that CronJobs name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +64,12 @@ def dependencies(binary):
             raise SystemExit(f"package: {package} has no line for {name} in its shlibs file")
         needed.add(found[0])
     return sorted(needed)
+
+
+def files_of(package, below):
+    """{path without leading slash: what is there, links as they are} of what the package has below that folder."""
+    listed = map(pathlib.Path, _output("dpkg-query", "-L", package).split("\n"))
+    return {str(path).removeprefix("/"): path for path in listed if path.is_relative_to(below) and (path.is_symlink() or path.is_file())}
 
 
 @functools.cache

@@ -54,6 +54,7 @@ def document(program, libraries, version, epoch):
            "licenseConcluded": "Apache-2.0", "licenseDeclared": "Apache-2.0", "copyrightText": "NOASSERTION", "primaryPackagePurpose": "APPLICATION",
            "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
     shared = [debian_package(name) for name in sorted({each.package for each in libraries})]
+    zones = [debian_package(linked.ZONES)]
     compiled = [debian_package(name) for name in sorted(HEADERS)]
     bundled = list(npm_packages())
 
@@ -63,9 +64,9 @@ def document(program, libraries, version, epoch):
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"spillway-{version}",
         "documentNamespace": f"https://spillway.dev/spdx/spillway-{version}-{digest}",
         "creationInfo": {"created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch)), "creators": ["Tool: spillway-package"]},
-        "packages": [own, *shared, *compiled, *bundled],
+        "packages": [own, *shared, *zones, *compiled, *bundled],
         "relationships": [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-spillway"},
-                          *relation("DYNAMIC_LINK", shared), *relation("CONTAINS", compiled), *relation("CONTAINS", bundled)]}
+                          *relation("DYNAMIC_LINK", shared), *relation("DEPENDS_ON", zones), *relation("CONTAINS", compiled), *relation("CONTAINS", bundled)]}
 
 
 def text(*arguments):

@@ -213,6 +213,7 @@ template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
 template class Informer<api::ControllerRevision>;
 template class Informer<api::Job>;
+template class Informer<api::CronJob>;
 template class Informer<api::PodDisruptionBudget>;
 template class Informer<api::PriorityClass>;
 template class Informer<api::PersistentVolume>;

@@ -366,7 +366,7 @@ void Cluster::restart_controllers() {
     invariants_.on_controller_restart(time_.now());
   }
   controllers::ControllerSet::Options options = options_.controllers;
-  options.enabled.batch = {.job = false, .ttl_after_finished = false};
+  options.enabled.batch = {.job = false, .cron_job = false, .ttl_after_finished = false};
   options.daemon_history = controllers::History::kNone;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),

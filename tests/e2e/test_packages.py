@@ -86,6 +86,15 @@ class Made(unittest.TestCase):
             subprocess.run(["dpkg-deb", "-x", the("_*.deb"), folder], check=True)
             self.assertEqual(program, hashlib.sha256((folder / "usr/bin/spillway").read_bytes()).hexdigest())
 
+    def test_the_image_has_the_time_zones_of_cron_jobs(self):
+        with tarfile.open(the("_*.oci.tar")) as layout:
+            blobs = [layout.extractfile(member) for member in layout if member.isfile()]
+            [layer] = [blob for blob in blobs if (blob.read(2), blob.seek(0))[0] == b"\x1f\x8b"]
+            with tarfile.open(fileobj=layer) as files:
+                self.assertTrue(files.getmember("usr/share/zoneinfo/Europe/Berlin").isfile())
+        control = subprocess.run(["dpkg-deb", "-f", the("_*.deb"), "Depends"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("tzdata", control.strip().split(", "))
+
     @needs(shutil.which("man"), "needs man")
     def test_man_pages_say_what_help_says(self):
         with workspace() as folder:

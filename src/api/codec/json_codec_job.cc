@@ -97,6 +97,37 @@ void describe(V& v, Is<Job> auto& job) {
   v.object("status", job.status);
 }
 
+template <typename V>
+void describe(V& v, Is<CronJobStatus> auto& status) {
+  v.list("active", status.active);
+  v.field("lastScheduleTime", status.last_schedule_time);
+  v.field("lastSuccessfulTime", status.last_successful_time);
+}
+
+template <typename V>
+void describe(V& v, Is<CronJob> auto& cron) {
+  v.type_meta(CronJob::kApiVersion, CronJob::kKind);
+  v.object("metadata", cron.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.field("schedule", cron.schedule);
+    spec.field("timeZone", cron.time_zone);
+    spec.field("startingDeadlineSeconds", cron.starting_deadline_seconds);
+    spec.field("concurrencyPolicy", cron.concurrency_policy);
+    spec.field("suspend", cron.suspend);
+    spec.field("successfulJobsHistoryLimit", cron.successful_jobs_history_limit);
+    spec.field("failedJobsHistoryLimit", cron.failed_jobs_history_limit);
+    spec.nested("jobTemplate", [&](V& job) {
+      job.nested("metadata", [&](V& metadata) {
+        metadata.field("labels", cron.job_labels);
+        metadata.field("annotations", cron.job_annotations);
+      });
+      job.field("spec", cron.job_spec);
+    });
+  });
+  v.object("status", cron.status);
+}
+
 template struct Codec<Job>;
+template struct Codec<CronJob>;
 
 }  // namespace spillway::api

@@ -1,6 +1,9 @@
-// batch/v1 Job as its controller sees it. Thread: any. Source: Kubernetes API reference, "Job".
+// batch/v1 Job and CronJob as their controllers see them. Thread: any. Source: Kubernetes API reference, "Job",
+// "CronJob".
 #pragma once
 
+#include "api/json/json.h"
+#include "api/object/event.h"
 #include "api/object/meta.h"
 #include "api/object/selector.h"
 #include "api/object/workload.h"
@@ -113,6 +116,33 @@ struct Job {
   JobStatus status;
 
   friend bool operator==(const Job&, const Job&) = default;
+};
+
+struct CronJobStatus {
+  std::vector<ObjectReference> active;
+  std::optional<WallTime> last_schedule_time;
+  std::optional<WallTime> last_successful_time;
+
+  friend bool operator==(const CronJobStatus&, const CronJobStatus&) = default;
+};
+
+struct CronJob {
+  static constexpr std::string_view kKind = "CronJob";
+  static constexpr std::string_view kApiVersion = "batch/v1";
+  ObjectMeta metadata;
+  std::string schedule;
+  std::optional<std::string> time_zone;
+  std::optional<std::int64_t> starting_deadline_seconds;
+  std::string concurrency_policy;  // Allow, Forbid, Replace
+  bool suspend = false;
+  std::optional<std::int32_t> successful_jobs_history_limit;
+  std::optional<std::int32_t> failed_jobs_history_limit;
+  StringMap job_labels;       // spec.jobTemplate.metadata
+  StringMap job_annotations;  // the same
+  Json job_spec;              // spec.jobTemplate.spec, whole
+  CronJobStatus status;
+
+  friend bool operator==(const CronJob&, const CronJob&) = default;
 };
 
 }  // namespace spillway::api

@@ -67,8 +67,8 @@ constexpr std::string_view kMapPrefix = "map<string,";
 
 /// Messages with metadata that only occur inside others, or are a view of them.
 bool is_part(std::string_view name) {
-  return name == "core/v1.PodTemplateSpec" || name == "core/v1.PersistentVolumeClaimTemplate" ||
-         name == "meta/v1.PartialObjectMetadata";
+  return name == "batch/v1.JobTemplateSpec" || name == "core/v1.PodTemplateSpec" ||
+         name == "core/v1.PersistentVolumeClaimTemplate" || name == "meta/v1.PartialObjectMetadata";
 }
 
 std::string_view take_word(std::string_view& text, char separator) {

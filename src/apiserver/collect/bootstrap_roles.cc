@@ -88,8 +88,9 @@ Json::Array controller_rules() {
           rule(kRead, {"apps"}, {"daemonsets", "deployments"}),
           rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
           rule({"patch"}, {"apps"}, {"daemonsets/status", "deployments/status", "replicasets/status"}),
-          rule({"get", "list", "watch", "delete"}, {"batch"}, {"jobs"}),
-          rule({"patch"}, {"batch"}, {"jobs/status"}),
+          rule(kRead, {"batch"}, {"cronjobs"}),
+          rule({"get", "list", "watch", "create", "delete"}, {"batch"}, {"jobs"}),
+          rule({"patch"}, {"batch"}, {"cronjobs/status", "jobs/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
           rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
           rule({"get", "list", "watch", "create"}, {"coordination.k8s.io"}, {"leases"}),  // heartbeats; its own
@@ -132,7 +133,7 @@ Json::Array view_rules() {
           rule(kRead, {"apps"},
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
                 "deployments/status", "replicasets", "replicasets/scale", "replicasets/status"}),
-          rule(kRead, {"batch"}, {"jobs", "jobs/status"}),
+          rule(kRead, {"batch"}, {"cronjobs", "cronjobs/status", "jobs", "jobs/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
           rule(kRead, {"events.k8s.io"}, {"events"})};
 }
@@ -148,7 +149,7 @@ Json::Array edit_rules() {
   rules.push_back(rule(kWrite, {""}, {"pods/attach", "pods/exec", "pods/portforward"}));
   rules.push_back(
       rule(kWrite, {"apps"}, {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale"}));
-  rules.push_back(rule(kWrite, {"batch"}, {"jobs"}));
+  rules.push_back(rule(kWrite, {"batch"}, {"cronjobs", "jobs"}));
   rules.push_back(rule(kWrite, {"policy"}, {"poddisruptionbudgets"}));
   rules.push_back(rule({"get", "list", "watch", "create", "delete", "deletecollection", "patch", "update"},
                        {"coordination.k8s.io"}, {"leases"}));

@@ -21,6 +21,18 @@ constexpr std::array kJobColumns{
     TableColumn{"Images", "string", "", 1, "Images of the containers in the template"},
     TableColumn{"Selector", "string", "", 1, "Label selector of the pods"}};
 
+constexpr std::array kCronJobColumns{
+    TableColumn{"Name", "string", "name", 0, "Name of the object"},
+    TableColumn{"Schedule", "string", "", 0, "When it is due"},
+    TableColumn{"Timezone", "string", "", 0, "Where that is so"},
+    TableColumn{"Suspend", "boolean", "", 0, "Whether it makes no Jobs"},
+    TableColumn{"Active", "integer", "", 0, "Its Jobs that are not over"},
+    TableColumn{"Last Schedule", "string", "", 0, "Time since its last Job was due"},
+    TableColumn{"Age", "string", "", 0, "Time since creation"},
+    TableColumn{"Containers", "string", "", 1, "Names of the containers in the template"},
+    TableColumn{"Images", "string", "", 1, "Images of the containers in the template"},
+    TableColumn{"Selector", "string", "", 1, "Label selector of the pods"}};
+
 bool has_condition(const api::Json& object, std::string_view type) {
   const api::Json* conditions = object.at({"status", "conditions"});
   if (conditions == nullptr || conditions->if_array() == nullptr) return false;
@@ -68,7 +80,29 @@ TableRow job_row(const api::Json& object, WallTime now) {
           nullptr};
 }
 
+std::string suspend_text(const api::Json* suspend) {
+  if (!is_given(suspend)) return "<unset>";
+  return suspend->if_bool().value_or(false) ? "True" : "False";
+}
+
+TableRow cron_job_row(const api::Json& object, WallTime now) {
+  const api::Json* pod_spec = object.at({"spec", "jobTemplate", "spec", "template", "spec"});
+  const api::Json* active = object.at({"status", "active"});
+  const bool lists = active != nullptr && active->if_array() != nullptr;
+  const api::Json* last = object.at({"status", "lastScheduleTime"});
+  return {{object.string_at({"metadata", "name"}), object.string_at({"spec", "schedule"}),
+           or_else(object.string_at({"spec", "timeZone"}), kNone), suspend_text(object.at({"spec", "suspend"})),
+           static_cast<std::int64_t>(lists ? active->if_array()->size() : 0),
+           is_given(last) ? age_since(last, now) : std::string(kNone), age_of(object, now), container_names(pod_spec),
+           container_images(pod_spec), selector_text(object.at({"spec", "jobTemplate", "spec", "selector"}))},
+          nullptr};
+}
+
 }  // namespace
+
+TableDefinition cron_job_table() {
+  return {kCronJobColumns, cron_job_row};
+}
 
 TableDefinition job_table() {
   return {kJobColumns, job_row};

@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
 constexpr std::array<std::string_view, 1> kRs{"rs"};
 constexpr std::array<std::string_view, 1> kDs{"ds"};
+constexpr std::array<std::string_view, 1> kCj{"cj"};
 constexpr std::array<std::string_view, 1> kPdb{"pdb"};
 constexpr std::array<std::string_view, 1> kPc{"pc"};
 constexpr std::array<std::string_view, 1> kCsr{"csr"};
@@ -309,6 +310,19 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .scope = kCluster,
        .verbs = kCreateOnly},
       // batch
+      {.group = "batch",
+       .version = "v1",
+       .plural = "cronjobs",
+       .singular = "cronjob",
+       .kind = "CronJob",
+       .verbs = kAllVerbs,
+       .storage = below("cronjobs"),
+       .short_names = kCj,
+       .categories = kAllCategory,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       {.group = "batch",
        .version = "v1",
        .plural = "jobs",

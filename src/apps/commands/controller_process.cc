@@ -30,10 +30,9 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 17> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 16> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
-                                                             "cronjob-controller",
                                                              "disruption-controller",
                                                              "endpoints-controller",
                                                              "endpointslice-controller",
@@ -50,13 +49,16 @@ constexpr std::array<std::string_view, 17> kOtherControllers{"bootstrap-signer-c
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
   controllers::ControllerSet::Enabled enabled{
-      false, false, false, false, false, false, {.job = false, .ttl_after_finished = false}, false, false};
+      false, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
+      false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
                             std::pair("replicaset", &enabled.replica_set),
                             std::pair("daemonset", &enabled.daemon_set),
                             std::pair("deployment", &enabled.deployment),
+                            std::pair("cronjob", &enabled.batch.cron_job),
+                            std::pair("cronjob-controller", &enabled.batch.cron_job),
                             std::pair("job", &enabled.batch.job),
                             std::pair("job-controller", &enabled.batch.job),
                             std::pair("ttl-after-finished", &enabled.batch.ttl_after_finished),

@@ -1,6 +1,7 @@
 #include "controllers/shared/owned_pods.h"
 
 #include "api/object/controller_revision.h"
+#include "api/object/job.h"
 #include "client/informer.h"
 
 #include <utility>
@@ -43,6 +44,7 @@ void OwnedObjects<T>::on_change(const Ptr& before, const Ptr& after) {
 template class OwnedObjects<api::Pod>;
 template class OwnedObjects<api::ReplicaSet>;
 template class OwnedObjects<api::ControllerRevision>;
+template class OwnedObjects<api::Job>;
 
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template) {
   return api::Json::object(

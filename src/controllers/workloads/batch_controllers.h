@@ -13,9 +13,10 @@ class BatchControllers {
  public:
   struct Enabled {
     bool job = true;
+    bool cron_job = true;
     bool ttl_after_finished = true;
 
-    bool any() const { return job || ttl_after_finished; }
+    bool any() const { return job || cron_job || ttl_after_finished; }
   };
 
   /// `shared` without its event recorder: each has its own.

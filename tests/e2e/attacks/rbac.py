@@ -151,6 +151,8 @@ def other_verbs():
         ("the status of a Job by an editor", "editor", "PATCH", "/apis/batch/v1/namespaces/ours/jobs/x/status", {"status": {"succeeded": 1}}),
         ("what the namespace allows, by its editor", "editor", "POST", "/api/v1/namespaces/ours/limitranges",
          {"metadata": {"name": "mine"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "100"}}]}}),
+        ("a CronJob by somebody who may create pods", "creator", "POST", "/apis/batch/v1/namespaces/ours/cronjobs", {"metadata": {"name": "x"}}),
+        ("the status of a CronJob by an editor", "editor", "PATCH", "/apis/batch/v1/namespaces/ours/cronjobs/x/status", {"status": {"active": []}}),
         ("nodes by an editor", "editor", "GET", "/api/v1/nodes", None),
         ("secrets of others by an editor", "editor", "GET", hidden, None),
         ("the namespace itself by an editor", "editor", "DELETE", "/api/v1/namespaces/ours", None),

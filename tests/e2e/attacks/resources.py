@@ -185,6 +185,39 @@ def jobs():
     yield Act("a status of a Job with 100,000 runs of indexes", runs)
 
 
+def cron_jobs():
+    """Zones that are paths, schedules that would keep somebody busy, numbers that leave the calendar."""
+    path = "/apis/batch/v1/namespaces/ours/cronjobs"
+
+    def cron(**spec):
+        return {"metadata": {"name": "sized"}, "spec": {"schedule": "* * * * *", "suspend": True, **spec, "jobTemplate": {"spec": {
+            "template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}}}}
+    for zone in ("../../../etc/passwd", "/etc/passwd", "Europe/../../../../etc/shadow", "Europe//Berlin", "Europe/./Berlin", "a\0b", "Local", "x" * 100_000):
+        yield tried(f"a CronJob in the zone {zone[:40]!r}", cron(timeZone=zone), path=path, hides="root:")
+        yield tried(f"a CronJob whose schedule names the zone {zone[:40]!r}", cron(schedule=f"TZ={zone} * * * * *"), path=path, hides="root:")
+    for name, schedule in (("a step of nothing", "*/0 * * * *"), ("a number beyond 64 bits", f"{2 ** 64} * * * *"), ("a range backwards", "5-1 * * * *"),
+                           ("no field", " "), ("a line end for a blank and one field too many", "* * * * *\n* * * * *"), ("a descriptor nobody knows", "@reboot"),
+                           ("a wait that is none", "@every -"), ("a wait beyond 64 bits", "@every 9999999999999h")):
+        yield tried(f"a CronJob with {name}", cron(schedule=schedule), path=path)
+    for name, value in (("-1", -1), ("2^31", 2 ** 31), ("2^63", 2 ** 63)):
+        yield tried(f"a CronJob that keeps {name} Jobs", cron(successfulJobsHistoryLimit=value), path=path, want=(400, 422))
+        yield tried(f"a CronJob with a deadline of {name} s", cron(startingDeadlineSeconds=value), path=path, want=(201, 400, 422))
+
+    def busy(cluster):
+        """Each has a long deadline and a schedule of every minute of half a year."""
+        began = time.monotonic()
+        for number in range(20):
+            made = cron(schedule="* * * 1-6 *", startingDeadlineSeconds=BIG if number % 2 else 10 ** 8, suspend=False)
+            made["metadata"]["name"] = f"busy-{number}"
+            cluster.admin.create(path, made)
+        code, text = cluster.ask("admin", "POST", f"{path}?dryRun=All", json.dumps(cron(schedule=",".join(["*"] * 400_000) + " 0 30 2 *")).encode())
+        took = time.monotonic() - began
+        for number in range(20):
+            cluster.admin.delete(f"{path}/busy-{number}")
+        return None if code in (201, 413) and took < 10 else f"{code} after {took:.1f} s: {shown(text)}"
+    yield Act("CronJobs that are due all the time or never", busy)
+
+
 def attempts(cluster):
     cluster.bound_pod("ours", "to-delete", "n1")
     make = cluster.admin.create
@@ -193,4 +226,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs()]
