@@ -344,6 +344,18 @@ struct TopCommand {
   Colour colour = Colour::kAuto;
 };
 
+/// What is decided, as it happens. Empty parts: of everything.
+struct WatchCommand {
+  std::string node;
+  std::string name_space;
+  std::string pod;
+  std::vector<std::string> reasons;
+  Duration since{};  // what was decided so long before is told first
+  ControllerTargetArgs target;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
 /// How the zones of a cluster stand.
 struct ZonesCommand {
   ControllerTargetArgs target;
@@ -429,10 +441,10 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-using Command =
-    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
-                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, AdviseCommand,
-                 SwarmCommand, StoreCommand, RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand>;
+using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
+                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
+                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
+                             DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;
