@@ -368,6 +368,7 @@ struct DashboardCommand {
   ClusterArgs api;
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free one
+  bool what_if = true;     // it plays simulations of the cluster
 };
 
 /// Stops and resumes the lifecycle controllers by hand.
