@@ -27,6 +27,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::LintCommand& lint) { return apps::run_lint(lint); },
                  [&](const cli::ExplainCommand& explain) { return apps::run_explain(explain); },
                  [&](const cli::TopCommand& top) { return apps::run_top(top); },
+                 [&](const cli::WatchCommand& watch) { return apps::run_watch(watch); },
                  [&](const cli::ZonesCommand& zones) { return apps::run_zones(zones); },
                  [&](const cli::HoldCommand& hold) { return apps::run_hold(hold); },
                  [&](const cli::DoctorCommand& doctor) { return apps::run_doctor(doctor); },

@@ -56,6 +56,10 @@ std::string printable(std::string_view bytes) {
     at += *found;
     text[at++] = '?';
   }
+  // U+0080 to U+009F: one of them begins a sequence as ESC [ does.
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    if (text[at] == '\xc2' && static_cast<unsigned char>(text[at + 1]) < 0xa0) text[at] = text[at + 1] = '?';
+  }
   std::ranges::replace(text, '\r', '?');
   return text;
 }

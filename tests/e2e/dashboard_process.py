@@ -18,10 +18,10 @@ class Dashboard(Process):
         assert self.running(), self.tail()
         return re.search(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/ui/", self.log.read_text())
 
-    def ask(self, path, method="GET", body=None, headers=(), host=None):
+    def ask(self, path, method="GET", body=None, headers=(), host=None, timeout=10):
         """Code and text; the path is below the token unless it begins with a slash."""
         address = re.match(r"http://([^/]+)(/.*)", self.base)
-        connection = http.client.HTTPConnection(address.group(1), timeout=10)
+        connection = http.client.HTTPConnection(address.group(1), timeout=timeout)
         try:
             connection.putrequest(method, path if path.startswith("/") else address.group(2) + path, skip_host=True)
             for name, value in {"Host": address.group(1) if host is None else host, **dict(headers)}.items():

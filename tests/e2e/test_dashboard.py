@@ -1,10 +1,15 @@
 """The dashboard in a headless Chromium: every view against `spillway up` and against a stock cluster without any Spillway; an eviction that
 appears while one looks, hold and resume, a user who may do nothing, a server that goes and comes back; two colour schemes, three widths,
 axe; 5,000 nodes, with what a frame takes and what the page holds printed. The door `/ui/` of an API server."""
+import contextlib
 import http.client
 import json
+import os
+import pathlib
 import re
+import signal
 import ssl
+import threading
 import time
 import unittest
 import urllib.error
@@ -38,6 +43,14 @@ FRAMES = """new Promise(done => {
   };
   requestAnimationFrame(step);
 })"""
+
+
+def parent_of(pid):
+    """0: it is gone."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 class Looking(unittest.TestCase):
@@ -175,6 +188,100 @@ class Stock(Looking):
             self.see("<" if view != "zones" else "<b>zone")
             self.assertEqual(self.browser.run("document.querySelectorAll('main img, main b[onerror], [onerror]').length"), 0)
         self.assertNotEqual(self.browser.run("document.title"), "taken")
+
+    def ask_what_if(self, question, page=None):
+        return (page or self.dashboard).ask("ui/what-if", "POST", json.dumps(question), {"Content-Type": "application/json"}, timeout=150)
+
+    def children(self):
+        """Of the dashboard: the processes that play."""
+        return [pid for pid in (int(each.name) for each in pathlib.Path("/proc").iterdir() if each.name.isdigit()) if parent_of(pid) == self.dashboard.child.pid]
+
+    def test_what_if_a_zone_falls_silent(self):
+        self.show(self.dashboard.url, "what-if?zone=eu%3A%3Aa")
+        self.see("What happens", "eu::a", "once with the brakes", "Play it twice")
+        self.type_into(".filters input[type=number]", "1")
+        self.click("Play it twice")
+        self.see("All well again", "without brakes: ", "with brakes: ", "Nodes that left Ready", timeout=120)
+        self.browser.run("[...document.querySelectorAll('details')].forEach(each => { each.open = true; })")
+        self.see("Node worker-4: it is not Ready", "NodeStatusUnknown")
+        self.assertEqual(self.browser.run("document.querySelectorAll('.lane svg').length"), 2)
+        for dark in (False, True):
+            for width in WIDTHS:
+                self.browser.look(width, dark=dark)
+                self.assert_fits(width, ("what-if", dark))
+                self.assert_accessible(("what-if", width, dark))
+                self.keep("what-if", width, dark)
+        self.browser.look(1280)
+        self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
+
+    def keep(self, view, width, dark):
+        """A picture for people, where they ask for one."""
+        if folder := os.environ.get("SPILLWAY_PICTURES"):
+            self.browser.picture(pathlib.Path(folder) / f"{view}-{width}{'-dark' if dark else ''}.png")
+
+    def test_what_if_thresholds(self):
+        self.show(self.dashboard.url, "what-if")
+        self.browser.run("(each => { each.value = 'threshold'; each.dispatchEvent(new Event('change', {bubbles: true})); })(document.querySelector('.filters select'))")
+        self.see("memory.available, first")
+        self.type_into(".filters label:nth-child(2) input", "no pattern")
+        self.click("Play it twice")
+        self.see("Not played: Pods: a pattern")
+        self.type_into(".filters label:nth-child(2) input", "*/*")
+        self.type_into(".filters label:nth-child(5) input", "99999Gi")
+        self.click("Play it twice")
+        self.see("Not played:", "Expected capacity >= reservation", timeout=60)
+
+    def test_what_if_is_bounded(self):
+        one = threading.Thread(target=lambda: self.ask_what_if({"nodes": ["worker-1"], "minutes": 60}))
+        one.start()
+        wait_for("the child that plays", self.children)
+        child = self.children()[0]
+        os.kill(child, signal.SIGSTOP)
+        code, text = self.ask_what_if({"zone": "a", "minutes": 1})
+        self.assertEqual((code, "one at a time" in text), (429, True), text)
+        limits = pathlib.Path(f"/proc/{child}/limits").read_text()
+        self.assertRegex(limits, r"Max address space +2147483648 +2147483648")
+        self.assertRegex(limits, r"Max cpu time +121 +121")
+        self.assertRegex(limits, r"Max file size +0 +0")
+        arguments = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+        self.assertEqual((arguments[1], "--from-cluster" in arguments), ("simulate", True), arguments)
+        os.kill(child, signal.SIGKILL)
+        one.join(30)
+        wait_for("its end", lambda: not self.children())
+        for question, words in (({"zone": "nowhere", "minutes": 1}, 'there is no zone "nowhere"'), ({"zone": "a", "minutes": 1, "import": "/etc/passwd"}, "is not asked")):
+            code, text = self.ask_what_if(question)
+            self.assertEqual((code, words in json.loads(text)["message"]), (422, True), text)
+        self.assertNotIn("/proc/self/fd", text)
+
+    def test_what_if_ends_with_whoever_asked(self):
+        self.show(self.dashboard.url, "what-if?nodes=worker-1")
+        self.see("Nodes, apart by commas")
+        self.type_into(".filters input[type=number]", "60")
+        self.click("Play it twice")
+        wait_for("the child that plays", self.children)
+        self.click("Stop")
+        wait_for("its end", lambda: not self.children())
+        self.see("The nodes stop talking")
+
+        def ask():
+            with contextlib.suppress(http.client.HTTPException, OSError):
+                self.ask_what_if({"nodes": ["worker-1"], "minutes": 60})
+        asking = threading.Thread(target=ask)
+        asking.start()
+        child = wait_for("the child that plays", self.children)[0]
+        self.dashboard.stop()
+        asking.join(30)
+        wait_for("its end", lambda: not pathlib.Path(f"/proc/{child}").exists())
+
+    def test_what_if_as_whoever_started_it(self):
+        self.api.refused = ["/api/v1/pods"]
+        code, text = self.ask_what_if({"nodes": ["worker-1"], "minutes": 1})
+        self.assertEqual((code, "cannot get path" in text), (502, True), text)
+        with dashboard(self.folder, stock_api.kubeconfig_for(self.api, self.folder), "--what-if=off") as off:
+            code, text = self.ask_what_if({"nodes": ["worker-1"], "minutes": 1}, off)
+            self.assertEqual((code, "--what-if=off" in text), (403, True), text)
+            self.show(off.url, "what-if")
+            self.see("one that was started with --what-if=off", "spillway simulate --from-cluster")
 
     def test_by_keyboard(self):
         self.show(self.dashboard.url, "cluster")

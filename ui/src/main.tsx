@@ -1,4 +1,4 @@
-// The page: one cluster, five views, and what stands above them.
+// The page: one cluster, six views, and what stands above them.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Cluster } from './live/cluster.ts';
@@ -7,12 +7,13 @@ import { ClusterView } from './views/cluster.tsx';
 import { DecisionsView } from './views/decisions.tsx';
 import { NodeView } from './views/node.tsx';
 import { Note, useCluster, useSeconds } from './views/parts.tsx';
+import { WhatIfView } from './views/whatif.tsx';
 import { WhyView } from './views/why.tsx';
 import { ZonesView } from './views/zones.tsx';
 import 'uplot/dist/uPlot.min.css';
 import './app.css';
 
-const VIEWS: [string, string][] = [['cluster', 'Cluster'], ['decisions', 'Decisions'], ['zones', 'Zones'], ['why', 'Why']];
+const VIEWS: [string, string][] = [['cluster', 'Cluster'], ['decisions', 'Decisions'], ['zones', 'Zones'], ['why', 'Why'], ['what-if', 'What if']];
 
 function parseHash(): { view: string; name: string; query: URLSearchParams } {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
@@ -47,6 +48,7 @@ function Page({ cluster }: { cluster: Cluster }) {
   const view = place.view === 'node' ? <NodeView key={place.name} cluster={cluster} name={place.name} />
     : place.view === 'decisions' ? <DecisionsView key={place.query.get('id') ?? ''} cluster={cluster} query={place.query} />
       : place.view === 'zones' ? <ZonesView cluster={cluster} />
+        : place.view === 'what-if' ? <WhatIfView cluster={cluster} query={place.query} />
         : place.view === 'why' ? <WhyView cluster={cluster} query={place.query} />
           : place.view === 'cluster' ? <ClusterView cluster={cluster} /> : <Note kind="empty">There is no such view. <a href="#/cluster">All nodes</a></Note>;
   return (

@@ -18,6 +18,7 @@ int run_lint(const cli::LintCommand& command);
 int run_doctor(const cli::DoctorCommand& command);
 int run_demo(const cli::DemoCommand& command);
 int run_top(const cli::TopCommand& command);
+int run_watch(const cli::WatchCommand& command);
 int run_zones(const cli::ZonesCommand& command);
 int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command);
 int run_hold(const cli::HoldCommand& command);

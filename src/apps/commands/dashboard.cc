@@ -1,5 +1,6 @@
 // `spillway dashboard`: a page that shows a cluster, for the person who started it.
 #include "apps/commands/commands.h"
+#include "apps/commands/what_if.h"
 #include "apps/process/process.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
@@ -52,12 +53,14 @@ int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command)
     return cli::kExitUsage;
   }
   Process process(log);
-  auto server = wire::DashboardServer::start(process.loop(), {.address = command.bind_address,
-                                                              .port = command.port,
-                                                              .endpoint = *std::move(endpoint),
-                                                              .controllers = way_to_controllers(*config),
-                                                              .version = SPILLWAY_VERSION,
-                                                              .log = process.log()});
+  auto server = wire::DashboardServer::start(
+      process.loop(), {.address = command.bind_address,
+                       .port = command.port,
+                       .endpoint = *std::move(endpoint),
+                       .controllers = way_to_controllers(*config),
+                       .what_if = command.what_if ? std::make_shared<WhatIfRuns>(process.loop(), command.api) : nullptr,
+                       .version = SPILLWAY_VERSION,
+                       .log = process.log()});
   if (!server) {
     print_error(server.error());
     return cli::kExitFailure;

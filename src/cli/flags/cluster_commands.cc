@@ -49,6 +49,53 @@ void define_top(Commands& commands) {
   commands.choose(app, top);
 }
 
+/// "NAME", "NAMESPACE/NAME".
+Outcome parse_watched_pod(const std::string& text, WatchCommand& watch) {
+  const std::size_t slash = text.find('/');
+  watch.pod = slash == std::string::npos ? text : text.substr(slash + 1);
+  if (slash != std::string::npos) watch.name_space = text.substr(0, slash);
+  if (watch.pod.empty() || watch.pod.contains('/') || slash == 0) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" is no pod; expected NAME or NAMESPACE/NAME", text);
+  }
+  return {};
+}
+
+Result<Duration> parse_since(const std::string& text) {
+  SPILLWAY_TRY(since, api::parse_duration(text));
+  if (since < Duration::zero()) return make_error(ErrorCode::kInvalid, "must not be negative, got \"{}\"", text);
+  return since;
+}
+
+void define_watch(Commands& commands) {
+  const auto watch = std::make_shared<WatchCommand>();
+  CLI::App& app = commands.add("watch", "Show decisions about pods and nodes as they happen, a line each");
+  app.add_option("--node", watch->node, "Only of this node")->type_name("NAME");
+  app.add_option("-n,--namespace", watch->name_space,
+                 "Only about pods of this namespace; no more is read of the cluster's events")
+      ->type_name("NAME");
+  add_taken(
+      app, "--pod", [watch](const std::string& text) { return parse_watched_pod(text, *watch); },
+      "Only about pods of this name", "NAME|NAMESPACE/NAME", "");
+  app.add_option("--reason", watch->reasons,
+                 "Only with one of these reasons: of an event, also one that tells of no decision, or of a decision")
+      ->type_name("REASON[,REASON]")
+      ->delimiter(',');
+  add_parsed(app, "--since", watch->since, parse_since, "Begin with what was decided so long before", "DURATION", "0s");
+  add_controller_target(app, watch->target);
+  add_output(app, watch->output);
+  add_colour(app, watch->colour);
+  app.footer(
+      "Works with any cluster, by its events: evictions, preemptions, refusals, pressure, taints, deletions. Where "
+      "agents\n"
+      "and controllers of Spillway answer, it adds their reasons, decisions in the shadow, and states and holds of "
+      "zones.\n"
+      "It needs the right to list and watch events; nodes, nodes/proxy and the controllers' pages are left out where "
+      "they\n"
+      "are refused. A lost connection is made again. With -o json, each line is one object.\n"
+      "Exit codes: 0 ended by Ctrl-C, 1 events could not be read or lines not written, 2 wrong command line.");
+  commands.choose(app, watch);
+}
+
 void define_zones(Commands& commands) {
   const auto zones = std::make_shared<ZonesCommand>();
   CLI::App& app = commands.add("zones", "Show how the zones stand: nodes, rate, queue, next act, brake that holds");
@@ -83,6 +130,15 @@ void define_dashboard(Commands& commands) {
              "Where it is served; whoever reaches it and knows the URL acts as you, over plain HTTP", "ADDRESS",
              "127.0.0.1");
   add_parsed(app, "--port", dashboard->port, parse_port, "Its port; 0: any free one", "PORT", "0");
+  add_parsed(
+      app, "--what-if", dashboard->what_if,
+      [](const std::string& text) -> Result<bool> {
+        if (text != "on" && text != "off")
+          return make_error(ErrorCode::kInvalid, "expected on or off, got \"{}\"", text);
+        return text == "on";
+      },
+      "Whether the page may have what would happen played here: one child process at a time, two minutes, 2Gi",
+      "on|off", "on");
   app.footer(
       "Prints the URL to open, which holds a secret that is new with every start, and serves until Ctrl-C. Works with\n"
       "any cluster; where Spillway's agents and controllers answer, the page shows more. It reads nodes, pods, events\n"
@@ -102,6 +158,7 @@ void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
 
 void define_cluster_commands(Commands& commands) {
   define_top(commands);
+  define_watch(commands);
   define_zones(commands);
   define_hold(commands, HoldCommand::Act::kHold);
   define_hold(commands, HoldCommand::Act::kResume);

@@ -344,6 +344,18 @@ struct TopCommand {
   Colour colour = Colour::kAuto;
 };
 
+/// What is decided, as it happens. Empty parts: of everything.
+struct WatchCommand {
+  std::string node;
+  std::string name_space;
+  std::string pod;
+  std::vector<std::string> reasons;
+  Duration since{};  // what was decided so long before is told first
+  ControllerTargetArgs target;
+  OutputFormat output = OutputFormat::kText;
+  Colour colour = Colour::kAuto;
+};
+
 /// How the zones of a cluster stand.
 struct ZonesCommand {
   ControllerTargetArgs target;
@@ -356,6 +368,7 @@ struct DashboardCommand {
   ClusterArgs api;
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free one
+  bool what_if = true;     // it plays simulations of the cluster
 };
 
 /// Stops and resumes the lifecycle controllers by hand.
@@ -429,10 +442,10 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-using Command =
-    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DemoCommand,
-                 StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand, SimulateCommand, AdviseCommand,
-                 SwarmCommand, StoreCommand, RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand>;
+using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
+                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
+                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
+                             DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;

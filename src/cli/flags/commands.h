@@ -50,7 +50,7 @@ void define_explain(Commands& commands);
 void define_recording_commands(Commands& commands);
 /// completion. `shell`: whose script is asked for; stays empty otherwise.
 void define_completion(Commands& commands, std::string& shell);
-/// top, zones, hold, resume, dashboard.
+/// top, watch, zones, hold, resume, dashboard.
 void define_cluster_commands(Commands& commands);
 /// store backup | restore | check | defrag.
 void define_store_commands(Commands& commands);

@@ -32,40 +32,8 @@ std::string text_of(const Fact* fact) {
   return fact == nullptr ? std::string() : value_text(*fact);
 }
 
-std::string action_done(std::string_view action) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDone{{{"admit", "admitted"},
-                                                                                        {"bind", "bound"},
-                                                                                        {"delete", "deleted"},
-                                                                                        {"evict", "evicted"},
-                                                                                        {"preempt", "preempted"},
-                                                                                        {"reject", "rejected"},
-                                                                                        {"taint", "tainted"},
-                                                                                        {"reclaim", "cleaned up"},
-                                                                                        {"start", "started"},
-                                                                                        {"roll out", "rolled out"}}};
-  for (const auto& [known, done] : kDone) {
-    if (known == action) return std::string(done);
-  }
-  return fmt::format("chosen for \"{}\"", action);
-}
-
-bool is_shadow(const Decision& decision) {
-  return std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kShadow; });
-}
-
 bool may_lead(const Reason& reason) {
   return role_of(reason.code) == ReasonRole::kCause;
-}
-
-std::string cause_of(const Decision& decision) {
-  const auto lead = std::ranges::find_if(decision.reasons, may_lead);
-  std::string cause = lead == decision.reasons.end() ? std::string() : sentence_of(*lead);
-  const bool emergency =
-      std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kEmergency; });
-  if (emergency && !is_shadow(decision) && lead->code != ReasonCode::kEmergency)
-    cause += "; " + sentence_of({ReasonCode::kEmergency, {}});
-  if (cause.empty()) cause = decision.message.substr(0, decision.message.find_last_not_of(" .\n") + 1);
-  return cause;
 }
 
 std::string time_text(WallTime at) {
@@ -205,6 +173,38 @@ std::vector<std::string> remarks_of(const Decision& decision) {
 }
 
 }  // namespace
+
+std::string action_done(std::string_view action) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDone{{{"admit", "admitted"},
+                                                                                        {"bind", "bound"},
+                                                                                        {"delete", "deleted"},
+                                                                                        {"evict", "evicted"},
+                                                                                        {"preempt", "preempted"},
+                                                                                        {"reject", "rejected"},
+                                                                                        {"taint", "tainted"},
+                                                                                        {"reclaim", "cleaned up"},
+                                                                                        {"start", "started"},
+                                                                                        {"roll out", "rolled out"}}};
+  for (const auto& [known, done] : kDone) {
+    if (known == action) return std::string(done);
+  }
+  return fmt::format("chosen for \"{}\"", action);
+}
+
+bool is_shadow(const Decision& decision) {
+  return std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kShadow; });
+}
+
+std::string cause_of(const Decision& decision) {
+  const auto lead = std::ranges::find_if(decision.reasons, may_lead);
+  std::string cause = lead == decision.reasons.end() ? std::string() : sentence_of(*lead);
+  const bool emergency =
+      std::ranges::any_of(decision.reasons, [](const Reason& reason) { return reason.code == ReasonCode::kEmergency; });
+  if (emergency && !is_shadow(decision) && lead->code != ReasonCode::kEmergency)
+    cause += "; " + sentence_of({ReasonCode::kEmergency, {}});
+  if (cause.empty()) cause = decision.message.substr(0, decision.message.find_last_not_of(" .\n") + 1);
+  return cause;
+}
 
 std::string headline(const Decision& decision, const std::optional<api::PodKey>& pod) {
   if (pod && !is_pod(decision.subject, *pod)) return headline_for_other(decision, *pod);

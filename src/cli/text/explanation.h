@@ -9,10 +9,20 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace spillway::cli {
 
 enum class Paint { kNone, kTerminal };
+
+/// "evicted" of "evict".
+std::string action_done(std::string_view action);
+
+/// Is what was decided not done, because this agent only watches?
+bool is_shadow(const policy::Decision& decision);
+
+/// The reasons in short, without who, whom and when; the message if no reason may be the cause; may be empty.
+std::string cause_of(const policy::Decision& decision);
 
 /// The first line. With a pod that the decision is not about, what it means for that pod.
 std::string headline(const policy::Decision& decision, const std::optional<api::PodKey>& pod);

@@ -61,8 +61,8 @@ std::optional<api::Response> dashboard_page(std::string_view path, const Dashboa
   if (path == "/ui/app.js") return file_response("text/javascript; charset=utf-8", text_of(kDashboardScript));
   if (path == "/ui/app.css") return file_response("text/css; charset=utf-8", text_of(kDashboardStyle));
   if (path == "/ui/door.json") {
-    const api::Json document =
-        api::Json::object({{"version", door.version}, {"through", door.through}, {"server", door.server}});
+    const api::Json document = api::Json::object(
+        {{"version", door.version}, {"through", door.through}, {"server", door.server}, {"whatIf", door.what_if}});
     return file_response("application/json", api::to_text(document) + "\n");
   }
   return std::nullopt;

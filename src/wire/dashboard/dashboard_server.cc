@@ -22,6 +22,8 @@ HttpLimits dashboard_limits() {
   return limits;
 }
 
+constexpr const char* kExpectedJson = "expected a body of the type application/json";
+
 /// 128 random bits as a path segment.
 std::optional<std::string> random_token() {
   std::array<unsigned char, 16> bytes{};
@@ -42,9 +44,11 @@ DashboardServer::DashboardServer(runtime::Loop& loop, Options options, std::stri
       token_(std::move(token)),
       door_{.version = options.version,
             .through = "dashboard",
+            .what_if = options.what_if != nullptr,
             .server = fmt::format("{}:{}", bracketed(options.endpoint.host), options.endpoint.port)},
       relay_(loop, {.endpoint = options.endpoint, .limits = {}}),
-      controllers_(loop, relay_, options.controllers) {
+      controllers_(loop, relay_, options.controllers),
+      what_if_(options.what_if) {
   HttpServer::Options http;
   http.address = options.address;
   http.port = options.port;
@@ -74,6 +78,19 @@ void DashboardServer::stop(runtime::Loop::Task done) {
 void DashboardServer::on_abandoned(Ticket ticket) {
   controllers_.abandon(ticket);
   relay_.abandon(ticket);
+  if (what_if_ != nullptr) what_if_->abandon(ticket);
+}
+
+/// As for what is passed on: a form of another origin cannot have this type.
+void DashboardServer::ask_what_if(Ticket ticket, const api::Request& request, std::shared_ptr<api::ResponseSink> sink) {
+  const auto question = request.header("content-type") == "application/json"
+                            ? api::parse_json(request.body)
+                            : Result<api::Json>(make_error(ErrorCode::kBadRequest, "{}", kExpectedJson));
+  if (!question) {
+    sink->on_response(status_response(question.error()));
+    return;
+  }
+  what_if_->open(ticket, *question, std::move(sink));
 }
 
 RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
@@ -93,6 +110,11 @@ RequestHandler::Ticket DashboardServer::on_request(Incoming incoming, std::share
       sink->on_response(*std::move(page));
       return ticket;
     }
+  }
+  if (request.method == api::Method::kPost && rest == "/ui/what-if") {
+    if (what_if_ == nullptr) return refuse(ErrorCode::kForbidden, "this dashboard was started with --what-if=off");
+    ask_what_if(ticket, request, std::move(sink));
+    return ticket;
   }
   request.target = rest;
   auto proxied = judge_proxied(request);

@@ -4,6 +4,8 @@
 // proxied_request.h. Thread: loop.
 #pragma once
 
+#include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -19,6 +21,16 @@
 
 namespace spillway::wire {
 
+/// Port: plays what would happen to the cluster. Thread: loop.
+class WhatIfPlayer {
+ public:
+  virtual ~WhatIfPlayer() = default;
+  /// Answers `sink` once, also with a refusal. `id` is unknown to it.
+  virtual void open(std::uint64_t id, const api::Json& question, std::shared_ptr<api::ResponseSink> sink) = 0;
+  /// Nobody waits for the answer any more.
+  virtual void abandon(std::uint64_t id) = 0;
+};
+
 class DashboardServer final : private RequestHandler {
  public:
   struct Options {
@@ -26,6 +38,7 @@ class DashboardServer final : private RequestHandler {
     std::uint16_t port = 0;             // 0: any free one
     HttpEndpoint endpoint;              // of the API server, with the credentials
     ControllerWay::Options controllers;
+    std::shared_ptr<WhatIfPlayer> what_if;  // null: the page does not offer it
     std::string version;
     telemetry::Log log;
   };
@@ -45,11 +58,14 @@ class DashboardServer final : private RequestHandler {
 
   void on_abandoned(Ticket ticket) override;
 
+  void ask_what_if(Ticket ticket, const api::Request& request, std::shared_ptr<api::ResponseSink> sink);
+
   std::string address_;
   std::string token_;
   DashboardDoor door_;
   ApiRelay relay_;
   ControllerWay controllers_;
+  std::shared_ptr<WhatIfPlayer> what_if_;
   Ticket last_ticket_ = 0;
   std::unique_ptr<HttpServer> http_;
 };

@@ -38,6 +38,15 @@ SENT = (
     ("two names in one", HOLDS, {"method": "POST", "body": '{"kind": "ConfigMap", "metadata": {"name": "spillway-hold"}, "metadata": {"name": "other"}}', "headers": JSON}, (400, 403)),
     ("another kind by the name of a ConfigMap", HOLDS, {"method": "POST", "body": '{"kind": "Secret", "metadata": {"name": "spillway-hold"}}', "headers": JSON}, 403),
     ("a review of somebody else", "apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"method": "POST", "body": '{"kind": "SubjectAccessReview"}', "headers": JSON}, 403),
+    ("a future for a form of another site", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {"Content-Type": "text/plain"}}, 400),
+    ("a future for a page of another origin", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": {**JSON, "Origin": "http://evil.example"}}, 403),
+    ("a future without the token", "/ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1}', "headers": JSON}, 404),
+    ("a future of a file of this machine", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 1, "import": "/etc/passwd"}', "headers": JSON}, 422),
+    ("a future of a file by a line feed", "ui/what-if", {"method": "POST", "body": '{"zone": "a\\nimport: /etc/passwd", "minutes": 1}', "headers": JSON}, 422),
+    ("a future as a flag", "ui/what-if", {"method": "POST", "body": '{"nodes": ["--report=/tmp/x"], "minutes": 1}', "headers": JSON}, 422),
+    ("a future of hours", "ui/what-if", {"method": "POST", "body": '{"zone": "a", "minutes": 100000}', "headers": JSON}, 422),
+    ("a future that is no JSON", "ui/what-if", {"method": "POST", "body": "zone: a", "headers": JSON}, 400),
+    ("a future by reading", "ui/what-if", {}, 403),
     ("a body without end", HOLDS, {"method": "POST", "body": '"' + "x" * 100_000 + '"', "headers": JSON}, (400, 413)),
 )
 

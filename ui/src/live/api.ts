@@ -7,7 +7,7 @@ export class ApiError extends Error {
   get gone(): boolean { return this.status === 0; }
 }
 
-export interface Door { version: string; through: string; server: string }
+export interface Door { version: string; through: string; server: string; whatIf?: boolean }
 
 export const base = (): URL => new URL('../', document.baseURI);
 const url = (path: string): string => new URL(path.replace(/^\//, ''), base()).href;

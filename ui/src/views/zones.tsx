@@ -6,6 +6,7 @@ import { secondsText, sentenceOf } from '../rules/decisions.ts';
 import { countZones, readyStatus, zoneState } from '../rules/health.ts';
 import { plan, readHold, type Act, type Hold } from '../rules/hold.ts';
 import { zoneText } from '../rules/objects.ts';
+import { zoneLabel } from '../rules/whatif.ts';
 import { nodeLink, Note, problemOf, Section, useCluster, useSeconds } from './parts.tsx';
 
 const HOLDS = '/api/v1/namespaces/kube-system/configmaps';
@@ -107,6 +108,7 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
                   <dt>Next</dt><dd>{zone.nextNode === undefined ? 'nobody' : <><a href={nodeLink(zone.nextNode)}>{zone.nextNode}</a>{next === null ? ', not now' : next < 0.5 ? ' now' : ` in ${secondsText(Math.round(next))}`}</>}</dd>
                   <dt>Brake</dt><dd>{zone.brake === undefined ? 'none' : sentenceOf(zone.brake)}</dd></>}
               </dl>
+              {cluster.door.whatIf && zoneLabel(zone.zone) !== '' && <p><a href={`#/what-if?zone=${encodeURIComponent(zone.zone)}`}>What if {zone.zone} fell silent?</a></p>}
               {canHold && <p class="actions">{held ? <button type="button" onClick={() => ask({ kind: 'resume', zone: zone.zone, why: '' })}>Resume {zone.zone === '' ? 'these nodes' : zone.zone}…</button>
                 : <button type="button" onClick={() => ask({ kind: 'hold', zone: zone.zone, why: '' })}>Hold {zone.zone === '' ? 'these nodes' : zone.zone}…</button>}</p>}
             </li>

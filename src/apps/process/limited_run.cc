@@ -1,0 +1,204 @@
+#include "apps/process/limited_run.h"
+
+#include "host/kernel/pidfd.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace spillway::apps {
+namespace {
+
+constexpr std::size_t kComplaintBytesMax = 4096;
+constexpr rlim_t kDescriptorsMax = 256;
+constexpr int kPartsAtOnce = 16;  // then the loop has its turn
+constexpr int kNiceness = 10;
+
+void limit_to(__rlimit_resource what, rlim_t most) {
+  const rlimit limit{most, most};
+  if (setrlimit(what, &limit) != 0) _exit(127);
+}
+
+struct ChildPlan {
+  std::vector<char*> argv;
+  int output;
+  int complaint;
+  std::vector<int> texts;
+  rlim_t memory_bytes;
+  rlim_t processor_seconds;
+};
+
+/// In the child, whose parent has other threads: system calls only.
+[[noreturn]] void become_limited(const ChildPlan& plan, pid_t parent) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  const int input = open("/dev/null", O_RDONLY);
+  dup2(input, STDIN_FILENO);
+  dup2(plan.output, STDOUT_FILENO);
+  dup2(plan.complaint, STDERR_FILENO);
+  for (const int each : plan.texts) fcntl(each, F_SETFD, 0);
+  limit_to(RLIMIT_AS, plan.memory_bytes);
+  limit_to(RLIMIT_CPU, plan.processor_seconds);
+  limit_to(RLIMIT_FSIZE, 0);
+  limit_to(RLIMIT_CORE, 0);
+  limit_to(RLIMIT_NOFILE, kDescriptorsMax);
+  setpriority(PRIO_PROCESS, 0, kNiceness);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execv("/proc/self/exe", plan.argv.data());
+  _exit(127);
+}
+
+struct Pipe {
+  UniqueFd reads;
+  UniqueFd writes;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return make_error(ErrorCode::kInternalError, "pipe: {}", std::strerror(errno));
+  Pipe made{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0)
+    return make_error(ErrorCode::kInternalError, "pipe: {}", std::strerror(errno));
+  return made;
+}
+
+/// What has come by now. False: nothing more will.
+bool read_into(int fd, std::string& text) {
+  std::array<char, 65536> part{};
+  for (int i = 0; i < kPartsAtOnce; ++i) {
+    const ssize_t got = ::read(fd, part.data(), part.size());
+    if (got > 0) {
+      text.append(part.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      return false;
+    } else if (errno == EAGAIN) {
+      return true;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<HandedText> HandedText::make(const std::string& text) {
+  UniqueFd fd(memfd_create("spillway-scenario", MFD_CLOEXEC));
+  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return make_error(ErrorCode::kInternalError, "memfd: {}", std::strerror(errno));
+  return HandedText(std::move(fd));
+}
+
+std::string HandedText::path() const {
+  return fmt::format("/proc/self/fd/{}", fd_.get());
+}
+
+LimitedRun::LimitedRun(runtime::Loop& loop, Limits limits, std::function<void(Ended)> done)
+    : loop_(loop), limits_(limits), done_(std::move(done)) {}
+
+Result<std::unique_ptr<LimitedRun>> LimitedRun::start(runtime::Loop& loop, const std::vector<std::string>& arguments,
+                                                      std::vector<HandedText> texts, Limits limits,
+                                                      std::function<void(Ended)> done) {
+  SPILLWAY_TRY(output, make_pipe());
+  SPILLWAY_TRY(complaint, make_pipe());
+  std::vector<std::string> words{"spillway"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ChildPlan plan{.argv = {},
+                 .output = output.writes.get(),
+                 .complaint = complaint.writes.get(),
+                 .texts = {},
+                 .memory_bytes = static_cast<rlim_t>(limits.memory_max.count()),
+                 .processor_seconds = static_cast<rlim_t>(limits.time_max / seconds(1)) + 1};
+  for (std::string& word : words) plan.argv.push_back(word.data());
+  plan.argv.push_back(nullptr);
+  for (const HandedText& each : texts) plan.texts.push_back(each.fd());
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return make_error(ErrorCode::kInternalError, "cannot start a process: {}", std::strerror(errno));
+  if (pid == 0) become_limited(plan, parent);
+  auto process = host::open_pidfd(pid);
+  if (!process) {
+    ::kill(pid, SIGKILL);
+    return process.error();
+  }
+  std::unique_ptr<LimitedRun> run(new LimitedRun(loop, limits, std::move(done)));  // NOLINT: private constructor
+  run->process_ = *std::move(process);
+  run->output_ = std::move(output.reads);
+  run->complaint_ = std::move(complaint.reads);
+  LimitedRun* const self = run.get();
+  loop.watch_fd(run->output_.get(), POLLIN, [self] { self->on_output(); });
+  loop.watch_fd(run->complaint_.get(), POLLIN, [self] { self->on_complaint(); });
+  loop.watch_fd(run->process_.get(), POLLIN, [self] { self->on_end(); });
+  run->deadline_ = loop.at(loop.now().mono + limits.time_max, [self] { self->kill(Ended::How::kOutOfTime); });
+  return run;
+}
+
+LimitedRun::~LimitedRun() {
+  if (!process_) return;
+  host::try_send_signal(process_.get(), SIGKILL);
+  pollfd gone{process_.get(), POLLIN, 0};
+  while (poll(&gone, 1, 1000) < 0 && errno == EINTR) {
+  }
+  ignored(host::reap(process_.get()), "how it ended does not matter any more");
+  forget();
+}
+
+void LimitedRun::forget() {
+  if (deadline_) loop_.cancel(*std::exchange(deadline_, std::nullopt));
+  for (UniqueFd* each : {&process_, &output_, &complaint_}) {
+    if (*each) loop_.unwatch_fd(each->get());
+    each->reset();
+  }
+}
+
+void LimitedRun::on_output() {
+  const bool more = read_into(output_.get(), ended_.output);
+  if (ended_.output.size() > limits_.output_bytes_max) {
+    ended_.output.clear();
+    kill(Ended::How::kTooLong);
+  } else if (more) {
+    return;
+  }
+  loop_.unwatch_fd(output_.get());
+  output_.reset();
+}
+
+void LimitedRun::on_complaint() {
+  const bool more = read_into(complaint_.get(), ended_.complaint);
+  if (ended_.complaint.size() > kComplaintBytesMax) ended_.complaint.resize(kComplaintBytesMax);
+  if (more) return;
+  loop_.unwatch_fd(complaint_.get());
+  complaint_.reset();
+}
+
+void LimitedRun::kill(Ended::How how) {
+  ended_.how = how;
+  host::try_send_signal(process_.get(), SIGKILL);
+}
+
+void LimitedRun::on_end() {
+  const auto end = host::reap(process_.get());
+  if (end && !*end) return;
+  if (output_) on_output();
+  if (complaint_) on_complaint();
+  if (end) {
+    ended_.exit_code = (*end)->exit_code;
+    if ((*end)->signal != 0 && ended_.how == Ended::How::kByItself) ended_.how = Ended::How::kKilled;
+  }
+  forget();
+  std::exchange(done_, nullptr)(std::move(ended_));
+}
+
+}  // namespace spillway::apps

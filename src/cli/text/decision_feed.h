@@ -1,0 +1,125 @@
+// What was decided in a cluster, in the order in which it becomes known, each thing once: events as they are listed and
+// watched, decisions of agents, taints of nodes, standings of zones. What an agent says of a pod comes in place of the
+// event about it, for which it is waited a little. Knows no I/O; says which node is worth asking next.
+//
+// Thread: any (single). Bounds: kSeenMax events are remembered, kWaitingMax wait for their decisions, kToldMax pods
+// whose decision was told; per node its zone, its taints and one time. Source: Kubernetes docs, "Taints and
+// Tolerations".
+#pragma once
+
+#include "api/json/json.h"
+#include "base/time.h"
+#include "cli/text/happening.h"
+#include "policy/reason.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::cli {
+
+/// Empty parts let everything through.
+struct HappeningFilter {
+  std::string node;
+  std::string ns;
+  std::string pod;
+  std::vector<std::string> reasons;  // of events or decisions, or codes of reasons; whatever their case
+
+  /// Events whose reason tells of no decision come only if they are asked for by it.
+  bool lets_through(const Happening& happening) const;
+};
+
+class DecisionFeed {
+ public:
+  static constexpr std::size_t kSeenMax = 65'536;
+  static constexpr std::size_t kWaitingMax = 1'000;
+  static constexpr std::size_t kToldMax = 4'096;
+  static constexpr std::size_t kNodesMax =
+      20'000;  // beyond them, events of nodes that no list has are told as they are
+  static constexpr Duration kWaitsForDecision = seconds(5);
+  static constexpr Duration kLooksEvery = seconds(2);   // at a node whose agent is ours
+  static constexpr Duration kProbesEvery = minutes(5);  // at one that has none
+
+  /// What happened before `since` is not told.
+  DecisionFeed(HappeningFilter filter, WallTime since) : filter_(std::move(filter)), since_(since) {}
+
+  /// kBefore: listed at first; it may be older than `since`, in whole seconds as events have them.
+  enum class When { kBefore, kNow };
+  void on_event(const api::Json& event, When when, Now now);
+  /// `now`: the node as listed or watched.
+  void on_node(const api::Json& node, Now now);
+
+  void on_node_gone(const std::string& node) { nodes_.erase(node); }
+
+  /// Pods of the node that is filtered by: controllers do not say on which node a pod was.
+  void on_pod_of_node(const api::Json& pod);
+
+  /// Worth asking for its decisions now; it counts as asked. nullopt: none.
+  std::optional<std::string> next_to_ask(Now now);
+  /// What its agent answered, oldest first.
+  void on_decisions(const std::string& node, const std::vector<policy::Decision>& decisions, Now now);
+  /// What it was asked for did not come: events about its pods are told as they are.
+  enum class Why { kNoAgent, kNoAnswer };
+  void on_no_decisions(const std::string& node, Why why);
+  /// Nobody can be asked any more.
+  void on_nobody_to_ask();
+
+  /// A ZoneList of the controllers.
+  void on_zones(const api::Json& zones, Now now);
+
+  /// What is to be told now, in this order.
+  std::vector<Happening> take(Now now);
+
+ private:
+  struct Node {
+    std::string zone;
+    std::set<std::string> taints;  // with the effect NoExecute
+    bool is_known = false;         // by the list of nodes; else by an event only
+    bool is_ready = false;
+    std::optional<bool> is_ours;  // nullopt: nobody has asked
+    std::optional<Instant> asked;
+    std::optional<WallTime> last_decision;
+  };
+
+  struct Waiting {
+    Happening happening;
+    Instant until;
+  };
+
+  struct Zone {
+    std::string state;
+    std::optional<policy::Reason> brake;
+  };
+
+  bool is_new(const api::Json& event, const Happening& happening);
+  bool may_be_answered(const Happening& happening) const;
+  void tell(Happening happening);
+  void tell_taint(const std::string& name, const Node& node, const std::string& taint, bool is_set, Now now);
+  void tell_zone(std::string zone, std::string reason, std::string message, bool is_bad, WallTime at);
+  void compare_zone(const std::string& name, const Zone& before, const Zone& after, WallTime at);
+  bool was_told(const policy::Subject& pod) const;
+  void remember_told(const policy::Subject& pod);
+
+  HappeningFilter filter_;
+  WallTime since_;
+  std::map<std::string, std::int64_t> seen_;  // counts of events by uid
+  std::deque<std::string> seen_order_;
+  std::map<std::string, Node> nodes_;
+  std::string last_asked_;
+  std::deque<Waiting> waiting_;
+  std::set<std::string> told_;  // pods by uid
+  std::deque<std::string> told_order_;
+  std::set<std::string> pods_of_node_;  // "namespace/name"
+  std::deque<std::string> pods_of_node_order_;
+  std::map<std::string, Zone> zones_;
+  bool zones_known_ = false;
+  std::vector<Happening> due_;
+};
+
+}  // namespace spillway::cli
