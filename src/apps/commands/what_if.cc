@@ -49,7 +49,7 @@ Result<Handed> command_of(const sim::WhatIf& question, const cli::ClusterArgs& a
   return handed;
 }
 
-/// The last line, without who says it and which of the handed files it is about: the reason.
+/// The last line, without the name of the program and of the handed file: the reason.
 std::string reason_in(const std::string& complaint) {
   std::string text = printable(complaint);
   while (text.ends_with('\n')) text.pop_back();

@@ -1,6 +1,6 @@
 // This very program as a child that may take only so much time, memory and room for its answer, watched by a loop. It
-// is nobody's heir: no file may grow by it, it dies with this process, and it goes after whatever else wants the
-// processor. Thread: loop (the main thread, whose end ends the child). Source: setrlimit(2), prctl(2), memfd_create(2).
+// writes no files, dies with this process, and has a low priority. Thread: loop (the main thread: the child ends with
+// it). Source: setrlimit(2), prctl(2), memfd_create(2).
 #pragma once
 
 #include "base/bytes.h"
