@@ -342,6 +342,39 @@ class Stock(Looking):
         self.see("7 in 3 zones", "Live")
         self.assertNotIn("The connection is lost", self.text())
 
+    def test_the_picture_of_the_first_page(self):
+        """docs/dashboard.png: with SPILLWAY_PICTURES=docs it is made anew."""
+        unreachable = [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]
+        nodes = [stock_api.node(f"node-{number:03}", "abc"[number % 3]) for number in range(270)]
+        for number in (2, 5, 11, 26, 41, 47, 56, 62, 77, 83, 101, 146, 191, 233):
+            nodes[number] = stock_api.node(f"node-{number:03}", "c", "Unknown", **({"taints": unreachable} if number < 50 else {}))
+        for number in (30, 31, 150):
+            nodes[number]["spec"]["unschedulable"] = True
+        for number in (64, 121):
+            nodes[number]["status"]["conditions"][0]["status"] = "True"
+        told = [("Evicted", "Pod", "shop/cart-7d9f", "node-064", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.", 8),
+                ("EvictionThresholdMet", "Node", "/node-064", "node-064", "Attempting to reclaim memory", 9),
+                ("TaintManagerEviction", "Pod", "shop/web-5c8b", "", "Marking for deletion Pod shop/web-5c8b", 21),
+                ("Evicted", "Pod", "batch/report-x2k", "node-121", "The node was low on resource: memory. Threshold quantity: 100Mi, available: 97Mi.", 47),
+                ("FailedScheduling", "Pod", "batch/report-q8z", "", "0/270 nodes are available: 256 Insufficient memory, 14 node(s) had untolerated taint.", 66)]
+        events = []
+        for number, (reason, kind, who, host, message, seconds_ago) in enumerate(told):
+            ns, _, name = who.partition("/")
+            events.append({"metadata": {"name": f"e.{number}", "namespace": ns or "default", "uid": f"e-{number}"}, "type": "Warning", "reason": reason, "message": message,
+                           "count": 1, "lastTimestamp": stock_api.stamp(seconds_ago), "source": {"component": "kubelet", "host": host},
+                           "involvedObject": {"kind": kind, "name": name, **({"namespace": ns} if ns else {})}})
+        with stock_api.stock_api({"nodes": nodes, "events": events}) as many, dashboard(self.folder, stock_api.kubeconfig_for(many, self.folder)) as page:
+            self.browser.look(1280, 780)
+            self.show(page.url, "cluster")
+            self.see("270 in 3 zones", "shop/cart-7d9f", "Attempting to reclaim memory", "Marking for deletion", "Live")
+            self.browser.run("document.querySelector('.server').textContent = '192.0.2.7:6443'; document.documentElement.style.overflow = 'hidden'")
+            self.browser.settle()
+            if folder := os.environ.get("SPILLWAY_PICTURES"):
+                self.browser.picture(pathlib.Path(folder) / "dashboard.png", whole=False)
+        shown = ROOT / "docs/dashboard.png"
+        self.assertEqual(shown.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertLess(shown.stat().st_size, 150_000)
+
     def test_five_thousand_nodes(self):
         nodes = [stock_api.node(f"node-{number:04}", "abc"[number % 3], "Unknown" if number % 97 == 0 else "True") for number in range(5000)]
         with stock_api.stock_api({"nodes": nodes}) as many, dashboard(self.folder, stock_api.kubeconfig_for(many, self.folder)) as page:

@@ -1,4 +1,5 @@
 """`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C."""
+import json
 import os
 import signal
 import unittest
@@ -26,6 +27,22 @@ class Up(unittest.TestCase):
             api.delete("/api/v1/namespaces/default/pods/hello")
             wait_for("its end", lambda: api.find("/api/v1/namespaces/default/pods/hello") is None)
             self.assertEqual(process.stop(), 0)
+
+    def test_log_lines_as_json(self):
+        """As docs/observability.md has them."""
+        with workspace() as folder, self.up(folder, "--node-memory", "256Mi", "--log-format", "json", "--log-level", "debug") as process:
+            api = serving(process, folder / "kubeconfig")
+            api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never"))
+            wait_for("its end", lambda: api.pod_phases().get("hello") == "Succeeded")
+            process.stop()
+            lines = [json.loads(line) for line in process.log.read_text().splitlines() if line.startswith("{")]
+        self.assertGreater(len(lines), 10)
+        for line in lines:
+            self.assertEqual(list(line)[:3], ["time", "level", "msg"], line)
+            self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertIn(line["level"], ("debug", "info", "warning", "error"))
+            self.assertTrue(all(isinstance(value, (str, int, float, bool)) for value in line.values()), line)
+        self.assertIn("default/hello", {line.get("pod") for line in lines})
 
     def test_exit_codes_become_phases(self):
         with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
