@@ -60,6 +60,9 @@ const bool kDefaulting = support::add_vector_check("api/defaulting", check_creat
 const bool kJobDefaulting = support::add_vector_check("api/job_defaulting", check_create<Repetitions::kTold>);
 const bool kJobValidationCreate =
     support::add_vector_check("api/job_validation_create", check_create<Repetitions::kTold>);
+const bool kStatefulDefaulting = support::add_vector_check("api/stateful_defaulting", check_create<Repetitions::kTold>);
+const bool kStatefulValidationCreate =
+    support::add_vector_check("api/stateful_validation_create", check_create<Repetitions::kTold>);
 const bool kDefaultingPod = support::add_vector_check("api/defaulting_pod", check_create<Repetitions::kTold>);
 const bool kValidationCreate = support::add_vector_check("api/validation_create", check_create<Repetitions::kTold>);
 const bool kValidationCreatePod =
