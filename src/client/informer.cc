@@ -211,6 +211,7 @@ template class Informer<api::Service>;
 template class Informer<api::Deployment>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;
+template class Informer<api::StatefulSet>;
 template class Informer<api::ControllerRevision>;
 template class Informer<api::Job>;
 template class Informer<api::CronJob>;

@@ -12,6 +12,14 @@ std::unique_ptr<LifecycleRecorder> recorder_of(const ControllerSet::Options& opt
       *options.recording, recorded_controller(nodes.profile, nodes.node_monitor_period, nodes.monitor, options.brakes));
 }
 
+std::unique_ptr<client::Informer<api::ControllerRevision>> revisions_for(const ControllerSet::Options& options,
+                                                                         client::ApiClient& client) {
+  const bool of_daemons = options.enabled.daemon_set && options.daemon_history;
+  if (!of_daemons && !options.enabled.stateful_set) return nullptr;
+  return std::make_unique<client::Informer<api::ControllerRevision>>(
+      client, client::object_path(api::ControllerRevision::kApiVersion, "controllerrevisions", {}));
+}
+
 NodeLifecycleController::Options watched(NodeLifecycleController::Options options, LifecycleRecorder* recorder) {
   if (recorder != nullptr) options.witness = recorder;
   return options;
@@ -28,6 +36,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       leases_(client_, client::object_path("coordination.k8s.io/v1", "leases", "kube-node-lease")),
       replica_sets_(client_, client::object_path("apps/v1", "replicasets", {})),
       daemon_sets_(client_, client::object_path("apps/v1", "daemonsets", {})),
+      revisions_(revisions_for(options, client_)),
       lifecycle_metrics_(metrics),
       gate_(options.brakes, log_, metrics),
       pods_by_node_(pods_.cache()),
@@ -44,7 +53,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
                                  options.taint_eviction),
       replica_set_controller_(shared(replica_set_events_), metrics),
       daemon_set_controller_(shared(daemon_set_events_), metrics,
-                             enabled_.daemon_set ? options.daemon_history : History::kNone),
+                             enabled_.daemon_set && options.daemon_history ? &revisions_->cache() : nullptr),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {
@@ -53,6 +62,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
     batch_ = std::make_unique<BatchControllers>(enabled_.batch, shared(node_events_), rng, metrics);
   }
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
+  if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics);
 }
 
 void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
@@ -73,6 +83,16 @@ void ControllerSet::make_storage(Rng rng, telemetry::Registry& metrics) {
   }
 }
 
+void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics) {
+  stateful_set_events_.emplace(client_, rng, "statefulset-controller");
+  stateful_sets_.emplace(client_, client::object_path(api::StatefulSet::kApiVersion, "statefulsets", {}));
+  if (!storage_) claims_.emplace(client_, client::object_path("v1", "persistentvolumeclaims", {}));
+  client::ObjectCache<api::PersistentVolumeClaim>& claims = storage_ ? storage_->claims() : claims_->cache();
+  stateful_set_controller_.emplace(shared(*stateful_set_events_),
+                                   StatefulSetController::Caches{stateful_sets_->cache(), claims, revisions_->cache()},
+                                   metrics);
+}
+
 Shared ControllerSet::shared(client::EventRecorder& events) {
   return {client_, events, log_, nodes_, pods_, leases_, replica_sets_, daemon_sets_};
 }
@@ -88,6 +108,7 @@ void ControllerSet::start(Now now) {
     if (deployment_controller_) deployment_controller_->start(then);
     if (batch_) batch_->start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
+    if (stateful_set_controller_) stateful_set_controller_->start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
     cloud_check_.start(then);
@@ -109,6 +130,7 @@ void ControllerSet::run(Now now) {
   if (enabled_.replica_set) replica_set_controller_.run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
   if (batch_) batch_->run(now);
+  if (stateful_set_controller_) stateful_set_controller_->run(now);
   if (volume_binder_) volume_binder_->run(now);
   if (volume_protection_) volume_protection_->run(now);
   cloud_check_.run(now);

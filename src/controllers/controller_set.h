@@ -22,6 +22,7 @@
 #include "controllers/workloads/daemon_set.h"
 #include "controllers/workloads/deployment.h"
 #include "controllers/workloads/replica_set.h"
+#include "controllers/workloads/stateful_set.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -47,6 +48,7 @@ class ControllerSet final : public client::ApiEngine {
     BatchControllers::Enabled batch;
     bool volume_binder = true;
     bool volume_protection = true;
+    bool stateful_set = true;
   };
 
   struct Options {
@@ -56,7 +58,8 @@ class ControllerSet final : public client::ApiEngine {
     PodGc::Options pod_gc;
     CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
-    History daemon_history = History::kKept;
+    /// Whether the templates of DaemonSets are kept as ControllerRevisions.
+    bool daemon_history = true;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
     /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.
@@ -99,6 +102,7 @@ class ControllerSet final : public client::ApiEngine {
   void run(Now now);
   void make_storage(Rng rng, telemetry::Registry& metrics);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
+  void make_stateful_sets(Rng rng, telemetry::Registry& metrics);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;
@@ -109,6 +113,7 @@ class ControllerSet final : public client::ApiEngine {
   client::Informer<api::Lease> leases_;
   client::Informer<api::ReplicaSet> replica_sets_;
   client::Informer<api::DaemonSet> daemon_sets_;
+  std::unique_ptr<client::Informer<api::ControllerRevision>> revisions_;  // null: nothing reads them
   LifecycleMetrics lifecycle_metrics_;
   ActGate gate_;
   PodsByNode pods_by_node_;  // before the controllers: it listens first
@@ -136,6 +141,11 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<ClaimUsers> claim_users_;
   std::optional<VolumeBinder> volume_binder_;
   std::optional<VolumeProtection> volume_protection_;
+  // Only if it runs.
+  std::optional<client::EventRecorder> stateful_set_events_;
+  std::optional<client::Informer<api::StatefulSet>> stateful_sets_;
+  std::optional<client::Informer<api::PersistentVolumeClaim>> claims_;  // without storage_
+  std::optional<StatefulSetController> stateful_set_controller_;
 };
 
 }  // namespace spillway::controllers

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -92,6 +93,16 @@ TEST_F(CronJobs, MakeNoJobTwiceWhateverIsLost) {
   EXPECT_THAT(jobs(), SizeIs(4));
   EXPECT_EQ(active(), 4U);
   EXPECT_THAT(cluster.events_about("tick"), Not(Contains(Key("MissingJob"))));
+}
+
+TEST_F(CronJobs, AskForEachJobOnceThoughTheirStatusComesLate) {
+  start();
+  cluster.delay_events("/cronjobs", seconds(3));
+  create_tick("{}");
+  cluster.requests.clear();
+  cluster.advance(minutes(3) + seconds(10));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kJobsMade), 3);
+  EXPECT_EQ(active(), 3U);
 }
 
 TEST_F(CronJobs, ForbidASecondAndReplaceTheFirst) {

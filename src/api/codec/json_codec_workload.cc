@@ -108,6 +108,47 @@ void describe(V& v, Is<DaemonSet> auto& set) {
 }
 
 template <typename V>
+void describe(V& v, Is<StatefulSetStatus> auto& status) {
+  v.field("observedGeneration", status.observed_generation);
+  v.kept("replicas", status.replicas);
+  v.field("readyReplicas", status.ready_replicas);
+  v.field("currentReplicas", status.current_replicas);
+  v.field("updatedReplicas", status.updated_replicas);
+  v.field("currentRevision", status.current_revision);
+  v.field("updateRevision", status.update_revision);
+  v.field("collisionCount", status.collision_count);
+  v.kept("availableReplicas", status.available_replicas);
+}
+
+template <typename V>
+void describe(V& v, Is<StatefulSet> auto& set) {
+  v.type_meta(StatefulSet::kApiVersion, StatefulSet::kKind);
+  v.object("metadata", set.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.kept("replicas", set.replicas);
+    spec.selector("selector", set.selector);
+    spec.nested("selector", [&](V& selector) { selector.field("matchLabels", set.selector_labels); });
+    spec.object("template", set.pod_template);
+    spec.field("volumeClaimTemplates", set.claim_templates);
+    spec.field("serviceName", set.service_name);
+    spec.field("podManagementPolicy", set.pod_management_policy);
+    spec.nested("updateStrategy", [&](V& strategy) {
+      strategy.field("type", set.update_strategy);
+      strategy.field("rollingUpdate", set.rolling_update);
+      strategy.nested("rollingUpdate", [&](V& rolling) { rolling.field("partition", set.partition); });
+    });
+    spec.field("revisionHistoryLimit", set.revision_history_limit);
+    spec.field("minReadySeconds", set.min_ready_seconds);
+    spec.nested("persistentVolumeClaimRetentionPolicy", [&](V& retention) {
+      retention.field("whenDeleted", set.claims_when_deleted);
+      retention.field("whenScaled", set.claims_when_scaled);
+    });
+    spec.nested("ordinals", [&](V& ordinals) { ordinals.field("start", set.first_ordinal); });
+  });
+  v.object("status", set.status);
+}
+
+template <typename V>
 void describe(V& v, Is<PriorityClass> auto& priority) {
   v.type_meta(PriorityClass::kApiVersion, PriorityClass::kKind);
   v.object("metadata", priority.metadata);
@@ -127,6 +168,7 @@ void describe(V& v, Is<Namespace> auto& ns) {
 template struct Codec<Deployment>;
 template struct Codec<ReplicaSet>;
 template struct Codec<DaemonSet>;
+template struct Codec<StatefulSet>;
 template struct Codec<PriorityClass>;
 template struct Codec<Namespace>;
 

@@ -1,5 +1,5 @@
-// apps/v1 Deployment, ReplicaSet and DaemonSet, scheduling.k8s.io/v1 PriorityClass, v1 Namespace, as the controllers
-// see them. Thread: any. Source: Kubernetes API reference, "Workload Resources".
+// apps/v1 Deployment, ReplicaSet, DaemonSet and StatefulSet, scheduling.k8s.io/v1 PriorityClass, v1 Namespace, as the
+// controllers see them. Thread: any. Source: Kubernetes API reference, "Workload Resources".
 #pragma once
 
 #include "api/json/json.h"
@@ -120,6 +120,44 @@ struct DaemonSet {
   DaemonSetStatus status;
 
   friend bool operator==(const DaemonSet&, const DaemonSet&) = default;
+};
+
+struct StatefulSetStatus {
+  std::int64_t observed_generation = 0;
+  std::int32_t replicas = 0;
+  std::int32_t ready_replicas = 0;
+  std::int32_t current_replicas = 0;
+  std::int32_t updated_replicas = 0;
+  std::string current_revision;
+  std::string update_revision;
+  std::optional<std::int32_t> collision_count;
+  std::int32_t available_replicas = 0;
+
+  friend bool operator==(const StatefulSetStatus&, const StatefulSetStatus&) = default;
+};
+
+struct StatefulSet {
+  static constexpr std::string_view kKind = "StatefulSet";
+  static constexpr std::string_view kApiVersion = "apps/v1";
+  ObjectMeta metadata;
+  std::int32_t replicas = 1;
+  LabelSelector selector;
+  StringMap selector_labels;  // the selector's matchLabels, which new claims get
+  PodTemplate pod_template;
+  Json claim_templates;  // the list as it is written; null: none
+  std::string service_name;
+  std::string pod_management_policy;  // OrderedReady, Parallel
+  std::string update_strategy;        // RollingUpdate, OnDelete
+  Json rolling_update;                // null: not given
+  std::int32_t partition = 0;         // of a rolling update
+  std::optional<std::int32_t> revision_history_limit;
+  std::int32_t min_ready_seconds = 0;
+  std::string claims_when_deleted;  // Retain, Delete; empty: Retain
+  std::string claims_when_scaled;   // the same
+  std::int32_t first_ordinal = 0;
+  StatefulSetStatus status;
+
+  friend bool operator==(const StatefulSet&, const StatefulSet&) = default;
 };
 
 struct PriorityClass {

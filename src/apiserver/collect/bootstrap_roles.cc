@@ -82,12 +82,14 @@ Json::Array controller_rules() {
           rule({"get", "list", "watch", "create", "patch", "delete"}, {""}, {"pods"}),
           rule({"create"}, {""}, {"pods/eviction"}),
           rule({"get", "list", "watch", "patch"}, {""}, {"persistentvolumeclaims", "persistentvolumes"}),
+          rule({"create"}, {""}, {"persistentvolumeclaims"}),
           rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
           rule({"create", "patch"}, {""}, {"events"}),
-          rule(kRead, {"apps"}, {"daemonsets", "deployments"}),
+          rule(kRead, {"apps"}, {"daemonsets", "deployments", "statefulsets"}),
           rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
-          rule({"patch"}, {"apps"}, {"daemonsets/status", "deployments/status", "replicasets/status"}),
+          rule({"patch"}, {"apps"},
+               {"daemonsets/status", "deployments/status", "replicasets/status", "statefulsets/status"}),
           rule(kRead, {"batch"}, {"cronjobs"}),
           rule({"get", "list", "watch", "create", "delete"}, {"batch"}, {"jobs"}),
           rule({"patch"}, {"batch"}, {"cronjobs/status", "jobs/status"}),
@@ -132,7 +134,8 @@ Json::Array view_rules() {
                 "services/status"}),
           rule(kRead, {"apps"},
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
-                "deployments/status", "replicasets", "replicasets/scale", "replicasets/status"}),
+                "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets",
+                "statefulsets/scale", "statefulsets/status"}),
           rule(kRead, {"batch"}, {"cronjobs", "cronjobs/status", "jobs", "jobs/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
           rule(kRead, {"events.k8s.io"}, {"events"})};
@@ -147,8 +150,9 @@ Json::Array edit_rules() {
   rules.push_back(rule({"create"}, {""}, {"pods/eviction", "serviceaccounts/token"}));
   rules.push_back(rule(kRead, {""}, {"pods/attach", "pods/exec", "pods/portforward"}));
   rules.push_back(rule(kWrite, {""}, {"pods/attach", "pods/exec", "pods/portforward"}));
-  rules.push_back(
-      rule(kWrite, {"apps"}, {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale"}));
+  rules.push_back(rule(kWrite, {"apps"},
+                       {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale",
+                        "statefulsets", "statefulsets/scale"}));
   rules.push_back(rule(kWrite, {"batch"}, {"cronjobs", "jobs"}));
   rules.push_back(rule(kWrite, {"policy"}, {"poddisruptionbudgets"}));
   rules.push_back(rule({"get", "list", "watch", "create", "delete", "deletecollection", "patch", "update"},

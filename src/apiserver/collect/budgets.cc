@@ -56,7 +56,8 @@ BudgetCollector::BudgetCollector(Core& core, Writer& writer)
       pods_(core.cache.of(core.registry.get("pods"))),
       budgets_(core.cache.of(core.registry.get("poddisruptionbudgets.policy"))),
       replica_sets_(core.cache.of(core.registry.get("replicasets.apps"))),
-      deployments_(core.cache.of(core.registry.get("deployments.apps"))) {}
+      deployments_(core.cache.of(core.registry.get("deployments.apps"))),
+      stateful_sets_(core.cache.of(core.registry.get("statefulsets.apps"))) {}
 
 void BudgetCollector::load() {
   dirty_.clear();
@@ -88,7 +89,7 @@ void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event
         expiry_.erase(timer);
       }
     }
-  } else if (&cache == &pods_ || &cache == &replica_sets_ || &cache == &deployments_) {
+  } else if (&cache == &pods_ || &cache == &replica_sets_ || &cache == &deployments_ || &cache == &stateful_sets_) {
     note_namespace(object.ns);
   }
 }
@@ -107,8 +108,9 @@ std::optional<std::int64_t> BudgetCollector::expected_by_controllers(const std::
   std::map<std::string, std::int64_t> scale_by_uid;
   for (const ObjectPtr& pod : pods) {
     const OwnerLink* link = controller_of(*pod);
-    if (link == nullptr || link->kind != "ReplicaSet") return std::nullopt;
-    ObjectPtr scaled_object = replica_sets_.find(object_key(pod->ns, link->name));
+    const bool ordinal = link != nullptr && link->kind == "StatefulSet";
+    if (link == nullptr || (link->kind != "ReplicaSet" && !ordinal)) return std::nullopt;
+    ObjectPtr scaled_object = (ordinal ? stateful_sets_ : replica_sets_).find(object_key(pod->ns, link->name));
     if (!scaled_object || scaled_object->meta.uid != link->uid) return std::nullopt;
     if (const OwnerLink* above = controller_of(*scaled_object); above != nullptr && above->kind == "Deployment") {
       const ObjectPtr deployment = deployments_.find(object_key(pod->ns, above->name));

@@ -41,6 +41,7 @@ class BudgetCollector final : public Collector {
   const ResourceCache& budgets_;
   const ResourceCache& replica_sets_;
   const ResourceCache& deployments_;
+  const ResourceCache& stateful_sets_;
   std::set<std::string> dirty_;
   std::set<std::string> busy_;
   std::map<std::string, TimerQueue::Id> expiry_;  // of entries in status.disruptedPods

@@ -15,6 +15,7 @@ KindHooks controller_revision_hooks();
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
 KindHooks daemon_set_hooks();
+KindHooks stateful_set_hooks();
 // cron_jobs.cc
 KindHooks cron_job_hooks();
 // jobs.cc

@@ -27,6 +27,7 @@ TableDefinition controller_revision_table();
 TableDefinition deployment_table();
 TableDefinition replica_set_table();
 TableDefinition daemon_set_table();
+TableDefinition stateful_set_table();
 TableDefinition cron_job_table();
 TableDefinition job_table();
 TableDefinition lease_table();

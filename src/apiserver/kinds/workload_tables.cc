@@ -44,6 +44,9 @@ constexpr std::array kDaemonSetColumns{kName,
                                        kImages,
                                        kSelector};
 
+constexpr std::array kStatefulSetColumns{kName, TableColumn{"Ready", "string", "", 0, "Ready pods, of those wanted"},
+                                         kAge, kContainers, kImages};
+
 TableRow deployment_row(const api::Json& object, WallTime now) {
   const api::Json* pod_spec = object.at({"spec", "template", "spec"});
   return {{object.string_at({"metadata", "name"}),
@@ -69,6 +72,14 @@ TableRow daemon_set_row(const api::Json& object, WallTime now) {
            count_at(object, {"status", "updatedNumberScheduled"}), count_at(object, {"status", "numberAvailable"}),
            label_text(pod_spec != nullptr ? pod_spec->find("nodeSelector") : nullptr), age_of(object, now),
            container_names(pod_spec), container_images(pod_spec), selector_text(object.at({"spec", "selector"}))},
+          nullptr};
+}
+
+TableRow stateful_set_row(const api::Json& object, WallTime now) {
+  const api::Json* pod_spec = object.at({"spec", "template", "spec"});
+  return {{object.string_at({"metadata", "name"}),
+           fmt::format("{}/{}", count_at(object, {"status", "readyReplicas"}), count_at(object, {"spec", "replicas"})),
+           age_of(object, now), container_names(pod_spec), container_images(pod_spec)},
           nullptr};
 }
 
@@ -131,6 +142,10 @@ TableDefinition replica_set_table() {
 
 TableDefinition daemon_set_table() {
   return {kDaemonSetColumns, daemon_set_row};
+}
+
+TableDefinition stateful_set_table() {
+  return {kStatefulSetColumns, stateful_set_row};
 }
 
 TableDefinition pod_disruption_budget_table() {

@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
 constexpr std::array<std::string_view, 1> kRs{"rs"};
 constexpr std::array<std::string_view, 1> kDs{"ds"};
+constexpr std::array<std::string_view, 1> kSts{"sts"};
 constexpr std::array<std::string_view, 1> kCj{"cj"};
 constexpr std::array<std::string_view, 1> kPdb{"pdb"};
 constexpr std::array<std::string_view, 1> kPc{"pc"};
@@ -267,6 +268,20 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .subresources = kScaleAndStatus,
        .status_subresource = true,
        .counts_generation = true},
+      {.group = "apps",
+       .version = "v1",
+       .plural = "statefulsets",
+       .singular = "statefulset",
+       .kind = "StatefulSet",
+       .verbs = kAllVerbs,
+       .storage = below("statefulsets"),
+       .short_names = kSts,
+       .categories = kAllCategory,
+       .subresources = kScaleAndStatus,
+       .names = NameRule::kDnsLabel,
+       .status_subresource = true,
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       // authentication, authorization: asked, not stored
       {.group = "authentication.k8s.io",
        .version = "v1",

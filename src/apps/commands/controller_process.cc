@@ -30,7 +30,7 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 16> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 15> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "disruption-controller",
@@ -43,20 +43,21 @@ constexpr std::array<std::string_view, 16> kOtherControllers{"bootstrap-signer-c
                                                              "node-route-controller",
                                                              "resourcequota-controller",
                                                              "service-lb-controller",
-                                                             "statefulset-controller",
                                                              "token-cleaner-controller",
                                                              "tokencleaner"};
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
   controllers::ControllerSet::Enabled enabled{
       false, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
-      false, false};
+      false, false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
                             std::pair("replicaset", &enabled.replica_set),
                             std::pair("daemonset", &enabled.daemon_set),
                             std::pair("deployment", &enabled.deployment),
+                            std::pair("statefulset", &enabled.stateful_set),
+                            std::pair("statefulset-controller", &enabled.stateful_set),
                             std::pair("cronjob", &enabled.batch.cron_job),
                             std::pair("cronjob-controller", &enabled.batch.cron_job),
                             std::pair("job", &enabled.batch.job),

@@ -67,10 +67,11 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node, const s
   return pod;
 }
 
-DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics, History history)
+DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics,
+                                         client::ObjectCache<api::ControllerRevision>* revisions)
     : shared_(shared), queue_metrics_(metrics, "daemonset") {
-  if (history == History::kKept) {
-    revisions_.emplace(shared_, [this](const std::string& uid, Now now) {
+  if (revisions != nullptr) {
+    revisions_.emplace(shared_, *revisions, [this](const std::string& uid, Now now) {
       const auto key = key_by_uid_.find(uid);
       if (key != key_by_uid_.end()) enqueue(key->second, now);
     });

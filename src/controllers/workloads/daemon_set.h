@@ -31,12 +31,11 @@ std::vector<api::Toleration> daemon_tolerations(const api::PodSpec& spec);
 /// that is empty. Pure.
 api::Json daemon_pod(const api::DaemonSet& set, const std::string& node, const std::string& hash);
 
-/// Whether the templates of a DaemonSet are kept as ControllerRevisions.
-enum class History { kKept, kNone };
-
 class DaemonSetController {
  public:
-  DaemonSetController(Shared shared, telemetry::Registry& metrics, History history);
+  /// `revisions`: where the templates are kept as ControllerRevisions; null: they are not.
+  DaemonSetController(Shared shared, telemetry::Registry& metrics,
+                      client::ObjectCache<api::ControllerRevision>* revisions);
   DaemonSetController(const DaemonSetController&) = delete;
   DaemonSetController& operator=(const DaemonSetController&) = delete;
 

@@ -20,10 +20,9 @@ Owner revision_owner(const api::DaemonSet& set) {
 
 }  // namespace
 
-RevisionKeeper::RevisionKeeper(Shared shared, Changed changed)
-    : shared_(shared), changed_(std::move(changed)), informer_(shared.client, revision_path({})) {
-  informer_.cache().listen(
-      {[this](const auto& before, const auto& after, Now now) { on_revision(before, after, now); }});
+RevisionKeeper::RevisionKeeper(Shared shared, client::ObjectCache<api::ControllerRevision>& cache, Changed changed)
+    : shared_(shared), changed_(std::move(changed)) {
+  cache.listen({[this](const auto& before, const auto& after, Now now) { on_revision(before, after, now); }});
 }
 
 void RevisionKeeper::on_revision(const workloads::RevisionPtr& before, const workloads::RevisionPtr& after, Now now) {

@@ -23,7 +23,7 @@ class RevisionKeeper {
   /// The owner of that uid has to be looked at again.
   using Changed = std::function<void(const std::string& owner_uid, Now now)>;
 
-  RevisionKeeper(Shared shared, Changed changed);
+  RevisionKeeper(Shared shared, client::ObjectCache<api::ControllerRevision>& cache, Changed changed);
   RevisionKeeper(const RevisionKeeper&) = delete;
   RevisionKeeper& operator=(const RevisionKeeper&) = delete;
 
@@ -43,7 +43,6 @@ class RevisionKeeper {
 
   Shared shared_;
   Changed changed_;
-  client::Informer<api::ControllerRevision> informer_;
   Revisions revisions_;
   std::set<std::string> under_way_;  // uids of sets
 };

@@ -218,6 +218,36 @@ def cron_jobs():
     yield Act("CronJobs that are due all the time or never", busy)
 
 
+def stateful_sets():
+    """Numbers of pods and ordinals at the edge of 31 bits, and names that are paths."""
+    path = "/apis/apps/v1/namespaces/ours/statefulsets"
+
+    def stateful(name="sized", **spec):
+        labels = {"stateful": name}
+        return {"metadata": {"name": name}, "spec": {"replicas": 0, "serviceName": "none", "selector": {"matchLabels": labels}, **spec,
+                "template": {"metadata": {"labels": labels}, "spec": {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "c", "image": "x"}]}}}}
+    for name, spec in (("-1 replicas", {"replicas": -1}), ("2^31 replicas", {"replicas": 2 ** 31}), ("an ordinal below nothing", {"ordinals": {"start": -1}}),
+                       ("an ordinal of 2^31", {"ordinals": {"start": 2 ** 31}}), ("a partition below nothing", {"updateStrategy": {"rollingUpdate": {"partition": -1}}}),
+                       ("a policy for claims that nobody knows", {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Burn"}}),
+                       ("a way to manage pods that nobody knows", {"podManagementPolicy": "Chaos"}), ("a list of claims that is none", {"volumeClaimTemplates": {}})):
+        yield tried(f"a StatefulSet with {name}", stateful(**spec), path=path, want=(400, 422))
+    yield tried("a StatefulSet whose name climbs", stateful("../x"), path=path, want=(400, 422))
+
+    def many(cluster):
+        """All that 31 bits hold, in parallel, from the last ordinal on; claims whose names are paths."""
+        began = time.monotonic()
+        cluster.admin.create(path, stateful("many", replicas=2 ** 31 - 1, podManagementPolicy="Parallel", ordinals={"start": 2 ** 31 - 3}))
+        cluster.admin.create(path, stateful("climbs", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "../../x"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]))
+        answers = [cluster.ask("admin", "GET", "/readyz")[0] for _ in range(5)]
+        claims = [each["metadata"]["name"] for each in cluster.admin.get(f"{OURS}/persistentvolumeclaims")["items"] if ".." in each["metadata"]["name"]]
+        for name in ("many", "climbs"):
+            cluster.admin.delete(f"{path}/{name}")
+        took = time.monotonic() - began
+        return None if answers == [200] * 5 and not claims and took < 10 else f"{answers} {claims} after {took:.1f} s"
+    yield Act("a StatefulSet of as many pods as a number holds", many)
+
+
 def attempts(cluster):
     cluster.bound_pod("ours", "to-delete", "n1")
     make = cluster.admin.create
@@ -226,4 +256,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *stateful_sets()]

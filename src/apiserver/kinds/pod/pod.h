@@ -23,6 +23,8 @@ void drop_disabled_fields(api::Json& spec);
 void drop_empty_overhead(api::Json& spec);
 /// Everything wrong with a pod template; fields start with `path` ("spec.template").
 void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
+/// The labels and annotations of a template alone.
+void validate_template_metadata(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
 /// What pods need besides, and what they tolerate, where a runtime class says so; fields start with `path`.
 void validate_overhead(const api::Json& amounts, std::string_view path, api::FieldErrors& errors);
 void validate_tolerations(const api::Json& tolerations, std::string_view path, api::FieldErrors& errors);

@@ -75,14 +75,21 @@ void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_
   check_operating_system(spec);
 }
 
-void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors) {
+void validate_template_metadata(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors) {
   const CheckedField root(&pod_template, path, errors);
   const CheckedField metadata = root["metadata"];
   check_label_and_annotation_keys(root, metadata);
-  const CheckedField spec = root["spec"];
   const CheckedField annotations = metadata["annotations"];
   const std::string shown = std::string(path) + ".annotations";
-  check_pod_annotations(CheckedField(&annotations.json(), shown, errors), spec);
+  check_pod_annotations(CheckedField(&annotations.json(), shown, errors), root["spec"]);
+}
+
+void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors) {
+  validate_template_metadata(pod_template, path, errors);
+  const CheckedField root(&pod_template, path, errors);
+  const CheckedField spec = root["spec"];
+  const CheckedField metadata = root["metadata"];
+  const CheckedField annotations = metadata["annotations"];
   check_pod_spec(spec, SpecUse::kTemplate, {});
   check_seccomp_agreement(annotations.json(), spec);
   const CheckedField debugging = spec["ephemeralContainers"];

@@ -1,0 +1,95 @@
+// One look at a StatefulSet: which of its pods and claims are made, mended and removed, in which order, and what its
+// status says. Thread: any (pure). Bounds: kStatefulBurstMax pods are made in one look; what is left follows at the
+// next. Source: Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads", 13; vectors
+// workloads/statefulset_actions.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/controller_revision.h"
+#include "api/object/workload.h"
+#include "policy/workloads/pod_state.h"
+#include "policy/workloads/stateful_claims.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spillway::workloads {
+
+inline constexpr std::string_view kStatefulPodName = "statefulset.kubernetes.io/pod-name";
+inline constexpr std::string_view kPodIndex = "apps.kubernetes.io/pod-index";
+
+inline constexpr std::size_t kStatefulBurstMax = 500;
+
+struct StatefulView {
+  const api::StatefulSet& set;
+  const std::vector<PodPtr>& pods;                                // that it owns
+  const std::function<ClaimPtr(const std::string& name)>& claim;  // of its namespace; null: there is none
+  const api::ControllerRevision& current;
+  const api::ControllerRevision& update;
+};
+
+// Steps; each is about one pod.
+
+struct CreateClaim {
+  std::string pod;
+  api::Json document;
+};
+
+struct CreateStatefulPod {
+  std::string pod;
+  api::Json document;  // without its owner
+};
+
+/// The claim gets other owners.
+struct OwnClaim {
+  std::string pod;
+  ClaimPtr claim;
+  std::vector<api::OwnerReference> owners;
+};
+
+/// The pod gets its identity, and its claims if they are to be other ones (null: they are not).
+struct MendPod {
+  PodPtr pod;
+  api::StringMap labels;
+  api::Json volumes;
+};
+
+struct DeleteStatefulPod {
+  PodPtr pod;
+};
+
+/// The pod cannot be made yet.
+struct CannotCreate {
+  std::string pod;
+  std::string why;
+};
+
+using StatefulStep = std::variant<CreateClaim, CreateStatefulPod, OwnClaim, MendPod, DeleteStatefulPod, CannotCreate>;
+
+/// Whose step it is: what follows of the same pod is left out when it fails.
+const std::string& pod_of(const StatefulStep& step);
+
+struct StatefulPlan {
+  std::vector<StatefulStep> steps;
+  api::StatefulSetStatus status;
+  std::optional<Duration> look_again;  // a pod will have been ready for long enough
+};
+
+StatefulPlan plan_stateful(const StatefulView& view, WallTime now);
+
+/// All are made and removed at once.
+bool is_parallel(const api::StatefulSet& set);
+
+/// "db", 3 of "db-3"; nullopt: the name has no ordinal.
+std::optional<std::pair<std::string_view, std::int32_t>> name_and_ordinal(std::string_view pod_name);
+
+/// The pod of that ordinal as it is created, without its owner.
+api::Json stateful_pod(const api::StatefulSet& set, const api::ControllerRevision& revision, std::int32_t ordinal);
+
+}  // namespace spillway::workloads
