@@ -210,6 +210,7 @@ TEST_F(StatefulSets, MakeNoPodTwiceWhateverIsLost) {
   cluster.delay_events("/pods", seconds(3));
   cluster.delay_events("/statefulsets", seconds(2));
   cluster.delay_events("/persistentvolumeclaims", seconds(4));
+  cluster.delay_events("/controllerrevisions", seconds(20));
   create_db(3, with_claims(R"(,"podManagementPolicy":"Parallel")"));
   cluster.advance(minutes(5));
   EXPECT_THAT(cluster.pod_names(), ElementsAre("db-0", "db-1", "db-2"));
@@ -217,6 +218,26 @@ TEST_F(StatefulSets, MakeNoPodTwiceWhateverIsLost) {
   EXPECT_THAT(cluster.list(kRevisionsHere), SizeIs(1));
   EXPECT_EQ(status("replicas"), 3);
   EXPECT_EQ(status("collisionCount"), 0);
+}
+
+TEST_F(StatefulSets, TryAnotherNameForARevisionThatIsNotTheirs) {
+  start();
+  create_db(1);
+  cluster.advance(seconds(10));
+  const std::string name(cluster.get(kDb).string_at({"status", "updateRevision"}));
+  cluster.remove(kDb);
+  cluster.advance(minutes(1));
+  ASSERT_THAT(cluster.list(kRevisionsHere), IsEmpty());
+  cluster.create(kRevisionsHere, Json::object({{"apiVersion", "apps/v1"},
+                                               {"kind", "ControllerRevision"},
+                                               {"metadata", Json::object({{"name", name}})},
+                                               {"data", Json::object({{"spec", "another"}})},
+                                               {"revision", 1}}));
+  create_db(1);
+  cluster.advance(seconds(30));
+  EXPECT_EQ(status("readyReplicas"), 1);
+  EXPECT_EQ(status("collisionCount"), 1);
+  EXPECT_NE(cluster.get(kDb).string_at({"status", "updateRevision"}), name);
 }
 
 TEST_F(StatefulSets, AskForEachPodOnceThoughTheyAreSeenLate) {

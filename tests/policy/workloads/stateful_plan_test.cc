@@ -119,6 +119,28 @@ TEST(StatefulPlan, OneLookIsBounded) {
   EXPECT_EQ(steps(), kStatefulBurstMax);
 }
 
+TEST(StatefulPlan, TheNextPodWaitsUntilThoseBeforeAreAvailable) {
+  api::StatefulSet set = database(2);
+  set.claim_templates = api::Json();
+  set.min_ready_seconds = 60;
+  const WallTime since(seconds(1'000'000));
+  api::Pod pod = pod_of_database(0);
+  pod.metadata.labels[std::string(kStatefulPodName)] = "db-0";
+  pod.status.phase = "Running";
+  pod.status.conditions.push_back({.type = "Ready", .status = "True", .last_transition_time = since});
+  const std::vector<PodPtr> pods{std::make_shared<const api::Pod>(pod)};
+  const std::function<ClaimPtr(const std::string&)> no_claim = [](const std::string&) { return ClaimPtr(); };
+  const api::ControllerRevision revision;
+  const StatefulView view{set, pods, no_claim, revision, revision};
+  const StatefulPlan early = plan_stateful(view, since + seconds(20));
+  EXPECT_TRUE(early.steps.empty());
+  EXPECT_EQ(early.status.available_replicas, 0);
+  EXPECT_EQ(early.look_again, Duration(seconds(40)));
+  const StatefulPlan later = plan_stateful(view, since + seconds(60));
+  EXPECT_EQ(later.steps.size(), 1U);
+  EXPECT_EQ(later.status.available_replicas, 1);
+}
+
 TEST(StatefulPlan, APodWaitsForAClaimThatIsOnItsWayOut) {
   const api::StatefulSet set = database(2);
   api::PersistentVolumeClaim claim;
