@@ -1,5 +1,7 @@
 #include "agent/containers/dns_config.h"
 
+#include "base/split.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,16 +17,6 @@ constexpr std::size_t kSearchesMax = 32;
 constexpr std::size_t kSearchLineMax = 2048;
 constexpr std::size_t kSearchMax = 253;
 constexpr std::string_view kBlanks = " \t\r\f\v";
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of(separators), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 void add_once(std::vector<std::string>& list, std::string value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(std::move(value));
@@ -44,8 +36,8 @@ void add_option(std::vector<std::string>& options, std::string option) {
 
 Result<DnsConfig> parse_resolv_conf(std::string_view text) {
   DnsConfig config;
-  for (const std::string_view line : split(text, "\n")) {
-    const std::vector<std::string_view> fields = split(line, kBlanks);
+  for (const std::string_view line : words_in(text, "\n")) {
+    const std::vector<std::string_view> fields = words_in(line, kBlanks);
     if (fields.empty() || fields.front().starts_with('#')) continue;
     if (fields.front() == "nameserver") {
       if (fields.size() < 2)

@@ -1,6 +1,7 @@
 #include "api/object/tolerations.h"
 
 #include "api/text/names.h"
+#include "base/split.h"
 
 #include <algorithm>
 #include <array>
@@ -28,20 +29,9 @@ void add_or_replace(std::vector<Toleration>& tolerations, Toleration toleration)
   }
 }
 
-/// Cuts at `separator`; an empty text is one empty part.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 /// The taint without its demand for an effect.
 Result<Taint> parse_taint(std::string_view text) {
-  const std::vector<std::string_view> parts = split(text, ':');
+  const std::vector<std::string_view> parts = split_at(text, ':');
   if (parts.size() > 2) return invalid("", "invalid taint spec: {}", text);
   Taint taint;
   taint.key = std::string(parts.front());
@@ -50,7 +40,7 @@ Result<Taint> parse_taint(std::string_view text) {
       return invalid("", "invalid taint effect: {}, unsupported taint effect", parts[1]);
     }
     taint.effect = std::string(parts[1]);
-    const std::vector<std::string_view> pair = split(parts.front(), '=');
+    const std::vector<std::string_view> pair = split_at(parts.front(), '=');
     if (pair.size() > 2) return invalid("", "invalid taint spec: {}", text);
     taint.key = std::string(pair.front());
     if (pair.size() == 2) taint.value = std::string(pair[1]);

@@ -6,6 +6,7 @@
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
+#include "base/split.h"
 
 #include <fmt/format.h>
 
@@ -85,16 +86,6 @@ api::StatusResult<void> record_requestor(Json& object, const AdmissionContext& c
   return {};
 }
 
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(by);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 /// "example.com/name": a domain of at least two labels, then one path segment.
 void validate_signer(std::string_view signer, FieldErrors& errors) {
   constexpr std::string_view kPath = "spec.signerName";
@@ -103,13 +94,13 @@ void validate_signer(std::string_view signer, FieldErrors& errors) {
     return errors.invalid(kPath, signer, "the legacy signerName is not allowed via this API version");
   }
   if (signer.size() > kSignerBytesMax) return errors.too_long(kPath, kSignerBytesMax);
-  const std::vector<std::string_view> segments = split(signer, '/');
+  const std::vector<std::string_view> segments = split_at(signer, '/');
   if (segments.size() != 2) {
     return errors.invalid(kPath, signer,
                           "must be a fully qualified domain and path of the form 'example.com/signer-name'");
   }
   if (segments[0].size() > kSignerDomainBytesMax) errors.too_long(kPath, kSignerDomainBytesMax);
-  const std::vector<std::string_view> labels = split(segments[0], '.');
+  const std::vector<std::string_view> labels = split_at(segments[0], '.');
   for (const std::string_view label : labels) {
     for (const std::string& problem : api::dns1123_label_errors(label)) {
       errors.invalid(kPath, segments[0], fmt::format("validating label \"{}\": {}", label, problem));
@@ -118,7 +109,7 @@ void validate_signer(std::string_view signer, FieldErrors& errors) {
   if (labels.size() < 2) {
     errors.invalid(kPath, segments[0], "should be a domain with at least two segments separated by dots");
   }
-  for (const std::string_view label : split(segments[1], '.')) {
+  for (const std::string_view label : split_at(segments[1], '.')) {
     for (const std::string& problem : api::dns1123_subdomain_errors(label)) {
       errors.invalid(kPath, segments[1], fmt::format("validating label \"{}\": {}", label, problem));
     }

@@ -2,6 +2,7 @@
 
 #include "api/text/duration.h"
 #include "base/ascii.h"
+#include "base/split.h"
 
 #include <fmt/format.h>
 
@@ -40,27 +41,6 @@ Error cron_error(std::string message) {
   return make_error(ErrorCode::kInvalid, "{}", message);
 }
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, start), text.size());
-    parts.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  constexpr std::string_view kBlanks = " \t\n\r\v\f";
-  for (std::size_t start = text.find_first_not_of(kBlanks); start != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(kBlanks, start), text.size());
-    words.push_back(text.substr(start, end - start));
-    start = text.find_first_not_of(kBlanks, end);
-  }
-  return words;
-}
-
 Result<int> number_of(std::string_view text) {
   int value = 0;
   const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
@@ -86,7 +66,7 @@ class Parser {
   using Field = CronSchedule::Field;
 
   static Result<CronSchedule> fields(std::string_view text) {
-    const std::vector<std::string_view> words = words_of(text);
+    const std::vector<std::string_view> words = words_in(text, kWhiteSpace);
     if (words.size() != 5) {
       return cron_error(fmt::format("expected exactly 5 fields, found {}: [{}]", words.size(), fmt::join(words, " ")));
     }
@@ -125,7 +105,7 @@ class Parser {
  private:
   static Result<Field> field(std::string_view text, const Bounds& bounds) {
     Field out;
-    for (const std::string_view part : split(text, ',')) {
+    for (const std::string_view part : split_at(text, ',')) {
       if (part.empty()) continue;
       const auto range = range_of(part, bounds);
       if (!range) return range.error();
@@ -137,8 +117,8 @@ class Parser {
 
   /// "5", "1-5", "*/2", "3/5", "MON-FRI".
   static Result<Field> range_of(std::string_view text, const Bounds& bounds) {
-    const std::vector<std::string_view> steps = split(text, '/');
-    const std::vector<std::string_view> ends = split(steps[0], '-');
+    const std::vector<std::string_view> steps = split_at(text, '/');
+    const std::vector<std::string_view> ends = split_at(steps[0], '-');
     int first = bounds.first;
     int last = bounds.last;
     const bool star = ends[0] == "*" || ends[0] == "?";

@@ -2,6 +2,7 @@
 
 #include "api/text/duration.h"
 #include "base/edit_distance.h"
+#include "base/split.h"
 #include "sim/scenario/outcome.h"
 
 #include <algorithm>
@@ -37,17 +38,6 @@ constexpr std::array<std::pair<std::string_view, Compare>, 6> kCompares{{{"<", C
                                                                          {"!=", Compare::kNotEqual},
                                                                          {">=", Compare::kAtLeast},
                                                                          {">", Compare::kMore}}};
-
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t begin = text.find_first_not_of(' ', at);
-    if (begin == std::string_view::npos) break;
-    at = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, at - begin));
-  }
-  return words;
-}
 
 template <typename Table>
 Error unknown_word(std::string_view what, std::string_view word, const Table& table) {
@@ -104,7 +94,7 @@ std::string_view counter_name(HappeningKind kind) {
 }
 
 Result<Expectation> parse_expectation(std::string_view text) {
-  const auto words = words_of(text);
+  const auto words = words_in(text, " ");
   Expectation expectation;
   expectation.text = text;
   if (!words.empty() && words[0] == "recovered") {
@@ -130,7 +120,7 @@ Result<Expectation> parse_expectation(std::string_view text) {
 }
 
 Result<Expectation> parse_prohibition(std::string_view text) {
-  const auto words = words_of(text);
+  const auto words = words_in(text, " ");
   if (words.size() < 2) return make_error(ErrorCode::kInvalid, "expected e.g. \"default/db-* evicted\"");
   Expectation expectation;
   expectation.text = fmt::format("no {}", text);
