@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -131,6 +132,7 @@ Result<std::unique_ptr<LimitedRun>> LimitedRun::start(runtime::Loop& loop, const
   auto process = host::open_pidfd(pid);
   if (!process) {
     ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
     return process.error();
   }
   std::unique_ptr<LimitedRun> run(new LimitedRun(loop, limits, std::move(done)));  // NOLINT: private constructor
