@@ -64,6 +64,20 @@ TEST(LimitRanges, APodOutsideOfOneIsRefused) {
       << "another namespace";
 }
 
+TEST(LimitRanges, OfAPodWithManyContainersAFewProblemsAreTold) {
+  TestServer server;
+  server.post(kRanges, range("r", R"({"type":"Container","min":{"memory":"1Gi"}})"));
+  std::string containers;
+  for (int i = 0; i < 500; ++i) {
+    containers += fmt::format(R"({}{{"name":"c{}","image":"x","resources":{{"requests":{{"memory":"{}"}}}}}})",
+                              i == 0 ? "" : ",", i, 1000 + i);
+  }
+  const Answer answer =
+      server.post(kPods, fmt::format(R"({{"metadata":{{"name":"p"}},"spec":{{"containers":[{}]}}}})", containers));
+  EXPECT_EQ(answer.code, 403);
+  EXPECT_LT(answer.text.size(), 16'000U);
+}
+
 TEST(LimitRanges, AClaimIsHeldAgainstThem) {
   TestServer server;
   server.post(kRanges,

@@ -5,14 +5,23 @@
 #include "api/object/meta.h"
 #include "api/object/pod.h"
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace spillway::api {
 
+/// Up to here LimitRanges compare amounts in thousandths of a unit, above in units.
+inline constexpr std::int64_t kMilliComparedMax = std::numeric_limits<std::int64_t>::max() / 1000;
+
 struct LimitRangeItem {
-  std::string type;  // "Container", "Pod", "PersistentVolumeClaim"
+  static constexpr std::string_view kContainer = "Container";
+  static constexpr std::string_view kPod = "Pod";
+  static constexpr std::string_view kClaim = "PersistentVolumeClaim";
+
+  std::string type;  // one of these, or a qualified name, which nothing is held against
   ResourceList max;
   ResourceList min;
   ResourceList default_limits;    // "default"

@@ -1,4 +1,5 @@
 // LimitRanges: what containers, pods and claims of a namespace may ask for.
+#include "api/object/limit_range.h"
 #include "api/text/names.h"
 #include "api/text/resource_names.h"
 #include "apiserver/kinds/fields/fields.h"
@@ -7,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <set>
 #include <string>
 
@@ -18,11 +19,9 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kContainer = "Container";
-constexpr std::string_view kPod = "Pod";
-constexpr std::string_view kClaim = "PersistentVolumeClaim";
-constexpr std::array kTypes{kContainer, kPod, kClaim};
-constexpr std::int64_t kMilliMax = std::numeric_limits<std::int64_t>::max() / 1000;
+using Item = api::LimitRangeItem;
+
+constexpr std::array kTypes{Item::kContainer, Item::kPod, Item::kClaim};
 
 constexpr std::array kLimitRangeColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
                                         TableColumn{"Created At", "date", "", 0, "When it was created"}};
@@ -34,11 +33,11 @@ TableRow limit_range_row(const Json& range, WallTime) {
 }
 
 /// What `from` has and `into` has not.
-void fill(const Json& item, std::string_view from, Json& target, std::string_view into) {
-  const Json* amounts = item.find(from);
-  if (amounts == nullptr || amounts->if_object() == nullptr) return;
-  for (const auto& [resource, amount] : *amounts->if_object()) {
-    Json& at = target.make({into, resource});
+void fill(Json& item, std::string_view from, std::string_view into) {
+  const Json amounts = value_of(item, from);  // a copy: a new member may move the others
+  if (amounts.if_object() == nullptr) return;
+  for (const auto& [resource, amount] : *amounts.if_object()) {
+    Json& at = item.make({into, resource});
     if (at.is_null()) at = amount;
   }
 }
@@ -49,14 +48,10 @@ void default_limit_range(Json& range) {
   Json::Array* items = spec == nullptr ? nullptr : elements(*spec, "limits");
   if (items == nullptr) return;
   for (Json& item : *items) {
-    if (text(item, "type") != kContainer) continue;
-    const auto fill_from = [&item](std::string_view from, std::string_view into) {
-      const Json before = item;
-      fill(before, from, item, into);
-    };
-    fill_from("max", "default");
-    fill_from("default", "defaultRequest");
-    fill_from("min", "defaultRequest");
+    if (text(item, "type") != Item::kContainer) continue;
+    fill(item, "max", "default");
+    fill(item, "default", "defaultRequest");
+    fill(item, "min", "defaultRequest");
   }
 }
 
@@ -116,7 +111,7 @@ class Bounds {
     const auto min = min_.key(resource_).quantity();
     const auto max = max_.key(resource_).quantity();
     if (!min || !max) return;
-    const bool fine = ratio->value() < kMilliMax && min->value() < kMilliMax && max->value() < kMilliMax;
+    const bool fine = std::max({ratio->value(), min->value(), max->value()}) < api::kMilliComparedMax;
     const double allowed =
         fine ? static_cast<double>(ratio->milli_value()) / 1000 : static_cast<double>(ratio->value());
     const double possible = fine ? static_cast<double>(max->milli_value()) / static_cast<double>(min->milli_value())
@@ -137,7 +132,7 @@ void check_item(const CheckedField& item, std::set<std::string_view>& types) {
   const CheckedField type = item["type"];
   check_type(type);
   if (!types.insert(type.text()).second) type.duplicate();
-  const bool of_containers = type.text() == kContainer || type.text() == kPod;
+  const bool of_containers = type.text() == Item::kContainer || type.text() == Item::kPod;
   std::set<std::string_view> resources;
   const auto note = [&](std::string_view list) {
     const CheckedField amounts = item[list];
@@ -149,14 +144,14 @@ void check_item(const CheckedField& item, std::set<std::string_view>& types) {
   note("max");
   note("min");
   for (const std::string_view list : {"default", "defaultRequest"}) {
-    if (type.text() != kPod) {
+    if (type.text() != Item::kPod) {
       note(list);
     } else if (const CheckedField amounts = item[list];
                amounts.json().if_object() && !amounts.json().if_object()->empty()) {
       amounts.forbidden("may not be specified when `type` is 'Pod'");
     }
   }
-  if (type.text() == kClaim) {
+  if (type.text() == Item::kClaim) {
     const CheckedField min = item["min"];
     const CheckedField max = item["max"];
     if (!min.key("storage") && !max.key("storage")) {

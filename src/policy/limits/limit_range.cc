@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -16,9 +15,6 @@ namespace {
 using api::Quantity;
 using api::ResourceList;
 
-/// Up to here amounts are compared in thousandths.
-constexpr std::int64_t kMilliMax = std::numeric_limits<std::int64_t>::max() / 1000;
-
 /// What is asked for of one resource, and what is allowed.
 struct Amounts {
   std::optional<Quantity> request;
@@ -26,7 +22,10 @@ struct Amounts {
   Quantity allowed;
 
   /// Small enough to be compared in thousandths.
-  bool fine() const { return value(request) <= kMilliMax && value(limit) <= kMilliMax && allowed.value() <= kMilliMax; }
+  bool fine() const {
+    return value(request) <= api::kMilliComparedMax && value(limit) <= api::kMilliComparedMax &&
+           allowed.value() <= api::kMilliComparedMax;
+  }
 
   std::int64_t of(const std::optional<Quantity>& amount) const {
     return fine() ? amount.value_or(Quantity()).milli_value() : value(amount);
@@ -94,7 +93,7 @@ class Judge {
       if (!a.request || a.of(a.request) == 0) return tell("{}, but no request is specified or request is 0", rule);
       if (!a.limit || a.of(a.limit) == 0) return tell("{}, but no limit is specified or limit is 0", rule);
       const double ratio = static_cast<double>(a.of(a.limit)) / static_cast<double>(a.of(a.request));
-      const bool in_thousandths = a.bound() <= kMilliMax;
+      const bool in_thousandths = a.bound() <= api::kMilliComparedMax;
       const double most =
           in_thousandths ? static_cast<double>(a.allowed.milli_value()) : static_cast<double>(a.bound());
       if ((in_thousandths ? ratio * 1000 : ratio) > most) tell("{}, but provided ratio is {:f}", rule, ratio);
@@ -105,6 +104,7 @@ class Judge {
   template <typename Check>
   void each(const ResourceList& bounds, Check check) {
     for (const auto& [resource, allowed] : bounds) {
+      if (problems_.size() >= kProblemsMax) return;
       check(resource, Amounts{amount_of(asked_.requests, resource), amount_of(asked_.limits, resource), allowed});
     }
   }
@@ -140,7 +140,7 @@ std::vector<std::string_view> fill_in(const ResourceList& defaults, ResourceList
 api::ResourceRequirements defaults_of(const api::LimitRange& range) {
   api::ResourceRequirements defaults;
   for (const api::LimitRangeItem& item : range.limits) {
-    if (item.type != "Container") continue;
+    if (item.type != api::LimitRangeItem::kContainer) continue;
     for (const auto& [resource, amount] : item.default_requests) defaults.requests.insert_or_assign(resource, amount);
     for (const auto& [resource, amount] : item.default_limits) defaults.limits.insert_or_assign(resource, amount);
   }
@@ -171,10 +171,10 @@ std::string fill_in(const api::LimitRange& range, api::PodSpec& spec) {
 std::vector<std::string> pod_problems(const api::LimitRange& range, const api::Pod& pod) {
   std::vector<std::string> problems;
   for (const api::LimitRangeItem& item : range.limits) {
-    if (item.type == "Container") {
+    if (item.type == api::LimitRangeItem::kContainer) {
       for (const api::Container& each : pod.spec.containers) judge(item, each.resources, problems);
       for (const api::Container& each : pod.spec.init_containers) judge(item, each.resources, problems);
-    } else if (item.type == "Pod") {
+    } else if (item.type == api::LimitRangeItem::kPod) {
       judge(item, {.limits = api::effective_limits(pod, {}), .requests = api::effective_requests(pod, {})}, problems);
     }
   }
@@ -185,7 +185,7 @@ std::vector<std::string> claim_problems(const api::LimitRange& range, const Reso
   std::vector<std::string> problems;
   const api::ResourceRequirements asked{.limits = {}, .requests = requests};
   for (const api::LimitRangeItem& item : range.limits) {
-    if (item.type != "PersistentVolumeClaim") continue;
+    if (item.type != api::LimitRangeItem::kClaim) continue;
     Judge judge(item.type, asked, problems);
     judge.at_least(item.min);
     judge.requested_at_most(item.max);

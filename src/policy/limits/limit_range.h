@@ -6,6 +6,7 @@
 #include "api/object/limit_range.h"
 #include "api/object/pod.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ inline constexpr std::string_view kFilledAnnotation = "kubernetes.io/limit-range
 /// Gives containers and init containers the defaults of the range for what they do not state. The value of
 /// kFilledAnnotation, empty if nothing was filled in: "LimitRanger plugin set: cpu request for container a".
 std::string fill_in(const api::LimitRange& range, api::PodSpec& spec);
+
+/// More problems than these are not looked for: an answer stays small however large the pod is.
+inline constexpr std::size_t kProblemsMax = 100;
 
 /// What of the pod is outside the range, one sentence each: containers, then the pod as a whole, in the order of the
 /// range's items; resources sorted, and for each item what is below the least before what is above the most before what

@@ -21,13 +21,22 @@ namespace {
 
 using api::Json;
 
-std::vector<api::LimitRange> ranges_for(const Json& object, const AdmissionContext& context) {
+/// An error: one that cannot be read, and then nobody knows what is allowed.
+Result<std::vector<api::LimitRange>> ranges_for(const Json& object, const AdmissionContext& context) {
   std::vector<api::LimitRange> ranges;
+  std::optional<Error> error;
   if (!context.rules.limit_ranger) return ranges;
-  context.cluster.visit("limitranges", object.string_at({"metadata", "namespace"}), [&ranges](const Json& document) {
-    if (auto range = api::decode<api::LimitRange>(document)) ranges.push_back(*std::move(range));
-    return true;
+  context.cluster.visit("limitranges", object.string_at({"metadata", "namespace"}), [&](const Json& document) {
+    auto range = api::decode<api::LimitRange>(document);
+    if (range) {
+      ranges.push_back(*std::move(range));
+    } else {
+      error = make_error(ErrorCode::kInvalid, "LimitRange {} cannot be read: {}",
+                         document.string_at({"metadata", "name"}), range.error().text());
+    }
+    return !error;
   });
+  if (error) return *error;
   return ranges;
 }
 
@@ -60,11 +69,15 @@ std::string joined(const std::vector<std::string>& problems) {
 template <typename Problems>
 api::StatusResult<void> confirm(std::string_view plural, const Json& object, const AdmissionContext& context,
                                 Problems problems_of) {
-  for (const api::LimitRange& each : ranges_for(object, context)) {
-    const std::vector<std::string> problems = problems_of(each);
-    if (!problems.empty()) {
-      return api::forbidden_status({"", std::string(plural)}, object.string_at({"metadata", "name"}), joined(problems));
-    }
+  const auto refuse = [&](std::string_view why) {
+    return api::forbidden_status({"", std::string(plural)}, object.string_at({"metadata", "name"}), why);
+  };
+  const auto ranges = ranges_for(object, context);
+  if (!ranges) return refuse(ranges.error().message);
+  for (const api::LimitRange& each : *ranges) {
+    const Result<std::vector<std::string>> problems = problems_of(each);
+    if (!problems) return refuse(problems.error().text());
+    if (!problems->empty()) return refuse(joined(*problems));
   }
   return {};
 }
@@ -72,12 +85,12 @@ api::StatusResult<void> confirm(std::string_view plural, const Json& object, con
 }  // namespace
 
 void fill_in_limits(Json& pod, const AdmissionContext& context) {
-  const std::vector<api::LimitRange> ranges = ranges_for(pod, context);
-  if (ranges.empty()) return;
+  const auto ranges = ranges_for(pod, context);
+  if (!ranges || ranges->empty()) return;  // confirm_pod_limits() says what is wrong
   auto spec = api::decode<api::PodSpec>(value_of(pod, "spec"));
   if (!spec) return;  // validation refuses the pod
   std::string filled;
-  for (const api::LimitRange& each : ranges) {
+  for (const api::LimitRange& each : *ranges) {
     if (std::string now = limits::fill_in(each, *spec); !now.empty()) filled = std::move(now);
   }
   if (filled.empty()) return;
@@ -88,9 +101,11 @@ void fill_in_limits(Json& pod, const AdmissionContext& context) {
 }
 
 api::StatusResult<void> confirm_pod_limits(const Json& pod, const AdmissionContext& context) {
-  const auto ask = [&pod, typed = std::optional<api::Pod>()](const api::LimitRange& range) mutable {
-    if (!typed) typed = api::decode<api::Pod>(pod).value_or(api::Pod());
-    return limits::pod_problems(range, *typed);
+  std::optional<Result<api::Pod>> typed;
+  const auto ask = [&](const api::LimitRange& range) -> Result<std::vector<std::string>> {
+    if (!typed) typed = api::decode<api::Pod>(pod);
+    if (!*typed) return typed->error();
+    return limits::pod_problems(range, **typed);
   };
   return confirm("pods", pod, context, ask);
 }
@@ -102,7 +117,9 @@ api::StatusResult<void> confirm_claim_limits(const Json& claim, const AdmissionC
     if (storage) requests.emplace("storage", *storage);
   }
   return confirm("persistentvolumeclaims", claim, context,
-                 [&requests](const api::LimitRange& range) { return limits::claim_problems(range, requests); });
+                 [&requests](const api::LimitRange& range) -> Result<std::vector<std::string>> {
+                   return limits::claim_problems(range, requests);
+                 });
 }
 
 }  // namespace spillway::apiserver::kinds
