@@ -1,0 +1,66 @@
+"""The pages of docs/reference are those of the program: its commands and flags, every metric that it serves, every reason code."""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from harness import BINARY, can_write_cgroups, needs, one_node, ROOT, wait_for, workspace
+
+sys.path.insert(0, str(ROOT / "tools"))
+import reference  # noqa: E402
+
+PAGES = ROOT / "docs/reference"
+SOURCE = """
+constexpr std::string_view kName = "spillway_named_total";
+void a() {
+  registry->counter("spillway_a_total", "What a \\"b\\" "
+                    "counts", {{"zone", zone}, {"code", code}});
+  const auto gauge = [&](std::string_view name) { return registry.gauge(name, help); };
+  made.b = gauge("spillway_b_bytes", "Bytes of b");
+  registry.counter(kName, "Named elsewhere");
+  registry.histogram("spillway_c_seconds", "Time of c", {0.1, 1});
+  out.family("process_d", Type::kGauge, "Only on a page");
+  set("container_t", "container_kvm_t");
+}
+"""
+
+
+class Pages(unittest.TestCase):
+    def test_made_from_this_program(self):
+        done = subprocess.run([sys.executable, ROOT / "tools/reference.py", BINARY, "--check"], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+    def test_a_page_that_differs_is_told(self):
+        self.assertIn("--data-dir", (PAGES / "commands.md").read_text())
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "src/agent").mkdir(parents=True)
+            (root / "src/agent/a.cc").write_text(SOURCE)
+            found = reference.metrics_of(root)
+        self.assertEqual(found, {"spillway_a_total": ("Nodes", "counter", 'What a "b" counts', ["zone", "code"]), "spillway_b_bytes": ("Nodes", "gauge", "Bytes of b", []),
+                                 "spillway_named_total": ("Nodes", "counter", "Named elsewhere", []), "spillway_c_seconds": ("Nodes", "histogram", "Time of c", []),
+                                 "process_d": ("Nodes", "gauge", "Only on a page", [])})
+
+    def test_every_reason_code_in_order(self):
+        codes = re.findall(r'\{k\w+, "([a-z-]+)"\}', (ROOT / "src/policy/reason.cc").read_text())
+        self.assertGreater(len(codes), 70)
+        self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", (PAGES / "reasons.md").read_text(), re.M), codes)
+
+
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class Served(unittest.TestCase):
+    def test_every_metric_of_a_cluster(self):
+        listed = {name: kind for name, kind in re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", (PAGES / "metrics.md").read_text(), re.M)}
+        with workspace() as folder, one_node(folder) as process:
+            node = "/api/v1/nodes/n/proxy/metrics"
+            wait_for("statistics of the node", lambda: "node_memory_working_set_bytes " in process.api.get(f"{node}/resource"))
+            served = "".join(process.api.get(path) for path in ("/metrics", node, f"{node}/resource", f"{node}/cadvisor", f"{node}/probes"))
+        kinds = dict(re.findall(r"^# TYPE (\S+) (\w+)$", served, re.M))
+        self.assertGreater(len(kinds), 80)
+        self.assertEqual({name: kind for name, kind in kinds.items() if listed.get(name) != kind}, {})
+
+
+if __name__ == "__main__":
+    unittest.main()
