@@ -21,6 +21,7 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/pages.h"
 #include "apiserver/request/request_metrics.h"
+#include "apiserver/request/request_trace.h"
 #include "apiserver/resource_paths.h"
 #include "apiserver/security/pod_security.h"
 #include "apiserver/security/pod_security_metrics.h"
@@ -254,7 +255,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     metrics_.set_in_flight(in_flight_.size());
     metrics_.set_watches(hub_.open_count());
-    if (code != 0) metrics_.answered(exchange, code, core_.now.mono);
+    if (code == 0) return;
+    metrics_.answered(exchange, code, core_.now.mono);
+    if (options_.tracer != nullptr) trace_request(*options_.tracer, exchange, code, core_.now);
   }
 
   /// Why nothing is served; empty if something is.
@@ -451,6 +454,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void dispatch(const ExchangePtr& exchange) {
+    exchange->dispatched = core_.now.mono;
     if (exchange->user().token && !serving_) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }

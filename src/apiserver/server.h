@@ -15,6 +15,7 @@
 #include "store/store.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "telemetry/tracer.h"
 
 #include <cstdint>
 #include <functional>
@@ -61,6 +62,7 @@ class ApiServer {
     BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
     WebhookCaller* webhooks = nullptr;                    // null: admission webhooks cannot be asked
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
+    telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     AdmissionRules admission;
     bool fair = true;                                            // false: requests run in the order they come

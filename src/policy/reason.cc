@@ -200,4 +200,13 @@ std::string render(const Reason& reason) {
   return text;
 }
 
+std::string render(const std::vector<Reason>& reasons) {
+  std::string text;
+  for (const Reason& reason : reasons) {
+    if (!text.empty()) text += "; ";
+    text += render(reason);
+  }
+  return text;
+}
+
 }  // namespace spillway::policy

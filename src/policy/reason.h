@@ -124,6 +124,8 @@ std::optional<std::string_view> text_fact(const Reason& reason, std::string_view
 
 /// "threshold-met signal=memory.available available_bytes=104857600".
 std::string render(const Reason& reason);
+/// One after the other, with "; " between.
+std::string render(const std::vector<Reason>& reasons);
 
 /// Who decided.
 enum class Area { kEviction, kAdmission, kPreemption, kScheduling, kLifecycle, kWorkloads };

@@ -154,6 +154,7 @@ void TestServer::start() {
                                                            .bootstrap_tokens = &bootstrap_tokens,
                                                            .webhooks = &webhooks,
                                                            .auditor = auditor,
+                                                           .tracer = tracer,
                                                            .root_ca_pem = root_ca_pem_,
                                                            .admission = admission_,
                                                            .fair = fair,

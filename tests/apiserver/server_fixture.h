@@ -199,6 +199,7 @@ class TestServer {
   std::optional<Duration> token_life_max;                      // of the next restart()
   std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
   const Auditor* auditor = nullptr;                            // of the next restart()
+  telemetry::Tracer* tracer = nullptr;                         // likewise
   bool fair = true;                                            // likewise
   flow::Configuration flows = flow::built_in_configuration();  // likewise
   int seats = 600;                                             // likewise

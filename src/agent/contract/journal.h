@@ -16,12 +16,22 @@
 
 namespace spillway::agent {
 
+/// When an eviction happened, beside the time of its decision. Not part of a line.
+struct EvictionTimes {
+  WallTime reading;                           // what was decided from was measured then
+  std::optional<Duration> reading_to_signal;  // known where the machine acted first
+};
+
 struct JournalEntry {
   policy::Decision decision;
   std::optional<eviction::EvictPod> eviction;  // what has to be finished after a crash, if it is one
   bool emergency = false;                      // no grace: the memory left would not have lasted that long
   bool intent = false;  // written by the thread that acts, before it acts; the entry with all reasons follows
+  std::optional<EvictionTimes> times = {};
 };
+
+/// How long after the decision the pod had no process left.
+inline constexpr std::string_view kGoneAfterFact = "gone_after_seconds";
 
 /// What a decision came to, known later than the act.
 struct Aftermath {

@@ -311,7 +311,7 @@ void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
     decisions_.add_aftermath(
         {.uid = uid,
          .at = now.wall,
-         .facts = {{"gone_after_seconds", std::chrono::duration<double>(now.mono - victim->since).count()}}});
+         .facts = {{std::string(kGoneAfterFact), std::chrono::duration<double>(now.mono - victim->since).count()}}});
   }
   if (!victims_.empty()) return;
   pass_wanted_ = true;

@@ -120,8 +120,15 @@ class EvictionEngine {
   void end_reclaim(const api::Summary* after, Now now);
   void give_up_reclaim(Now now);
   void supersede_reclaim();
-  /// `done`: as the machine has done it already; nullopt: to be judged and done now.
-  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Urgency> done,
+
+  /// What the machine has done already.
+  struct Done {
+    Urgency urgency{};
+    Duration took{};  // from the reading to the signal
+  };
+
+  /// `done`: nullopt: to be judged and done now.
+  void carry_out(const eviction::EvictPod& action, const eviction::PassResult& result, std::optional<Done> done,
                  Now now);
   void publish_plan();
 

@@ -14,15 +14,6 @@ constexpr Duration kPlanDelay = milliseconds(20);
 /// The same event says nothing new within one of upstream's passes.
 constexpr Duration kThresholdEventInterval = seconds(10);
 
-std::string rendered(const std::vector<policy::Reason>& reasons) {
-  std::string text;
-  for (const policy::Reason& reason : reasons) {
-    if (!text.empty()) text += "; ";
-    text += policy::render(reason);
-  }
-  return text;
-}
-
 policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
   policy::Reason reason{policy::ReasonCode::kReclaimed,
                         {{"what", std::string(to_string(outcome.action))},
@@ -30,6 +21,13 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
                          {"freed_bytes", outcome.freed.count()}}};
   if (!outcome.problem.empty()) reason.facts.push_back({"problem", outcome.problem});
   return reason;
+}
+
+/// The oldest of the readings that the decision rests on.
+EvictionTimes times_of(const eviction::PassResult& result, std::optional<Duration> reading_to_signal, Now now) {
+  Duration age{};
+  for (const auto& [signal, of_signal] : result.stats_ages) age = std::max(age, of_signal);
+  return {.reading = now.wall - std::chrono::duration_cast<microseconds>(age), .reading_to_signal = reading_to_signal};
 }
 
 }  // namespace
@@ -97,7 +95,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
 
 void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
   if (state_.conditions == before) return;
-  context_.log.info("pressure conditions changed", {{"reasons", rendered(result.decision.reasons)}});
+  context_.log.info("pressure conditions changed", {{"reasons", policy::render(result.decision.reasons)}});
   if (witness_ != nullptr) witness_->on_conditions(state_.conditions);
   if (on_conditions_) on_conditions_(now);
 }
@@ -170,15 +168,18 @@ void EvictionEngine::supersede_reclaim() {
 }
 
 void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction::PassResult& result,
-                               std::optional<Urgency> done, Now now) {
+                               std::optional<Done> done, Now now) {
   const auto signal = eviction::parse_signal(action.metric_label);
   const bool by_memory = signal && is_memory(*signal);
   const Duration grace = seconds(std::max(action.grace_period_seconds, kStopSecondsMin));
   const bool lasts = !emergency_with(std::min<Duration>(grace, seconds(kStopSecondsMin)), now);
   const Urgency judged = by_memory && !lasts ? Urgency::kEmergency : Urgency::kGrace;
-  const Urgency urgency = done.value_or(judged);
+  const Urgency urgency = done ? done->urgency : judged;
   const bool emergency = urgency == Urgency::kEmergency;
-  JournalEntry entry{.decision = decision_about(action, result.decision), .eviction = action, .emergency = emergency};
+  JournalEntry entry{.decision = decision_about(action, result.decision),
+                     .eviction = action,
+                     .emergency = emergency,
+                     .times = times_of(result, done ? std::optional(done->took) : std::nullopt, now)};
   if (emergency) {
     entry.decision.reasons.push_back({policy::ReasonCode::kEmergency, {}});
     entry.decision.cost = {{"grace_seconds", std::int64_t{0}}};
@@ -188,7 +189,7 @@ void EvictionEngine::carry_out(const eviction::EvictPod& action, const eviction:
                         {"pod", action.pod.text()},
                         {"signal", action.metric_label},
                         {"emergency", emergency ? "true" : "false"},
-                        {"reasons", rendered(entry.decision.reasons)}});
+                        {"reasons", policy::render(entry.decision.reasons)}});
   record(std::move(entry));
   if (witness_ != nullptr) witness_->on_ending();
   pods_.evict(action, urgency, now);
@@ -237,7 +238,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   seen_ = eviction::observe(*last_summary_, config_.memory_estimator);
   metrics_.passes.add();
   metrics_.observations.add();
-  const Urgency urgency = event.emergency ? Urgency::kEmergency : Urgency::kGrace;
+  const Done done{event.emergency ? Urgency::kEmergency : Urgency::kGrace, event.took};
   const eviction::ConditionSet before = state_.conditions;
   const eviction::PassState state_before = state_;
   const std::vector<const api::Pod*> pods = active();
@@ -247,7 +248,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     const bool acted_on = action.uid == event.uid;
     accounted = accounted || acted_on;
     const bool by_storage = !result.pending && result.decision.candidates.empty();
-    if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(urgency) : std::nullopt, now);
+    if (acted_on || by_storage) carry_out(action, result, acted_on ? std::optional(done) : std::nullopt, now);
   }
   const auto victim = std::ranges::find_if(pods, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
   if (!accounted && victim != pods.end()) {
@@ -260,7 +261,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     const api::Pod* const only[] = {*victim};
     result = judge(*last_summary_, only, now);
     config_ = whole;
-    for (const eviction::EvictPod& action : result.actions) carry_out(action, result, urgency, now);
+    for (const eviction::EvictPod& action : result.actions) carry_out(action, result, done, now);
   }
   nobody_to_evict_ = !result.past_grace.empty() && result.actions.empty();
   context_.log.info(

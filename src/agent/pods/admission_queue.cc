@@ -17,15 +17,6 @@ constexpr std::int64_t kDefaultGraceSeconds = 30;
 constexpr Duration kVictimWaitMin = seconds(10);
 constexpr std::string_view kEvicted = "Evicted";  // why a node under pressure refuses
 
-std::string rendered(const std::vector<policy::Reason>& reasons) {
-  std::string text;
-  for (const policy::Reason& reason : reasons) {
-    if (!text.empty()) text += "; ";
-    text += policy::render(reason);
-  }
-  return text;
-}
-
 policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
   return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = uid};
 }
@@ -84,7 +75,7 @@ void AdmissionQueue::ask_one(const std::string& uid, const api::Pod& pod, Now no
     context_.log.warning("pod rejected", {{"pod", pod.key().text()},
                                           {"reason", answer.refusal->reason},
                                           {"message", answer.refusal->message},
-                                          {"reasons", rendered(answer.reasons)}});
+                                          {"reasons", policy::render(answer.reasons)}});
     if (metrics_ != nullptr) {
       metrics_
           ->counter("kubelet_admission_rejections_total", "Cumulative number pod admission rejections by the Kubelet.",
@@ -163,7 +154,7 @@ void AdmissionQueue::begin_preemption(const api::Pod& pod, const admission::Answ
                                                                  {"pod_uid", victim.uid},
                                                                  {"insufficient_resources", answer.preemption_signal},
                                                                  {"for_pod", pod.key().text()},
-                                                                 {"reasons", rendered(answer.reasons)}});
+                                                                 {"reasons", policy::render(answer.reasons)}});
     workers_.preempt(victim, now);
   }
   std::erase_if(preemption.victims, [&](const Leaving& each) { return workers_.is_finished(each.uid); });

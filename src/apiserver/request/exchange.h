@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,7 @@ class Exchange {
   AnswerForm form;
   std::vector<std::string> warnings;
   Instant started{};
+  std::optional<Instant> dispatched;  // its turn came
   const FlowMark* flow = nullptr;     // null: not known
   std::size_t effort = 0;             // what it has cost so far, in bytes as slices count them (slice_queue.h)
   std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty

@@ -25,6 +25,9 @@ class AgentProcess {
         process_(log) {}
 
   int run() {
+    if (const Outcome traced = process_.trace(command_.trace, "spillway-agent"); !traced) {
+      return refuse(traced.error(), cli::kExitUsage);
+    }
     if (needs_bootstrap()) {
       if (const Outcome begun = bootstrap(); !begun) return refuse(begun.error(), cli::kExitUsage);
       return process_.run();

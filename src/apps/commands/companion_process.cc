@@ -84,6 +84,7 @@ int run_companion(const cli::LogArgs& log, const cli::AgentCommand& command) {
     return refuse(eviction.error());
   }
   Process process(log);
+  if (const Outcome traced = process.trace(command.trace, "spillway-companion"); !traced) return refuse(traced.error());
   auto server = connect_remote(process.loop(), command.api);
   if (!server) return refuse(server.error());
   auto kubelet = connect_kubelet(process.loop(), command.api, command.companion);

@@ -36,6 +36,10 @@ int run_engine(const cli::LogArgs& log, const cli::ClusterArgs& api, MakeEngine 
 
 int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command) {
   Process process(log);
+  if (const Outcome traced = process.trace(command.trace, "spillway-apiserver"); !traced) {
+    print_error(traced.error());
+    return cli::kExitUsage;
+  }
   auto server = ApiServerPart::create(process, command.serving, [] {});
   if (!server) {
     print_error(server.error());

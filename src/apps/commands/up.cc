@@ -34,6 +34,10 @@ class Up {
   Up(const cli::LogArgs& log, const cli::UpCommand& command) : command_(command), process_(log) {}
 
   int run() {
+    if (const Outcome traced = process_.trace(command_.trace, "spillway"); !traced) {
+      print_error(traced.error());
+      return cli::kExitUsage;
+    }
     auto server = ApiServerPart::create(
         process_, command_.serving, [this] { start_engines(); },
         [this](std::string_view path) { return pages_.answer(path); }, apiserver::ApiServer::Controllers::kOwn);

@@ -152,8 +152,10 @@ Outcome RunningCompanion::attach(Process& process, const CompanionPartOptions& o
 
 Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptions& options, client::Transport& api,
                                       agent::EvictionOptions eviction, agent::MachineInfo machine, Parts& parts) {
-  SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
-  parts.journal = std::move(journal);
+  SPILLWAY_TRY(file, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
+  parts.journal = std::move(file);
+  if (process.tracer() != nullptr)
+    parts.trace = std::make_unique<agent::EvictionTrace>(*parts.journal, *process.tracer());
   parts.recording = open_recording(process, options.state_dir, options.recording_max);
   SPILLWAY_TRY(history, parts.journal->read());
   host::set_blind_zones(*parts.slice, eviction);
@@ -172,6 +174,7 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
     if (host::protect_process() == host::MemoryLock::kNotAllowed)
       process.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   }
+  agent::Journal* const journal = parts.trace ? static_cast<agent::Journal*>(parts.trace.get()) : parts.journal.get();
   const auto consequence = is_shadow(options) ? agent::Consequence::kShadow : agent::Consequence::kActs;
   SPILLWAY_TRY(
       companion,
@@ -183,8 +186,7 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
            .shadow_window = options.args.shadow_window,
            .disks = agent::disks_of(options.own_config)},
           std::move(machine), Rng(runtime::entropy()),
-          {process.log(), &process.metrics(), parts.journal.get(), parts.reaction.get(), parts.recording.get()},
-          history));
+          {process.log(), &process.metrics(), journal, parts.reaction.get(), parts.recording.get()}, history));
   parts.companion = companion.get();
   parts.engine = std::move(companion);
   if (is_shadow(options)) {

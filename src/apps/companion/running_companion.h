@@ -4,6 +4,7 @@
 
 #include "agent/companion/companion.h"
 #include "agent/companion/kubelet_settings.h"
+#include "agent/contract/eviction_trace.h"
 #include "apps/companion/companion_pages.h"
 #include "apps/process/host_events.h"
 #include "apps/process/process.h"
@@ -59,6 +60,7 @@ class RunningCompanion {
     std::unique_ptr<host::CgroupDir> root;
     std::unique_ptr<host::NodeSlice> slice;
     std::unique_ptr<host::JournalFile> journal;
+    std::unique_ptr<agent::EvictionTrace> trace;     // before the journal; null: nothing is traced
     std::unique_ptr<host::RecordingRing> recording;  // null: none
     std::unique_ptr<host::ForeignRuntime> runtime;
     std::unique_ptr<host::MemoryReaction> reaction;  // null: a shadow

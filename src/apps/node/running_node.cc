@@ -222,6 +222,8 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
   node.device_events = std::make_unique<DeviceEvents>();
   SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
   node.journal = std::move(journal);
+  if (process.tracer() != nullptr)
+    node.trace = std::make_unique<agent::EvictionTrace>(*node.journal, *process.tracer());
   node.recording = open_recording(process, options.state_dir, options.args.recording_max);
   SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(process, options, facts, node)
                                                      : open_containers(process, options, facts, node));
@@ -247,6 +249,11 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
   return {};
 }
 
+/// Where the agent writes its decisions.
+agent::Journal* journal_of(RunningNode& node) {
+  return node.trace ? static_cast<agent::Journal*>(node.trace.get()) : node.journal.get();
+}
+
 /// The agent, with what an earlier process of this node wrote down.
 Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts facts, RunningNode& node) {
   SPILLWAY_TRY(history, node.journal->read());
@@ -262,7 +269,7 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
   SPILLWAY_TRY(agent,
                agent::Agent::create(
                    std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
-                   {process.log(), &process.metrics(), node.journal.get(), node.reaction.get(), node.recording.get()},
+                   {process.log(), &process.metrics(), journal_of(node), node.reaction.get(), node.recording.get()},
                    history, checkpoints));
   node.agent = std::move(agent);
   return {};

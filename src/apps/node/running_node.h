@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/contract/eviction_trace.h"
 #include "apps/node/device_events.h"
 #include "apps/node/node_server.h"
 #include "apps/process/host_events.h"
@@ -49,6 +50,7 @@ struct RunningNode {
   std::unique_ptr<HostEvents> host_events;
   std::unique_ptr<DeviceEvents> device_events;
   std::unique_ptr<host::JournalFile> journal;
+  std::unique_ptr<agent::EvictionTrace> trace;     // before the journal; null: nothing is traced
   std::unique_ptr<host::RecordingRing> recording;  // null: none
   std::unique_ptr<host::PodRuntime> runtime;
   std::unique_ptr<host::MemoryReaction> reaction;

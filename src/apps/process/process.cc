@@ -1,6 +1,8 @@
 #include "apps/process/process.h"
 
+#include "apps/process/trace_part.h"
 #include "base/utf8.h"
+#include "runtime/entropy.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -34,6 +36,15 @@ Process::Process(const cli::LogArgs& log)
 Process::~Process() {
   ending_.clear();
   while (!parts_.empty()) parts_.pop_back();
+}
+
+Outcome Process::trace(const cli::TraceArgs& args, std::string service) {
+  if (args.collector.empty()) return {};
+  SPILLWAY_TRY(collector, wire::SpanExporter::parse_collector(args.collector));
+  tracer_ = std::make_unique<telemetry::Tracer>(runtime::entropy(), args.requests_ppm, metrics_);
+  add(std::make_unique<TracePart>(loop_, *tracer_, telemetry::TracedService{std::move(service), SPILLWAY_VERSION},
+                                  std::move(collector), log_));
+  return {};
 }
 
 void Process::end(const Part& part) {

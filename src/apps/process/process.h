@@ -4,12 +4,15 @@
 #pragma once
 
 #include "apps/process/loop_metrics.h"
+#include "base/error.h"
 #include "cli/flags/command_line.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+#include "telemetry/tracer.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,6 +39,13 @@ class Process {
 
   telemetry::Registry& metrics() { return metrics_; }
 
+  /// Null: nothing is traced. Lives as long as the process.
+  telemetry::Tracer* tracer() { return tracer_.get(); }
+
+  /// Before other parts are added: it ends after them. `service`: as a collector is to name this process. kInvalid:
+  /// names the flag.
+  Outcome trace(const cli::TraceArgs& args, std::string service);
+
   /// Parts stop, and are destroyed, in the reverse order.
   template <typename T>
   T& add(std::unique_ptr<T> part) {
@@ -60,6 +70,7 @@ class Process {
 
   telemetry::Log log_;
   telemetry::Registry metrics_;
+  std::unique_ptr<telemetry::Tracer> tracer_;
   LoopMetrics turns_;
   runtime::Loop loop_;
   std::vector<std::unique_ptr<Part>> parts_;

@@ -137,6 +137,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .bootstrap_tokens = bootstrap_tokens_.get(),
           .webhooks = webhooks_.get(),
           .auditor = audit_ ? &audit_->auditor() : nullptr,
+          .tracer = process_.tracer(),
           .root_ca_pem = certificates_ ? certificates_->server_authority_pem() : std::string(),
           .admission = std::move(admission),
           .fair = args_.flow.enabled,

@@ -28,6 +28,12 @@ struct LogArgs {
   telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
 };
 
+/// Where spans go, and of what there are some.
+struct TraceArgs {
+  std::string collector;             // URL without /v1/traces; empty: nothing is traced
+  std::uint32_t requests_ppm = 100;  // of a million requests that no one else asked to be traced
+};
+
 /// Where a node's KubeletConfiguration comes from. Flags win over files, files of the directory over the file.
 struct NodeConfigArgs {
   std::string file;                       // empty: none
@@ -197,10 +203,12 @@ struct UpCommand {
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
+  TraceArgs trace;
 };
 
 struct ApiserverCommand {
   ServingArgs serving;
+  TraceArgs trace;
 };
 
 /// An eviction manager beside another kubelet (agent/companion).
@@ -237,6 +245,7 @@ struct AgentCommand {
   std::string pods_at_stop = "leave";  // or end
   NodeArgs node;
   CompanionArgs companion;
+  TraceArgs trace;
 };
 
 struct ControllerCommand {

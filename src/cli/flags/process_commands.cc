@@ -10,6 +10,32 @@
 namespace spillway::cli {
 namespace {
 
+constexpr std::int64_t kMillion = 1'000'000;
+
+Result<std::string> parse_collector(const std::string& text) {
+  const std::size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
+  if (scheme != 0 && text.size() > scheme && text[scheme] != '/') return text;
+  return invalid({}, "expected http://HOST:PORT or https://HOST:PORT, got \"{}\"", text);
+}
+
+enum class Traced { kEvictions, kRequests, kBoth };
+
+void add_trace(CLI::App& app, TraceArgs& args, Traced traced) {
+  begin_group(app, "Traces");
+  add_parsed(app, "--otlp-endpoint", args.collector, parse_collector,
+             traced == Traced::kEvictions
+                 ? "Send a trace of every eviction to this OpenTelemetry collector (OTLP over HTTP)"
+             : traced == Traced::kRequests
+                 ? "Send traces of requests to this OpenTelemetry collector (OTLP over HTTP)"
+                 : "Send traces of every eviction and of requests to this OpenTelemetry collector (OTLP over HTTP)",
+             "URL", "none");
+  if (traced == Traced::kEvictions) return;
+  app.add_option("--trace-requests-per-million", args.requests_ppm,
+                 "Of a million requests so many are traced, besides those that take half a second or more")
+      ->check(between(0, kMillion))
+      ->capture_default_str();
+}
+
 void define_up(Commands& commands) {
   const auto up = std::make_shared<UpCommand>();
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
@@ -21,6 +47,7 @@ void define_up(Commands& commands) {
   app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete nodes that were run with this data directory before and are not now, with their pods");
+  add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
 
@@ -28,6 +55,7 @@ void define_apiserver(Commands& commands) {
   const auto apiserver = std::make_shared<ApiserverCommand>();
   CLI::App& app = commands.add("apiserver", "Run the API server alone");
   add_serving(app, apiserver->serving);
+  add_trace(app, apiserver->trace, Traced::kRequests);
   commands.choose(app, apiserver);
 }
 
@@ -108,6 +136,7 @@ void define_agent(Commands& commands) {
       ->capture_default_str();
   add_node(app, agent->node);
   add_companion(app, agent->companion);
+  add_trace(app, agent->trace, Traced::kEvictions);
   commands.choose(app, agent);
 }
 

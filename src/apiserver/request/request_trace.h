@@ -1,0 +1,16 @@
+// An answered request as spans: the request, and within it how long it waited for its turn.
+// Thread: loop. Source: OpenTelemetry, "Semantic conventions for HTTP spans"; docs/observability.md, "Traces".
+#pragma once
+
+#include "apiserver/request/exchange.h"
+#include "base/time.h"
+#include "telemetry/tracer.h"
+
+namespace spillway::apiserver {
+
+/// `code`: of the answer. Does nothing for a request that is not to be traced: Tracer::wants_request(), or a header
+/// traceparent that says so, of a client that may decide that (api::kMastersGroup, "system:monitoring"). A watch counts
+/// as slow never: it lasts as long as its client wants.
+void trace_request(telemetry::Tracer& tracer, const Exchange& exchange, int code, Now now);
+
+}  // namespace spillway::apiserver
