@@ -68,7 +68,7 @@ void NodeLoad::set_node(std::shared_ptr<const api::Node> to) {
   pods_max = pods == node->status.allocatable.end() ? 0 : pods->second.value();
   image_bytes.clear();
   for (const api::ContainerImage& image : node->status.images) {
-    for (const std::string& name : image.names) image_bytes.emplace(name, image.size_bytes);
+    for (const std::string& name : image.names) image_bytes.insert_or_assign(name, image.size_bytes);
   }
 }
 

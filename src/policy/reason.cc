@@ -72,6 +72,8 @@ constexpr auto kNames = std::to_array<CodeName>({
     {kNodePressure, "node-pressure"},
     {kTooManyPods, "too-many-pods"},
     {kPortConflict, "port-conflict"},
+    {kPodAffinityMismatch, "pod-affinity-mismatch"},
+    {kTopologySpreadExceeded, "topology-spread-exceeded"},
     {kNodeUnknown, "node-unknown"},
     {kOsMismatch, "os-mismatch"},
     {kSidecarForbidden, "sidecar-forbidden"},

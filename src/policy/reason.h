@@ -71,6 +71,8 @@ enum class ReasonCode {
   kNodePressure,
   kTooManyPods,
   kPortConflict,
+  kPodAffinityMismatch,
+  kTopologySpreadExceeded,
   kNodeUnknown,
   kOsMismatch,
   kSidecarForbidden,

@@ -51,6 +51,7 @@ void describe(V& v, Is<Service> auto& service) {
   v.nested("spec", [&](V& spec) {
     spec.field("clusterIP", service.cluster_ip);
     spec.list("ports", service.ports);
+    spec.field("selector", service.selector);
   });
 }
 

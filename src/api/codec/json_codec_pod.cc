@@ -234,6 +234,8 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("hostAliases", spec.host_aliases);
   v.field("enableServiceLinks", spec.enable_service_links);
   v.field("readinessGates", spec.readiness_gates);
+  v.field("topologySpreadConstraints", spec.topology_spread);
+  v.field("schedulingGates", spec.scheduling_gates);
   v.object("os", spec.os);
   if constexpr (V::kReads) {
     const Json* context = v.here().find("securityContext");

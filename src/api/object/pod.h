@@ -243,6 +243,8 @@ struct PodSpec {
   std::optional<bool> enable_service_links;
   std::optional<PodOs> os;
   Json readiness_gates;                      // null if absent; a list of {conditionType}
+  Json topology_spread;                      // topologySpreadConstraints; null if absent
+  Json scheduling_gates;                     // null if absent; a list of {name}
   std::vector<Sysctl> sysctls;               // securityContext.sysctls
   std::optional<AppArmorProfile> app_armor;  // securityContext.appArmorProfile
   PodSecurityContext security;

@@ -1,4 +1,4 @@
-// v1 Service, as far as nodes read it: its address and ports.
+// v1 Service, as far as nodes and the scheduler read it: its address, its ports, whom it selects.
 // Thread: any. Source: Kubernetes API reference, Service.
 #pragma once
 
@@ -24,6 +24,7 @@ struct Service {
   ObjectMeta metadata;
   std::string cluster_ip;  // empty or "None": it has none
   std::vector<ServicePort> ports;
+  StringMap selector;  // empty: it selects nobody
 
   friend bool operator==(const Service&, const Service&) = default;
 };

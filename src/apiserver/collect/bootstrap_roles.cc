@@ -100,7 +100,8 @@ Json::Array controller_rules() {
 }
 
 Json::Array scheduler_rules() {
-  return {rule(kRead, {""}, {"nodes", "pods"}),
+  return {rule(kRead, {""}, {"namespaces", "nodes", "pods", "services"}),
+          rule(kRead, {"apps"}, {"replicasets", "statefulsets"}),
           rule({"create"}, {""}, {"pods/binding"}),
           rule({"patch"}, {""}, {"pods/status"}),
           rule({"get", "list", "watch", "patch"}, {""}, {"persistentvolumeclaims", "persistentvolumes"}),

@@ -1,5 +1,7 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
+#include "api/object/service.h"
+#include "api/object/workload.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
 #include "apps/controller/controller_pages.h"
@@ -237,6 +239,34 @@ class Explainer {
     }
   }
 
+  /// Namespaces, and who selects whom.
+  scheduling::Surroundings look_around() {
+    scheduling::Surroundings around;
+    for (const api::Json& each : cluster_->list("/api/v1/namespaces")) {
+      if (const auto ns = api::decode<api::Namespace>(each)) {
+        around.set_namespace(ns->metadata.name, ns->metadata.labels);
+      }
+    }
+    for (const api::Json& each : cluster_->list(client::object_path("v1", "services", command_.name_space))) {
+      if (const auto service = api::decode<api::Service>(each)) {
+        around.set_service(service->metadata.ns, service->metadata.name, service->selector);
+      }
+    }
+    note_owners<api::ReplicaSet>("replicasets", around);
+    note_owners<api::StatefulSet>("statefulsets", around);
+    return around;
+  }
+
+  template <typename Owner>
+  void note_owners(std::string_view resource, scheduling::Surroundings& around) {
+    for (const api::Json& each :
+         cluster_->list(client::object_path(Owner::kApiVersion, resource, command_.name_space))) {
+      if (const auto owner = api::decode<Owner>(each)) {
+        around.set_owner(std::string(Owner::kKind), owner->metadata.ns, owner->metadata.name, owner->selector);
+      }
+    }
+  }
+
   /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
     std::map<std::string, policy::NodeLoad> nodes;
@@ -247,10 +277,17 @@ class Explainer {
         nodes[name].set_node(std::make_shared<const api::Node>(*std::move(node)));
       }
     }
+    scheduling::Surroundings around = look_around();
     for (const api::Json& each : cluster_->list("/api/v1/pods")) {
       auto pod = api::decode<api::Pod>(each);
-      if (!pod || api::is_terminal(*pod) || !nodes.contains(pod->spec.node_name)) continue;
+      if (!pod || api::is_terminal(*pod)) continue;
+      const std::string& promised = pod->status.nominated_node_name;
+      if (pod->spec.node_name.empty() && !promised.empty()) {
+        around.nominate(promised, std::make_shared<const api::Pod>(*pod));
+      }
+      if (!nodes.contains(pod->spec.node_name)) continue;
       nodes.at(pod->spec.node_name).add(*pod);
+      around.add(pod->spec.node_name, *pod);
       pods[pod->spec.node_name].push_back(*std::move(pod));
     }
     const auto pods_on = [&pods](const std::string& node) {
@@ -267,12 +304,13 @@ class Explainer {
       return;
     }
     const scheduling::Placement placement =
-        scheduling::place_pod(waiting, nodes, scheduling::NodeConditions::kByTaints, filter);
+        scheduling::place_pod(waiting, nodes, scheduling::NodeConditions::kByTaints, filter, around);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;
     }
-    const auto outlook = scheduling::preemption_outlook(waiting, placement, nodes, pods_on);
+    const auto outlook = scheduling::preemption_outlook(waiting, placement, nodes, pods_on,
+                                                        scheduling::NodeConditions::kByTaints, around);
     decision.candidates = scheduling::candidates_of(placement, outlook);
     decision.candidates_total = static_cast<std::int64_t>(nodes.size());
   }

@@ -252,6 +252,8 @@ constexpr auto kRows = std::to_array<Row>({
     {kNodePressure, kCause},
     {kTooManyPods, kCause},
     {kPortConflict, kCause},
+    {kPodAffinityMismatch, kCause},
+    {kTopologySpreadExceeded, kCause},
     {kNodeUnknown, kCause},
     {kOsMismatch, kCause},
     {kSidecarForbidden, kCause},

@@ -44,7 +44,8 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       storage_(client_),
       events_(client_, rng.fork("events"), options_.scheduler_name),
-      placer_(options_.conditions) {
+      placer_(options_.conditions, options_.profile),
+      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -85,6 +86,17 @@ std::string Scheduler::node_of(const api::Pod& pod) const {
   return assumed == assumed_.end() ? std::string() : assumed->second;
 }
 
+void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
+  const auto promised = [](const PodPtr& pod) {
+    return pod && pod->spec.node_name.empty() ? pod->status.nominated_node_name : std::string();
+  };
+  if (!promised(after).empty() && !assumed_.contains(after->metadata.uid)) {
+    placer_.surroundings().nominate(after->status.nominated_node_name, after);
+  } else if (!promised(before).empty()) {
+    placer_.surroundings().nominate({}, before);
+  }
+}
+
 void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   const api::Pod& pod = after ? *after : *before;
   const client::ObjectKey key = key_of(pod);
@@ -99,25 +111,26 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
     }
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) end_wait(before->metadata.uid);
-  if (!after) {
+  note_promise(before, after);
+  if (!after || !after->spec.node_name.empty()) {
     refused_.erase(key);
     claimants_.erase(key);
-    return;
+    related_.erase(key);
   }
-  if (!after->spec.node_name.empty()) {
-    assumed_.erase(after->metadata.uid);
-    refused_.erase(key);
-    claimants_.erase(key);
-  }
+  if (!after) return;
+  if (!after->spec.node_name.empty()) assumed_.erase(after->metadata.uid);
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
     const bool counted = !pods_by_node_[now_on].insert(key).second;
-    const bool same_load = counted && before && before->metadata.uid == after->metadata.uid &&
-                           before->spec.containers == after->spec.containers;
-    if (!same_load) recount(now_on);
+    const bool same_pod = counted && before && before->metadata.uid == after->metadata.uid;
+    const bool same_look = same_pod && before->metadata.labels == after->metadata.labels &&
+                           before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
+    if (!same_look || before->spec.containers != after->spec.containers) recount(now_on);
+    if (!same_look) try_related_again(*after);
     return;
   }
-  const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec;
+  const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec &&
+                         before->metadata.labels == after->metadata.labels;
   if (is_mine(*after) && !(same_wish && refused_.contains(key))) queue_.insert(turn_of(*after));
 }
 
@@ -132,22 +145,23 @@ void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const st
 }
 
 void Scheduler::recount(const std::string& node) {
-  const auto load = placer_.nodes().find(node);
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
-  if (load == placer_.nodes().end()) return;
-  policy::NodeLoad counted(load->second.node);
-  if (const auto bound = pods_by_node_.find(node); bound != pods_by_node_.end()) {
-    for (const client::ObjectKey& key : bound->second) {
-      if (const PodPtr pod = pods_.cache().find(key)) counted.add(*pod);
-    }
-  }
-  placer_.set_load(node, std::move(counted));
+  placer_.set_pods(node, pods_on(node));
 }
 
 void Scheduler::try_refused_again() {
   for (const auto& [key, message] : refused_) {
     if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
+  }
+}
+
+void Scheduler::try_related_again(const api::Pod& other) {
+  for (const client::ObjectKey& key : related_) {
+    const PodPtr pod = pods_.cache().find(key);
+    if (pod && is_mine(*pod) && scheduling::may_let_in(*pod, other, placer_.surroundings())) {
+      queue_.insert(turn_of(*pod));
+    }
   }
 }
 
@@ -190,11 +204,15 @@ void Scheduler::schedule(Now now) {
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   assumed_[pod.metadata.uid] = node;
+  if (!pod.status.nominated_node_name.empty()) {
+    placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
+  }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
     placer_.add_pod(node, pod);
   } else {
     recount(node);
   }
+  try_related_again(pod);
 }
 
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
@@ -223,6 +241,7 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node) {
                    if (outcome) {
                      refused_.erase(key);
                      claimants_.erase(key);
+                     related_.erase(key);
                      log_.info("pod bound", {{"pod", key}, {"node", node}});
                      events_.record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
                                     fmt::format("Successfully assigned {} to {}", key, node), then);
@@ -246,6 +265,7 @@ std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
 void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
   const client::ObjectKey key = key_of(*pod);
   const auto [known, fresh] = refused_.try_emplace(key);
+  if (placement.for_other_pods) related_.insert(key);
   if (!retry_armed_) {
     retry_armed_ = true;
     client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
@@ -254,7 +274,8 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
     });
   }
   const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
-      *pod, placement, placer_.nodes(), [this](const std::string& node) { return pods_on(node); }, options_.conditions);
+      *pod, placement, placer_.nodes(), [this](const std::string& node) { return pods_on(node); }, options_.conditions,
+      placer_.surroundings(), options_.profile);
   const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
   if (!fresh && known->second == message) return;
   known->second = message;

@@ -13,6 +13,7 @@
 #include "client/engine.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
 #include "policy/node_load.h"
 #include "policy/scheduling/placer.h"
@@ -33,6 +34,7 @@ class Scheduler final : public client::ApiEngine {
   struct Options {
     std::string scheduler_name = "default-scheduler";
     scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
+    scheduling::Profile profile;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
     Duration claims_timeout = seconds(600);
@@ -82,6 +84,9 @@ class Scheduler final : public client::ApiEngine {
   void recount(const std::string& node);
   /// Something changed that may make room: everybody refused gets another turn.
   void try_refused_again();
+  /// A pod counts on a node, or has other labels: those refused for where other pods are may get another turn.
+  void try_related_again(const api::Pod& other);
+  void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
   /// It counts on the node from now on.
   void assume(const api::Pod& pod, const std::string& node);
@@ -112,7 +117,9 @@ class Scheduler final : public client::ApiEngine {
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
   std::set<std::string> taken_;                              // volumes that waiting pods get
   std::set<client::ObjectKey> claimants_;                    // refused pods that have claims
+  std::set<client::ObjectKey> related_;                      // refused pods that depend on where others are
   scheduling::Placer placer_;
+  SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node
   std::set<Turn> queue_;

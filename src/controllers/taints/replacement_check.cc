@@ -19,12 +19,16 @@ bool is_replaced_elsewhere(const api::Pod& pod) {
 void ReplacementCheck::count_anew(Now now) {
   counted_ = now.mono;
   loads_.clear();
+  around_ = {};
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     if (lifecycle::readiness_of(*node) == lifecycle::Readiness::kTrue) loads_.emplace(name, policy::NodeLoad(node));
   }
   for (const auto& [key, pod] : shared_.pods.cache().all()) {
     const auto load = loads_.find(pod->spec.node_name);
-    if (load != loads_.end() && !api::is_terminal(*pod)) load->second.add(*pod);
+    if (load == loads_.end() || api::is_terminal(*pod)) continue;
+    load->second.add(*pod);
+    around_.add(load->first, *pod);
+    around_.set_namespace(pod->metadata.ns, api::StringMap());
   }
 }
 
@@ -34,10 +38,12 @@ std::optional<policy::Reason> ReplacementCheck::find_obstacle(const api::Pod& po
   api::Pod replacement = pod;
   replacement.spec.node_name.clear();
   auto own = loads_.extract(pod.spec.node_name);
-  const scheduling::Placement placement = scheduling::place_pod(replacement, loads_);
+  const scheduling::Placement placement =
+      scheduling::place_pod(replacement, loads_, scheduling::NodeConditions::kByTaints, {}, around_);
   if (!own.empty()) loads_.insert(std::move(own));
   if (!placement.node) return policy::Reason{policy::ReasonCode::kNoReplacement, {{"message", placement.message}}};
   loads_.at(*placement.node).add(replacement);
+  around_.add(*placement.node, replacement);
   return std::nullopt;
 }
 

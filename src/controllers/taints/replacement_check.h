@@ -7,6 +7,7 @@
 #include "controllers/shared/shared.h"
 #include "policy/node_load.h"
 #include "policy/reason.h"
+#include "policy/scheduling/surroundings.h"
 
 #include <map>
 #include <optional>
@@ -27,6 +28,7 @@ class ReplacementCheck {
 
   Shared shared_;
   std::map<std::string, policy::NodeLoad> loads_;
+  scheduling::Surroundings around_;  // labels of namespaces are not known to it
   std::optional<Instant> counted_;
 };
 

@@ -120,6 +120,10 @@ std::string_view to_string(Filter filter) {
       return "NodeResourcesFit";
     case Filter::kVolumeBinding:
       return "VolumeBinding";
+    case Filter::kPodTopologySpread:
+      return "PodTopologySpread";
+    case Filter::kInterPodAffinity:
+      return "InterPodAffinity";
     case Filter::kCheckNodeCondition:
       return "CheckNodeCondition";
     case Filter::kCheckNodeMemoryPressure:

@@ -1,6 +1,6 @@
-// May this pod run on this node? Seven filters in upstream's order; the first that says no ends it, with upstream's
-// words. Thread: any (pure). Source: Kubernetes docs, "Scheduling Framework"; spec "Pod admission", 15; vectors
-// admission/scheduler_filter.
+// May this pod run on this node? Filters in upstream's order; the first that says no ends it, with upstream's words.
+// Those that look at other nodes are in relations.h. Thread: any (pure). Source: Kubernetes docs, "Scheduling
+// Framework"; spec "Pod admission", 15; vectors admission/scheduler_filter.
 #pragma once
 
 #include "api/object/pod.h"
@@ -24,6 +24,8 @@ enum class Filter {
   kNodePorts,
   kNodeResourcesFit,
   kVolumeBinding,
+  kPodTopologySpread,
+  kInterPodAffinity,
   // With NodeConditions::kLiterally alone.
   kCheckNodeCondition,
   kCheckNodeMemoryPressure,
@@ -50,9 +52,13 @@ struct Misfit {
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;
+  bool hopeless = false;  // whatever pods leave; of the filters that look at other nodes
 
   /// Removing pods from the node could help.
-  bool resolvable() const { return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit; }
+  bool resolvable() const {
+    const bool asks_pods = filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity;
+    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit || (asks_pods && !hopeless);
+  }
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

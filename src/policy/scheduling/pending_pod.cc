@@ -72,6 +72,7 @@ PendingPod make_pending(const api::Pod& pod) {
   const api::Json* preferred =
       pod.spec.affinity.at({"nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
   if (preferred == nullptr) return pending;
+  pending.wishes_for_nodes = preferred->if_array() != nullptr && !preferred->if_array()->empty();
   if (auto parsed = api::parse_preferred_node_terms(*preferred)) pending.preferred = *std::move(parsed);
   return pending;
 }

@@ -16,8 +16,8 @@ namespace spillway::scheduling {
 
 /// An image the pod needs, and how far it is spread over the cluster.
 struct PendingImage {
-  std::string name;            // with its tag: ":latest" if it is written without one
-  std::int64_t nodes_ppm = 0;  // share of the nodes that hold it
+  std::string name;       // with its tag: ":latest" if it is written without one
+  double node_share = 0;  // of the nodes that hold it, 0..1
 };
 
 struct PendingPod {
@@ -26,6 +26,7 @@ struct PendingPod {
   api::RequiredNodeAffinity required;
   std::vector<api::PreferredNodeTerm> preferred;  // empty also if it cannot be understood: it is a wish only
   bool asks_for_nodes = false;                    // has a node selector or required node affinity
+  bool wishes_for_nodes = false;                  // has preferred node affinity, if only such as matches nothing
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container and init container
   /// Every affinity term names nodes: only these are looked at. An empty set: the terms contradict themselves.

@@ -15,21 +15,19 @@ namespace {
 
 constexpr std::string_view kExcludedByName = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
 
-std::int64_t share_of_nodes_ppm(const std::string& image, const std::map<std::string, policy::NodeLoad>& nodes) {
-  return share_ppm(static_cast<std::size_t>(std::ranges::count_if(nodes,
-                                                                  [&](const auto& node) {
-                                                                    return !node.second.image_bytes.empty() &&
-                                                                           node.second.image_bytes.contains(image);
-                                                                  })),
-                   nodes.size());
+double share_of_nodes(const std::string& image, const std::map<std::string, policy::NodeLoad>& nodes) {
+  return node_share(static_cast<std::size_t>(std::ranges::count_if(nodes,
+                                                                   [&](const auto& node) {
+                                                                     return !node.second.image_bytes.empty() &&
+                                                                            node.second.image_bytes.contains(image);
+                                                                   })),
+                    nodes.size());
 }
 
 }  // namespace
 
-std::int64_t share_ppm(std::size_t holders, std::size_t nodes) {
-  constexpr std::int64_t kMillion = 1'000'000;
-  if (nodes == 0) return 0;
-  return static_cast<std::int64_t>(holders) * kMillion / static_cast<std::int64_t>(nodes);
+double node_share(std::size_t holders, std::size_t nodes) {
+  return nodes == 0 ? 0 : static_cast<double>(holders) / static_cast<double>(nodes);
 }
 
 Placement choose(std::span<const FittingNode> candidates) {
@@ -56,13 +54,16 @@ Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_
   placement.reasons = {policy::Reason{policy::ReasonCode::kFits,
                                       {{"node", *chosen.name},
                                        {"score", total},
-                                       {"least_allocated", chosen.score.least_allocated},
+                                       {"least_allocated", chosen.score.resources},
                                        {"balanced", chosen.score.balanced},
                                        {"soft_taints", chosen.score.soft_taints},
                                        {"affinity", chosen.score.affinity},
                                        {"image_locality", chosen.score.image_locality},
                                        {"pods", chosen.pod_count},
                                        {"candidates", static_cast<std::int64_t>(candidates)}}}};
+  std::vector<policy::Fact>& facts = placement.reasons.front().facts;
+  if (chosen.score.inter_pod) facts.push_back({"inter_pod_affinity", *chosen.score.inter_pod});
+  if (chosen.score.spread) facts.push_back({"topology_spread", *chosen.score.spread});
   return placement;
 }
 
@@ -81,36 +82,86 @@ Placement refuse_everywhere(std::string_view problem, std::size_t nodes) {
   return refused;
 }
 
-Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions, const VolumeFilter& volumes) {
+std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
+                                 std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
+                                 const Surroundings& around) {
+  const policy::NodeLoad& load = nodes.load(node);
+  if (const auto promised = around.promised(nodes.name(node), *pending.pod); !promised.empty()) {
+    policy::NodeLoad with = load;
+    Relations then = relations;
+    for (const api::Pod* other : promised) {
+      with.add_unscored(*other);
+      then.add(node, *other);
+    }
+    if (auto no = refuse_pod(pending, with, conditions, volumes)) return no;
+    if (auto no = then.refuse(node)) return no;
+  }
+  if (auto no = refuse_pod(pending, load, conditions, volumes)) return no;
+  return relations.refuse(node);
+}
+
+Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions, const VolumeFilter& volumes, const Surroundings& around,
+                    const Profile& profile) {
+  Survey survey;
   PendingPod pending = make_pending(pod);
-  for (PendingImage& image : pending.images) image.nodes_ppm = share_of_nodes_ppm(image.name, nodes);
+  for (PendingImage& image : pending.images) image.node_share = share_of_nodes(image.name, nodes);
+  survey.contradicts_itself = pending.only_nodes && pending.only_nodes->empty() && !nodes.empty();
+  if (survey.contradicts_itself) return survey;
+  Topology topology(nodes, around);
+  const Relations relations(pending, around, topology, profile);
+  std::vector<std::size_t> numbers;
+  const auto ask = [&](std::size_t node) {
+    auto no = refuse_on(pending, relations, topology, node, conditions, volumes, around);
+    if (no) {
+      survey.refused.insert_or_assign(topology.name(node), *std::move(no));
+      return false;
+    }
+    numbers.push_back(node);
+    const policy::NodeLoad& load = topology.load(node);
+    survey.fitting.push_back({&topology.name(node), load.pod_count, score_node(pending, load, profile)});
+    return true;
+  };
+  if (const auto promised = topology.number_of(pod.status.nominated_node_name); promised && ask(*promised)) {
+    return survey;
+  }
+  for (std::size_t node = 0; node < topology.size(); ++node) {
+    const std::string& name = topology.name(node);
+    if (!pending.only_nodes || pending.only_nodes->contains(name)) {
+      ask(node);
+    } else if (!survey.refused.contains(name)) {
+      survey.excluded.push_back(name);
+    }
+  }
+  survey.scores_spread = relations.scores_spread();
+  survey.scores_inter_pod = relations.scores_inter_pod();
+  relations.score(numbers, survey.fitting);
+  return survey;
+}
+
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions, const VolumeFilter& volumes, const Surroundings& around,
+                    const Profile& profile) {
+  Survey survey = survey_nodes(pod, nodes, conditions, volumes, around, profile);
+  if (!survey.fitting.empty()) return choose(survey.fitting);
   Placement refused;
-  if (pending.only_nodes && pending.only_nodes->empty() && !nodes.empty()) {
+  if (survey.contradicts_itself) {
     refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};
     refused.message = fmt::format("0/{} nodes are available: pod affinity terms conflict.", nodes.size());
     return refused;
   }
   std::map<std::string, std::size_t> counts;
-  std::vector<FittingNode> candidates;
-  for (const auto& [name, load] : nodes) {
-    if (pending.only_nodes && !pending.only_nodes->contains(name)) {
-      ++counts[std::string(kExcludedByName)];
-      continue;
-    }
-    std::optional<Refusal> no = refuse_pod(pending, load, conditions, volumes);
-    if (!no) {
-      candidates.push_back({&name, load.pod_count, score_node(pending, load)});
-      continue;
-    }
-    if (no->resolvable()) refused.resolvable.push_back(name);
-    for (Misfit& misfit : no->misfits) {
+  if (!survey.excluded.empty()) counts[std::string(kExcludedByName)] = survey.excluded.size();
+  for (auto& [name, no] : survey.refused) {
+    if (no.resolvable()) refused.resolvable.push_back(name);
+    refused.for_other_pods =
+        refused.for_other_pods || no.filter == Filter::kPodTopologySpread || no.filter == Filter::kInterPodAffinity;
+    for (Misfit& misfit : no.misfits) {
       ++counts[misfit.text];
       misfit.reason.facts.insert(misfit.reason.facts.begin(), {"node", name});
       refused.reasons.push_back(std::move(misfit.reason));
     }
   }
-  if (!candidates.empty()) return choose(candidates);
   refused.message = nodes.empty() ? "no nodes available to schedule pods" : unavailable_text(nodes.size(), counts);
   return refused;
 }

@@ -1,12 +1,16 @@
 // Where a pod goes: filter, score, pick. Of equal nodes the one with fewer pods wins, then the name decides.
-// Thread: any (pure). Source: spec "Pod admission", 15; vectors admission/scheduler_filter.
+// Thread: any (pure). Source: spec "Pod admission", 15; spec "Scheduler and workloads", 3; vectors
+// admission/scheduler_filter, scheduling/full_schedule.
 #pragma once
 
 #include "api/object/pod.h"
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/filter.h"
+#include "policy/scheduling/profile.h"
+#include "policy/scheduling/relations.h"
 #include "policy/scheduling/score.h"
+#include "policy/scheduling/surroundings.h"
 
 #include <cstdint>
 #include <map>
@@ -25,24 +29,38 @@ struct Placement {
   std::string message;
   /// Nodes that refused it for what pods hold: those pods leaving might help.
   std::vector<std::string> resolvable;
+  bool for_other_pods = false;  // some node refused it for where other pods are
 };
 
 /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.": the parts sorted as text.
 std::string unavailable_text(std::size_t nodes, const std::map<std::string, std::size_t>& counts);
 
-/// `nodes` by name.
-Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {});
-
-/// The share of `nodes` that hold an image, in parts per million.
-std::int64_t share_ppm(std::size_t holders, std::size_t nodes);
-
-/// A node that the pod fits on.
-struct FittingNode {
-  const std::string* name = nullptr;
-  std::int64_t pod_count = 0;
-  Score score;
+/// What every node says to a pod.
+struct Survey {
+  std::vector<FittingNode> fitting;        // by name, with the scores; the promised node alone, if that one takes it
+  std::map<std::string, Refusal> refused;  // by node
+  std::vector<std::string> excluded;       // the pod names other nodes
+  bool contradicts_itself = false;         // its terms name no node: none is asked
+  bool scores_spread = false;              // the plugin PodTopologySpread has a say
+  bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
 };
+
+/// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.
+Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {},
+                    const Surroundings& around = {}, const Profile& profile = {});
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
+                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {},
+                    const Surroundings& around = {}, const Profile& profile = {});
+
+/// One node, by its number in the topology that the relations are over, and the pods that are promised it: the pod must
+/// fit with them and without.
+std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
+                                 std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
+                                 const Surroundings& around);
+
+/// The share of `nodes` that hold an image, 0..1.
+double node_share(std::size_t holders, std::size_t nodes);
 
 /// The best of them; at least one.
 Placement choose(std::span<const FittingNode> candidates);

@@ -12,8 +12,8 @@ namespace spillway::scheduling {
 /// What every node says to pods that ask alike.
 class Placer::Ranking {
  public:
-  Ranking(const api::Pod& pod, PendingPod pending)
-      : pod_(std::make_unique<const api::Pod>(pod)), pending_(std::move(pending)) {
+  Ranking(const api::Pod& pod, PendingPod pending, const Profile& profile)
+      : pod_(std::make_unique<const api::Pod>(pod)), pending_(std::move(pending)), profile_(profile) {
     pending_.pod = pod_.get();
   }
 
@@ -22,7 +22,7 @@ class Placer::Ranking {
   /// Images that spread, or vanish, change what every node that holds them is worth.
   void set_images(std::vector<PendingImage> images) {
     const bool same =
-        std::ranges::equal(pending_.images, images, {}, &PendingImage::nodes_ppm, &PendingImage::nodes_ppm);
+        std::ranges::equal(pending_.images, images, {}, &PendingImage::node_share, &PendingImage::node_share);
     if (same) return;
     pending_.images = std::move(images);
     look_at_all_ = true;
@@ -48,6 +48,28 @@ class Placer::Ranking {
     return placement_on({&nodes[winner]->first, of.pod_count, of.score}, of.total, candidates_);
   }
 
+  /// Of a pod that asks alike, where more than each node by itself matters.
+  std::optional<Placement> best_among(const std::vector<const Entry*>& nodes, NodeConditions conditions,
+                                      const PendingPod& pending, const Relations& relations, const Topology& topology,
+                                      const Surroundings& around) {
+    refresh(nodes, conditions);
+    std::vector<FittingNode> fitting;
+    std::vector<std::size_t> numbers;
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      const Standing& standing = standings_[node];
+      if (!standing.fits) continue;
+      const bool promised = around.has_promises() && !around.promised(nodes[node]->first, *pending.pod).empty();
+      const auto no =
+          promised ? refuse_on(pending, relations, topology, node, conditions, {}, around) : relations.refuse(node);
+      if (no) continue;
+      fitting.push_back({&nodes[node]->first, standing.pod_count, standing.score});
+      numbers.push_back(node);
+    }
+    if (fitting.empty()) return std::nullopt;
+    relations.score(numbers, fitting);
+    return choose(fitting);
+  }
+
  private:
   struct Standing {
     bool fits = false;
@@ -66,7 +88,9 @@ class Placer::Ranking {
     } else {
       for (const std::uint32_t node : changed_) judge(node, nodes[node]->second, conditions);
     }
-    const ScoreBounds most{most_of(soft_taints_), most_of(affinities_)};
+    ScoreBounds most;
+    most.soft_taints = most_of(soft_taints_);
+    most.affinity = most_of(affinities_);
     if (look_at_all_ || most != most_) {
       most_ = most;
       play_all();
@@ -83,7 +107,7 @@ class Placer::Ranking {
     standing = {};
     standing.fits = !refuse_pod(pending_, load, conditions).has_value();
     if (!standing.fits) return;
-    standing.score = score_node(pending_, load);
+    standing.score = score_node(pending_, load, profile_);
     standing.pod_count = load.pod_count;
     count(standing.score, true);
   }
@@ -142,30 +166,39 @@ class Placer::Ranking {
   std::vector<std::uint32_t> changed_;  // since the last look
   std::vector<Standing> standings_;     // of the nodes in their order
   std::vector<std::uint32_t> winners_;  // [1]: of all; of 2 m and 2 m + 1 at m; the nodes in the second half
+  const Profile& profile_;              // the placer's
   Amounts soft_taints_;
   Amounts affinities_;
   ScoreBounds most_;
   std::size_t candidates_ = 0;
 };
 
-Placer::Placer(NodeConditions conditions) : conditions_(conditions) {}
+Placer::Placer(NodeConditions conditions, Profile profile) : conditions_(conditions), profile_(std::move(profile)) {}
 
 Placer::~Placer() = default;
 
 void Placer::set_node(std::shared_ptr<const api::Node> node) {
   const auto [entry, is_new] = nodes_.try_emplace(node->metadata.name);
-  if (!is_new) count_images(entry->second, false);
+  if (!is_new) {
+    count_images(entry->second, false);
+    if (entry->second.node->metadata.labels != node->metadata.labels) topology_.reset();
+  }
+  around_.slot_of(node->metadata.name);
   entry->second.set_node(std::move(node));
   count_images(entry->second, true);
   is_new ? note_new_set() : note_change(entry->first);
 }
 
-void Placer::set_load(const std::string& node, policy::NodeLoad load) {
+void Placer::set_pods(const std::string& node, std::span<const api::Pod* const> pods) {
   const auto entry = nodes_.find(node);
   if (entry == nodes_.end()) return;
-  count_images(entry->second, false);
+  policy::NodeLoad load(entry->second.node);
+  around_.clear(node);
+  for (const api::Pod* pod : pods) {
+    load.add(*pod);
+    around_.add(node, *pod);
+  }
   entry->second = std::move(load);
-  count_images(entry->second, true);
   note_change(node);
 }
 
@@ -173,6 +206,7 @@ void Placer::add_pod(const std::string& node, const api::Pod& pod) {
   const auto entry = nodes_.find(node);
   if (entry == nodes_.end()) return;
   entry->second.add(pod);
+  around_.add(node, pod);
   note_change(node);
 }
 
@@ -181,6 +215,7 @@ void Placer::erase(const std::string& node) {
   if (entry == nodes_.end()) return;
   count_images(entry->second, false);
   nodes_.erase(entry);
+  around_.forget(node);
   note_new_set();
 }
 
@@ -201,6 +236,7 @@ void Placer::note_change(const std::string& node) {
 
 void Placer::note_new_set() {
   order_.clear();
+  topology_.reset();
   for (Ranking& ranking : rankings_) ranking.note_new_set();
 }
 
@@ -209,14 +245,23 @@ void Placer::number_nodes() {
   for (const Entry& entry : nodes_) order_.push_back(&entry);
 }
 
-std::optional<Placement> Placer::place_by_name(const PendingPod& pending) const {
+Topology& Placer::topology() {
+  if (!topology_) topology_.emplace(nodes_, around_);
+  return *topology_;
+}
+
+std::optional<Placement> Placer::place_by_name(const PendingPod& pending, const Relations& relations) {
   std::vector<FittingNode> candidates;
+  std::vector<std::size_t> numbers;
   for (const std::string& name : *pending.only_nodes) {
-    const auto entry = nodes_.find(name);
-    if (entry == nodes_.end() || refuse_pod(pending, entry->second, conditions_)) continue;
-    candidates.push_back({&entry->first, entry->second.pod_count, score_node(pending, entry->second)});
+    const auto node = topology().number_of(name);
+    if (!node || refuse_on(pending, relations, topology(), *node, conditions_, {}, around_)) continue;
+    const policy::NodeLoad& load = topology().load(*node);
+    candidates.push_back({&topology().name(*node), load.pod_count, score_node(pending, load, profile_)});
+    numbers.push_back(*node);
   }
   if (candidates.empty()) return std::nullopt;
+  relations.score(numbers, candidates);
   return choose(candidates);
 }
 
@@ -224,7 +269,7 @@ Placer::Ranking& Placer::ranking_for(const api::Pod& pod, PendingPod pending) {
   const auto known = std::ranges::find_if(rankings_, [&](const Ranking& ranking) { return ranking.is_for(pending); });
   if (known == rankings_.end()) {
     if (rankings_.size() == kRankingsMax) rankings_.pop_back();
-    rankings_.emplace_front(pod, std::move(pending));
+    rankings_.emplace_front(pod, std::move(pending), profile_);
   } else {
     known->set_images(std::move(pending.images));
     rankings_.splice(rankings_.begin(), rankings_, known);
@@ -234,20 +279,24 @@ Placer::Ranking& Placer::ranking_for(const api::Pod& pod, PendingPod pending) {
 
 Placement Placer::place(const api::Pod& pod, const VolumeFilter& volumes) {
   std::optional<Placement> placement;
-  if (!volumes) {
+  if (!volumes && pod.status.nominated_node_name.empty()) {
     PendingPod pending = make_pending(pod);
     for (PendingImage& image : pending.images) {
       const auto holders = holders_.find(image.name);
-      image.nodes_ppm = share_ppm(holders == holders_.end() ? 0 : holders->second, nodes_.size());
+      image.node_share = node_share(holders == holders_.end() ? 0 : holders->second, nodes_.size());
     }
+    const Relations relations(pending, around_, topology(), profile_);
     if (pending.only_nodes) {
-      placement = place_by_name(pending);
+      placement = place_by_name(pending, relations);
     } else {
       number_nodes();
-      placement = ranking_for(pod, std::move(pending)).best(order_, conditions_);
+      Ranking& ranking = ranking_for(pod, pending);
+      placement = relations.none() && !around_.has_promises()
+                      ? ranking.best(order_, conditions_)
+                      : ranking.best_among(order_, conditions_, pending, relations, topology(), around_);
     }
   }
-  return placement ? *std::move(placement) : place_pod(pod, nodes_, conditions_, volumes);
+  return placement ? *std::move(placement) : place_pod(pod, nodes_, conditions_, volumes, around_, profile_);
 }
 
 }  // namespace spillway::scheduling

@@ -1,8 +1,11 @@
 // Where pod after pod goes while the nodes change in between: place_pod over the same nodes, of which it looks again
 // only at those that changed since a pod that asks alike was placed. What one such pod found is kept as a tournament:
-// every node's standing, and of each two the better one up to the best.
-// Thread: one. Complexity of place(): log nodes for each changed node; all nodes for a pod that asks as none before,
-// that has claims, or that fits nowhere. Bounds: kRankingsMax tournaments, about 70 bytes a node each.
+// every node's standing, and of each two the better one up to the best. Where a verdict depends on other nodes
+// (topology spread, inter-pod affinity, pods that are promised a node), the standings hold and the winner does not: a
+// pass over them asks what is left.
+// Thread: one. Complexity of place(): log nodes for each changed node; a count per node where others matter; all rules
+// on all nodes for a pod that asks as none before, that has claims, is promised a node, or fits nowhere.
+// Bounds: kRankingsMax tournaments, about 110 bytes a node each.
 #pragma once
 
 #include "policy/scheduling/place.h"
@@ -12,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +23,7 @@ namespace spillway::scheduling {
 
 class Placer {
  public:
-  explicit Placer(NodeConditions conditions = NodeConditions::kByTaints);
+  explicit Placer(NodeConditions conditions = NodeConditions::kByTaints, Profile profile = {});
 
   ~Placer();
   Placer(const Placer&) = delete;
@@ -32,11 +36,18 @@ class Placer {
 
   /// The node is there, or is another than it was; its pods stay.
   void set_node(std::shared_ptr<const api::Node> node);
-  /// In place of what counted on a node that is there.
-  void set_load(const std::string& node, policy::NodeLoad load);
+  /// In place of the pods that counted on a node that is there.
+  void set_pods(const std::string& node, std::span<const api::Pod* const> pods);
   /// One more pod counts on a node; one that is not there counts nothing.
   void add_pod(const std::string& node, const api::Pod& pod);
   void erase(const std::string& node);
+
+  /// Namespaces, who selects whom, and who is promised a node are told to it; pods are not.
+  Surroundings& surroundings() { return around_; }
+
+  const Surroundings& surroundings() const { return around_; }
+
+  const Profile& profile() const { return profile_; }
 
   /// What place_pod says.
   Placement place(const api::Pod& pod, const VolumeFilter& volumes = {});
@@ -49,14 +60,18 @@ class Placer {
   void note_change(const std::string& node);
   void note_new_set();
   void number_nodes();
+  Topology& topology();
   /// nullopt: it fits on none of the nodes that it names.
-  std::optional<Placement> place_by_name(const PendingPod& pending) const;
+  std::optional<Placement> place_by_name(const PendingPod& pending, const Relations& relations);
   Ranking& ranking_for(const api::Pod& pod, PendingPod pending);
 
   NodeConditions conditions_;
+  Profile profile_;
+  Surroundings around_;
   std::map<std::string, policy::NodeLoad> nodes_;
   std::map<std::string, std::size_t> holders_;  // of each image, by every name it has
   std::vector<const Entry*> order_;             // by name; empty: to be made
+  std::optional<Topology> topology_;            // nullopt: to be made
   std::list<Ranking> rankings_;                 // the last used first
 };
 

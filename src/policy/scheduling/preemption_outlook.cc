@@ -1,6 +1,7 @@
 #include "policy/scheduling/preemption_outlook.h"
 
 #include "policy/scheduling/pending_pod.h"
+#include "policy/scheduling/relations.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,20 +15,26 @@ constexpr std::string_view kForbidden = "not eligible due to preemptionPolicy=Ne
 constexpr std::string_view kUseless = "Preemption is not helpful for scheduling";
 constexpr std::string_view kNoVictims = "No preemption victims found for incoming pod";
 
-/// Without the pods that would go first.
-policy::NodeLoad without_lower(const api::Pod& pod, const policy::NodeLoad& load, const PodsOn& pods_on) {
-  policy::NodeLoad left(load.node);
-  for (const api::Pod* other : pods_on(load.node->metadata.name)) {
-    if (api::priority_of(*other) >= api::priority_of(pod)) left.add_unscored(*other);
+/// What the node says without the pods that would go first.
+std::optional<Refusal> refuse_without_lower(const PendingPod& pending, Relations relations, const Topology& nodes,
+                                            std::size_t node, NodeConditions conditions, const PodsOn& pods_on) {
+  policy::NodeLoad left(nodes.load(node).node);
+  for (const api::Pod* other : pods_on(nodes.name(node))) {
+    if (api::priority_of(*other) >= api::priority_of(*pending.pod)) {
+      left.add_unscored(*other);
+    } else {
+      relations.remove(node, *other);
+    }
   }
-  return left;
+  if (auto no = refuse_pod(pending, left, conditions)) return no;
+  return relations.refuse(node);
 }
 
 }  // namespace
 
 PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refused,
                                      const std::map<std::string, policy::NodeLoad>& nodes, const PodsOn& pods_on,
-                                     NodeConditions conditions) {
+                                     NodeConditions conditions, const Surroundings& around, const Profile& profile) {
   PreemptionOutlook outlook;
   if (nodes.empty()) return outlook;
   if (pod.spec.preemption_policy == "Never") {
@@ -35,6 +42,8 @@ PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refus
     return outlook;
   }
   const PendingPod pending = make_pending(pod);
+  Topology topology(nodes, around);
+  const Relations relations(pending, around, topology, profile);
   std::map<std::string, std::size_t> counts;
   if (refused.resolvable.size() < nodes.size())
     counts[std::string(kUseless)] = nodes.size() - refused.resolvable.size();
@@ -44,7 +53,8 @@ PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refus
       ++counts[std::string(kNoVictims)];
       continue;
     }
-    const std::optional<Refusal> no = refuse_pod(pending, without_lower(pod, load, pods_on), conditions);
+    const std::optional<Refusal> no =
+        refuse_without_lower(pending, relations, topology, *topology.number_of(name), conditions, pods_on);
     if (!no) {
       outlook.node = name;
       return outlook;

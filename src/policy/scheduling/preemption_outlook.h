@@ -32,7 +32,8 @@ struct PreemptionOutlook {
 /// have some of lower priority.
 PreemptionOutlook preemption_outlook(const api::Pod& pod, const Placement& refused,
                                      const std::map<std::string, policy::NodeLoad>& nodes, const PodsOn& pods_on,
-                                     NodeConditions conditions = NodeConditions::kByTaints);
+                                     NodeConditions conditions = NodeConditions::kByTaints,
+                                     const Surroundings& around = {}, const Profile& profile = {});
 
 /// At most so many nodes are kept in a decision.
 inline constexpr std::size_t kNodesKept = 50;

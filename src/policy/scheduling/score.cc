@@ -2,10 +2,15 @@
 
 #include "api/object/node_affinity.h"
 #include "api/object/taint.h"
+#include "api/text/resource_names.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <span>
+#include <string_view>
+#include <vector>
 
 namespace spillway::scheduling {
 
@@ -13,8 +18,7 @@ namespace {
 
 constexpr std::int64_t kScoreMax = 100;
 constexpr std::int64_t kTaintWeight = 3;
-constexpr std::int64_t kAffinityWeight = 2;
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kWishWeight = 2;
 
 __extension__ using Wide = __int128;
 
@@ -23,15 +27,93 @@ std::int64_t proportion(std::int64_t part, std::int64_t whole, std::int64_t fact
   return static_cast<std::int64_t>(Wide{part} * factor / whole);
 }
 
-/// Free share of one resource once the pod is there, 0..100.
-std::int64_t free_share(std::int64_t used, std::int64_t capacity) {
-  if (capacity <= 0 || used > capacity) return 0;
-  return proportion(capacity - used, capacity, kScoreMax);
+/// What is asked of a resource once the pod is there, and what the node has; nothing of it counts: {0, 0}.
+struct Share {
+  std::int64_t used = 0;
+  std::int64_t capacity = 0;
+};
+
+std::int64_t scalar_of(const policy::Amounts& amounts, std::string_view name) {
+  const auto found = amounts.scalars.find(name);
+  return found == amounts.scalars.end() ? 0 : found->second;
 }
 
-/// Used share in parts per million, at most all.
-std::int64_t used_share_ppm(std::int64_t used, std::int64_t capacity) {
-  return std::min(proportion(used, capacity, kMillion), kMillion);
+/// For scores of room, cpu and memory count as if every container asked for some.
+Share share_of(std::string_view resource, const PendingPod& pod, const policy::NodeLoad& load) {
+  const policy::Amounts& all = load.allocatable;
+  if (resource == "cpu") return {load.scored_milli_cpu + pod.load.scored_milli_cpu, all.milli_cpu};
+  if (resource == "memory") return {load.scored_memory_bytes + pod.load.scored_memory_bytes, all.memory_bytes};
+  const policy::Amounts& wanted = pod.load.requested;
+  if (resource == "ephemeral-storage") {
+    return {load.requested.ephemeral_storage_bytes + wanted.ephemeral_storage_bytes, all.ephemeral_storage_bytes};
+  }
+  const std::int64_t asked = scalar_of(wanted, resource);
+  if (asked == 0) return {};  // upstream leaves out what the pod does not ask for
+  return {scalar_of(load.requested, resource) + asked, scalar_of(all, resource)};
+}
+
+std::int64_t least_allocated(const Share& share) {
+  return share.used > share.capacity ? 0 : proportion(share.capacity - share.used, share.capacity, kScoreMax);
+}
+
+std::int64_t most_allocated(const Share& share) {
+  return proportion(std::min(share.used, share.capacity), share.capacity, kScoreMax);
+}
+
+/// The line through the points, ten times their scores.
+std::int64_t on_shape(const std::vector<ScoringStrategy::Point>& shape, std::int64_t utilization) {
+  constexpr std::int64_t kScale = 10;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const ScoringStrategy::Point& point = shape[i];
+    if (utilization > point.utilization) continue;
+    if (i == 0) return point.score * kScale;
+    const ScoringStrategy::Point& before = shape[i - 1];
+    return before.score * kScale + (point.score - before.score) * kScale * (utilization - before.utilization) /
+                                       (point.utilization - before.utilization);
+  }
+  return shape.empty() ? 0 : shape.back().score * kScale;
+}
+
+std::int64_t by_capacity_ratio(const std::vector<ScoringStrategy::Point>& shape, const Share& share) {
+  constexpr std::int64_t kAll = 100;
+  return on_shape(shape, share.used > share.capacity ? kAll : proportion(share.used, share.capacity, kAll));
+}
+
+std::int64_t score_of_resources(const PendingPod& pod, const policy::NodeLoad& load, const ScoringStrategy& strategy) {
+  using Type = ScoringStrategy::Type;
+  std::int64_t sum = 0;
+  std::int64_t weights = 0;
+  for (const ScoringStrategy::Resource& resource : strategy.resources) {
+    const Share share = share_of(resource.name, pod, load);
+    if (share.capacity <= 0) continue;
+    std::int64_t score = 0;
+    if (strategy.type == Type::kRequestedToCapacityRatio) {
+      score = by_capacity_ratio(strategy.shape, share);
+      if (score == 0) continue;  // upstream leaves its weight out
+    } else {
+      score = strategy.type == Type::kMostAllocated ? most_allocated(share) : least_allocated(share);
+    }
+    sum += score * resource.weight;
+    weights += resource.weight;
+  }
+  if (weights == 0) return 0;
+  if (strategy.type != Type::kRequestedToCapacityRatio) return sum / weights;
+  return std::llround(static_cast<double>(sum) / static_cast<double>(weights));
+}
+
+/// How alike the used shares of cpu and memory are, by what pods really ask for. In doubles, as upstream.
+std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
+  std::vector<double> shares;
+  const auto look_at = [&](std::int64_t used, std::int64_t capacity) {
+    if (capacity <= 0) return;
+    shares.push_back(std::min(static_cast<double>(used) / static_cast<double>(capacity), 1.0));
+  };
+  const policy::Amounts& wanted = pod.load.requested;
+  look_at(load.requested.milli_cpu + wanted.milli_cpu, load.allocatable.milli_cpu);
+  look_at(load.requested.memory_bytes + wanted.memory_bytes, load.allocatable.memory_bytes);
+  // The deviation of two shares from their mean is half their distance.
+  const double deviation = shares.size() == 2 ? std::abs((shares[0] - shares[1]) / 2) : 0;
+  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kScoreMax));
 }
 
 std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
@@ -49,7 +131,8 @@ std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& lo
   std::int64_t bytes = 0;
   for (const PendingImage& image : pod.images) {
     const auto held = load.image_bytes.find(image.name);
-    if (held != load.image_bytes.end()) bytes += proportion(image.nodes_ppm, kMillion, held->second);
+    if (held == load.image_bytes.end()) continue;
+    bytes += static_cast<std::int64_t>(static_cast<double>(held->second) * image.node_share);
   }
   const std::int64_t most = kMostBytesPerContainer * static_cast<std::int64_t>(pod.images.size());
   return proportion(std::clamp(bytes, kLeastBytes, most) - kLeastBytes, most - kLeastBytes, kScoreMax);
@@ -57,37 +140,51 @@ std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& lo
 
 }  // namespace
 
-Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
+Score score_node(const PendingPod& pod, const policy::NodeLoad& load, const Profile& profile) {
   Score score;
   score.soft_taints = count_soft_taints(*pod.pod, *load.node);
   score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
   score.image_locality = image_locality_of(pod, load);
-  const policy::Amounts& capacity = load.allocatable;
-  const std::int64_t cpu = load.scored_milli_cpu + pod.load.scored_milli_cpu;
-  const std::int64_t memory = load.scored_memory_bytes + pod.load.scored_memory_bytes;
-  score.least_allocated = (free_share(cpu, capacity.milli_cpu) + free_share(memory, capacity.memory_bytes)) / 2;
-  if (capacity.milli_cpu <= 0 || capacity.memory_bytes <= 0) return score;
-  const std::int64_t cpu_share =
-      used_share_ppm(load.requested.milli_cpu + pod.load.requested.milli_cpu, capacity.milli_cpu);
-  const std::int64_t memory_share =
-      used_share_ppm(load.requested.memory_bytes + pod.load.requested.memory_bytes, capacity.memory_bytes);
-  // The deviation of two shares from their mean is half their distance.
-  const std::int64_t deviation = std::max(cpu_share - memory_share, memory_share - cpu_share) / 2;
-  score.balanced = (kMillion - deviation) * kScoreMax / kMillion;
+  score.resources = score_of_resources(pod, load, profile.fit);
+  score.balanced = score_of_balance(pod, load);
   return score;
 }
 
 void ScoreBounds::include(const Score& candidate) {
   soft_taints = std::max(soft_taints, candidate.soft_taints);
   affinity = std::max(affinity, candidate.affinity);
+  if (const auto raw = candidate.inter_pod) {
+    inter_pod_most = inter_pod_least ? std::max(inter_pod_most, *raw) : *raw;
+    inter_pod_least = std::min(inter_pod_least.value_or(*raw), *raw);
+  }
+  if (const auto raw = candidate.spread) {
+    spread_most = spread_least ? std::max(spread_most, *raw) : *raw;
+    spread_least = std::min(spread_least.value_or(*raw), *raw);
+  }
+}
+
+WeighedScore weigh(const Score& score, const ScoreBounds& among) {
+  WeighedScore parts{score.resources, score.balanced, score.image_locality};
+  parts.taints = kTaintWeight *
+                 (among.soft_taints == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / among.soft_taints);
+  if (among.affinity > 0) parts.affinity = kWishWeight * proportion(score.affinity, among.affinity, kScoreMax);
+  if (score.inter_pod && among.inter_pod_least && among.inter_pod_most > *among.inter_pod_least) {
+    // In doubles, and cut off: 29 of 100 are 28 points.
+    const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
+    const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
+    parts.inter_pod = kWishWeight * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));
+  }
+  if (score.spread && among.spread_least) {
+    parts.spread =
+        kWishWeight * (among.spread_most == 0
+                           ? kScoreMax
+                           : kScoreMax * (among.spread_most + *among.spread_least - *score.spread) / among.spread_most);
+  }
+  return parts;
 }
 
 std::int64_t total_score(const Score& score, const ScoreBounds& among) {
-  const std::int64_t taints =
-      among.soft_taints == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / among.soft_taints;
-  const std::int64_t affinity = among.affinity <= 0 ? 0 : proportion(score.affinity, among.affinity, kScoreMax);
-  return score.least_allocated + score.balanced + score.image_locality + kTaintWeight * taints +
-         kAffinityWeight * affinity;
+  return weigh(score, among).total();
 }
 
 }  // namespace spillway::scheduling

@@ -1,40 +1,62 @@
-// How good a node is for a pod: upstream's aspects and weights. What depends on the other candidates (taints, affinity)
-// is counted here and set in proportion by total_score. Integers and one division each, so that every machine agrees.
-// Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit
-// LeastAllocated, NodeResourcesBalancedAllocation, ImageLocality, TaintToleration, NodeAffinity.
+// How good a node is for a pod: upstream's aspects and weights. What depends on the other candidates (taints, affinity,
+// other pods) is counted here and set in proportion by weigh().
+// Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit,
+// NodeResourcesBalancedAllocation, ImageLocality, TaintToleration, NodeAffinity, InterPodAffinity, PodTopologySpread;
+// vectors scheduling/score_plugins, scheduling/full_schedule.
 #pragma once
 
 #include "policy/node_load.h"
 #include "policy/scheduling/pending_pod.h"
+#include "policy/scheduling/profile.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace spillway::scheduling {
 
 struct Score {
-  std::int64_t least_allocated = 0;  // 0..100: mean share of cpu and memory that stays free
-  std::int64_t balanced = 0;         // 0..100: how alike the used shares of cpu and memory are
-  std::int64_t soft_taints = 0;      // PreferNoSchedule taints not tolerated; fewer is better
-  std::int64_t affinity = 0;         // weight of the preferred terms that match
-  std::int64_t image_locality = 0;   // 0..100: how much of the pod's images is there already, spread images count more
+  std::int64_t resources = 0;             // 0..100: NodeResourcesFit; by default the share of cpu and memory left free
+  std::int64_t balanced = 0;              // 0..100: how alike the used shares of cpu and memory are
+  std::int64_t soft_taints = 0;           // PreferNoSchedule taints not tolerated; fewer is better
+  std::int64_t affinity = 0;              // weight of the preferred terms that match
+  std::int64_t image_locality = 0;        // 0..100: how much of the pod's images is there; spread images count more
+  std::optional<std::int64_t> inter_pod;  // weights of pods it would be near to; nullopt: nobody asks
+  std::optional<std::int64_t> spread;     // fewer is better; nullopt: no constraint, or the node lacks a label
 
   friend bool operator==(const Score&, const Score&) = default;
 };
 
-Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
+/// Without what depends on other nodes.
+Score score_node(const PendingPod& pod, const policy::NodeLoad& node, const Profile& profile = {});
 
-/// What the candidates have at most of what is set in proportion; nothing below zero.
+/// What the candidates have at least and at most of what is set in proportion.
 struct ScoreBounds {
   std::int64_t soft_taints = 0;
   std::int64_t affinity = 0;
+  std::optional<std::int64_t> inter_pod_least;
+  std::int64_t inter_pod_most = 0;
+  std::optional<std::int64_t> spread_least;
+  std::int64_t spread_most = 0;
 
   void include(const Score& candidate);
 
   friend bool operator==(const ScoreBounds&, const ScoreBounds&) = default;
 };
 
-/// Among candidates with these bounds: least_allocated + balanced + image_locality + 3 · (100 for no soft taint, 0 for
-/// the most of them) + 2 · (100 for the best affinity).
+/// A score's parts among candidates with these bounds, each 0..100 times its weight.
+struct WeighedScore {
+  std::int64_t resources = 0;
+  std::int64_t balanced = 0;
+  std::int64_t image_locality = 0;
+  std::int64_t taints = 0;     // × 3
+  std::int64_t affinity = 0;   // × 2
+  std::int64_t inter_pod = 0;  // × 2
+  std::int64_t spread = 0;     // × 2
+
+  std::int64_t total() const { return resources + balanced + image_locality + taints + affinity + inter_pod + spread; }
+};
+
+WeighedScore weigh(const Score& score, const ScoreBounds& among);
 std::int64_t total_score(const Score& score, const ScoreBounds& among);
 
 }  // namespace spillway::scheduling

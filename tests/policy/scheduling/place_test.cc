@@ -194,6 +194,46 @@ TEST_F(Place, IsATotalOrder) {
   }
 }
 
+class Promised : public Place {
+ protected:
+  /// A pod that is to have 3 of the 4 processors of `a`.
+  void promise(std::int32_t priority) {
+    api::Pod pod = pod_of("first", "3", "1Gi");
+    pod.metadata.uid = "u-first";
+    pod.spec.priority = priority;
+    around.nominate("a", std::make_shared<const api::Pod>(std::move(pod)));
+  }
+
+  std::optional<std::string> node_for(const api::Pod& pod) {
+    return place_pod(pod, nodes, NodeConditions::kByTaints, {}, around).node;
+  }
+
+  Surroundings around;
+};
+
+TEST_F(Promised, RoomIsKeptForEqualAndHigherPriorities) {
+  add("a");
+  const api::Pod pod = pod_of("new", "2", "1Gi");
+  promise(-1);
+  EXPECT_EQ(node_for(pod), "a");
+  promise(0);
+  EXPECT_EQ(node_for(pod), std::nullopt);
+  add("b");
+  EXPECT_EQ(node_for(pod), "b");
+}
+
+TEST_F(Promised, ThePodItselfFindsItsRoom) {
+  add("a").add(pod_of("old", "1", "1Gi"));
+  add("b");
+  promise(0);
+  api::Pod pod = pod_of("first", "3", "1Gi");
+  pod.metadata.uid = "u-first";
+  pod.status.nominated_node_name = "a";
+  EXPECT_EQ(node_for(pod), "a") << "b has more room, and is not asked";
+  nodes.at("a").add(pod_of("late", "1", "1Gi"));
+  EXPECT_EQ(node_for(pod), "b");
+}
+
 class LiteralConditions : public Place {
  protected:
   /// The message with the condition set on the only node.
@@ -228,8 +268,8 @@ TEST_F(Place, WithoutNodesThereIsNothingToRefuse) {
 }
 
 TEST(Score, ProportionsFollowTheCandidates) {
-  const Score clean{.least_allocated = 50, .balanced = 90, .soft_taints = 0, .affinity = 10};
-  const Score tainted{.least_allocated = 60, .balanced = 90, .soft_taints = 2, .affinity = 5};
+  const Score clean{.resources = 50, .balanced = 90, .soft_taints = 0, .affinity = 10};
+  const Score tainted{.resources = 60, .balanced = 90, .soft_taints = 2, .affinity = 5};
   ScoreBounds most;
   most.include(clean);
   most.include(tainted);
@@ -246,8 +286,8 @@ TEST(Score, AFullNodeScoresNothingForRoom) {
   const policy::NodeLoad load(node);
   const api::Pod pod = pod_of("p", "1500m", "512Mi");
   const Score score = score_node(make_pending(pod), load);
-  EXPECT_EQ(score.least_allocated, 25);  // (0 + 50) / 2
-  EXPECT_EQ(score.balanced, 75);         // shares 100 % and 50 %
+  EXPECT_EQ(score.resources, 25);  // (0 + 50) / 2
+  EXPECT_EQ(score.balanced, 75);   // shares 100 % and 50 %
 }
 
 }  // namespace

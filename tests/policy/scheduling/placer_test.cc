@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,20 +29,31 @@ api::Json one_of(std::string_view key, std::string_view value) {
 /// Nodes and pods in few sorts each, so that standings, ties and refusals are all frequent.
 class Cluster {
  public:
-  Cluster(std::uint64_t seed, NodeConditions conditions) : rng_(seed), conditions_(conditions), placer_(conditions) {}
+  Cluster(std::uint64_t seed, NodeConditions conditions) : rng_(seed), conditions_(conditions), placer_(conditions) {
+    for (Surroundings* around : {&placer_.surroundings(), &told_}) {
+      around->set_namespace("shop", api::StringMap{{"team", "a"}});
+      around->set_namespace("lab", api::StringMap{});
+      around->set_service("shop", "web", {{"app", "web"}});
+      around->set_owner("ReplicaSet", "lab", "db",
+                        api::LabelSelector{{{"app", api::LabelRequirement::Op::kEquals, {"db"}}}});
+    }
+  }
 
   void change() {
     const std::string node = name_of(rng_.below(kNames));
-    switch (rng_.below(8)) {
+    switch (rng_.below(9)) {
       case 0:
+        pods_.erase(node);
         return placer_.erase(node);
       case 1:
       case 2:
         return placer_.set_node(draw_node(node));
       case 3:
-        return placer_.set_load(node, recounted(node));
+        return set_pods(node);
+      case 4:
+        return promise(node);
       default:
-        return placer_.add_pod(node, draw_pod());
+        return add(node, draw_pod());
     }
   }
 
@@ -53,24 +65,62 @@ class Cluster {
       return node.metadata.name == taboo ? std::string("not here") : std::string();
     };
     const bool has_claims = rng_.below(6) == 0;
-    const Placement plain = place_pod(pod, placer_.nodes(), conditions_, has_claims ? volumes : VolumeFilter());
+    Surroundings around = told_;
+    for (const auto& [node, pods] : pods_) {
+      for (const api::Pod& each : pods) around.add(node, each);
+    }
+    const Placement plain = place_pod(pod, placer_.nodes(), conditions_, has_claims ? volumes : VolumeFilter(), around);
     const Placement found = placer_.place(pod, has_claims ? volumes : VolumeFilter());
+    related += is_related(found) ? 1 : 0;
     EXPECT_EQ(found.node, plain.node);
     EXPECT_EQ(found.reasons, plain.reasons);
     EXPECT_EQ(found.message, plain.message);
     EXPECT_EQ(found.resolvable, plain.resolvable);
     (found.node ? placed : refused) += 1;
-    if (found.node) placer_.add_pod(*found.node, pod);
+    if (found.node) add(*found.node, pod);
+  }
+
+  static bool is_related(const Placement& found) {
+    const std::vector<policy::Fact>& facts = found.reasons.empty() ? kNoFacts : found.reasons.front().facts;
+    return policy::find_fact(facts, "inter_pod_affinity") != nullptr ||
+           policy::find_fact(facts, "topology_spread") != nullptr;
   }
 
   std::size_t placed = 0;
   std::size_t refused = 0;
+  std::size_t related = 0;  // placed by what other pods are worth
 
  private:
+  inline static const std::vector<policy::Fact> kNoFacts;
+
+  void add(const std::string& node, const api::Pod& pod) {
+    if (placer_.nodes().contains(node)) pods_[node].push_back(pod);
+    placer_.add_pod(node, pod);
+  }
+
+  void set_pods(const std::string& node) {
+    std::vector<api::Pod> pods;
+    for (std::uint64_t left = rng_.below(4); left > 0; --left) pods.push_back(draw_pod());
+    std::vector<const api::Pod*> pointers;
+    for (const api::Pod& pod : pods) pointers.push_back(&pod);
+    placer_.set_pods(node, pointers);
+    if (placer_.nodes().contains(node)) pods_[node] = std::move(pods);
+  }
+
+  /// One of two pods is promised the node, or none any more.
+  void promise(const std::string& node) {
+    auto pod = std::make_shared<api::Pod>(draw_pod());
+    pod->metadata.uid = rng_.below(2) == 0 ? "u1" : "u2";
+    const std::string to = rng_.below(3) == 0 ? node : std::string();
+    placer_.surroundings().nominate(to, pod);
+    told_.nominate(to, pod);
+  }
+
   std::shared_ptr<const api::Node> draw_node(const std::string& name) {
     auto node = std::make_shared<api::Node>();
     node->metadata.name = name;
-    node->metadata.labels = {{"disk", rng_.below(2) == 0 ? "ssd" : "slow"}};
+    node->metadata.labels = {{"disk", rng_.below(2) == 0 ? "ssd" : "slow"}, {"kubernetes.io/hostname", name}};
+    if (rng_.below(8) != 0) node->metadata.labels["topology.kubernetes.io/zone"] = fmt::format("z{}", rng_.below(3));
     node->spec.unschedulable = rng_.below(10) == 0;
     constexpr std::array kEffects{api::kNoSchedule, api::kPreferNoSchedule, api::kPreferNoSchedule};
     for (std::uint64_t left = rng_.below(3); left > 0; --left) {
@@ -85,14 +135,6 @@ class Cluster {
     return node;
   }
 
-  policy::NodeLoad recounted(const std::string& node) {
-    const auto known = placer_.nodes().find(node);
-    if (known == placer_.nodes().end()) return {};
-    policy::NodeLoad load(known->second.node);
-    for (std::uint64_t left = rng_.below(4); left > 0; --left) load.add(draw_pod());
-    return load;
-  }
-
   api::Pod draw_pod() {
     api::Pod pod;
     api::Container container;
@@ -105,7 +147,45 @@ class Cluster {
     if (rng_.below(3) == 0) pod.spec.tolerations.push_back({"taint-1", "Exists", "", "", {}});
     if (rng_.below(4) == 0) pod.spec.node_selector = {{"disk", "ssd"}};
     if (rng_.below(3) == 0) pod.spec.affinity = draw_affinity();
+    pod.metadata.ns = rng_.below(2) == 0 ? "shop" : "lab";
+    pod.metadata.labels = {{"app", rng_.below(2) == 0 ? "web" : "db"}};
+    if (rng_.below(4) == 0) pod.metadata.owner_references.push_back({"apps/v1", "ReplicaSet", "db", "u", true, true});
+    if (rng_.below(8) == 0) pod.metadata.deletion_timestamp = WallTime();
+    if (rng_.below(4) == 0) pod.spec.affinity = draw_pod_affinity();
+    if (rng_.below(5) == 0) pod.spec.topology_spread = draw_spread();
+    if (rng_.below(40) == 0) pod.status.nominated_node_name = name_of(rng_.below(kNames));
     return pod;
+  }
+
+  api::Json draw_label_selector() {
+    return api::Json::object({{"matchLabels", api::Json::object({{"app", rng_.below(2) == 0 ? "web" : "db"}})}});
+  }
+
+  std::string draw_topology_key() {
+    return rng_.below(2) == 0 ? "kubernetes.io/hostname" : "topology.kubernetes.io/zone";
+  }
+
+  api::Json draw_pod_affinity() {
+    api::Json term =
+        api::Json::object({{"labelSelector", draw_label_selector()}, {"topologyKey", draw_topology_key()}});
+    if (rng_.below(3) == 0) term["namespaceSelector"] = api::Json::object();
+    const std::string kind = rng_.below(2) == 0 ? "podAffinity" : "podAntiAffinity";
+    if (rng_.below(3) != 0) {
+      const api::Json wish = api::Json::object(
+          {{"weight", 1 + static_cast<std::int64_t>(rng_.below(100))}, {"podAffinityTerm", std::move(term)}});
+      return api::Json::object(
+          {{kind, api::Json::object({{"preferredDuringSchedulingIgnoredDuringExecution", api::Json::array({wish})}})}});
+    }
+    return api::Json::object(
+        {{kind, api::Json::object({{"requiredDuringSchedulingIgnoredDuringExecution", api::Json::array({term})}})}});
+  }
+
+  api::Json draw_spread() {
+    return api::Json::array(
+        {api::Json::object({{"labelSelector", draw_label_selector()},
+                            {"topologyKey", draw_topology_key()},
+                            {"maxSkew", 1 + static_cast<std::int64_t>(rng_.below(2))},
+                            {"whenUnsatisfiable", rng_.below(2) == 0 ? "DoNotSchedule" : "ScheduleAnyway"}})});
   }
 
   api::Json draw_affinity() {
@@ -127,11 +207,14 @@ class Cluster {
   Rng rng_;
   NodeConditions conditions_;
   Placer placer_;
+  Surroundings told_;                                  // all but the pods
+  std::map<std::string, std::vector<api::Pod>> pods_;  // by node
 };
 
 TEST(Placer, SaysWhatALookAtAllNodesSays) {
   std::size_t placed = 0;
   std::size_t refused = 0;
+  std::size_t related = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Cluster cluster(seed, seed % 2 == 0 ? NodeConditions::kByTaints : NodeConditions::kLiterally);
@@ -142,10 +225,12 @@ TEST(Placer, SaysWhatALookAtAllNodesSays) {
     }
     placed += cluster.placed;
     refused += cluster.refused;
+    related += cluster.related;
     if (HasFailure()) return;
   }
   EXPECT_GT(placed, 1000U);
   EXPECT_GT(refused, 1000U);
+  EXPECT_GT(related, 500U);
 }
 
 TEST(Placer, WithoutNodesThereIsNothingToRefuse) {

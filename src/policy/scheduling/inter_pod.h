@@ -1,0 +1,84 @@
+// Pods that want to be near each other, or apart: the plugin InterPodAffinity. Counts once per newcomer, over all
+// pods, then answers for each node. Thread: any (pure). Source: Kubernetes docs, "Assigning Pods to Nodes", inter-pod
+// affinity; vectors scheduling/interpod_affinity.
+#pragma once
+
+#include "api/object/pod.h"
+#include "policy/scheduling/filter.h"
+#include "policy/scheduling/pod_terms.h"
+#include "policy/scheduling/profile.h"
+#include "policy/scheduling/surroundings.h"
+#include "policy/scheduling/topology.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+class InterPod {
+ public:
+  /// The pod and the surroundings must outlive it.
+  InterPod(const api::Pod& pod, const Surroundings& around, Topology& nodes, const Profile& profile);
+
+  /// Some node might refuse.
+  bool filters() const { return filters_; }
+
+  /// Some node is worth more than others, or less.
+  bool scores() const { return !score_.empty(); }
+
+  /// nullopt: the node, by its number, takes it.
+  std::optional<Refusal> refuse(std::size_t node) const;
+  /// Not yet in proportion to others.
+  std::int64_t raw_score(std::size_t node) const;
+
+  /// As if that pod were there, too, or had left; filters alone.
+  void add(std::size_t node, const api::Pod& other) { count(node, other, 1); }
+
+  void remove(std::size_t node, const api::Pod& other) { count(node, other, -1); }
+
+ private:
+  /// Pods, or weights, for each value of a label.
+  struct Tally {
+    std::shared_ptr<const Topology::Domains> domains;
+    std::vector<std::int64_t> amount;
+    bool touched = false;  // some node has the label
+    std::int64_t sum = 0;
+
+    std::int64_t at(std::size_t node) const;
+    void add(std::size_t node, std::int64_t by);
+  };
+
+  using Tallies = std::map<std::string, Tally>;
+
+  Tally& tally(Tallies& tallies, const std::string& label) const;
+
+  /// What a sort of pods means to the newcomer: a tally, and what each such pod adds to it.
+  struct Effect {
+    Tallies* tallies = nullptr;
+    const std::string* label = nullptr;
+    std::int64_t weight = 0;
+  };
+
+  std::vector<Effect> filter_effects(const std::string& ns, const api::StringMap& labels, const PodTerms& terms);
+  void add_score_effects(const PodSort& sort, const Profile& profile, std::vector<Effect>& effects);
+  void count(std::size_t node, const api::Pod& other, std::int64_t pods);
+  void count(const PodSort& sort, const std::vector<Effect>& effects);
+  bool is_first_of_its_group() const;
+
+  const api::Pod& pod_;
+  const Surroundings& around_;
+  Topology* nodes_;
+  PodTerms terms_;
+  api::StringMap own_namespace_;  // its labels
+  bool filters_ = false;
+  Tallies existing_;  // terms of others against the newcomer
+  Tallies near_;      // pods that match all it must be near to
+  Tallies apart_;     // pods that it must be apart from
+  Tallies score_;
+};
+
+}  // namespace spillway::scheduling

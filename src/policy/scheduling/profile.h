@@ -1,0 +1,64 @@
+// What a scheduler's configuration may change of the rules; as it stands, the default profile of Kubernetes 1.32.
+// Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler configuration (v1),
+// NodeResourcesFitArgs, InterPodAffinityArgs, PodTopologySpreadArgs.
+#pragma once
+
+#include "api/object/selector.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+/// What the plugin NodeResourcesFit likes.
+struct ScoringStrategy {
+  enum class Type { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
+
+  struct Resource {
+    std::string name;
+    std::int64_t weight = 1;
+
+    friend bool operator==(const Resource&, const Resource&) = default;
+  };
+
+  struct Point {
+    std::int64_t utilization = 0;  // percent
+    std::int64_t score = 0;        // 0..10
+
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+
+  Type type = Type::kLeastAllocated;
+  std::vector<Resource> resources{{"cpu", 1}, {"memory", 1}};
+  std::vector<Point> shape;  // of kRequestedToCapacityRatio, at least one; by utilization
+
+  friend bool operator==(const ScoringStrategy&, const ScoringStrategy&) = default;
+};
+
+/// How evenly pods are to be spread over the values of a label of nodes.
+struct SpreadConstraint {
+  std::int64_t max_skew = 1;
+  std::string topology_key;
+  bool required = false;  // DoNotSchedule, not ScheduleAnyway
+  api::LabelSelector selector;
+  std::int64_t min_domains = 1;
+  bool honors_affinity = true;  // nodes that the pod's selector and affinity rule out do not count
+  bool honors_taints = false;   // nor do nodes whose taints keep it away
+
+  friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
+};
+
+struct Profile {
+  ScoringStrategy fit;
+  std::int64_t hard_pod_affinity_weight = 1;
+  bool ignore_preferred_terms_of_existing_pods = false;
+  /// For pods that have none of their own; the selector is that of their Services and owner. nullopt: those of the
+  /// system, a skew of 3 over hosts and of 5 over zones, as a wish, and zones do not matter to nodes without.
+  std::optional<std::vector<SpreadConstraint>> default_constraints;
+
+  friend bool operator==(const Profile&, const Profile&) = default;
+};
+
+}  // namespace spillway::scheduling

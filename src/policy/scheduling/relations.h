@@ -1,0 +1,66 @@
+// What of a pod's verdict depends on pods of other nodes, or on who runs there: topology spread and inter-pod affinity,
+// in upstream's order. Thread: any (pure).
+#pragma once
+
+#include "policy/scheduling/inter_pod.h"
+#include "policy/scheduling/score.h"
+#include "policy/scheduling/topology_spread.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+/// A node that the pod fits on.
+struct FittingNode {
+  const std::string* name = nullptr;
+  std::int64_t pod_count = 0;
+  Score score;
+};
+
+class Relations {
+ public:
+  /// The pod, the surroundings and the nodes must outlive it.
+  Relations(const PendingPod& pod, const Surroundings& around, Topology& nodes, const Profile& profile)
+      : spread_(pod, around, nodes, profile), inter_pod_(*pod.pod, around, nodes, profile) {}
+
+  bool filters() const { return spread_.filters() || inter_pod_.filters(); }
+
+  bool scores_spread() const { return spread_.scores(); }
+
+  bool scores_inter_pod() const { return inter_pod_.scores(); }
+
+  /// Nothing of it matters to this pod: every node answers for itself.
+  bool none() const { return !filters() && !scores_spread() && !scores_inter_pod(); }
+
+  std::optional<Refusal> refuse(std::size_t node) const {
+    if (auto no = spread_.refuse(node)) return no;
+    return inter_pod_.refuse(node);
+  }
+
+  /// As if that pod were on the node, too, or had left it; filters alone.
+  void add(std::size_t node, const api::Pod& other) {
+    spread_.add(node, other);
+    inter_pod_.add(node, other);
+  }
+
+  void remove(std::size_t node, const api::Pod& other) {
+    spread_.remove(node, other);
+    inter_pod_.remove(node, other);
+  }
+
+  /// `numbers`: of the nodes that fit, one for each.
+  void score(std::span<const std::size_t> numbers, std::span<FittingNode> fitting) const;
+
+ private:
+  TopologySpread spread_;
+  InterPod inter_pod_;
+};
+
+/// A pod that came, or has other labels now, may let in one that was refused for the sake of other pods.
+bool may_let_in(const api::Pod& refused, const api::Pod& other, const Surroundings& around);
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,90 @@
+// What a pod's neighbours are judged by: who runs where, how namespaces are labelled, who selects whom, and who is
+// promised a node. Pods that nobody can tell apart (namespace, labels, terms) are counted together, so that a question
+// costs as much as there are sorts of pods.
+// Thread: one. Bounds: what the cluster holds. Source: Kubernetes docs, "Assigning Pods to Nodes", "Pod Topology Spread
+// Constraints".
+#pragma once
+
+#include "api/object/pod.h"
+#include "api/object/selector.h"
+#include "policy/scheduling/pod_terms.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace spillway::scheduling {
+
+/// A node, as the counts know it: small numbers that are given anew when a node goes.
+using Slot = std::uint32_t;
+
+struct PodSort {
+  std::string ns;
+  api::StringMap labels;
+  PodTerms terms;
+  bool leaving = false;                // deletion has begun
+  std::map<Slot, std::int64_t> count;  // on each node
+};
+
+class Surroundings {
+ public:
+  /// One more pod on a node.
+  void add(const std::string& node, const api::Pod& pod);
+  /// No pod is on it.
+  void clear(const std::string& node);
+  /// As clear(), and its slot is free.
+  void forget(const std::string& node);
+
+  /// nullopt: no such namespace any more.
+  void set_namespace(const std::string& name, std::optional<api::StringMap> labels);
+  /// `selector` empty: it selects nobody, or is gone.
+  void set_service(const std::string& ns, const std::string& name, api::StringMap selector);
+  /// Of a ReplicaSet or StatefulSet; nullopt: it is gone.
+  void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
+                 std::optional<api::LabelSelector> selector);
+  /// The pod has no node yet and is promised one; by uid. An empty node: it is not.
+  void nominate(const std::string& node, const std::shared_ptr<const api::Pod>& pod);
+
+  /// nullptr: unknown.
+  const api::StringMap* labels_of(const std::string& ns) const;
+  /// Everything that the Services and the owner that select a pod ask for; nullopt: nothing does.
+  std::optional<api::LabelSelector> selector_for(const api::Pod& pod) const;
+  /// Of at least this priority, and not the pod itself.
+  std::vector<const api::Pod*> promised(const std::string& node, const api::Pod& to) const;
+
+  bool has_promises() const { return !promised_.empty(); }
+
+  /// Makes one.
+  Slot slot_of(const std::string& node);
+  /// nullopt: no pod was ever there.
+  std::optional<Slot> find_slot(const std::string& node) const;
+
+  /// In order; those that ask for other pods alone, or all.
+  /// Sorts of pods, in order: those that ask for other pods or against them, all, those of a namespace.
+  void each_with_terms(const std::function<void(const PodSort&)>& visit) const;
+  void each(const std::function<void(const PodSort&)>& visit) const;
+  void each_in(const std::string& ns, const std::function<void(const PodSort&)>& visit) const;
+
+ private:
+  using SortKey = std::tuple<std::string, api::StringMap, std::string, bool>;  // namespace, labels, terms, leaving
+
+  static SortKey key_of(const api::Pod& pod);
+
+  std::map<SortKey, PodSort> sorts_;
+  std::set<SortKey> asking_;
+  std::map<std::string, Slot> slots_;
+  std::vector<Slot> free_slots_;
+  std::map<Slot, std::map<SortKey, std::int64_t>> on_node_;
+  std::map<std::string, api::StringMap> namespaces_;
+  std::map<std::string, std::map<std::string, api::StringMap>> services_;  // by namespace and name
+  std::map<std::tuple<std::string, std::string, std::string>, api::LabelSelector> owners_;
+  std::map<std::string, std::map<std::string, std::shared_ptr<const api::Pod>>> promised_;  // by node and uid
+};
+
+}  // namespace spillway::scheduling

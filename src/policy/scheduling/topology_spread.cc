@@ -1,0 +1,229 @@
+#include "policy/scheduling/topology_spread.h"
+
+#include "api/object/taint.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace spillway::scheduling {
+
+namespace {
+
+constexpr std::string_view kHostname = "kubernetes.io/hostname";
+constexpr std::array<std::string_view, 2> kKeepingAway{api::kNoSchedule, api::kNoExecute};
+
+/// The selector, and the values that the pod has for these keys.
+api::LabelSelector with_label_keys(api::LabelSelector selector, const api::Json* keys, const api::StringMap& labels) {
+  if (keys == nullptr || keys->if_array() == nullptr) return selector;
+  api::LabelSelector own;
+  for (const api::Json& key : *keys->if_array()) {
+    if (key.if_string() == nullptr) continue;
+    const auto value = labels.find(*key.if_string());
+    if (value != labels.end()) own.add({value->first, api::LabelRequirement::Op::kEquals, {value->second}});
+  }
+  if (own.requirements.empty()) return selector;
+  for (const api::LabelRequirement& requirement : selector.requirements) own.add(requirement);
+  return own;
+}
+
+std::vector<SpreadConstraint> own_constraints(const api::Pod& pod) {
+  std::vector<SpreadConstraint> constraints;
+  const api::Json::Array* list = pod.spec.topology_spread.if_array();
+  if (list == nullptr) return constraints;
+  for (const api::Json& each : *list) {
+    SpreadConstraint constraint;
+    const auto number = [&each](std::string_view member, std::int64_t otherwise) {
+      const api::Json* value = each.find(member);
+      return value == nullptr ? otherwise : value->if_int64().value_or(otherwise);
+    };
+    constraint.max_skew = number("maxSkew", 0);
+    constraint.min_domains = number("minDomains", 1);
+    constraint.topology_key = each.string_at({"topologyKey"});
+    constraint.required = each.string_at({"whenUnsatisfiable"}) == "DoNotSchedule";
+    auto selector = api::label_selector_from_json(each.find("labelSelector"));
+    constraint.selector = with_label_keys(selector ? *std::move(selector) : api::LabelSelector{{}, true},
+                                          each.find("matchLabelKeys"), pod.metadata.labels);
+    constraint.honors_affinity = each.string_at({"nodeAffinityPolicy"}) != "Ignore";
+    constraint.honors_taints = each.string_at({"nodeTaintsPolicy"}) == "Honor";
+    constraints.push_back(std::move(constraint));
+  }
+  return constraints;
+}
+
+std::vector<SpreadConstraint> system_constraints() {
+  constexpr std::int64_t kHostSkew = 3;
+  constexpr std::int64_t kZoneSkew = 5;
+  SpreadConstraint hosts;
+  hosts.max_skew = kHostSkew;
+  hosts.topology_key = kHostname;
+  SpreadConstraint zones;
+  zones.max_skew = kZoneSkew;
+  zones.topology_key = "topology.kubernetes.io/zone";
+  return {hosts, zones};
+}
+
+/// Nothing, if nobody selects the pod.
+std::vector<SpreadConstraint> default_constraints(const api::Pod& pod, const Surroundings& around,
+                                                  const Profile& profile) {
+  const std::optional<api::LabelSelector> selector = around.selector_for(pod);
+  if (!selector) return {};
+  std::vector<SpreadConstraint> constraints = profile.default_constraints.value_or(system_constraints());
+  for (SpreadConstraint& constraint : constraints) constraint.selector = *selector;
+  return constraints;
+}
+
+Refusal spread_refusal(const SpreadConstraint& constraint, std::string text, bool hopeless,
+                       std::vector<policy::Fact> facts) {
+  facts.insert(facts.begin(), {"topology_key", constraint.topology_key});
+  return {Filter::kPodTopologySpread,
+          {{policy::Reason{policy::ReasonCode::kTopologySpreadExceeded, std::move(facts)}, std::move(text)}},
+          hopeless};
+}
+
+}  // namespace
+
+TopologySpread::TopologySpread(const PendingPod& pod, const Surroundings& around, Topology& nodes,
+                               const Profile& profile)
+    : pod_(pod), around_(around), nodes_(&nodes) {
+  std::vector<SpreadConstraint> constraints = own_constraints(*pod.pod);
+  if (constraints.empty()) {
+    constraints = default_constraints(*pod.pod, around, profile);
+    needs_all_labels_ = profile.default_constraints.has_value();
+  }
+  for (SpreadConstraint& constraint : constraints) {
+    Counted counted;
+    counted.domains = nodes.domains_of(constraint.topology_key);
+    counted.self = constraint.selector.matches(pod.pod->metadata.labels) ? 1 : 0;
+    std::vector<Counted>& list = constraint.required ? required_ : wished_;
+    counted.constraint = std::move(constraint);
+    list.push_back(std::move(counted));
+  }
+  for (Counted& counted : required_) {
+    const std::vector<std::int64_t> on_node = count_pods(counted.constraint.selector);
+    counted.pods.assign(counted.domains->count, 0);
+    counted.eligible.assign(counted.domains->count, false);
+    for (std::size_t node = 0; node < nodes.size(); ++node) {
+      if (!has_all_labels(required_, node) || !counts(counted.constraint, node)) continue;
+      counted.pods[counted.domains->of[node]] += on_node[node];
+      counted.eligible[counted.domains->of[node]] = true;
+    }
+    counted.find_least();
+  }
+}
+
+std::vector<std::int64_t> TopologySpread::count_pods(const api::LabelSelector& selector) const {
+  std::vector<std::int64_t> pods(nodes_->size(), 0);
+  if (selector.is_everything()) return pods;  // upstream counts nobody then
+  around_.each_in(pod_.pod->metadata.ns, [&](const PodSort& sort) {
+    if (sort.leaving || !selector.matches(sort.labels)) return;
+    for (const auto& [slot, count] : sort.count) {
+      if (const auto node = nodes_->number_of(slot)) pods[*node] += count;
+    }
+  });
+  return pods;
+}
+
+bool TopologySpread::has_all_labels(const std::vector<Counted>& constraints, std::size_t node) const {
+  return std::ranges::none_of(constraints,
+                              [node](const Counted& counted) { return counted.domains->of[node] == Topology::kNone; });
+}
+
+bool TopologySpread::counts(const SpreadConstraint& constraint, std::size_t node) const {
+  const api::Node& object = *nodes_->load(node).node;
+  if (constraint.honors_affinity && pod_.asks_for_nodes) {
+    const Result<bool> matches = pod_.required.matches(object.metadata);
+    if (!matches || !*matches) return false;
+  }
+  return !constraint.honors_taints ||
+         api::find_untolerated(object.spec.taints, pod_.pod->spec.tolerations, kKeepingAway) == nullptr;
+}
+
+void TopologySpread::Counted::find_least() {
+  least.reset();
+  std::int64_t domain_count = 0;
+  for (std::size_t domain = 0; domain < pods.size(); ++domain) {
+    if (!eligible[domain]) continue;
+    ++domain_count;
+    least = std::min(least.value_or(pods[domain]), pods[domain]);
+  }
+  if (domain_count > 0 && domain_count < constraint.min_domains) least = 0;
+}
+
+std::optional<Refusal> TopologySpread::refuse(std::size_t node) const {
+  for (const Counted& counted : required_) {
+    const SpreadConstraint& constraint = counted.constraint;
+    const std::uint32_t domain = counted.domains->of[node];
+    if (domain == Topology::kNone) {
+      return spread_refusal(constraint, "node(s) didn't match pod topology spread constraints (missing required label)",
+                            true, {});
+    }
+    if (!counted.least) continue;  // no domain at all: upstream lets the constraint pass
+    const std::int64_t skew = counted.pods[domain] + counted.self - *counted.least;
+    if (skew > constraint.max_skew) {
+      return spread_refusal(constraint, "node(s) didn't match pod topology spread constraints", false,
+                            {{"skew", skew}, {"max_skew", constraint.max_skew}, {"pods", counted.pods[domain]}});
+    }
+  }
+  return std::nullopt;
+}
+
+void TopologySpread::count(std::size_t node, const api::Pod& other, std::int64_t pods) {
+  if (other.metadata.ns != pod_.pod->metadata.ns || !has_all_labels(required_, node)) return;
+  for (Counted& counted : required_) {
+    if (!counted.constraint.selector.matches(other.metadata.labels) || !counts(counted.constraint, node)) continue;
+    counted.pods[counted.domains->of[node]] += pods;
+    counted.eligible[counted.domains->of[node]] = true;
+    counted.find_least();
+  }
+}
+
+std::vector<std::int64_t> TopologySpread::count_domains(const Counted& wished, bool all_labels) const {
+  std::vector<std::int64_t> on_node = count_pods(wished.constraint.selector);
+  if (wished.constraint.topology_key == kHostname) return on_node;
+  std::vector<std::int64_t> in_domain(wished.domains->count, 0);
+  for (std::size_t node = 0; node < nodes_->size(); ++node) {
+    const std::uint32_t domain = wished.domains->of[node];
+    if (on_node[node] == 0 || domain == Topology::kNone) continue;
+    if ((all_labels && !has_all_labels(wished_, node)) || !counts(wished.constraint, node)) continue;
+    in_domain[domain] += on_node[node];
+  }
+  for (std::size_t node = 0; node < nodes_->size(); ++node) {
+    const std::uint32_t domain = wished.domains->of[node];
+    on_node[node] = domain == Topology::kNone ? 0 : in_domain[domain];
+  }
+  return on_node;
+}
+
+std::vector<std::optional<std::int64_t>> TopologySpread::raw_scores(std::span<const std::size_t> candidates) const {
+  std::vector<std::optional<double>> sums(candidates.size());
+  std::size_t judged = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (needs_all_labels_ && !has_all_labels(wished_, candidates[i])) continue;
+    sums[i] = 0;
+    ++judged;
+  }
+  for (const Counted& wished : wished_) {
+    std::vector<bool> seen(wished.domains->count + 1, false);  // the last: nodes without the label, if not left out
+    const bool hosts = wished.constraint.topology_key == kHostname;
+    for (std::size_t i = 0; i < candidates.size() && !hosts; ++i) {
+      if (sums[i]) seen[std::min(wished.domains->of[candidates[i]], wished.domains->count)] = true;
+    }
+    const auto size = hosts ? judged : static_cast<std::size_t>(std::ranges::count(seen, true));
+    const double weight = std::log(static_cast<double>(size) + 2);
+    const std::vector<std::int64_t> pods = count_domains(wished, needs_all_labels_);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::size_t node = candidates[i];
+      if (!sums[i] || wished.domains->of[node] == Topology::kNone) continue;
+      *sums[i] += static_cast<double>(pods[node]) * weight + static_cast<double>(wished.constraint.max_skew - 1);
+    }
+  }
+  std::vector<std::optional<std::int64_t>> raw(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (sums[i]) raw[i] = static_cast<std::int64_t>(std::llround(*sums[i]));
+  }
+  return raw;
+}
+
+}  // namespace spillway::scheduling

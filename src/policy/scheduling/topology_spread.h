@@ -1,0 +1,69 @@
+// Pods spread evenly over the values of a label of nodes: the plugin PodTopologySpread. Counts once per newcomer, then
+// answers for each node. Thread: any (pure). Source: Kubernetes docs, "Pod Topology Spread Constraints"; KEP-895,
+// KEP-3094, KEP-3243; vectors scheduling/topology_spread.
+#pragma once
+
+#include "policy/scheduling/filter.h"
+#include "policy/scheduling/pending_pod.h"
+#include "policy/scheduling/profile.h"
+#include "policy/scheduling/surroundings.h"
+#include "policy/scheduling/topology.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::scheduling {
+
+class TopologySpread {
+ public:
+  /// The pod and the surroundings must outlive it.
+  TopologySpread(const PendingPod& pod, const Surroundings& around, Topology& nodes, const Profile& profile);
+
+  /// Some node might refuse.
+  bool filters() const { return !required_.empty(); }
+
+  /// Some node is worth more than others.
+  bool scores() const { return !wished_.empty(); }
+
+  /// nullopt: the node, by its number, takes it.
+  std::optional<Refusal> refuse(std::size_t node) const;
+
+  /// As if that pod were there, too, or had left; filters alone.
+  void add(std::size_t node, const api::Pod& other) { count(node, other, 1); }
+
+  void remove(std::size_t node, const api::Pod& other) { count(node, other, -1); }
+
+  /// Of these nodes, not yet in proportion to each other; nullopt: the node lacks a label, and is worth nothing.
+  std::vector<std::optional<std::int64_t>> raw_scores(std::span<const std::size_t> candidates) const;
+
+ private:
+  struct Counted {
+    SpreadConstraint constraint;
+    std::shared_ptr<const Topology::Domains> domains;
+    std::vector<std::int64_t> pods;  // in each domain
+    std::vector<bool> eligible;      // domains that some node stands for
+    std::int64_t self = 0;           // the pod itself counts, or not
+    std::optional<std::int64_t> least;
+
+    void find_least();
+  };
+
+  void count(std::size_t node, const api::Pod& other, std::int64_t pods);
+  std::vector<std::int64_t> count_pods(const api::LabelSelector& selector) const;
+  bool has_all_labels(const std::vector<Counted>& constraints, std::size_t node) const;
+  bool counts(const SpreadConstraint& constraint, std::size_t node) const;
+  std::vector<std::int64_t> count_domains(const Counted& wished, bool all_labels) const;
+
+  const PendingPod& pod_;
+  const Surroundings& around_;
+  Topology* nodes_;
+  std::vector<Counted> required_;
+  std::vector<Counted> wished_;
+  bool needs_all_labels_ = true;
+};
+
+}  // namespace spillway::scheduling
