@@ -20,6 +20,10 @@ std::unique_ptr<client::Informer<api::ControllerRevision>> revisions_for(const C
       client, client::object_path(api::ControllerRevision::kApiVersion, "controllerrevisions", {}));
 }
 
+EvictionHolds::Mode eviction_mode(const ControllerSet::Options& options) {
+  return options.eviction_backoff ? EvictionHolds::Mode::kOn : EvictionHolds::Mode::kOff;
+}
+
 NodeLifecycleController::Options watched(NodeLifecycleController::Options options, LifecycleRecorder* recorder) {
   if (recorder != nullptr) options.witness = recorder;
   return options;
@@ -51,9 +55,10 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
           lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get())),
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  options.taint_eviction),
-      replica_set_controller_(shared(replica_set_events_), metrics),
+      replica_set_controller_(shared(replica_set_events_), metrics, eviction_mode(options)),
       daemon_set_controller_(shared(daemon_set_events_), metrics,
-                             enabled_.daemon_set && options.daemon_history ? &revisions_->cache() : nullptr),
+                             enabled_.daemon_set && options.daemon_history ? &revisions_->cache() : nullptr,
+                             eviction_mode(options)),
       pod_gc_(shared(node_events_), metrics, options.pod_gc),
       cloud_check_(shared(cloud_events_), gate_, rng.fork("cloud"), options.cloud_check),
       report_(shared(node_events_), node_lifecycle_controller_, taint_eviction_controller_, pods_by_node_, gate_) {
@@ -62,7 +67,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
     batch_ = std::make_unique<BatchControllers>(enabled_.batch, shared(node_events_), rng, metrics);
   }
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
-  if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics);
+  if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics, eviction_mode(options));
 }
 
 void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
@@ -83,14 +88,35 @@ void ControllerSet::make_storage(Rng rng, telemetry::Registry& metrics) {
   }
 }
 
-void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics) {
+void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff) {
   stateful_set_events_.emplace(client_, rng, "statefulset-controller");
   stateful_sets_.emplace(client_, client::object_path(api::StatefulSet::kApiVersion, "statefulsets", {}));
   if (!storage_) claims_.emplace(client_, client::object_path("v1", "persistentvolumeclaims", {}));
   client::ObjectCache<api::PersistentVolumeClaim>& claims = storage_ ? storage_->claims() : claims_->cache();
   stateful_set_controller_.emplace(shared(*stateful_set_events_),
                                    StatefulSetController::Caches{stateful_sets_->cache(), claims, revisions_->cache()},
-                                   metrics);
+                                   metrics, eviction_backoff);
+}
+
+std::optional<policy::Decision> ControllerSet::explain_evictions(std::string_view resource, const std::string& key,
+                                                                 Now now) const {
+  const auto explain = [&](const auto& set, const EvictionHolds& holds,
+                           std::string_view by) -> std::optional<policy::Decision> {
+    if (!set) return std::nullopt;
+    const api::ObjectReference about = client::reference_to(*set);
+    return holds.explain({about.kind, about.ns, about.name, about.uid}, by, now);
+  };
+  if (resource == "replicasets" && enabled_.replica_set) {
+    return explain(replica_sets_.cache().find(key), replica_set_controller_.eviction_holds(), "replicaset-controller");
+  }
+  if (resource == "daemonsets" && enabled_.daemon_set) {
+    return explain(daemon_sets_.cache().find(key), daemon_set_controller_.eviction_holds(), "daemonset-controller");
+  }
+  if (resource == "statefulsets" && stateful_set_controller_) {
+    return explain(stateful_sets_->cache().find(key), stateful_set_controller_->eviction_holds(),
+                   "statefulset-controller");
+  }
+  return std::nullopt;
 }
 
 Shared ControllerSet::shared(client::EventRecorder& events) {

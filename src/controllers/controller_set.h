@@ -60,6 +60,8 @@ class ControllerSet final : public client::ApiEngine {
     lifecycle::BrakeConfig brakes;
     /// Whether the templates of DaemonSets are kept as ControllerRevisions.
     bool daemon_history = true;
+    /// Pods that are evicted from a node again and again are replaced later each time; upstream: at once.
+    bool eviction_backoff = false;
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
     /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.
@@ -91,6 +93,10 @@ class ControllerSet final : public client::ApiEngine {
 
   const LifecycleReport& report() const { return report_; }
 
+  /// What a workload waits for before it replaces evicted pods. `resource`: "replicasets", "daemonsets" or
+  /// "statefulsets"; `key`: NAMESPACE/NAME. nullopt: none of that name is known here, or its controller does not run.
+  std::optional<policy::Decision> explain_evictions(std::string_view resource, const std::string& key, Now now) const;
+
   /// Looks at all nodes that have ended so far, and how many nodes there are.
   std::uint64_t passes() const { return lifecycle_metrics_.passes(); }
 
@@ -102,7 +108,7 @@ class ControllerSet final : public client::ApiEngine {
   void run(Now now);
   void make_storage(Rng rng, telemetry::Registry& metrics);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
-  void make_stateful_sets(Rng rng, telemetry::Registry& metrics);
+  void make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;

@@ -95,6 +95,8 @@ constexpr auto kNames = std::to_array<CodeName>({
     {kDeadlineExceeded, "deadline-exceeded"},
     {kPodsRefused, "pods-refused"},
     {kPodNotReady, "pod-not-ready"},
+    {kEvictedInARow, "evicted-in-a-row"},
+    {kNothingHeldBack, "nothing-held-back"},
 });
 
 constexpr bool has_every_code() {

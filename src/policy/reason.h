@@ -95,9 +95,11 @@ enum class ReasonCode {
   kDeadlineExceeded,
   kPodsRefused,
   kPodNotReady,
+  kEvictedInARow,
+  kNothingHeldBack,
 };
 
-inline constexpr ReasonCode kLastReasonCode = ReasonCode::kPodNotReady;
+inline constexpr ReasonCode kLastReasonCode = ReasonCode::kNothingHeldBack;
 
 /// "threshold-met": stable, for JSON and metrics.
 std::string_view to_string(ReasonCode code);

@@ -221,6 +221,39 @@ TEST(ExplainCommand, NamesAPodANodeOrTheLast) {
   EXPECT_EQ(explained(parse({"explain", "--last"})).about, ExplainCommand::About::kLast);
 }
 
+TEST(ExplainCommand, NamesAWorkloadWhoseReplacementsWait) {
+  for (const auto& [words, resource] : {std::pair("rs/shop/web", "replicasets"),
+                                        {"replicaset.apps/shop/web", "replicasets"},
+                                        {"daemonset/shop/web", "daemonsets"},
+                                        {"sts/shop/web", "statefulsets"}}) {
+    const auto parsed = parse({"explain", words});
+    EXPECT_EQ(explained(parsed).about, ExplainCommand::About::kWorkload) << words;
+    EXPECT_EQ(explained(parsed).resource, resource) << words;
+    EXPECT_EQ(explained(parsed).name_space, "shop") << words;
+    EXPECT_EQ(explained(parsed).name, "web") << words;
+  }
+}
+
+TEST(Explain, SaysWhichReplacementsWait) {
+  Decision waits;
+  waits.area = policy::Area::kWorkloads;
+  waits.action = "replace";
+  waits.by = "daemonset-controller";
+  waits.verdict = policy::Verdict::kWaits;
+  waits.subject = {.kind = "DaemonSet", .ns = "shop", .name = "hog", .uid = {}};
+  waits.reasons = {{ReasonCode::kEvictedInARow,
+                    {{"node", std::string("n1")},
+                     {"evictions", std::int64_t{5}},
+                     {"pods", std::int64_t{1}},
+                     {"due_seconds", 80.0}}}};
+  const std::string text = explain(waits, std::nullopt, Paint::kNone);
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "daemonSet shop/hog: n1 has evicted its pods 5 times in a row; replacements that wait: 1, for 80s");
+  waits.verdict = policy::Verdict::kRests;
+  waits.reasons = {{ReasonCode::kNothingHeldBack, {{"back_off", std::string("off")}}}};
+  EXPECT_NE(explain(waits, std::nullopt, Paint::kNone).find("--eviction-backoff is off"), std::string::npos);
+}
+
 TEST(ExplainCommand, RefusesWhatItCannotExplain) {
   const std::vector<std::vector<const char*>> wrong{{"explain"},
                                                     {"explain", "hog"},

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 namespace spillway::controllers {
@@ -145,6 +146,109 @@ TEST_F(Workloads, AFailedPodIsReplacedAndStays) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(2));
   EXPECT_TRUE(cluster.pod_names().contains(first));
   EXPECT_EQ(status(kReplicaSets + "/web", "readyReplicas"), 1);
+}
+
+class WithEvictionBackoff : public Workloads {
+ protected:
+  explicit WithEvictionBackoff(ControllerSet::Options given = {.eviction_backoff = true})
+      : holding(given, Rng(3), telemetry::Log(), more_metrics) {}
+
+  ~WithEvictionBackoff() override { cluster.stop(holding); }
+
+  void start_holding(int nodes) {
+    for (int i = 0; i < nodes; ++i) cluster.add_node(fmt::format("n{}", i));
+    cluster.run(holding);
+    cluster.run(scheduler);
+    cluster.advance(seconds(2));
+  }
+
+  /// Of all that run on that node.
+  void evict(const std::string& node) {
+    for (const Json& pod : pods()) {
+      if (pod.string_at({"spec", "nodeName"}) != node || pod.string_at({"status", "phase"}) == "Failed") continue;
+      cluster.merge(kPods + "/" + std::string(pod.string_at({"metadata", "name"})) + "/status",
+                    json(R"({"status":{"phase":"Failed","reason":"Evicted"}})"));
+    }
+  }
+
+  std::int64_t alive() {
+    const std::vector<Json> all = pods();
+    return std::ranges::count_if(all, [](const Json& pod) { return pod.string_at({"status", "phase"}) != "Failed"; });
+  }
+
+  policy::Decision explained(const std::string& resource, const std::string& name) {
+    const auto decision = holding.explain_evictions(resource, "default/" + name, cluster.now());
+    return decision.value_or(policy::Decision());
+  }
+
+  telemetry::Registry more_metrics;
+  ControllerSet holding;
+};
+
+TEST_F(WithEvictionBackoff, AReplicaSetWaitsLongerEachTimeForThoseThatWereEvictedAndForNobodyElse) {
+  start_holding(1);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
+  cluster.advance(seconds(2));
+  EXPECT_EQ(explained("replicasets", "web").verdict, policy::Verdict::kRests);
+  evict("n0");
+  cluster.advance(seconds(2));
+  EXPECT_EQ(alive(), 2) << "the first time costs nothing";
+  for (const int wait : {10, 20, 40}) {
+    evict("n0");
+    cluster.advance(seconds(wait - 2));
+    ASSERT_EQ(alive(), 0) << wait;
+    const policy::Decision waits = explained("replicasets", "web");
+    EXPECT_EQ(waits.verdict, policy::Verdict::kWaits);
+    ASSERT_THAT(waits.reasons, SizeIs(1));
+    EXPECT_EQ(policy::render(waits.reasons[0]).find("evicted-in-a-row node=n0"), 0U)
+        << policy::render(waits.reasons[0]);
+    cluster.advance(seconds(5));
+    ASSERT_EQ(alive(), 2) << wait;
+  }
+  evict("n0");
+  cluster.merge(kReplicaSets + "/web", json(R"({"spec":{"replicas":3}})"));
+  cluster.advance(seconds(3));
+  EXPECT_EQ(alive(), 1) << "what the set grows by does not wait";
+  EXPECT_THAT(cluster.events_about("web"), Contains(Key("EvictionBackOff")));
+  EXPECT_FALSE(holding.explain_evictions("replicasets", "default/none", cluster.now()));
+}
+
+TEST_F(WithEvictionBackoff, OtherNodesOfADaemonSetDoNotWait) {
+  start_holding(2);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(2));
+  evict("n0");
+  cluster.advance(seconds(5));
+  evict("n0");
+  cluster.advance(seconds(6));  // its own back-off is over after 2 s
+  EXPECT_EQ(pods_by_node(), (std::map<std::string, int>{{"n1", 1}}));
+  evict("n1");
+  cluster.advance(seconds(3));
+  EXPECT_EQ(pods_by_node(), (std::map<std::string, int>{{"n1", 1}}));
+  cluster.advance(seconds(4));
+  EXPECT_EQ(pods_by_node(), (std::map<std::string, int>{{"n0", 1}, {"n1", 1}}));
+}
+
+TEST_F(WithEvictionBackoff, AStatefulSetWaitsWithThePodThatWasEvicted) {
+  start_holding(1);
+  Json set = workload_json("StatefulSet", "db", 2);
+  set.make({"spec"})["serviceName"] = "db";
+  set.make({"spec"})["podManagementPolicy"] = "Parallel";
+  cluster.create("/apis/apps/v1/namespaces/default/statefulsets", set);
+  cluster.advance(seconds(5));
+  ASSERT_EQ(alive(), 2);
+  const auto evict_first = [this] {
+    cluster.merge(kPods + "/db-0/status", json(R"({"status":{"phase":"Failed","reason":"Evicted"}})"));
+  };
+  evict_first();
+  cluster.advance(seconds(4));
+  ASSERT_THAT(cluster.pod_names(), ElementsAre("db-0", "db-1"));
+  evict_first();
+  cluster.advance(seconds(8));
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("db-1"));
+  EXPECT_EQ(explained("statefulsets", "db").verdict, policy::Verdict::kWaits);
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.pod_names(), ElementsAre("db-0", "db-1"));
 }
 
 TEST_F(Workloads, AReplicaSetAdoptsAndLetsGo) {

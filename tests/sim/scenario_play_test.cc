@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -54,6 +55,32 @@ TEST_P(Named, HoldsWhatItExpects) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, Named, ::testing::Values("memory-leak", "imported-zone"));
+
+/// An hour of pods that no node can keep: without the back-off, and with it. Nobody else is evicted either way.
+TEST(EvictLoop, SlowsDownWithTheBackoff) {
+  Scenario scenario = load("tests/scenarios/evict-loop.yaml");
+  const auto evictions = [](const RunOutcome& outcome) {
+    std::map<std::string, std::size_t> by_owner;
+    for (const Happening& each : outcome.happenings) {
+      if (each.kind == HappeningKind::kEvicted) ++by_owner[each.owner];
+    }
+    return by_owner;
+  };
+  const RunOutcome with = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(with);
+  auto few = evictions(with);
+  scenario.config.controllers.eviction_backoff = false;
+  scenario.duration = minutes(2);  // an hour of it takes the processor minutes
+  scenario.expectations.clear();
+  const RunOutcome without = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(without);
+  auto many = evictions(without);
+  EXPECT_GT(many["ReplicaSet/default/pinned"], 100U) << "in two minutes, replaced at once";
+  EXPECT_GE(few["ReplicaSet/default/pinned"], 8U) << "in an hour";
+  EXPECT_LE(few["ReplicaSet/default/pinned"], 12U) << "in an hour";
+  EXPECT_LE(few["DaemonSet/default/hog"], 2 * 12U) << "of two nodes";
+  EXPECT_EQ(few["ReplicaSet/default/web"], 0U);
+}
 
 class SmallIncident : public ::testing::TestWithParam<std::string> {};
 

@@ -161,6 +161,7 @@ class Explainer {
       return tell(found, std::nullopt);
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
+    if (command_.about == cli::ExplainCommand::About::kWorkload) return ask_about_evictions(client);
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
     if (!command_.node.empty()) nodes.push_back(command_.node);
@@ -221,6 +222,20 @@ class Explainer {
     }
     const Decision decision = workloads::explain_rollout(*deployment, sets, pods, loop_.now().wall);
     command_.output == cli::OutputFormat::kJson ? print_json(decision, {}) : print_text(decision, {});
+    return cli::kExitOk;
+  }
+
+  /// What the controllers that act hold back.
+  int ask_about_evictions(ControllerClient& client) {
+    const auto answer =
+        client.get(fmt::format("{}{}/{}/{}", kEvictionsPage, command_.resource,
+                               api::percent_encode(command_.name_space), api::percent_encode(command_.name)));
+    const auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
+    if (!decision) {
+      print_error(decision.error());
+      return decision.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+    }
+    command_.output == cli::OutputFormat::kJson ? print_json(*decision, {}) : print_text(*decision, {});
     return cli::kExitOk;
   }
 
@@ -375,6 +390,8 @@ class Explainer {
         return "node " + command_.name;
       case cli::ExplainCommand::About::kDeployment:
         return "deployment " + command_.name;
+      case cli::ExplainCommand::About::kWorkload:
+        return command_.resource + " " + command_.name;
       case cli::ExplainCommand::About::kLast:
         return "anything yet";
     }

@@ -3,6 +3,7 @@
 #include "api/exchange/status.h"
 #include "policy/decision_json.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::apps {
@@ -19,7 +20,8 @@ api::Response status_response(const Error& error) {
 }
 
 std::optional<api::Response> ControllerPages::answer(std::string_view path) const {
-  if (path != kZonesPage && !(path.starts_with(kNodesPage) && path.size() > kNodesPage.size())) return std::nullopt;
+  const auto is_below = [path](std::string_view page) { return path.starts_with(page) && path.size() > page.size(); };
+  if (path != kZonesPage && !is_below(kNodesPage) && !is_below(kEvictionsPage)) return std::nullopt;
   return page(path);
 }
 
@@ -30,6 +32,14 @@ api::Response ControllerPages::page(std::string_view path) const {
   }
   const Now now = loop_.now();
   if (path == kZonesPage) return json_response(200, set_->report().zones_document(now));
+  if (path.starts_with(kEvictionsPage)) {
+    const std::string_view owner = path.substr(kEvictionsPage.size());
+    const std::size_t slash = std::min(owner.find('/'), owner.size());
+    const std::string key(owner.substr(std::min(slash + 1, owner.size())));
+    const auto waits = set_->explain_evictions(owner.substr(0, slash), key, now);
+    if (waits) return json_response(200, policy::to_json(*waits));
+    return status_response(make_error(ErrorCode::kNotFound, "{} \"{}\" not found", owner.substr(0, slash), key));
+  }
   const std::string name(path.substr(kNodesPage.size()));
   const auto decision = set_->report().explain_node(name, now);
   if (!decision) return status_response(make_error(ErrorCode::kNotFound, "nodes \"{}\" not found", name));

@@ -17,6 +17,7 @@ namespace spillway::apps {
 
 inline constexpr std::string_view kZonesPage = "/debug/spillway/zones";
 inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
+inline constexpr std::string_view kEvictionsPage = "/debug/spillway/evictions/";
 
 class ControllerPages {
  public:
@@ -28,7 +29,8 @@ class ControllerPages {
     why_ = std::move(why);
   }
 
-  /// zones, nodes/NAME. nullopt: there is no such page. 503: nothing runs here; 404: no such node.
+  /// zones, nodes/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such page. 503: nothing runs here;
+  /// 404: no such node or workload.
   std::optional<api::Response> answer(std::string_view path) const;
 
  private:

@@ -68,6 +68,7 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   options.taint_eviction.start_hold = grace;
   options.taint_eviction.respect_budgets = args.brakes.respect_budgets;
   options.taint_eviction.wait_for_replacement = args.brakes.wait_for_replacement;
+  options.eviction_backoff = args.brakes.eviction_backoff;
   options.node_lifecycle.hold_config_map = args.brakes.hold_config_map;
   const std::string& hold = options.node_lifecycle.hold_config_map;
   if (!hold.empty() && (hold.find('/') == std::string::npos || hold.starts_with('/') || hold.ends_with('/'))) {

@@ -108,6 +108,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"spillway", "cloudInstanceCheckCommand", "--cloud-instance-check-command", Type::kText, [](Command c) { return text(c.controller.cloud_instance_check_command); }},
     {"spillway", "cloudInstanceCheckTimeout", "--cloud-instance-check-timeout", Type::kDuration, [](Command c) { return duration(c.controller.cloud_instance_check_timeout); }},
     {"spillway", "compat", "--compat", Type::kText, [](Command c) { return text(c.controller.compat); }},
+    {"spillway", "evictionBackoff", "--eviction-backoff", Type::kBool, [](Command c) { return Json(c.controller.brakes.eviction_backoff); }},
     {"spillway", "evictionMode", "--eviction-mode", Type::kText, [](Command c) { return text(eviction_mode_of(c.controller)); }},
     {"spillway", "heartbeatStallFraction", "--heartbeat-stall-fraction", Type::kNumber, [](Command c) { return number(c.controller.brakes.stall_share); }},
     {"spillway", "heartbeatStallMax", "--heartbeat-stall-max", Type::kDuration, [](Command c) { return duration(c.controller.brakes.stall_max); }},

@@ -70,6 +70,7 @@ struct BrakeArgs {
   std::string hold_config_map = "kube-system/spillway-hold";
   bool respect_budgets = false;
   bool wait_for_replacement = false;
+  bool eviction_backoff = false;
 };
 
 /// Where a controller serves health, metrics and what `spillway zones` asks. Flag names are kube-controller-manager's.
@@ -303,12 +304,13 @@ enum class Colour { kAuto, kAlways, kNever };
 
 /// Why something was decided: about a pod, by a node, or last of all.
 struct ExplainCommand {
-  enum class About { kPod, kNode, kDeployment, kLast };
+  enum class About { kPod, kNode, kDeployment, kWorkload, kLast };
 
   About about = About::kLast;
   bool last = false;       // was asked for
-  std::string name;        // of the pod, node or Deployment
-  std::string name_space;  // of the pod or Deployment; empty: that of the context, or default
+  std::string name;        // of the pod, node or workload
+  std::string resource;    // of a workload whose replacements are asked about: "replicasets"
+  std::string name_space;  // of the pod or workload; empty: that of the context, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only

@@ -175,12 +175,13 @@ std::vector<std::string> remarks_of(const Decision& decision) {
 }  // namespace
 
 std::string action_done(std::string_view action) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kDone{{{"admit", "admitted"},
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kDone{{{"admit", "admitted"},
                                                                                         {"bind", "bound"},
                                                                                         {"delete", "deleted"},
                                                                                         {"evict", "evicted"},
                                                                                         {"preempt", "preempted"},
                                                                                         {"reject", "rejected"},
+                                                                                        {"replace", "replaced"},
                                                                                         {"taint", "tainted"},
                                                                                         {"reclaim", "cleaned up"},
                                                                                         {"start", "started"},
@@ -216,6 +217,7 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
     return fmt::format("{} would have been {}{} at {}{}", who, action_done(decision.action), by, time_text(decision.at),
                        why);
   }
+  if (decision.area == policy::Area::kWorkloads && decision.action == "replace") return who + why;
   const bool makes_room = decision.area == policy::Area::kAdmission && decision.action == "preempt";
   switch (decision.verdict) {
     case Verdict::kActs:

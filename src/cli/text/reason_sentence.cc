@@ -184,6 +184,16 @@ std::string deadline_exceeded(const Facts& facts) {
   return fmt::format("nothing has moved for longer than progressDeadlineSeconds, {}", facts["deadline_seconds"]);
 }
 
+std::string evicted_in_a_row(const Facts& facts) {
+  return fmt::format("{} has evicted its pods {} times in a row; replacements that wait: {}, for {}", facts["node"],
+                     facts["evictions"], facts["pods"], facts["due_seconds"]);
+}
+
+std::string nothing_held_back(const Facts& facts) {
+  if (facts["back_off"] == "off") return "evicted pods are replaced at once; --eviction-backoff is off";
+  return "no replacement of an evicted pod waits";
+}
+
 std::string pods_refused(const Facts& facts) {
   return fmt::format("pods of {} are refused: {}", facts["replica_set"], facts["message"]);
 }
@@ -275,6 +285,8 @@ constexpr auto kRows = std::to_array<Row>({
     {kDeadlineExceeded, kCause, "", deadline_exceeded},
     {kPodsRefused, kCause, "", pods_refused},
     {kPodNotReady, kCause},
+    {kEvictedInARow, kCause, "", evicted_in_a_row},
+    {kNothingHeldBack, kCause, "", nothing_held_back},
 });
 
 constexpr bool has_every_code() {

@@ -68,8 +68,9 @@ api::Json daemon_pod(const api::DaemonSet& set, const std::string& node, const s
 }
 
 DaemonSetController::DaemonSetController(Shared shared, telemetry::Registry& metrics,
-                                         client::ObjectCache<api::ControllerRevision>* revisions)
-    : shared_(shared), queue_metrics_(metrics, "daemonset") {
+                                         client::ObjectCache<api::ControllerRevision>* revisions,
+                                         EvictionHolds::Mode eviction_backoff)
+    : shared_(shared), queue_metrics_(metrics, "daemonset"), holds_(eviction_backoff) {
   if (revisions != nullptr) {
     revisions_.emplace(shared_, *revisions, [this](const std::string& uid, Now now) {
       const auto key = key_by_uid_.find(uid);
@@ -94,6 +95,7 @@ void DaemonSetController::on_set(const SetPtr& before, const SetPtr& after, Now 
     key_by_uid_.erase(uid);
     expectations_.forget(uid);
     backoff_.erase(uid);
+    holds_.forget(uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -109,6 +111,7 @@ void DaemonSetController::on_pod(const PodPtr& before, const PodPtr& after, Now 
   const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
   if (after && another) expected.appeared(after->metadata.uid);
   if (before && (another || after->metadata.deletion_timestamp)) expected.left(before->metadata.uid);
+  if (started_) holds_.on_pod(before, after, shared_.events, now);
   enqueue(key->second, now);
 }
 
@@ -172,6 +175,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   if (may_act) expected.reset();
   workloads::FailureBackoff& backoff = backoff_[uid];
   backoff.tidy(now.mono);
+  view.evictions = holds_.of(uid, now);
   const workloads::DaemonPlan plan = workloads::plan_daemons(
       view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now.mono);
   for (const PodPtr& pod : plan.remove) remove(set, key, pod);

@@ -12,6 +12,7 @@
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
+#include "controllers/workloads/eviction_holds.h"
 #include "controllers/workloads/expectations.h"
 #include "controllers/workloads/revision_keeper.h"
 #include "policy/workloads/failure_backoff.h"
@@ -35,13 +36,16 @@ class DaemonSetController {
  public:
   /// `revisions`: where the templates are kept as ControllerRevisions; null: they are not.
   DaemonSetController(Shared shared, telemetry::Registry& metrics,
-                      client::ObjectCache<api::ControllerRevision>* revisions);
+                      client::ObjectCache<api::ControllerRevision>* revisions,
+                      EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
   DaemonSetController(const DaemonSetController&) = delete;
   DaemonSetController& operator=(const DaemonSetController&) = delete;
 
   void start(Now now);
   /// Works off what is due; called at the end of every step.
   void run(Now now);
+
+  const EvictionHolds& eviction_holds() const { return holds_; }
 
  private:
   using SetPtr = std::shared_ptr<const api::DaemonSet>;
@@ -63,6 +67,7 @@ class DaemonSetController {
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
   std::map<std::string, std::string> key_by_uid_;
+  EvictionHolds holds_;
   std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set
   std::optional<RevisionKeeper> revisions_;                   // nullopt: there is no history
   client::WakeUp wake_up_;

@@ -24,8 +24,9 @@ Owner owner_of(const api::ReplicaSet& set) {
 
 }  // namespace
 
-ReplicaSetController::ReplicaSetController(Shared shared, telemetry::Registry& metrics)
-    : shared_(shared), queue_metrics_(metrics, "replicaset") {
+ReplicaSetController::ReplicaSetController(Shared shared, telemetry::Registry& metrics,
+                                           EvictionHolds::Mode eviction_backoff)
+    : shared_(shared), queue_metrics_(metrics, "replicaset"), holds_(eviction_backoff) {
   shared_.replica_sets.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
@@ -42,6 +43,7 @@ void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now
     expectations_.forget(before->metadata.uid);
     counts_.erase(before->metadata.uid);
     refusals_.erase(before->metadata.uid);
+    holds_.forget(before->metadata.uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -64,6 +66,7 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
   };
   Expectations* of_before = touch(before);
   Expectations* of_after = touch(after);
+  if (of_after != nullptr && started_) holds_.on_pod(before, after, shared_.events, now);
   const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
   if (of_after != nullptr && another) of_after->appeared(after->metadata.uid);
   if (of_before != nullptr && (another || after->metadata.deletion_timestamp)) of_before->left(before->metadata.uid);
@@ -121,7 +124,7 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
   std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
-  if (may_scale) scale(set, key, active);
+  if (may_scale) scale(set, key, active, now);
   ReplicaCount claimed(*set);
   for (const PodPtr& pod : active) claimed.add(*pod);
   if (may_scale && static_cast<std::int32_t>(active.size()) == set->replicas) refusals_.erase(set->metadata.uid);
@@ -168,10 +171,17 @@ struct ReplicaSetController::Growth {
   bool failed = false;
 };
 
-void ReplicaSetController::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active) {
+void ReplicaSetController::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active,
+                                 Now now) {
   const auto wanted = static_cast<std::size_t>(std::max(set->replicas, 0));
   if (active.size() < wanted) {
-    const auto growth = std::make_shared<Growth>(Growth{set, key, std::min(wanted - active.size(), kBurstMax)});
+    std::size_t missing = wanted - active.size();
+    if (const workloads::EvictionBackoff* evictions = holds_.of(set->metadata.uid, now)) {
+      missing -= std::min(missing, evictions->held(now.mono));
+      if (const auto end = evictions->next_end(now.mono)) queue_.add(key, *end);
+    }
+    if (missing == 0) return;
+    const auto growth = std::make_shared<Growth>(Growth{set, key, std::min(missing, kBurstMax)});
     expectations_.of(set->metadata.uid).expect_creations(growth->left);
     create_batch(growth);
   } else if (active.size() > wanted) {

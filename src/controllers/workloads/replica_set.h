@@ -11,6 +11,7 @@
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
+#include "controllers/workloads/eviction_holds.h"
 #include "controllers/workloads/expectations.h"
 #include "controllers/workloads/replica_count.h"
 #include "telemetry/metrics.h"
@@ -23,7 +24,8 @@ namespace spillway::controllers {
 
 class ReplicaSetController {
  public:
-  ReplicaSetController(Shared shared, telemetry::Registry& metrics);
+  ReplicaSetController(Shared shared, telemetry::Registry& metrics,
+                       EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
   ReplicaSetController(const ReplicaSetController&) = delete;
   ReplicaSetController& operator=(const ReplicaSetController&) = delete;
 
@@ -33,6 +35,8 @@ class ReplicaSetController {
   void run(Now now);
 
   const OwnedPods& pods() const { return pods_; }
+
+  const EvictionHolds& eviction_holds() const { return holds_; }
 
  private:
   using SetPtr = std::shared_ptr<const api::ReplicaSet>;
@@ -47,7 +51,7 @@ class ReplicaSetController {
   void arm(Now now);
   void sync(const std::string& key, Now now);
   std::vector<PodPtr> claim(const api::ReplicaSet& set);
-  void scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active);
+  void scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active, Now now);
   struct Growth;
   void create_batch(const std::shared_ptr<Growth>& growth);
   void on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now);
@@ -65,6 +69,7 @@ class ReplicaSetController {
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
+  EvictionHolds holds_;
   std::map<std::string, ReplicaCount> counts_;  // by uid of the set
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, std::string> refusals_;  // by uid of the set: why the last pods were not made

@@ -73,8 +73,9 @@ struct StatefulSetController::Look {
   std::optional<Error> error;    // the last one
 };
 
-StatefulSetController::StatefulSetController(Shared shared, Caches caches, telemetry::Registry& metrics)
-    : shared_(shared), caches_(caches), queue_metrics_(metrics, "statefulset") {
+StatefulSetController::StatefulSetController(Shared shared, Caches caches, telemetry::Registry& metrics,
+                                             EvictionHolds::Mode eviction_backoff)
+    : shared_(shared), caches_(caches), queue_metrics_(metrics, "statefulset"), holds_(eviction_backoff) {
   caches_.sets.listen({[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   caches_.claims.listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
   caches_.revisions.listen(
@@ -91,6 +92,7 @@ void StatefulSetController::on_set(const SetPtr& before, const SetPtr& after, No
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
     key_by_uid_.erase(before->metadata.uid);
     expectations_.forget(before->metadata.uid);
+    holds_.forget(before->metadata.uid);
   }
   if (after) key_by_uid_[after->metadata.uid] = client::key_of(after->metadata);
   enqueue(client::key_of((after ? after : before)->metadata), now);
@@ -111,6 +113,7 @@ void StatefulSetController::on_pod(const PodPtr& before, const PodPtr& after, No
   const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
   if (after && another) expected.appeared(after->metadata.uid);
   if (before && (another || after->metadata.deletion_timestamp)) expected.left(before->metadata.uid);
+  if (started_) holds_.on_pod(before, after, shared_.events, now);
   enqueue(key->second, now);
 }
 
@@ -277,7 +280,12 @@ void StatefulSetController::decide(const LookPtr& look, Now now) {
   const std::function<workloads::ClaimPtr(const std::string&)> claim = [this, &ns](const std::string& name) {
     return caches_.claims.find(fmt::format("{}/{}", ns, name));
   };
-  look->plan = workloads::plan_stateful({*look->set, look->pods, claim, *look->current, *look->update}, now.wall);
+  const workloads::EvictionBackoff* evictions = holds_.of(look->set->metadata.uid, now);
+  const auto held = [evictions, now](const std::string& pod) -> std::optional<Duration> {
+    const auto until = evictions != nullptr ? evictions->pod_held_until(pod, now.mono) : std::nullopt;
+    return until ? std::optional<Duration>(*until - now.mono) : std::nullopt;
+  };
+  look->plan = workloads::plan_stateful({*look->set, look->pods, claim, *look->current, *look->update, held}, now.wall);
   look->plan.status.collision_count = look->collisions;
   carry_on(look, now);
 }

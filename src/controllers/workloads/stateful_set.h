@@ -13,6 +13,7 @@
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
+#include "controllers/workloads/eviction_holds.h"
 #include "controllers/workloads/expectations.h"
 #include "policy/workloads/stateful_plan.h"
 #include "policy/workloads/stateful_revisions.h"
@@ -34,7 +35,8 @@ class StatefulSetController {
     client::ObjectCache<api::ControllerRevision>& revisions;
   };
 
-  StatefulSetController(Shared shared, Caches caches, telemetry::Registry& metrics);
+  StatefulSetController(Shared shared, Caches caches, telemetry::Registry& metrics,
+                        EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
   StatefulSetController(const StatefulSetController&) = delete;
   StatefulSetController& operator=(const StatefulSetController&) = delete;
 
@@ -42,6 +44,8 @@ class StatefulSetController {
   void start(Now now);
   /// Works off what is due; called at the end of every step.
   void run(Now now);
+
+  const EvictionHolds& eviction_holds() const { return holds_; }
 
  private:
   using SetPtr = std::shared_ptr<const api::StatefulSet>;
@@ -91,6 +95,7 @@ class StatefulSetController {
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
+  EvictionHolds holds_;
   std::map<std::string, std::string> key_by_uid_;
   client::WakeUp wake_up_;
   bool started_ = false;

@@ -56,7 +56,9 @@ class Planner {
 
   void create(const std::string& node) {
     if (!has_room()) return;
-    if (const auto due = backoff_.not_before(node, now_)) {
+    std::optional<Instant> due = backoff_.not_before(node, now_);
+    if (view_.evictions != nullptr) due = std::max(due, view_.evictions->node_held_until(node, now_));
+    if (due) {
       plan_.look_again = plan_.look_again ? std::min(*plan_.look_again, *due) : *due;
       return;
     }

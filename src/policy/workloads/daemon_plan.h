@@ -6,6 +6,7 @@
 
 #include "api/object/workload.h"
 #include "policy/workloads/daemon_fit.h"
+#include "policy/workloads/eviction_backoff.h"
 #include "policy/workloads/failure_backoff.h"
 #include "policy/workloads/pod_state.h"
 
@@ -21,6 +22,7 @@ struct DaemonView {
   std::map<std::string, DaemonFit> fits;               // of every node there is
   std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
   std::string hash = {};                               // of the present template; empty: not known
+  const EvictionBackoff* evictions = nullptr;          // nullptr: none of its pods waits for that
 };
 
 /// Whether there is to be a plan, or a status alone: what was asked for last time may not be visible yet.
@@ -29,7 +31,7 @@ enum class DaemonActs { kAllowed, kAwaited };
 struct DaemonPlan {
   std::vector<std::string> create;  // on these nodes
   std::vector<PodPtr> remove;
-  std::optional<Instant> look_again;  // a node waits for its back-off
+  std::optional<Instant> look_again;  // a node waits for a back-off
   api::DaemonSetStatus status;
 };
 

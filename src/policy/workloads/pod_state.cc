@@ -13,6 +13,10 @@ bool is_ready(const api::Pod& pod) {
   return ready != nullptr && ready->status == "True";
 }
 
+bool was_evicted(const api::Pod& pod) {
+  return pod.status.phase == "Failed" && pod.status.reason == "Evicted" && !pod.spec.node_name.empty();
+}
+
 std::optional<Duration> until_available(const api::Pod& pod, std::int32_t min_ready_seconds, WallTime now) {
   if (!is_ready(pod)) return std::nullopt;
   if (min_ready_seconds <= 0) return Duration::zero();

@@ -102,6 +102,7 @@ class StatefulPlanner {
       const ClaimPtr there = view_.claim(claim);
       if (there && goes_with_predecessor(*there, set_, name)) return;
     }
+    if (const auto wait = view_.held ? view_.held(name) : std::nullopt) return look_again_in(*wait);
     if (!make_claims(name, ordinal)) return;
     api::Pod future;
     future.metadata.name = name;
@@ -200,6 +201,8 @@ class StatefulPlanner {
     }
   }
 
+  void look_again_in(Duration wait) { plan_.look_again = std::min(plan_.look_again.value_or(wait), wait); }
+
   bool is_available(const api::Pod& pod) {
     const auto left = until_available(pod, set_.min_ready_seconds, now_);
     return left && *left == Duration::zero();
@@ -222,7 +225,7 @@ class StatefulPlanner {
       ++status.ready_replicas;
       const auto left = until_available(pod, set_.min_ready_seconds, now_);
       if (left && *left == Duration::zero()) ++status.available_replicas;
-      if (left && *left > Duration::zero() && (!plan_.look_again || *left < *plan_.look_again)) plan_.look_again = left;
+      if (left && *left > Duration::zero()) look_again_in(*left);
     }
     if (!is_created(pod) || is_leaving(pod)) return;
     const std::string revision = revision_hash(pod.metadata);

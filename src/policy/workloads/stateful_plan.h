@@ -32,6 +32,8 @@ struct StatefulView {
   const std::function<ClaimPtr(const std::string& name)>& claim;  // of its namespace; null: there is none
   const api::ControllerRevision& current;
   const api::ControllerRevision& update;
+  /// When the pod of that name may be made; nullopt, or empty: at once.
+  const std::function<std::optional<Duration>(const std::string& pod)> held = {};
 };
 
 // Steps; each is about one pod.
@@ -78,7 +80,7 @@ const std::string& pod_of(const StatefulStep& step);
 struct StatefulPlan {
   std::vector<StatefulStep> steps;
   api::StatefulSetStatus status;
-  std::optional<Duration> look_again;  // a pod will have been ready for long enough
+  std::optional<Duration> look_again;  // a pod will have been ready for long enough, or may be made
 };
 
 StatefulPlan plan_stateful(const StatefulView& view, WallTime now);

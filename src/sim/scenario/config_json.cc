@@ -65,6 +65,7 @@ Json controllers_json(const controllers::ControllerSet::Options& options) {
   put(out, "unhealthyZoneThreshold", zones.unhealthy_zone_threshold, usual_zones.unhealthy_zone_threshold);
   if (zones.large_cluster_size_threshold != usual_zones.large_cluster_size_threshold)
     out["largeClusterSizeThreshold"] = std::int64_t{zones.large_cluster_size_threshold};
+  if (options.eviction_backoff) out["evictionBackoff"] = true;
   if (zones.full_disruption != usual_zones.full_disruption) {
     out["fullDisruption"] = zones.full_disruption == lifecycle::FullDisruption::kSlow   ? "slow"
                             : zones.full_disruption == lifecycle::FullDisruption::kHold ? "hold"

@@ -62,7 +62,7 @@ Result<agent::AgentOptions> parse_agents(const Place& place, const DocumentPart&
 Outcome parse_controllers(const Place& place, controllers::ControllerSet::Options& options) {
   SPILLWAY_TRY_VOID(place.check_members({"nodeMonitorPeriod", "nodeMonitorGracePeriod", "nodeStartupGracePeriod",
                                          "nodeEvictionRate", "secondaryNodeEvictionRate", "unhealthyZoneThreshold",
-                                         "largeClusterSizeThreshold", "fullDisruption"}));
+                                         "largeClusterSizeThreshold", "fullDisruption", "evictionBackoff"}));
   auto& lifecycle = options.node_lifecycle;
   SPILLWAY_TRY(period, read_duration(place, "nodeMonitorPeriod"));
   if (period) lifecycle.node_monitor_period = *period;
@@ -79,6 +79,8 @@ Outcome parse_controllers(const Place& place, controllers::ControllerSet::Option
   if (threshold) zones.unhealthy_zone_threshold = static_cast<float>(*threshold);
   SPILLWAY_TRY(large, place.number("largeClusterSizeThreshold", 0, 1'000'000));
   if (large) zones.large_cluster_size_threshold = static_cast<std::int32_t>(*large);
+  SPILLWAY_TRY(backoff, place.flag("evictionBackoff"));
+  if (backoff) options.eviction_backoff = *backoff;
   SPILLWAY_TRY(full, place.optional_text("fullDisruption"));
   if (full.empty()) return {};
   if (full != "normal" && full != "slow" && full != "hold") {

@@ -24,6 +24,7 @@ Json pod_spec_of(const Workload& workload) {
   if (!workload.cpu_request.empty()) container.make({"resources", "requests", "cpu"}) = workload.cpu_request;
   if (!workload.memory_limit.empty()) container.make({"resources", "limits", "memory"}) = workload.memory_limit;
   Json spec = Json::object({{"containers", Json::array({std::move(container)})}});
+  if (!workload.node.empty()) spec["nodeName"] = workload.node;
   if (!workload.priority_class.empty()) spec["priorityClassName"] = workload.priority_class;
   return spec;
 }

@@ -269,6 +269,7 @@ struct GeneratedCluster {
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
+    std::string node;                              // its pods name that one and are not scheduled; empty: none
     api::Json max_unavailable;                     // of a Deployment: a number, or a text like "25%"; null: its default
     api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget

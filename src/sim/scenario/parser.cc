@@ -53,7 +53,7 @@ Outcome read_strategy(const Place& place, Workload& out) {
 Result<Workload> read_workload(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "daemonSet", "deployment", "namespace", "replicas", "memory",
                                          "growth", "memoryRequest", "memoryLimit", "cpuRequest", "priorityClass",
-                                         "minAvailable", "maxUnavailable", "maxSurge"}));
+                                         "node", "minAvailable", "maxUnavailable", "maxSurge"}));
   Workload out;
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKinds = {
       {{"replicaSet", "ReplicaSet"}, {"daemonSet", "DaemonSet"}, {"deployment", "Deployment"}}};
@@ -83,6 +83,9 @@ Result<Workload> read_workload(const Place& place) {
   out.cpu_request = cpu_request;
   SPILLWAY_TRY(priority, place.optional_text("priorityClass"));
   out.priority_class = priority;
+  SPILLWAY_TRY(node, place.optional_text("node"));
+  if (!node.empty() && out.kind == "DaemonSet") return place.member("node").wrong("a daemonSet runs on every node");
+  out.node = node;
   SPILLWAY_TRY(available, place.number("minAvailable", 0, 1'000'000));
   out.budget_available = available;
   return out;

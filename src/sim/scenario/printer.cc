@@ -88,6 +88,7 @@ Json workload_json(const GeneratedCluster::Workload& workload) {
   if (!workload.memory_request.empty()) out["memoryRequest"] = workload.memory_request;
   if (!workload.memory_limit.empty()) out["memoryLimit"] = workload.memory_limit;
   if (!workload.cpu_request.empty()) out["cpuRequest"] = workload.cpu_request;
+  if (!workload.node.empty()) out["node"] = workload.node;
   if (!workload.priority_class.empty()) out["priorityClass"] = workload.priority_class;
   if (!workload.max_unavailable.is_null()) out["maxUnavailable"] = workload.max_unavailable;
   if (!workload.max_surge.is_null()) out["maxSurge"] = workload.max_surge;

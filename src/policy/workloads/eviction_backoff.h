@@ -1,0 +1,56 @@
+// How long a workload waits before it replaces pods that were evicted from a node again and again. The first eviction
+// costs nothing: one replacement may well fare better. When a pod goes that was made since, that is a loop:
+// replacements wait 10 s, then twice as long each time, at most 15 minutes; from the start again when half an hour has
+// passed since the last wait. What was made before the eviction that began the last wait is no sign of a loop: it waits
+// with the others while they do, and is replaced at once otherwise. Thread: one. Bounds: one entry per node that has
+// evicted pods of the owner and is not forgotten; pods of its last wait only. Source: our own; upstream replaces at
+// once, but for DaemonSets (failure_backoff.h). ADR-0046.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace spillway::workloads {
+
+/// Of one owner.
+class EvictionBackoff {
+ public:
+  static constexpr Duration kMin = seconds(10);
+  static constexpr Duration kMax = minutes(15);
+  static constexpr Duration kForgottenAfter = 2 * kMax;
+
+  struct Node {
+    Duration wait{};             // zero: the first eviction costs nothing
+    Instant until;               // no replacement of `pods` before then
+    std::int64_t in_a_row = 1;   // evictions of which each took what was made after the one before
+    std::set<std::string> pods;  // whose replacements wait
+  };
+
+  /// That pod, made so long ago, was evicted from that node; once per pod. How that node stands now.
+  const Node& evicted(const std::string& node, const std::string& pod, Duration age, Instant now);
+
+  /// How many replacements wait, wherever they would run.
+  std::size_t held(Instant now) const;
+  /// Until when no replacement is made for that node; of the pod of that name. nullopt: at once.
+  std::optional<Instant> node_held_until(const std::string& node, Instant now) const;
+  std::optional<Instant> pod_held_until(const std::string& pod, Instant now) const;
+  /// When the first of the waits ends; nullopt: nothing waits.
+  std::optional<Instant> next_end(Instant now) const;
+
+  /// Drops what is forgotten.
+  void tidy(Instant now);
+
+  /// By name.
+  const std::map<std::string, Node>& nodes() const { return nodes_; }
+
+ private:
+  std::map<std::string, Node> nodes_;
+};
+
+}  // namespace spillway::workloads
