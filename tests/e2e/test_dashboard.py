@@ -201,7 +201,12 @@ class Stock(Looking):
 
     def playing(self):
         """Those that have become the program that plays."""
-        return [pid for pid in self.children() if b"\0simulate\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+        found = []
+        for pid in self.children():
+            with contextlib.suppress(OSError):  # it is gone
+                if b"\0simulate\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                    found.append(pid)
+        return found
 
     def test_what_if_a_zone_falls_silent(self):
         self.show(self.dashboard.url, "what-if?zone=eu%3A%3Aa")
