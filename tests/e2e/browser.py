@@ -178,4 +178,4 @@ def started():
             os.close(to_write)
             os.close(from_read)
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=60)

@@ -18,7 +18,7 @@ class Dashboard(Process):
         assert self.running(), self.tail()
         return re.search(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/ui/", self.log.read_text())
 
-    def ask(self, path, method="GET", body=None, headers=(), host=None, timeout=10):
+    def ask(self, path, method="GET", body=None, headers=(), host=None, timeout=30):
         """Code and text; the path is below the token unless it begins with a slash."""
         address = re.match(r"http://([^/]+)(/.*)", self.base)
         connection = http.client.HTTPConnection(address.group(1), timeout=timeout)

@@ -131,4 +131,4 @@ def started(root, words, log, user=None):
         yield child
     finally:
         child.terminate()
-        child.wait(20)
+        child.wait(60)

@@ -37,15 +37,15 @@ def needs(condition, reason):
     raise AssertionError(f"in CI nothing is skipped: {reason}")
 
 
-def wait_for(what, condition, timeout=30.0, interval=0.02):
-    """Polls until `condition` returns something true, and returns it. AssertionError with `what` after `timeout` seconds."""
+def wait_for(what, condition, timeout=60.0, interval=0.02):
+    """Polls until `condition` returns something true, and returns it. AssertionError with `what`, or what it gives then, after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"timed out after {timeout:.0f} s waiting for {what}")
+            raise AssertionError(f"timed out after {timeout:.0f} s waiting for {what() if callable(what) else what}")
         time.sleep(interval)
 
 
@@ -58,7 +58,7 @@ class ApiError(Exception):
 class Api:
     """A client for one kubeconfig as Spillway writes it."""
 
-    def __init__(self, kubeconfig, timeout=10):
+    def __init__(self, kubeconfig, timeout=30):
         text = pathlib.Path(kubeconfig).read_text()
 
         def field(name):
@@ -186,7 +186,7 @@ class Process:
         while self.clients:
             self.clients.pop().close()
 
-    def stop(self, timeout=20):
+    def stop(self, timeout=60):
         """SIGTERM; the exit code."""
         self.close_clients()
         if self.running():
@@ -278,7 +278,7 @@ def running(folder, *arguments, stdout=None):
             process.stop()
 
 
-def serving(process, kubeconfig, timeout=20):
+def serving(process, kubeconfig, timeout=60):
     """An Api once the server has written its kubeconfig; it lives as long as the process."""
     def ready():
         assert process.running(), f"exited with {process.child.returncode}: {process.tail()}"
@@ -295,7 +295,7 @@ class Kubectl:
         self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(pathlib.Path(kubeconfig).parent)}
 
     def __call__(self, *arguments, given=None, code=0):
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=60, check=False)
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=120, check=False)
         assert done.returncode == code, f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
         return done.stderr if code else done.stdout
 
@@ -335,7 +335,7 @@ def one_node(folder, *more):
         yield process
 
 
-def run(*arguments, timeout=20):
+def run(*arguments, timeout=60):
     """Runs spillway to its end: (exit code, standard output, standard error)."""
     done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr

@@ -5,6 +5,7 @@ As a program: own_etcd.py FOLDER prints the URL of one member and serves until i
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -19,7 +20,12 @@ NEEDS = "needs etcd"
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    """Ports that nobody has now, below those that the kernel gives to whoever asks for any: they are bound later, and again after a kill."""
+    first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    sockets = []
+    while len(sockets) < count:
+        with contextlib.suppress(OSError):
+            sockets.append(socket.create_server(("127.0.0.1", random.randrange(10_000, first) if first > 11_000 else 0)))
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
         each.close()

@@ -28,7 +28,7 @@ class Admission(unittest.TestCase):
         self.kubectl.apply(pod(name, SLEEP, nodeName="n", **spec))
 
     def wait_phase(self, name, phase):
-        self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}", "--timeout=30s")
+        self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}", "--timeout=60s")
 
     def status(self, name):
         return self.kubectl.get("pod", name)["status"]
@@ -57,7 +57,7 @@ class Admission(unittest.TestCase):
         for file in self.manifests.iterdir():
             file.unlink()
         wait_for("the end of static pods", lambda: not [name for name in self.api.pod_phases() if name.endswith("-n")] or None)
-        self.kubectl("delete", "pods", "--all", "--timeout=30s")
+        self.kubectl("delete", "pods", "--all", "--timeout=60s")
 
     def test_too_little_memory(self):
         self.place("big", resources=memory("1Gi"))
@@ -107,6 +107,7 @@ class Admission(unittest.TestCase):
             self.wait_phase(name, "Running")
         self.place("critical", priorityClassName="system-node-critical", resources=memory(50 * part))
         self.wait_phase("critical", "Running")
+        self.wait_phase("larger", "Failed")
         self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
                                                  "free-of-charge": "Running", "critical": "Running"})
         victim = self.status("larger")
@@ -126,6 +127,7 @@ class Admission(unittest.TestCase):
         self.write_manifest("proxy.json", pod("proxy", SLEEP, priorityClassName="system-node-critical",
                                               resources=memory(self.memory_part(50))))
         wait_for("the mirror", lambda: self.api.pod_phases().get("proxy-n") == "Running")
+        self.wait_phase("larger", "Failed")
         self.assertEqual(self.api.pod_phases(), {"guaranteed": "Running", "larger": "Failed", "smaller": "Running",
                                                  "proxy-n": "Running"})
         self.assertEqual(self.status("larger")["reason"], "Preempting")
@@ -161,7 +163,7 @@ class Admission(unittest.TestCase):
 
     def test_a_pod_that_fits_nowhere_waits_and_says_why(self):
         self.kubectl.apply(pod("waiting", SLEEP, resources=memory("1Gi")))
-        self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting", "--timeout=30s")
+        self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting", "--timeout=60s")
         scheduled = next(each for each in self.status("waiting")["conditions"] if each["type"] == "PodScheduled")
         self.assertEqual(scheduled["reason"], "Unschedulable")
         self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])

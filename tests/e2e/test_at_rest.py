@@ -69,7 +69,7 @@ class Bytes(Gateway):
 
     def put_bytes(self, key, value):
         body = {"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(value).decode()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()), timeout=10) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()), timeout=30) as answer:
             return int(json.load(answer)["header"]["revision"])
 
     def answers(self):
@@ -194,7 +194,7 @@ class AtRest(unittest.TestCase):
 
     def test_an_etcd_that_asks_for_passwords(self):
         def ask(path, **body):
-            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=10).close()
+            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=30).close()
         ask("user/add", name="root", password="secret")
         ask("user/grant", user="root", role="root")
         ask("enable")

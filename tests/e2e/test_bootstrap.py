@@ -69,7 +69,7 @@ class Bootstrap(unittest.TestCase):
     def test_it_waits_for_its_token(self):
         self.write_bootstrap()
         with self.agent() as process:
-            wait_for("a word about it", lambda: "no signed client certificate" in process.tail())
+            wait_for("a word about it", lambda: "no signed client certificate" in process.log.read_text())
             self.assertTrue(process.running())
             self.make_token()
             wait_for("the node", lambda: "fresh" in self.api.nodes_ready(), 60)

@@ -89,9 +89,9 @@ class Server(unittest.TestCase):
             wait_for("lists that wait", lambda: metric(self.api, "spillway_http_waiting_bytes") > 8 * MEBIBYTE)
             lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
             self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
-            self.assertLess(self.fresh(lease + "/n1"), 5)
+            self.assertLess(self.fresh(lease + "/n1"), 15)
             # Of one user 16 are under way. Those who take nothing make room for those who wait, one after the other.
-            wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1, timeout=40)
+            wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1, timeout=90)
             # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the connections keep.
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)
             self.assertLess(peak(self.process) - before, 40 * 4 * MEBIBYTE)
@@ -102,10 +102,10 @@ class Server(unittest.TestCase):
     def test_connections_that_say_nothing(self):
         with silent(self.api, 900):
             times = [self.fresh("/api/v1/namespaces/default") for _ in range(20)]
-            self.assertLess(max(times), 2)
+            self.assertLess(max(times), 10)
             self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)  # the share of one address, and ours
             self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="displaced"}'), 300)
-            wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1, timeout=10)
+            wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1)
         self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="handshake_time"}'), 400)
 
     def test_many_headers(self):

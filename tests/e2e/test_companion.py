@@ -196,8 +196,12 @@ class Companion(unittest.TestCase):
         self.start_pod("steady", BINARY, "stress", "--memory", "24Mi", "--hold", "10m", request="64Mi")
         self.start_pod("idle", "sleep", "600")
 
-    def start_hog(self, rate="40Mi"):
-        self.start_pod("hog", BINARY, "stress", "--memory", "400Mi", "--rate", rate, "--hold", "10m", request="32Mi")
+    def start_hog(self, process, memory="400Mi", rate="40Mi"):
+        """It begins when it has been found: what nobody knows of cannot be chosen."""
+        go = self.folder / "go"
+        self.start_pod("hog", "sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done; exec {BINARY} stress --memory {memory} --rate {rate} --hold 10m", request="32Mi")
+        self.wait_evictable(process, *(name for name in self.pods if self.pod_status(name)["phase"] == "Running"))
+        go.touch()
 
     def command(self, *more):
         return ("agent", "--companion", "--kubeconfig", self.identity, "--node-name", NODE, "--kubelet", self.kubelet_url,
@@ -209,7 +213,7 @@ class Companion(unittest.TestCase):
             started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).read().decode()
+            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30).read().decode()
             yield process
 
     def pod_status(self, name):
@@ -252,10 +256,9 @@ class Companion(unittest.TestCase):
     def evicts_the_hog_here(self, driver, runtime, *more):
         self.start_steady_pods()
         with self.companion("--eviction-hard", "memory.available<64Mi", *more) as process:
-            self.start_hog()
-            self.wait_evictable(process, "steady", "idle", "hog")
+            self.start_hog(process)
             main, sandbox, cgroup = self.pods["hog"]
-            main.wait(30)
+            main.wait(60)
             died = time.monotonic()
             status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
             late = time.monotonic() - died
@@ -315,8 +318,8 @@ class Companion(unittest.TestCase):
                 wait_for("the account to be gone", lambda: self.api.find(account) is None)
                 self.api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": "spillway-companion"}})
                 self.write_token(self.token_of("kube-system", "spillway-companion"))
-                self.start_hog()
-                self.pods["hog"][0].wait(30)
+                self.start_hog(process)
+                self.pods["hog"][0].wait(60)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
 
     @needs(shutil.which("kubectl"), "needs kubectl")
@@ -346,8 +349,8 @@ class Companion(unittest.TestCase):
                 told = re.findall(r".*not what it is for the kubelet.*", process.log.read_text())
                 self.assertEqual(len(told), 1)
                 self.assertIn("estimator=available kubelets_estimator=workingset", told[0])
-                self.start_hog()
-                self.pods["hog"][0].wait(30)
+                self.start_hog(process)
+                self.pods["hog"][0].wait(60)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
                 self.assertIn('kubelet_evictions{eviction_signal="memory.memAvailable"} 1', process.page("/metrics"))
                 for name in ("steady", "idle"):
@@ -357,7 +360,7 @@ class Companion(unittest.TestCase):
         with self.node("systemd"):
             self.start_steady_pods()
             with self.companion("--shadow", "--eviction-hard", "memory.available<64Mi") as process:
-                self.start_pod("hog", BINARY, "stress", "--memory", "130Mi", "--rate", "60Mi", "--hold", "10m", request="32Mi")
+                self.start_hog(process, memory="130Mi", rate="60Mi")
                 wait_for("the shadow to choose", lambda: "would evict pod" in process.log.read_text())
                 self.assertIn("pod=default/hog", process.log.read_text())
                 for name, (main, sandbox, _) in self.pods.items():
@@ -388,7 +391,7 @@ class Companion(unittest.TestCase):
                                {"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. Threshold quantity: 16Mi, available: 15Mi. "}})
                 wait_for("kubelet-only", lambda: 'spillway_shadow_disagreements_total{kind="kubelet-only"} 1' in process.page("/metrics"))
                 # And does nothing about one that we would have evicted.
-                self.start_pod("hog", BINARY, "stress", "--memory", "130Mi", "--rate", "60Mi", "--hold", "10m", request="32Mi")
+                self.start_hog(process, memory="130Mi", rate="60Mi")
                 wait_for("companion-only", lambda: 'spillway_shadow_disagreements_total{kind="companion-only"}' in process.page("/metrics"))
                 self.assertIsNone(self.pods["hog"][0].poll())
             entries = [json.loads(line) for line in (self.folder / "state" / NODE / "journal.jsonl").read_text().splitlines()]

@@ -123,7 +123,7 @@ class Disks(unittest.TestCase):
             started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).read())
+            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30).read())
             yield process
 
     def phase(self, name):
@@ -140,6 +140,11 @@ class Disks(unittest.TestCase):
                 return pod["containers"][0].get("rootfs", {}).get("usedBytes")
         return None
 
+    def is_measured(self, summary):
+        """The layers of both pods, and the logs of the one that grows: they are not looked at in one moment."""
+        logs = [container["logs"].get("usedBytes", 0) for pod in summary.get("pods", []) if pod["podRef"]["name"] == "hog" for container in pod["containers"] if "logs" in container]
+        return (self.rootfs(summary, "hog") or 0) >= 8 * MIB and self.rootfs(summary, "idle") is not None and any(logs)
+
     def evicts_the_hog(self, filesystem, apart):
         def free(summary):
             node = summary["node"]
@@ -149,8 +154,7 @@ class Disks(unittest.TestCase):
             self.start_pod("idle", "sleep 1000", named_by_status=False)
             self.start_pod("hog", FILL)
             with self.companion("--eviction-hard", f"{filesystem}.available<96Mi") as process:
-                first = wait_for("the writable layer", lambda: (self.rootfs(process.page("/stats/summary"), "hog") or 0) >= 8 * MIB
-                                 and process.page("/stats/summary"), timeout=60)
+                first = wait_for("all that is measured", lambda: self.is_measured(summary := process.page("/stats/summary")) and summary)
                 self.assertEqual(first["node"]["fs"]["capacityBytes"], DISK)
                 images = first["node"]["runtime"]["imageFs"]
                 self.assertEqual(images["capacityBytes"], DISK)

@@ -160,7 +160,7 @@ class Confined(unittest.TestCase):
     def test_sigterm_ends_what_does_not_handle_it(self):
         self.running("plain", "echo up; exec sleep 1000", terminationGracePeriodSeconds=60)
         self.api.delete(f"{PODS}/plain")
-        wait_for("its end", lambda: self.api.find(f"{PODS}/plain") is None, timeout=15)
+        wait_for("its end", lambda: self.api.find(f"{PODS}/plain") is None, timeout=40)
 
     def test_what_cannot_be_kept_is_refused(self):
         name = self.place(secured(pod("root", ["true"]), runAsNonRoot=True))

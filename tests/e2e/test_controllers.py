@@ -20,7 +20,7 @@ AWAY_SECONDS = float(os.environ.get("SPILLWAY_AWAY_SECONDS", "8"))
 PODS = "/api/v1/namespaces/default/pods"
 REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 DAEMON_SETS = "/apis/apps/v1/namespaces/default/daemonsets"
-ELECTION = ("--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s", "--leader-elect-retry-period", "400ms")
+ELECTION = ("--leader-elect-lease-duration", "6s", "--leader-elect-renew-deadline", "4s", "--leader-elect-retry-period", "400ms")
 HAS_NODES = can_write_cgroups()
 
 
@@ -103,6 +103,7 @@ class Controllers(unittest.TestCase):
                     wait_for(f"{name} to be ready", lambda: api.get(f"{DAEMON_SETS}/{name}")["status"].get("numberReady") == 2)
                     api.delete(f"{DAEMON_SETS}/{name}")
                     wait_for(f"the pods of {name} to be gone", lambda: not api.get(f"{PODS}?labelSelector=app%3D{name}")["items"], timeout=120)
+                    wait_for("the watch", lambda: births.of(name) >= 2)
                     self.assertEqual(births.of(name), 2)
             finally:
                 births.close()

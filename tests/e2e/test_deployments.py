@@ -57,16 +57,14 @@ class Deployments(unittest.TestCase):
         self.assertEqual((len(after), before & after), (5, set()))
         self.kubectl("rollout", "pause", "deployment/web")
         self.kubectl("set", "image", "deployment/web", "one=three")
-        said = self.explain("web")
-        self.assertIn("is not rolled out yet: it is paused", said)
+        wait_for("the controller to see it", lambda: "is not rolled out yet: it is paused" in self.explain("web"))
         self.assertEqual(set(self.images("web")), {"one"})
         self.kubectl("rollout", "resume", "deployment/web")
         self.rolled_out("web")
         self.assertEqual(self.images("web"), ["three"] * 5)
         self.assertIn("deployment default/web is rolled out", self.explain("web"))
         self.kubectl("delete", "deployment", "web", "--timeout=60s")
-        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
-        self.assertEqual(self.kubectl.get("replicasets", "-l", "app=web")["items"], [])
+        wait_for("its pods and replica sets to go", lambda: not self.kubectl.get("pods,replicasets", "-l", "app=web")["items"])
 
     def test_a_rollout_that_waits_says_for_what(self):
         self.kubectl("create", "deployment", "shop", "--image=one", "--replicas=4", "--", "sleep", "1d")

@@ -77,13 +77,19 @@ def leases_of(api):
     return answer["metadata"]["resourceVersion"], {item["metadata"]["name"]: item["spec"]["renewTime"] for item in answer["items"]}
 
 
-def resume(api, revision, leases):
-    """What a watch from that revision makes of them within a second."""
+def resume(api, revision, leases, expected):
+    """What a watch from that revision makes of them until they are as expected, and in the second after that."""
     connection, last = api.connect(), int(revision)
-    with contextlib.closing(connection):
+    with contextlib.closing(connection), contextlib.suppress(TimeoutError):
         headers = {"Authorization": f"Bearer {api.token}"} if api.token else {}
-        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds=1&resourceVersion={revision}", headers=headers)
-        for line in connection.getresponse().read().splitlines():
+        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds=20&resourceVersion={revision}", headers=headers)
+        answer = connection.getresponse()
+        while True:
+            if leases == expected:
+                connection.sock.settimeout(1)
+            line = answer.readline()
+            if not line:
+                break
             event = json.loads(line)
             if event["type"] == "ERROR":
                 raise AssertionError(f"from {revision}: {event['object']}")
@@ -143,7 +149,8 @@ class Durability(unittest.TestCase):
                 try:
                     self.check(api, expected, revision, f"round {round_number}")
                     if before:
-                        self.assertEqual(resume(api, *before), leases_of(api)[1], f"round {round_number}")
+                        now = leases_of(api)[1]
+                        self.assertEqual(resume(api, *before, now), now, f"round {round_number}")
                     before = leases_of(api)
                     writers = [Writer(folder / "kubeconfig", f"r{round_number}-w{i}") for i in range(WRITERS)]
                     writers += [Renewer(folder / "kubeconfig", f"r{round_number}-l{i}") for i in range(WRITERS)]

@@ -129,7 +129,7 @@ class Etcd(unittest.TestCase):
         def present():
             try:
                 return {name: data.get("n") for name, data in own_maps(api).items()}
-            except ApiError:
+            except (ApiError, TimeoutError):
                 return None
         wait_for("the present", lambda: present() == {"added": "1", "changed": "1", "same": "0"}, 60)
         self.assertIn("its present state is read", process.log.read_text())

@@ -157,8 +157,8 @@ class EtcdOverrides(unittest.TestCase):
                 return api.get("/readyz") == "ok"
             except ApiError:
                 return False
-        wait_for("the server", is_ready, 40)
-        wait_for("leases", lambda: self.made(api, LEASES, lease("n")), 40)
+        wait_for("the server", is_ready, 90)
+        wait_for("leases", lambda: self.made(api, LEASES, lease("n")), 90)
         wait_for("the watch of leases goes on", lambda: "ADDED n" in watch.told)
         self.assertFalse(watch.ended.is_set() or maps.ended.is_set())
         print(f"etcd of leases killed: slowest write and read of the other kinds {slowest * 1000:.0f} ms", flush=True)
@@ -179,9 +179,9 @@ class EtcdOverrides(unittest.TestCase):
             self.assertIn("[-]store-writes failed", str(self.refusal(patient.get, "/readyz?verbose").status))
         finally:
             self.main.members[0].kill(signal.SIGCONT)
-        self.assertLess(slowest, 5)
+        self.assertLess(slowest, 8)
         patient.close()
-        wait_for("the main etcd", lambda: self.made(api, MAPS, config_map("after")), 40)
+        wait_for("the main etcd", lambda: self.made(api, MAPS, config_map("after")), 90)
         print(f"main etcd stopped: slowest renewal {slowest * 1000:.0f} ms", flush=True)
 
     def made(self, api, path, body):

@@ -27,7 +27,7 @@ class Client:
     """One connection of somebody with a token."""
 
     def __init__(self, api, token):
-        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=40, context=plain_context(api)), token
+        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=120, context=plain_context(api)), token
 
     def ask(self, method, path, body=None, **headers):
         """(code, headers, document or text)."""

@@ -19,8 +19,8 @@ settle: 40s
 timeline: [{at: 0s, crash: {names: [n1]}}]
 duration: 60s
 """
-# Seconds: heartbeats and node health passes of the two begin at other moments.
-APART = 3.5
+# Seconds: heartbeats and node health passes of the two begin at other moments. A busy machine is late, and never early.
+EARLY, LATE = 3.5, 8
 
 
 def web(replicas):
@@ -102,7 +102,7 @@ class Foresight(unittest.TestCase):
         self.assertTrue(on_it)
         predicted = self.predicted()
         print("predicted", [(what, name, round(at, 1)) for what, name, at in predicted], flush=True)
-        seen = self.seen(30)
+        seen = self.seen(35)
         print("seen     ", [(what, name, round(at, 1)) for what, name, at in sorted(seen, key=lambda each: each[2])], flush=True)
         self.assertEqual({name for what, name, _ in seen if what == "deletions"}, on_it)
         names = {kind: sorted(name for what, name, _ in seen if what == kind) for kind in ("flips", "taints", "deletions")}
@@ -110,7 +110,8 @@ class Foresight(unittest.TestCase):
         self.assertEqual(foreseen, names)
         for kind in names:
             for best in (min, max):
-                self.assertAlmostEqual(best(at for what, _, at in predicted if what == kind), best(at for what, _, at in seen if what == kind), delta=APART)
+                apart = best(at for what, _, at in seen if what == kind) - best(at for what, _, at in predicted if what == kind)
+                self.assertTrue(-EARLY < apart < LATE, f"{kind}: {apart:.1f} s after what was foreseen")
         self.the_recording_says_the_same()
 
     def the_recording_says_the_same(self):

@@ -63,9 +63,12 @@ class Kubeconfigs(unittest.TestCase):
             return run(*arguments)
 
     def test_zones_with_two_files_and_a_program(self):
-        code, out, err = self.ask("zones", "--context", "program")
-        self.assertEqual((code, err), (0, ""))
-        self.assertIn("node", out)
+        def zones():
+            code, out, err = self.ask("zones", "--context", "program")
+            self.assertEqual((code, err), (0, ""))
+            return out
+        # For its first five seconds the node is told to be new.
+        wait_for("its zone", lambda: "Normal   1/1" in zones(), interval=0.3)
         told = self.runs.read_text().splitlines()[-1]
         self.assertIn('"server":"https://127.0.0.1:', told)
         self.assertIn('"certificate-authority-data":', told)

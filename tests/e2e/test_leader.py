@@ -10,7 +10,8 @@ from harness import Process, run, running, serving, wait_for, workspace
 
 ROUNDS = int(os.environ.get("SPILLWAY_LEADER_ROUNDS", "3"))
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/"
-LEASE_SECONDS, DEADLINE_SECONDS, RETRY_SECONDS = 3.0, 2.0, 0.4
+LEASE_SECONDS, DEADLINE_SECONDS, RETRY_SECONDS = 6.0, 4.0, 0.4
+LATE_SECONDS = 5.0  # what a busy machine may take besides
 
 
 def silent_node(name):
@@ -54,12 +55,12 @@ class Leader(unittest.TestCase):
                     leader[0].kill()
                     killed = time.monotonic()
                     controllers.remove(leader[0])
-                    wait_for("the takeover", lambda: holder() not in ("", before), timeout=LEASE_SECONDS + 5, interval=0.01)
+                    wait_for("the takeover", lambda: holder() not in ("", before), interval=0.01)
                     takeovers.append((time.monotonic() - killed, 0.3 * (number % 6)))
                     controllers.append(self.controller(folder))
                     everyone.append(controllers[-1])
                     wait_for(f"{name} to be Unknown", lambda: "Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]))
-                self.assertLess(max(takeover for takeover, _ in takeovers), LEASE_SECONDS + 2.2 * RETRY_SECONDS + 1.0)
+                self.assertLess(max(takeover for takeover, _ in takeovers), LEASE_SECONDS + 2.2 * RETRY_SECONDS + LATE_SECONDS)
                 texts = [each.log.read_text() for each in everyone]
                 acts = []
                 for number in range(ROUNDS):
@@ -132,9 +133,8 @@ class Leader(unittest.TestCase):
                                      "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "none"}]}}}})
                 with running(folder, "controller", "--kubeconfig", folder / "kubeconfig", "--shadow", "--node-monitor-period", "1s",
                              "--node-monitor-grace-period", "1s") as process:
-                    wait_for("a difference", lambda: "the cluster differs" in process.log.read_text(), timeout=60)
-                    self.assertIn("PATCH /api/v1/nodes/n", process.log.read_text())
-                    self.assertIn("POST /api/v1/namespaces/default/pods", process.log.read_text())
+                    for words in ("the cluster differs", "PATCH /api/v1/nodes/n", "POST /api/v1/namespaces/default/pods"):
+                        wait_for(words, lambda words=words: words in process.log.read_text())
                     self.assertNotIn("was not created", process.log.read_text())  # it only pretends
                 self.assertEqual(api.get("/api/v1/namespaces/default/pods")["items"], [])
                 self.assertIn("'True'", str(api.get("/api/v1/nodes/n")["status"]["conditions"]))

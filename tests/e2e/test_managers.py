@@ -88,15 +88,16 @@ class Managers(unittest.TestCase):
 
     def test_a_shutdown_ends_pods_with_their_grace(self):
         # What they do last goes to one file of the host, in the order it happens: for that they must not be confined.
-        self.process.stop(timeout=30)
+        self.process.stop()
         self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml", "--process-isolation=none"))
         self.api, self.kubectl = self.process.api, self.process.kubectl
         marks = self.folder / "marks"
         for name, more in (("web", {}), ("dns", {"priorityClassName": "system-cluster-critical"})):
-            self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done", **more)
+            self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done",
+                       terminationGracePeriodSeconds=15, **more)
             self.kubectl.log_of(name)
         begun = time.monotonic()
-        self.process.stop(timeout=30)
+        self.process.stop()
         order = [line.split()[0] for line in marks.read_text().splitlines()]
         print("ended", order, "after", round(time.monotonic() - begun, 2), "s")
         self.assertEqual(order, ["web", "dns"])

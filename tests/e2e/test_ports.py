@@ -167,7 +167,7 @@ class InContainerd(Forwarder, unittest.TestCase):
         cls.folder = cls.enterClassContext(workspace())
         containerd = cls.enterClassContext(own_containerd.serving(cls.folder))
         cls.kubectl = cls.enterClassContext(one_node(cls.folder, f"--container-runtime-endpoint=unix://{containerd.socket}")).kubectl
-        cls.kubectl.apply(own_containerd.adapted(pod("page", ["/bin/sh", "-c", "mkdir /w; head -c 3000000 /dev/zero > /w/x; echo up; exec httpd -f -p 8080 -h /w"],
+        cls.kubectl.apply(own_containerd.adapted(pod("page", ["/bin/sh", "-c", "mkdir /w; head -c 3000000 /dev/zero > /w/x; httpd -p 8080 -h /w; echo up; exec sleep 100000"],
             nodeName="n")))
         cls.kubectl.log_of("page")
 

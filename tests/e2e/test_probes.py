@@ -94,7 +94,7 @@ class Probes(unittest.TestCase):
         return name
 
     def asks(self, path, **more):
-        return {"httpGet": {"host": "127.0.0.1", "port": self.server.port, "path": path}, "periodSeconds": 1, **more}
+        return {"httpGet": {"host": "127.0.0.1", "port": self.server.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 10, **more}
 
     def status(self, name, path):
         return self.kubectl("get", "pod", name, "-o", f"jsonpath={{{path}}}")
@@ -106,33 +106,35 @@ class Probes(unittest.TestCase):
         items = self.kubectl.get("events")["items"]
         return [event["message"] for event in items if event["involvedObject"]["name"] == name and event["reason"] == reason]
 
+    def wait_for_event(self, name, reason, message):
+        """Events and statuses go out beside each other: neither waits for the other."""
+        wait_for(lambda: f"{reason}: {message}; there is {self.events(name, reason)}", lambda: message in self.events(name, reason))
+
     def test_readiness_follows_the_probe(self):
         document = pod("web", SLEEP)
         document["spec"]["containers"][0]["readinessProbe"] = self.asks("/ready", failureThreshold=2)
         self.server.status["/ready"] = 503
         name = self.start(document)
-        wait_for("an event", lambda: self.events(name, "Unhealthy"))
-        self.assertEqual(self.events(name, "Unhealthy")[0], "Readiness probe failed: HTTP probe failed with statuscode: 503")
+        self.wait_for_event(name, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         self.assertEqual(self.ready(name), "False")
         self.server.status["/ready"] = 200
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         self.server.status["/ready"] = 500
-        self.kubectl("wait", "--for=condition=Ready=false", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready=false", f"pod/{name}", "--timeout=60s")
         self.assertEqual(self.status(name, ".status.containerStatuses[0].restartCount"), "0")
         self.assertIn(("/ready", "kube-probe/1.32"), self.server.asked)
 
     def asks_securely(self, path, port=None, **more):
-        return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port or self.secure.port, "path": path}, "periodSeconds": 1, **more}
+        return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port or self.secure.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 10, **more}
 
     def test_https_believes_every_certificate(self):
         document = pod("secure", SLEEP)
         document["spec"]["containers"][0]["readinessProbe"] = self.asks_securely("/safe", failureThreshold=1)
         self.secure.status["/safe"] = 503
         name = self.start(document)
-        wait_for("an event", lambda: self.events(name, "Unhealthy"))
-        self.assertEqual(self.events(name, "Unhealthy")[0], "Readiness probe failed: HTTP probe failed with statuscode: 503")
+        self.wait_for_event(name, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         self.secure.status["/safe"] = 200
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         self.assertIn(("/safe", "kube-probe/1.32"), self.secure.asked)
 
     def test_https_where_http_is_spoken(self):
@@ -143,11 +145,11 @@ class Probes(unittest.TestCase):
             container["readinessProbe"] = self.asks_securely("/plain", server.port, failureThreshold=1)
             container["lifecycle"] = {"postStart": {"httpGet": self.asks_securely("/fallen", server.port)["httpGet"]}}
             name = self.start(document)
-            wait_for("an event", lambda: self.events(name, "Unhealthy"))
             url = f"https://127.0.0.1:{server.port}/plain"
-            self.assertEqual(self.events(name, "Unhealthy")[0], f'Readiness probe failed: Get "{url}": http: server gave HTTP response to HTTPS client')
-            self.assertEqual(self.events(name, "LifecycleHTTPFallback"),
-                             [f"request to HTTPS lifecycle hook 127.0.0.1:{server.port} got HTTP response, retry with HTTP succeeded"])
+            self.wait_for_event(name, "Unhealthy", f'Readiness probe failed: Get "{url}": http: server gave HTTP response to HTTPS client')
+            fallback = f"request to HTTPS lifecycle hook 127.0.0.1:{server.port} got HTTP response, retry with HTTP succeeded"
+            self.wait_for_event(name, "LifecycleHTTPFallback", fallback)
+            self.assertEqual(self.events(name, "LifecycleHTTPFallback"), [fallback])
             self.assertEqual(server.asked, ["GET /fallen HTTP/1.1"])
 
     def test_health_that_nobody_serves(self):
@@ -158,39 +160,39 @@ class Probes(unittest.TestCase):
         self.assertRegex(self.events(name, "Unhealthy")[0], r'Readiness probe failed: timeout: failed to connect service ".*:1" within 1s: context deadline exceeded')
 
     def test_liveness_restarts_the_container(self):
-        document = pod("live", SLEEP)
+        document = pod("live", SLEEP, terminationGracePeriodSeconds=20)
         document["spec"]["containers"][0]["livenessProbe"] = self.asks("/live", failureThreshold=2)
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         self.server.status["/live"] = 500
         wait_for("a restart", lambda: self.status(name, ".status.containerStatuses[0].restartCount") not in ("", "0"))
         self.server.status["/live"] = 200
-        self.assertIn("Container main failed liveness probe, will be restarted", self.events(name, "Killing"))
-        self.assertIn("Liveness probe failed: HTTP probe failed with statuscode: 500", self.events(name, "Unhealthy"))
+        self.wait_for_event(name, "Killing", "Container main failed liveness probe, will be restarted")
+        self.wait_for_event(name, "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500")
         self.assertEqual(self.status(name, ".status.containerStatuses[0].lastState.terminated.exitCode"), "0")
 
     def test_a_connection_that_is_refused(self):
         document = pod("closed", SLEEP)
-        document["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"host": "127.0.0.1", "port": 1}, "periodSeconds": 1}
+        document["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"host": "127.0.0.1", "port": 1}, "periodSeconds": 1, "timeoutSeconds": 10}
         name = self.start(document)
-        wait_for("an event", lambda: self.events(name, "Unhealthy"))
-        self.assertEqual(self.events(name, "Unhealthy")[0], "Readiness probe failed: dial tcp 127.0.0.1:1: connect: connection refused")
+        self.wait_for_event(name, "Unhealthy", "Readiness probe failed: dial tcp 127.0.0.1:1: connect: connection refused")
 
     def test_commands_run_inside(self):
         document = pod("inside", ["sh", "-c", "touch ready; " + SLEEP[2]])
-        document["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["cat", "ready"]}, "periodSeconds": 1, "failureThreshold": 1}
+        # The first one may come before the file: it waits.
+        waits = ["sh", "-c", "until cat ready; do sleep 0.1; done"]
+        document["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": waits}, "periodSeconds": 1, "timeoutSeconds": 20, "failureThreshold": 1}
         document["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["sh", "-c", "echo from the hook > hooked"]}}}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         self.assertEqual(self.events(name, "Unhealthy"), [])
 
     def test_a_hook_that_fails(self):
         document = pod("unhooked", SLEEP)
         document["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["sh", "-c", "echo no; exit 3"]}}}
         name = self.start(document)
-        wait_for("an event", lambda: self.events(name, "FailedPostStartHook"))
-        self.assertEqual(self.events(name, "FailedPostStartHook")[0], "PostStartHook failed")
-        self.assertIn("FailedPostStartHook", self.events(name, "Killing"))
+        self.wait_for_event(name, "FailedPostStartHook", "PostStartHook failed")
+        self.wait_for_event(name, "Killing", "FailedPostStartHook")
 
     def test_last_words(self):
         document = pod("words", ["sh", "-c", "echo log; echo because > /dev/termination-log; exit 3"], restartPolicy="Never")
@@ -198,7 +200,7 @@ class Probes(unittest.TestCase):
                   "terminationMessagePolicy": "FallbackToLogsOnError"}
         document["spec"]["containers"].append(second)
         name = self.start(document)
-        self.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", f"pod/{name}", "--timeout=60s")
         self.assertEqual(self.status(name, ".status.containerStatuses[?(@.name=='second')].state.terminated.message"), "the log says why\n")
         if can_confine():
             self.assertEqual(self.status(name, ".status.containerStatuses[?(@.name=='main')].state.terminated.message"), "because\n")
@@ -208,9 +210,9 @@ class Probes(unittest.TestCase):
         document["spec"]["containers"][0]["lifecycle"] = {"postStart": {"httpGet": self.asks("/begun")["httpGet"]},
                                                           "preStop": {"httpGet": self.asks("/ending")["httpGet"]}}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         self.assertIn(("/begun", "kube-lifecycle/1.32"), self.server.asked)
-        self.kubectl("delete", "pod", name, "--timeout=20s")
+        self.kubectl("delete", "pod", name, "--timeout=60s")
         self.assertIn(("/ending", "kube-lifecycle/1.32"), self.server.asked)
 
     def test_order_both_ways(self):
@@ -232,20 +234,24 @@ class Probes(unittest.TestCase):
         for each in [*spec["initContainers"], *spec["containers"]]:
             each["env"] = [{"name": "LOG", "value": str(folder / "log")}]
             each["volumeMounts"] = [{"name": "log", "mountPath": str(folder)}]
+        # A container counts as started before its program has come to its first line: what follows waits for that line.
+        for each in [spec["initContainers"][0], spec["initContainers"][2], *spec["containers"]]:
+            begun = f"until grep -q '^{each['name']} begins' {folder}/log; do sleep 0.1; done"
+            each["startupProbe"] = {"exec": {"command": ["sh", "-c", begun]}, "periodSeconds": 1, "timeoutSeconds": 20}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
-        self.kubectl("delete", "pod", name, "--timeout=30s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("delete", "pod", name, "--timeout=60s")
         self.assertEqual((folder / "log").read_text().splitlines(),
                          ["first begins", "once begins", "once is over", "second begins", "main begins", "main ends", "second ends", "first ends"])
 
     def test_readiness_gates(self):
         document = pod("gated", SLEEP, readinessGates=[{"conditionType": "example.com/lb"}])
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=ContainersReady", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=ContainersReady", f"pod/{name}", "--timeout=60s")
         self.assertEqual(self.ready(name), "False")
         patch = {"status": {"conditions": [{"type": "example.com/lb", "status": "True"}]}}
         self.kubectl("patch", "pod", name, "--subresource=status", "-p", json.dumps(patch))
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=20s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
 
 
 if __name__ == "__main__":

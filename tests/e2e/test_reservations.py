@@ -59,7 +59,7 @@ class Reservations(unittest.TestCase):
         missing = f"{self.cgroup}-not"
         agent = Process(self.folder, *self.arguments("--kube-reserved", "cpu=100m", "--kube-reserved-cgroup", missing,
                                                      "--enforce-node-allocatable", "kube-reserved-compressible"))
-        self.assertEqual(agent.child.wait(timeout=30), 1)
+        self.assertEqual(agent.child.wait(timeout=60), 1)
         self.assertIn(f'Failed to enforce Kube Reserved Cgroup Limits on "{missing}": ', agent.log.read_text())
         self.assertEqual(self.api.get("/api/v1/nodes")["items"], [])
 
@@ -73,7 +73,7 @@ class Reservations(unittest.TestCase):
         self.assertEqual(node["metadata"]["labels"]["by"], "somebody")
         self.assertNotIn(node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"], (0, 10250), "any free port, as the file says")
         self.assertNotIn("mine", [taint["key"] for taint in node["spec"].get("taints", [])])
-        wait_for("the lease", lambda: self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"), timeout=8)
+        wait_for("the lease", lambda: self.api.find("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"))
 
 
 if __name__ == "__main__":

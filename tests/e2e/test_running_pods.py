@@ -31,7 +31,7 @@ class RunningPods(unittest.TestCase):
         document = pod(name, ["/bin/sh", "-c", script], **spec)
         self.kubectl.apply(document)
         self.addCleanup(self.kubectl, "delete", "pod", name, "--ignore-not-found", "--force", "--grace-period=0")
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=30s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
         return name
 
     def statuses(self, name, kind="ephemeralContainerStatuses"):
@@ -54,7 +54,7 @@ class RunningPods(unittest.TestCase):
         ended = self.state(name, "looker")["terminated"]
         self.assertEqual((ended["exitCode"], ended["reason"]), (4, "Error"))
         self.assertIn("marker=7531", self.kubectl("logs", name, "-c", "looker"))
-        self.assertIn(("spec.ephemeralContainers{looker}", "Started container looker"), self.events(name, "Started"))
+        wait_for("the event", lambda: ("spec.ephemeralContainers{looker}", "Started container looker") in self.events(name, "Started"))
         status = self.statuses(name)["looker"]
         self.assertEqual((status["ready"], status.get("started"), status["restartCount"]), (False, None, 0))
         self.assertEqual(self.statuses(name, "containerStatuses")["main"]["restartCount"], 0)
@@ -77,7 +77,7 @@ class RunningPods(unittest.TestCase):
             wait_for("a shell", lambda: os.write(terminal.leader, b"echo $((40+2))\n") and terminal.heard(b"42\r\n"), interval=0.3)
             terminal.says("the target", b"tr '\\0' ' ' < /proc/1/cmdline\n", b"marker=9753")
             os.write(terminal.leader, b"exit 0\n")
-            terminal.child.wait(30)
+            terminal.child.wait(60)
         finally:
             terminal.close()
         wait_for("its end", lambda: "terminated" in self.state(name, "shell"))
@@ -88,7 +88,7 @@ class RunningPods(unittest.TestCase):
         self.debug(name, "stays", SLEEP, "--target=main")
         wait_for("it to run", lambda: "running" in self.state(name, "stays"))
         self.assertEqual(self.kubectl("exec", name, "-c", "stays", "--", "/bin/sh", "-c", "echo inside"), "inside\n")
-        self.kubectl("delete", "pod", name, "--timeout=30s")
+        self.kubectl("delete", "pod", name, "--timeout=60s")
 
     def test_what_is_refused(self):
         name = self.start("strict")
@@ -147,7 +147,7 @@ class RunningPods(unittest.TestCase):
                 copy = next(pod for pod in self.api.pod_phases() if pod.startswith("node-debugger-"))
             self.addCleanup(self.kubectl, "delete", "pod", copy, "--ignore-not-found", "--force", "--grace-period=0")
             if path or own_containerd.is_wanted():
-                self.kubectl("wait", "--for=condition=Ready", f"pod/{copy}", "--timeout=30s")
+                self.kubectl("wait", "--for=condition=Ready", f"pod/{copy}", "--timeout=60s")
             else:
                 said = wait_for("a refusal", lambda: self.events(copy, "FailedMount"))
                 self.assertIn("it holds files of this node that no pod sees", said[0][1])
@@ -159,7 +159,7 @@ class RunningPods(unittest.TestCase):
         self.kubectl("set", "image", f"pod/{name}", f"main={OTHER_IMAGE}")
         after = wait_for("the new one", lambda: (found := self.statuses(name, "containerStatuses"))["main"]["restartCount"] == 1 and
                          "running" in found["main"]["state"] and found)
-        self.assertIn(("spec.containers{main}", "Container main definition changed, will be restarted"), self.events(name, "Killing"))
+        wait_for("the event", lambda: ("spec.containers{main}", "Container main definition changed, will be restarted") in self.events(name, "Killing"))
         self.assertEqual(after["main"]["image"], OTHER_IMAGE)
         self.assertEqual(after["beside"], before["beside"])
 

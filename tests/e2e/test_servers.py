@@ -222,12 +222,12 @@ class SeveralServers(unittest.TestCase):
                 (first, second)[number % 2].delete(f"/api/v1/namespaces/{name}")
                 self.assertGreater(sum(each.result() for each in filling), 20)
             wait_for("the namespace to go", lambda: second.find(f"/api/v1/namespaces/{name}") is None)
-            wait_for("what came late to go", lambda: keys_below(self.gateway, f"/registry/configmaps/{name}/") == 0, 5)
+            wait_for("what came late to go", lambda: keys_below(self.gateway, f"/registry/configmaps/{name}/") == 0)
 
     def test_one_collects_and_another_takes_its_place(self):
         one, first = self.start("first")
         two, second = self.start("second")
-        self.assertIn(COLLECTS, one.log.read_text())
+        wait_for("the first to collect", lambda: COLLECTS in one.log.read_text())
         self.assertNotIn(COLLECTS, two.log.read_text())
 
         def collected(api, name):
@@ -236,7 +236,7 @@ class SeveralServers(unittest.TestCase):
             child["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"{name}-owner", "uid": owner["metadata"]["uid"]}]
             api.create(MAPS, child)
             api.delete(f"{MAPS}/{name}-owner")
-            wait_for(f"{name} to be collected", lambda: api.find(f"{MAPS}/{name}-child") is None, 40)
+            wait_for(f"{name} to be collected", lambda: api.find(f"{MAPS}/{name}-child") is None, 90)
 
         collected(second, "by-the-other")
         self.assertEqual(one.stop(), 0)  # in order: the next one need not wait
@@ -259,7 +259,7 @@ class SeveralServers(unittest.TestCase):
         def told(api, version):
             connection = api.connect()
             try:
-                connection.request("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=1")
+                connection.request("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=4")
                 return [json.loads(line) for line in connection.getresponse()]
             finally:
                 connection.close()
@@ -338,7 +338,7 @@ class SeveralServers(unittest.TestCase):
     def test_elections_while_servers_are_killed(self):
         """A server that is killed takes nobody's lead; a leader that is killed loses it when its lease has run out, and not before."""
         processes, ports, third, balanced = self.start_balanced()
-        leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 4
+        leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 8
         lease = Follower(third, f"{leases}?fieldSelector=metadata.name%3Dspillway-controller", third.get(leases)["metadata"]["resourceVersion"])
         self.addCleanup(lease.end)
         candidates = []
@@ -346,7 +346,7 @@ class SeveralServers(unittest.TestCase):
         def stand():
             candidates.append(self.enterContext(running(
                 self.folder, "controller", "--kubeconfig", balanced, "--leader-elect-lease-duration", f"{lease_seconds}s",
-                "--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "300ms")))
+                "--leader-elect-renew-deadline", "6s", "--leader-elect-retry-period", "300ms")))
 
         for _ in range(3):
             stand()
@@ -409,7 +409,13 @@ class SeveralServers(unittest.TestCase):
         processes["a"].kill()
         cluster.members[0].kill()
         for name in ("b", "c"):
-            self.assertIsNotNone(wait_for("an answer", lambda name=name: apis[name].find(f"{MAPS}/kept")))
+            def answer(name=name):
+                try:
+                    return apis[name].find(f"{MAPS}/kept")
+                except ApiError as error:  # while the members that are left choose one
+                    self.assertIn(error.code, (500, 503, 504))
+                    return None
+            self.assertIsNotNone(wait_for("an answer", answer))
         for api in apis.values():
             api.close()
         code, _, err = run("apiserver", "--data-dir", self.folder / "d", "--tls-san=not/a/name", "--port", "0")
@@ -436,7 +442,7 @@ class SeveralServers(unittest.TestCase):
 
     def start_stranger(self):
         process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "stranger", "--port", "0", "--write-kubeconfig", self.kubeconfig("stranger"), self.cluster.flag))
-        return process, serving(process, self.kubeconfig("stranger"), 40)
+        return process, serving(process, self.kubeconfig("stranger"), 90)
 
 
 if __name__ == "__main__":

@@ -90,14 +90,14 @@ class Simulate(unittest.TestCase):
         child = subprocess.Popen([BINARY, "simulate", scenario], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(child.kill)
         status = pathlib.Path(f"/proc/{child.pid}/status")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not re.search(r"SigCgt:\s*[0-9a-f]*[2367abef]\n", status.read_text()):  # it minds SIGINT
             self.assertLess(time.monotonic(), deadline)
         begin = time.monotonic()
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        out, err = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 128 + signal.SIGINT)
-        self.assertLess(time.monotonic() - begin, 10)
+        self.assertLess(time.monotonic() - begin, 30)
         self.assertEqual(out, "")
         self.assertRegex(err, r"^spillway: interrupted after \d+ s of virtual time of long; nothing is reported\n$")
 
@@ -152,7 +152,7 @@ class Swarm(unittest.TestCase):
                                  text=True, cwd=ROOT)
         self.addCleanup(child.kill)
         status = pathlib.Path(f"/proc/{child.pid}/status")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not re.search(r"SigCgt:\s*[0-9a-f]*[2367abef]\n", status.read_text()):  # it minds SIGINT
             self.assertLess(time.monotonic(), deadline)
         child.send_signal(signal.SIGINT)

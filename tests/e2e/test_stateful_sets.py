@@ -68,9 +68,9 @@ class StatefulSets(unittest.TestCase):
         wait_for("two to go", lambda: sorted(self.pods("web")) == ["web-0"])
         self.kubectl("scale", "sts/web", "--replicas=2")
         self.rolled_out("web")
-        self.assertIn("SuccessfulDelete", self.kubectl("describe", "sts", "web"))
+        wait_for("its event", lambda: "SuccessfulDelete" in self.kubectl("describe", "sts", "web"))
         self.kubectl("delete", "sts", "web", "--timeout=60s")
-        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+        wait_for("its pods to go", lambda: not self.kubectl.get("pods", "-l", "app=web")["items"])
         wait_for("its revisions to go", lambda: not self.kubectl.get("controllerrevisions", "-l", "app=web")["items"])
 
     def test_each_pod_has_its_own_volume_and_finds_it_again(self):

@@ -45,13 +45,13 @@ class Terminal:
 class Streams:
     """The same for every way to a node."""
 
-    def raw(self, *arguments, given=b"", timeout=60):
+    def raw(self, *arguments, given=b"", timeout=120):
         """kubectl with bytes: (exit code, standard output, standard error)."""
         done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, env=self.kubectl.environment, timeout=timeout, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def first_line_of(self, child):
-        if not select.select([child.stdout], [], [], 30)[0]:
+        if not select.select([child.stdout], [], [], 60)[0]:
             logs = [f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-20:]) for log in self.folder.glob("*.log")]
             self.fail("\n".join([f"{child.args} says nothing", *logs]))
         return child.stdout.readline()
@@ -92,7 +92,7 @@ class Streams:
             terminal.says("a wait", b"trap 'echo inter''rupted' INT; echo wai''ting; sleep 1000\n", b"waiting\r\n")
             wait_for("what the interrupt does", lambda: os.write(terminal.leader, b"\x03") and terminal.heard(b"interrupted\r\n"))
             os.write(terminal.leader, b"exit 7\n")
-            self.assertEqual(terminal.child.wait(30), 7)
+            self.assertEqual(terminal.child.wait(60), 7)
         finally:
             terminal.close()
 
@@ -113,7 +113,7 @@ class Streams:
         child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"said\n")
         self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # it would be killed with the container
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=60)
         self.assertTrue(out.endswith(b"last\n"), out)
         self.assertIn(b"muttered\n", err)
         self.assertEqual(child.returncode, 0)
@@ -155,14 +155,14 @@ class Streams:
         self.assertLessEqual(set(said.splitlines()), {b"got two", b"got end"})
         child.stdin.write(b"bye\n")
         child.stdin.flush()
-        self.assertEqual(child.wait(30), 0)
+        self.assertEqual(child.wait(60), 0)
         child.stdin.close()
         child.stdout.close()
         self.kubectl("delete", "pod", "reader", "--wait=false")
 
     def test_run_with_input(self):
         code, out, err = self.raw("run", "once", f"--image={own_containerd.IMAGE}", "--image-pull-policy=IfNotPresent", "--restart=Never", OF_NODE, "-i", "--rm", "--quiet",
-            "--command", "--", "wc", "-c", given=b"x" * 3_000_000, timeout=20)
+            "--command", "--", "wc", "-c", given=b"x" * 3_000_000)
         self.assertEqual((code, out.split()[:1]), (0, [b"3000000"]), err)
 
     def test_without_input_nothing_is_to_be_read(self):
@@ -180,7 +180,7 @@ class Streams:
             terminal.says("the terminal's name", b"tty\n", b"/dev/pts/")
             wait_for("its size", lambda: os.write(terminal.leader, b"stty size\n") and terminal.heard(b"33 77\r\n"))
             os.write(terminal.leader, b"exit\n")
-            self.assertEqual(terminal.child.wait(30), 0)
+            self.assertEqual(terminal.child.wait(60), 0)
         finally:
             terminal.close()
         self.kubectl("delete", "pod", "shell", "--wait=false")

@@ -122,7 +122,7 @@ class Top(unittest.TestCase):
             looks = [json.loads(child.stdout.readline())["kind"] for _ in range(3)]
             child.send_signal(signal.SIGINT)
             child.stdout.read()
-            self.assertEqual((looks, child.wait(10)), (["NodeStandingList"] * 3, 0))
+            self.assertEqual((looks, child.wait(60)), (["NodeStandingList"] * 3, 0))
 
     def test_without_the_right_to_ask_nodes(self):
         self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "reader"}})

@@ -131,7 +131,7 @@ class Up(unittest.TestCase):
             api = serving(process, folder / "kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
             process.child.send_signal(signal.SIGINT)
-            self.assertEqual(process.child.wait(15), 0)
+            self.assertEqual(process.child.wait(60), 0)
 
 
 class ApiserverAlone(unittest.TestCase):

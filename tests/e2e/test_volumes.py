@@ -6,7 +6,6 @@ import json
 import pathlib
 import re
 import ssl
-import time
 import unittest
 import urllib.parse
 
@@ -16,7 +15,7 @@ from test_confined import can_confine
 
 CORE = "/api/v1/namespaces/default"
 PODS = f"{CORE}/pods"
-TOKEN_SECONDS = 20  # the shortest life that a server gives tokens
+TOKEN_SECONDS = 40  # life of a token: renewed after four fifths of it, and still good when a busy machine comes to use it
 
 
 def mounted(document, volumes, mounts, container=0):
@@ -105,7 +104,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual((namespace, authority[0], authority[-1]), ("default", "-----BEGIN CERTIFICATE-----", "0"))
         context = ssl.create_default_context(cadata="\n".join(authority[:-1]))
         server = urllib.parse.urlsplit(re.search(r"server: (\S+)", (self.folder / "kubeconfig").read_text()).group(1))
-        client = http.client.HTTPSConnection(server.hostname, server.port, timeout=20, context=context)
+        client = http.client.HTTPSConnection(server.hostname, server.port, timeout=60, context=context)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", json.dumps(review), headers)
@@ -153,16 +152,16 @@ class Volumes(unittest.TestCase):
                           [{"name": "c", "mountPath": "/c"}, {"name": "c", "mountPath": "/sub", "subPath": "key"}])
         wait_for("the first content", lambda: "oneone" in self.log(name))
         self.api.patch(path, {"data": {"key": "two"}})
-        wait_for("the second content", lambda: "twoone" in self.log(name), timeout=20)
+        wait_for("the second content", lambda: "twoone" in self.log(name))
         self.assertNotIn("twotwo", self.log(name), "a subPath stays as it was")
 
     def test_a_pod_waits_for_what_is_missing(self):
         name = self.place("cat /c/key; echo; exec sleep 1000", [{"name": "c", "configMap": {"name": "late"}}], [{"name": "c", "mountPath": "/c"}])
         wait_for("the event", lambda: 'MountVolume.SetUp failed for volume "c" : configmap "late" not found' in self.events(name, "FailedMount"))
-        state = self.api.get(f"{PODS}/{name}")["status"]["containerStatuses"][0]["state"]
+        state = wait_for("its state", lambda: (self.api.get(f"{PODS}/{name}")["status"].get("containerStatuses") or [{}])[0].get("state"))
         self.assertEqual(state["waiting"]["reason"], "ContainerCreating")
         self.config_map("late", key="came")
-        wait_for("its start", lambda: "came" in self.log(name), timeout=20)
+        wait_for("its start", lambda: "came" in self.log(name))
 
     def test_a_kind_that_is_not_there(self):
         name = self.place("true", [{"name": "n", "nfs": {"server": "10.0.0.1", "path": "/x"}}], [{"name": "n", "mountPath": "/n"}])
@@ -183,12 +182,10 @@ class Volumes(unittest.TestCase):
         sources = [{"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}]
         name = self.place("was=; while sleep 0.2; do now=$(cat /t/token); [ \"$now\" = \"$was\" ] || echo $now; was=$now; done",
                           [{"name": "t", "projected": {"sources": sources}}], [{"name": "t", "mountPath": "/t"}])
-        began = wait_for("the first token", lambda: self.log(name).split() and time.monotonic())
-        first, second = wait_for("the second token", lambda: len(found := self.log(name).split()) > 1 and found[:2], timeout=60)
-        self.assertGreater(time.monotonic() - began, 5)
+        first, second = wait_for("the second token", lambda: len(found := self.log(name).split()) > 1 and found[:2], timeout=120)
         claims = [json.loads(base64.urlsafe_b64decode(each.split(".")[1] + "==")) for each in (first, second)]
         self.assertEqual([each["exp"] - each["iat"] for each in claims], [TOKEN_SECONDS, TOKEN_SECONDS])
-        self.assertTrue(claims[0]["iat"] < claims[1]["iat"] <= claims[0]["exp"], claims)
+        self.assertTrue(claims[0]["iat"] + 5 < claims[1]["iat"] <= claims[0]["exp"], claims)
         self.assertEqual([each["sub"] for each in claims], ["system:serviceaccount:default:default"] * 2)
         review = self.api.create("/apis/authentication.k8s.io/v1/tokenreviews",
                                  {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": second}})

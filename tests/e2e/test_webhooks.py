@@ -123,7 +123,7 @@ class Webhooks(unittest.TestCase):
 
     def test_others_are_served_meanwhile(self):
         self.hooks.on("/slow", self.silent)
-        with configured(self.api, self.hooks.configuration("validating", "slow", timeoutSeconds=3, objectSelector={"matchLabels": {"slow": "yes"}})):
+        with configured(self.api, self.hooks.configuration("validating", "slow", timeoutSeconds=8, objectSelector={"matchLabels": {"slow": "yes"}})):
             slow = config_map("slow")
             slow["metadata"]["labels"] = {"slow": "yes"}
             child = subprocess.Popen(["curl", "-sS", "--cacert", self.folder / "data/pki/ca.crt", "--cert", self.folder / "data/pki/admin.crt", "--key",
@@ -133,7 +133,7 @@ class Webhooks(unittest.TestCase):
                 wait_for("the question", lambda: "/slow" in self.hooks.paths())
                 self.api.create(MAPS, config_map("quick"))
                 self.assertIsNone(child.poll())
-                self.assertIn("context deadline exceeded", child.communicate(timeout=30)[0])
+                self.assertIn("context deadline exceeded", child.communicate(timeout=60)[0])
             finally:
                 child.kill()
                 child.wait()

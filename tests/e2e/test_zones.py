@@ -25,7 +25,7 @@ class Zones(unittest.TestCase):
             context = api.context
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
-            with urllib.request.urlopen(url + path, context=context, timeout=10) as answer:
+            with urllib.request.urlopen(url + path, context=context, timeout=30) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -44,7 +44,7 @@ class Zones(unittest.TestCase):
                     def zones():
                         code, out, _ = run("zones", "--kubeconfig", kubeconfig, "-o", "json")
                         return json.loads(out) if code == 0 else None
-                    found = wait_for("two disrupted zones", lambda: (z := zones()) and [i for i in z["items"] if i["state"] == "FullDisruption"] and z)
+                    found = wait_for("two disrupted zones", lambda: (z := zones()) and [i["state"] for i in z["items"]] == ["FullDisruption"] * 2 and z)
                     self.assertEqual([item["zone"] for item in found["items"]], ["::n1", "::n2"])
                     code, out, err = run("zones", "--kubeconfig", kubeconfig)
                     self.assertEqual((code, err), (0, ""))
@@ -129,7 +129,7 @@ class Zones(unittest.TestCase):
                     api.create("/api/v1/nodes", node)
                 wait_for("n1 to be deleted", lambda: api.find("/api/v1/nodes/n1") is None)
                 wait_for("n2 to be tainted", lambda: "node.cloudprovider.kubernetes.io/shutdown" in str(api.get("/api/v1/nodes/n2")["spec"].get("taints")))
-                events = [e for e in api.get("/api/v1/events")["items"] if e["reason"] == "DeletingNode"]
+                events = wait_for("the event", lambda: [e for e in api.get("/api/v1/events")["items"] if e["reason"] == "DeletingNode"])
                 self.assertEqual([e["involvedObject"]["name"] for e in events], ["n1"])
 
     def test_configuration_files(self):

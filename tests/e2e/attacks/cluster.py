@@ -111,7 +111,7 @@ class Cluster:
         for attempt in (0, 1):
             fresh = by not in self.connections
             if fresh:
-                self.connections[by] = http.client.HTTPSConnection(self.host, self.port, timeout=20, context=self.contexts[by])
+                self.connections[by] = http.client.HTTPSConnection(self.host, self.port, timeout=60, context=self.contexts[by])
             try:
                 self.connections[by].request(method, path, body, headers)
                 answer = self.connections[by].getresponse()

@@ -106,7 +106,7 @@ def lies_in_wait(cluster):
         many = [{**LOOKER, "name": f"looker-{number}", "targetContainerName": "main"} for number in range(30)]
         cluster.admin.patch(f"{path}/ephemeralcontainers", {"spec": {"ephemeralContainers": many}}, "strategic-merge")
         wait_for("their ends", lambda: len([each for each in cluster.admin.get(path)["status"].get("ephemeralContainerStatuses") or []
-                                            if "terminated" in each["state"]]) == len(many), 60)
+                                            if "terminated" in each["state"]]) == len(many), 150)
         log = cluster.admin.get(f"{path}/log")
         return shown(log) if "LEAK" in log or "begun" not in log else None
     finally:

@@ -25,7 +25,7 @@ def counted(cluster, name, **labels):
 
 def one(cluster, by, path, headers=None):
     """(code, headers) of a request on a connection of its own."""
-    connection = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=20, context=cluster.contexts[by])
+    connection = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=60, context=cluster.contexts[by])
     try:
         connection.request("GET", path, None, headers or {})
         answer = connection.getresponse()
@@ -68,7 +68,16 @@ def chosen(cluster):
 
 
 def left_waiting(cluster):
-    """Seats of requests whose clients go away before the answer come back."""
+    """Seats of requests whose clients go away before the answer come back. A busy machine may not show it within the three seconds: it is asked again."""
+    for _ in range(4):
+        try:
+            return left_once(cluster)
+        except AssertionError as error:
+            late = error
+    return f"four times: {late}"
+
+
+def left_once(cluster):
     held = [cluster.open("getter", 20) for _ in range(HELD)]
     before = counted(cluster, "current_executing_seats", flow_schema="global-default")
     for i, connection in enumerate(held):

@@ -89,7 +89,7 @@ class Place:
         try:
             with running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.target,
                          "--log-level", "error") as process:
-                wait_for("the kubeconfig or an end", lambda: not process.running() or is_written(self.target), 5)
+                wait_for("the kubeconfig or an end", lambda: not process.running() or is_written(self.target))
                 return None if process.running() else process.tail()
         finally:
             os.umask(before)
@@ -167,7 +167,7 @@ def ended(folder):
     """(exit code, what was said) of a server that ends; code 0 if it serves instead."""
     with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "k", "--log-level",
             "error") as process:
-        wait_for("the end", lambda: not process.running() or (folder / "k").exists(), 15)
+        wait_for("the end", lambda: not process.running() or (folder / "k").exists())
         return (0 if process.running() else process.child.returncode), process.tail()
 
 
@@ -219,7 +219,7 @@ def as_another_user(cluster):
     cluster.folder.chmod(0o755)
     try:
         for path in secrets:
-            done = subprocess.run(["cat", path], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=10, check=False)
+            done = subprocess.run(["cat", path], capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], timeout=60, check=False)
             if done.returncode == 0:
                 return f"read {path.name}"
     finally:

@@ -158,7 +158,7 @@ def streams():
 
 
 def once(cluster):
-    frames, ended = sent(cluster, ask(1), wait=8.0)
+    frames, ended = sent(cluster, ask(1), wait=20.0)
     answers = [payload for kind, _, _, payload in frames if kind == HEADERS]
     if len(answers) != 1 or answers[0][0] != OK:
         return f"{len(answers)} answers"

@@ -214,7 +214,7 @@ def slow():
     yield Act("a handshake that stops", half_a_handshake, slow=True)
 
     def body(cluster):
-        client = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=10, context=cluster.contexts["alice"])
+        client = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=60, context=cluster.contexts["alice"])
         waiting = cluster.open("alice")
         try:
             waiting.sendall(post("Content-Length: 100\r\n", "{").encode())

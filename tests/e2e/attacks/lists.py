@@ -43,7 +43,7 @@ def unread(cluster):
         return f"{code} {text[-60:]}"
     if grown > LISTS * EACH_MAX:
         return f"{grown >> 20} MiB more"
-    return None if took < 20 else f"answered after {took:.1f} s"
+    return None if took < 40 else f"answered after {took:.1f} s"
 
 
 def left(cluster):

@@ -9,7 +9,7 @@ import re
 
 from attacks.attempt import Act, shown
 from attacks.cluster import OURS
-from harness import ApiError, pod, wait_for
+from harness import ApiError, pids_in, pod, wait_for
 
 PODS = f"{OURS}/pods"
 MARK = "SPILLWAY_ATTACK"  # a variable of the processes of one pod, by which they are found on the machine
@@ -59,7 +59,7 @@ def outlives(name, script):
         assert processes_of(label), "no process carries the mark: nothing would be seen"
         try:
             cluster.admin.delete(f"{PODS}/{label}")
-            wait_for("the end of the pod", lambda: cluster.admin.find(f"{PODS}/{label}") is None, 20)
+            wait_for("the end of the pod", lambda: cluster.admin.find(f"{PODS}/{label}") is None)
             left = processes_of(label)
             return f"{len(left)} processes live on" if left else None
         finally:
@@ -99,7 +99,7 @@ def surroundings(cluster):
 
 def supervisors():
     """Processes beside containers of the process runtime, of every node of this machine."""
-    return sorted({int(pid) for group in pathlib.Path("/sys/fs/cgroup").glob("**/spillway/**/supervisors/cgroup.procs") for pid in group.read_text().split()})
+    return sorted({pid for group in pathlib.Path("/sys/fs/cgroup").glob("**/spillway/**/supervisors/cgroup.procs") for pid in pids_in(group)})
 
 
 def reaching_out(cluster):
@@ -219,7 +219,7 @@ def refused_pods(cluster):
                     return "it ran"
                 return next((each for each in reasons if each in reason), None)
             try:
-                seen = wait_for(f"{name} to be refused", state, 15)
+                seen = wait_for(f"{name} to be refused", state)
                 return None if seen in reason else seen
             finally:
                 cluster.admin.delete(f"{PODS}/{name}", 0)
@@ -248,7 +248,7 @@ def with_references(cluster):
                 states = [each.get("state", {}) for each in cluster.admin.get(f"{PODS}/{name}").get("status", {}).get("containerStatuses", [])]
                 return states and (states[0].get("waiting", {}).get("reason") if "waiting" in states[0] else json.dumps(states[0]))
             try:
-                seen = wait_for("a reason", lambda: (reason() or "") not in ("", "ContainerCreating", "PodInitializing") and reason(), 15)
+                seen = wait_for("a reason", lambda: (reason() or "") not in ("", "ContainerCreating", "PodInitializing") and reason())
                 return None if seen == "CreateContainerConfigError" else seen
             finally:
                 cluster.admin.delete(f"{PODS}/{name}", 0)

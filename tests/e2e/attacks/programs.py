@@ -10,7 +10,7 @@ import time
 from attacks.attempt import Act
 from harness import run
 
-SECONDS_MAX = 15
+SECONDS_MAX = 60
 VERSION = "client.authentication.k8s.io/v1"
 
 

@@ -24,7 +24,7 @@ def deaf(cluster, target, count, by="admin"):
     for _ in range(count):
         plain = socket.socket()
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before it connects: a small window
-        plain.settimeout(15)
+        plain.settimeout(30)
         plain.connect((cluster.host, cluster.port))
         connection = cluster.contexts[by].wrap_socket(plain, server_hostname=cluster.host)
         connection.sendall(head(target))
@@ -46,12 +46,12 @@ def deaf_watchers(cluster):
             for number in range(40):
                 cluster.admin.create(MAPS, {"metadata": {"name": f"event-{number}"}, "data": {"a": "x" * 50_000}})
             cluster.admin.create(MAPS, {"metadata": {"name": "last"}})
-            reader.settimeout(10)
+            reader.settimeout(30)
             text = b""
-            until = time.monotonic() + 10
+            until = time.monotonic() + 30
             while b'"last"' not in text and time.monotonic() < until:
                 text += reader.recv(65536)
-        return None if b'"last"' in text else f"no event within 10 s: {text[-200:]!r}"
+        return None if b'"last"' in text else f"no event within 30 s: {text[-200:]!r}"
     finally:
         close_all(opened)
         for number in range(40):
@@ -85,12 +85,12 @@ def many_watches(cluster):
 
 def half_closed(cluster):
     """A client that has closed its sending side: its answer comes, its watch ends."""
-    plain = socket.create_connection((cluster.host, cluster.port), timeout=10)
+    plain = socket.create_connection((cluster.host, cluster.port), timeout=30)
     with cluster.contexts["pod-admin"].wrap_socket(plain, server_hostname=cluster.host) as connection:
         connection.sendall(head(f"{MAPS}?watch=1"))
         connection.recv(1)
         connection.shutdown(socket.SHUT_WR)
-        seen = receive_all(connection, 10)
+        seen = receive_all(connection, 30)
     return None if seen.ended else "the watch went on"
 
 
@@ -98,7 +98,7 @@ def ends_by_itself(cluster):
     begun = time.monotonic()
     with cluster.open("pod-admin") as connection:
         seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1", close=True))
-    return None if seen.codes == (200,) and seen.ended and time.monotonic() - begun < 5 else f"{seen.codes} after {time.monotonic() - begun:.1f} s"
+    return None if seen.codes == (200,) and seen.ended and time.monotonic() - begun < 15 else f"{seen.codes} after {time.monotonic() - begun:.1f} s"
 
 
 def second_request_behind_a_watch(cluster):
@@ -132,12 +132,12 @@ def deleted_while_followed(cluster):
         connection.sendall(head(f"{OURS}/pods/passing/log?follow=true", close=True))
         connection.recv(1)
         threading.Thread(target=lambda: delete_apart(cluster, f"{OURS}/pods/passing"), daemon=True).start()
-        seen = receive_all(connection, 15)
+        seen = receive_all(connection, 30)
     return None if seen.ended else "the stream went on"
 
 
 def grows_little(begin, most):
-    """While `begin(cluster)` leaves connections that read nothing, server and agent grow by `most` bytes at most, and a node is served within 5 s."""
+    """While `begin(cluster)` leaves connections that read nothing, server and agent grow by `most` bytes at most, and a node is served within 15 s."""
     def act(cluster):
         watched = (cluster.server, cluster.agent)
         before, opened = resident(*watched), begin(cluster)
@@ -147,7 +147,7 @@ def grows_little(begin, most):
                 peak = max(peak, resident(*watched))
                 asked = time.monotonic()
                 code, text = cluster.ask("n1", "GET", "/api/v1/nodes/n1")
-                if code != 200 or time.monotonic() - asked > 5:
+                if code != 200 or time.monotonic() - asked > 15:
                     return f"a node: {code} after {time.monotonic() - asked:.1f} s {shown(text)}"
             return None if peak - before <= most else f"grew by {(peak - before) >> 20} MiB"
         finally:
@@ -169,12 +169,12 @@ def silent(cluster):
     opened = []
     try:
         for _ in range(4_300):
-            opened.append(socket.create_connection((cluster.host, cluster.port), timeout=5))
+            opened.append(socket.create_connection((cluster.host, cluster.port), timeout=20))
         cluster.close()  # what was open does not count
         for by in ("admin", "n1", "pod-admin"):
             begun = time.monotonic()
             code, text = cluster.ask(by, "GET", "/version")
-            if code != 200 or time.monotonic() - begun > 5:
+            if code != 200 or time.monotonic() - begun > 15:
                 return f"{by}: {code} after {time.monotonic() - begun:.1f} s {shown(text)}"
         return None
     finally:

@@ -36,7 +36,7 @@ def never_runs(name, why, volumes, mounts, init=None, prepare=None):
             said = events(cluster, label) + [each.get("waiting", {}).get("message", "") for each in states]
             return next((each for each in said if why in each), None)
         try:
-            found = wait_for(f"{name} to be refused", seen, 20)
+            found = wait_for(f"{name} to be refused", seen)
             return None if why in found else f"{found}: {events(cluster, label)}"
         finally:
             cluster.admin.delete(f"{PODS}/{label}", 0)
