@@ -9,6 +9,7 @@ Collectors::Collectors(Core& core, Writer& writer, Remover& remover, const Autho
     : garbage_(core, writer, remover),
       namespaces_(core, writer, remover),
       budgets_(core, writer),
+      quotas_(core, writer),
       root_ca_(core, writer, options.root_ca_pem,
                options.controllers == ApiServer::Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                                    : RootCaPublisher::Others::kMayAct),

@@ -6,6 +6,7 @@
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/namespaces.h"
+#include "apiserver/collect/quotas.h"
 #include "apiserver/collect/reservation_keeper.h"
 #include "apiserver/collect/root_ca.h"
 #include "apiserver/read/collector.h"
@@ -34,14 +35,15 @@ class Collectors {
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
+  QuotaCollector quotas_;
   RootCaPublisher root_ca_;
   ReservationKeeper reservations_;
   Expiry events_;
   Expiry requests_;
   Expiry tokens_;
   NodeSigner node_signer_;
-  const std::array<Collector*, 9> all_{&garbage_, &namespaces_, &budgets_, &root_ca_,    &reservations_,
-                                       &events_,  &requests_,   &tokens_,  &node_signer_};
+  const std::array<Collector*, 10> all_{&garbage_,      &namespaces_, &budgets_,  &quotas_, &root_ca_,
+                                        &reservations_, &events_,     &requests_, &tokens_, &node_signer_};
   bool acts_ = false;
 };
 

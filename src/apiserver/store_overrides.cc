@@ -16,12 +16,13 @@ namespace {
 
 /// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
 /// to agree on that.
-constexpr std::array<std::string_view, 20> kStay{"/limitranges",
+constexpr std::array<std::string_view, 21> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
                                                  "/persistentvolumes",
                                                  "/pods",
+                                                 "/resourcequotas",
                                                  "/secrets",
                                                  "/serviceaccounts",
                                                  "/services",

@@ -63,6 +63,9 @@ const bool kJobValidationCreate =
 const bool kLimitsDefaulting = support::add_vector_check("api/limits_defaulting", check_create<Repetitions::kTold>);
 const bool kLimitsValidationCreate =
     support::add_vector_check("api/limits_validation_create", check_create<Repetitions::kTold>);
+const bool kQuotaDefaulting = support::add_vector_check("api/quota_defaulting", check_create<Repetitions::kTold>);
+const bool kQuotaValidationCreate =
+    support::add_vector_check("api/quota_validation_create", check_create<Repetitions::kTold>);
 const bool kStatefulDefaulting = support::add_vector_check("api/stateful_defaulting", check_create<Repetitions::kTold>);
 const bool kStatefulValidationCreate =
     support::add_vector_check("api/stateful_validation_create", check_create<Repetitions::kTold>);

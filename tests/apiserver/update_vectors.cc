@@ -80,6 +80,7 @@ std::optional<support::Mismatch> check_update(const Json& row) {
 const bool kSigningUpdate = support::add_vector_check("api/signing_update", check_update);
 const bool kJobValidationUpdate = support::add_vector_check("api/job_validation_update", check_update);
 const bool kLimitsValidationUpdate = support::add_vector_check("api/limits_validation_update", check_update);
+const bool kQuotaValidationUpdate = support::add_vector_check("api/quota_validation_update", check_update);
 const bool kStatefulValidationUpdate = support::add_vector_check("api/stateful_validation_update", check_update);
 const bool kValidationUpdate = support::add_vector_check("api/validation_update", check_update);
 const bool kValidationUpdatePod = support::add_vector_check("api/validation_update_pod", check_update);

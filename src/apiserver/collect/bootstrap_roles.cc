@@ -131,8 +131,8 @@ Json::Array node_bootstrap() {
 Json::Array view_rules() {
   return {rule(kRead, {""},
                {"configmaps", "events", "limitranges", "namespaces", "namespaces/status", "persistentvolumeclaims",
-                "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "serviceaccounts", "services",
-                "services/status"}),
+                "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "resourcequotas",
+                "resourcequotas/status", "serviceaccounts", "services", "services/status"}),
           rule(kRead, {"apps"},
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
                 "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets",

@@ -21,6 +21,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "Pod"}, pod_hooks()},
       {{"", "Secret"}, secret_hooks()},
       {{"", "Service"}, service_hooks()},
+      {{"", "ResourceQuota"}, resource_quota_hooks()},
       {{"", "ServiceAccount"}, service_account_hooks()},
       {{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}, mutating_webhook_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},

@@ -48,6 +48,8 @@ KindHooks new_event_hooks();
 KindHooks service_hooks();
 // limit_ranges.cc
 KindHooks limit_range_hooks();
+// resource_quotas.cc
+KindHooks resource_quota_hooks();
 // priority_class.cc
 KindHooks priority_class_hooks();
 // webhook_configurations.cc

@@ -53,6 +53,8 @@ struct AdmissionRules {
   bool token_volumes = true;
   /// Pods and claims are held against the LimitRanges of their namespace (plug-in LimitRanger).
   bool limit_ranger = true;
+  /// New and grown objects are charged to the ResourceQuotas of their namespace (plug-in ResourceQuota).
+  bool resource_quota = true;
   /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;

@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 1> kNs{"ns"};
 constexpr std::array<std::string_view, 1> kEv{"ev"};
 constexpr std::array<std::string_view, 1> kCm{"cm"};
 constexpr std::array<std::string_view, 1> kLimits{"limits"};
+constexpr std::array<std::string_view, 1> kQuota{"quota"};
 constexpr std::array<std::string_view, 1> kSa{"sa"};
 constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
@@ -165,6 +166,17 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = pod_fields(),
        .status_subresource = true,
        .graceful = true},
+      {.version = "v1",
+       .plural = "resourcequotas",
+       .singular = "resourcequota",
+       .kind = "ResourceQuota",
+       .verbs = kAllVerbs,
+       .storage = below("resourcequotas"),
+       .short_names = kQuota,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .put_creates = true,
+       .metadata = kWholeOnly},
       {.version = "v1",
        .plural = "secrets",
        .singular = "secret",

@@ -19,6 +19,8 @@ struct Writer::Create {
   AdmissionPtr admission;          // null: no webhook is asked
   Reservations::HoldPtr hold;      // what was chosen for it
   std::optional<CreateJob> again;  // to choose once more; where other servers choose as well
+  bool charged = false;            // to the quotas of its namespace
+  QuotaDesk::PledgePtr pledge;     // until it is written; null: no quota was raised
 };
 
 struct Writer::Update {
@@ -29,6 +31,7 @@ struct Writer::Update {
   bool queued = false;  // others wait for it
   bool deletes = false;
   int attempts = 0;
+  QuotaDesk::PledgePtr pledge;  // what has been charged for it; null: nothing
 
   // Of the present attempt.
   ObjectPtr current;

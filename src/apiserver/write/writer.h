@@ -13,6 +13,7 @@
 #include "apiserver/resource/admission_check.h"
 #include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/write/committer.h"
+#include "apiserver/write/quota_desk.h"
 #include "apiserver/write/reservations.h"
 
 #include <deque>
@@ -90,7 +91,8 @@ api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, st
 
 class Writer {
  public:
-  Writer(Core& core, Committer& committer) : core_(core), committer_(committer), reservations_(core), cluster_(core) {}
+  Writer(Core& core, Committer& committer)
+      : core_(core), committer_(committer), reservations_(core), cluster_(core), quotas_(core, *this) {}
 
   /// Asked about every write that is not trusted, in this order. `check` must outlive the writer.
   void add_check(const AdmissionCheck& check) { checks_.push_back(&check); }
@@ -105,6 +107,8 @@ class Writer {
   void tell_of_unattended() { tells_of_unattended_ = true; }
 
   const Cluster& cluster() const { return cluster_; }
+
+  const QuotaDesk& quotas() const { return quotas_; }
 
   /// True if an update of that object by that user that changes nothing but the time of a heartbeat needs no check.
   bool passes_renewal(const api::UserInfo& user, const Resource& resource, const StoredObject& object) const;
@@ -131,6 +135,8 @@ class Writer {
   void try_create(CreatePtr state);
   /// Goes on once no other server can have what was chosen for it; else chooses again.
   void secure_create(const CreatePtr& state);
+  /// Goes on once the quotas of its namespace have been charged.
+  void charge_create(const CreatePtr& state);
   void begin_update(const UpdatePtr& state);
   void try_update(const UpdatePtr& state, const ObjectPtr& current);
   /// From what is wanted, or what webhooks made of it, to the store.
@@ -138,6 +144,8 @@ class Writer {
   void mutate_update(const UpdatePtr& state, const api::Json& object, const api::DocumentPtr& old);
   void validate_update(const UpdatePtr& state, api::Json object, const api::DocumentPtr& old);
   void commit_update(const UpdatePtr& state, api::Json object, const api::Json& old);
+  void charge_update(const UpdatePtr& state, api::Json object, const api::Json& old);
+  void secure_update(const UpdatePtr& state, api::Json object);
   void store_update(const UpdatePtr& state, api::Json object);
   /// Lets the next update of the same object begin.
   void leave_queue(const UpdatePtr& state);
@@ -164,6 +172,7 @@ class Writer {
   Committer& committer_;
   Reservations reservations_;
   CachedCluster cluster_;
+  QuotaDesk quotas_;
   std::vector<const AdmissionCheck*> checks_;
   WebhookAdmission* webhooks_ = nullptr;
   bool tells_of_unattended_ = false;

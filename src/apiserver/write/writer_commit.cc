@@ -51,11 +51,13 @@ void Writer::try_create(CreatePtr state) {
     return status;
   };
   const ObjectPtr there = core_.cache.of(resource).find(key);
-  if (state->job.context.dry_run || (there && state->prefix.empty())) {
-    if (there) return state->done(exists(resource, name, there));
+  const bool dry_run = state->job.context.dry_run;
+  if (there && (dry_run || state->prefix.empty())) return state->done(exists(resource, name, there));
+  if (!dry_run && !reservations_.is_secured(state->hold)) return secure_create(state);
+  if (!state->charged) return charge_create(state);
+  if (dry_run) {
     return state->done(Written{Committer::imagine(resource, state->object), true, false, std::move(state->warnings)});
   }
-  if (!reservations_.is_secured(state->hold)) return secure_create(state);
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
   committer_.put(resource, key, std::move(document), store::Revision(0), Committer::Checks::kPassed,
                  [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
@@ -88,6 +90,20 @@ void Writer::secure_create(const CreatePtr& state) {
   });
 }
 
+void Writer::charge_create(const CreatePtr& state) {
+  const Resource& resource = core_.cache.of(*state->job.resource).resource();
+  quotas_.charge({.resource = resource, .object = state->object, .dry_run = state->job.context.dry_run},
+                 [this, state](StatusResult<QuotaDesk::PledgePtr> pledge) {
+                   if (!pledge) {
+                     reservations_.give_back(state->hold);
+                     return state->done(pledge.error());
+                   }
+                   state->charged = true;
+                   state->pledge = *std::move(pledge);
+                   try_create(state);
+                 });
+}
+
 void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old) {
   const UpdateJob& job = state->job;
   const Resource& resource = core_.cache.of(*job.resource).resource();
@@ -100,7 +116,31 @@ void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old)
     if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
     if (same_but_manager_times(object, old)) return unchanged();
   }
-  if (job.context.dry_run) {
+  const bool may_grow = job.part == SubresourceId::kNone && !job.trusted && !state->deletes;
+  may_grow ? charge_update(state, std::move(object), old) : secure_update(state, std::move(object));
+}
+
+void Writer::charge_update(const UpdatePtr& state, Json object, const Json& old) {
+  const UpdateJob& job = state->job;
+  const auto changed = std::make_shared<Json>(std::move(object));
+  quotas_.charge({.resource = core_.cache.of(*job.resource).resource(),
+                  .object = *changed,
+                  .old = &old,
+                  .dry_run = job.context.dry_run,
+                  .pledged = state->pledge},
+                 [this, state, changed](StatusResult<QuotaDesk::PledgePtr> pledge) {
+                   if (!pledge) {
+                     reservations_.give_back(state->hold);
+                     return finish_update(state, pledge.error());
+                   }
+                   state->pledge = *std::move(pledge);
+                   secure_update(state, std::move(*changed));
+                 });
+}
+
+void Writer::secure_update(const UpdatePtr& state, Json object) {
+  if (state->job.context.dry_run) {
+    const Resource& resource = core_.cache.of(*state->job.resource).resource();
     return finish_update(
         state, Written{Committer::imagine(resource, object), false, state->deletes, std::move(state->warnings)});
   }

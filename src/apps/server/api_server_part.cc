@@ -61,6 +61,7 @@ bool is_off(const cli::ServingArgs& args, std::string_view plugin) {
 Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, const telemetry::Log& log) {
   apiserver::AdmissionRules rules{.memory_pressure_toleration = !is_off(args, "PodTolerationRestriction"),
                                   .limit_ranger = !is_off(args, "LimitRanger"),
+                                  .resource_quota = !is_off(args, "ResourceQuota"),
                                   .mutating_webhooks = !is_off(args, "MutatingAdmissionWebhook"),
                                   .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook")};
   if (!args.admission_config_file.empty()) {

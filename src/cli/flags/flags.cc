@@ -355,13 +355,15 @@ void add_serving(CLI::App& app, ServingArgs& args) {
              "Tokens of service accounts that are asked for with a longer life get this one", "DURATION",
              "as long as is asked for");
   begin_group(app, "Admission");
-  app.add_option("--disable-admission-plugins", args.admission_off,
-                 "LimitRanger: LimitRanges are not applied; PodSecurity: pods are not held against the Pod Security "
-                 "Standards; PodTolerationRestriction: pods "
-                 "that are not BestEffort get no toleration of memory pressure; MutatingAdmissionWebhook, "
-                 "ValidatingAdmissionWebhook: webhooks are not asked")
+  app.add_option(
+         "--disable-admission-plugins", args.admission_off,
+         "LimitRanger: LimitRanges are not applied; PodSecurity: pods are not held against the Pod Security "
+         "Standards; PodTolerationRestriction: pods "
+         "that are not BestEffort get no toleration of memory pressure; ResourceQuota: ResourceQuotas hold nothing "
+         "back; MutatingAdmissionWebhook, "
+         "ValidatingAdmissionWebhook: webhooks are not asked")
       ->check(one_of({"LimitRanger", "MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction",
-                      "ValidatingAdmissionWebhook"}))
+                      "ResourceQuota", "ValidatingAdmissionWebhook"}))
       ->delimiter(',');
   app.add_option("--admission-control-config-file", args.admission_config_file,
                  "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")

@@ -1,0 +1,73 @@
+// The status of ResourceQuotas, counted from the cache: when a quota is new or changed, when something is gone that it
+// counts, and every few minutes. Between two counts of a quota is as long as keeps the loop free for others.
+//
+// What is charged (QuotaDesk) is raised before its object is there. A count therefore raises `used` at once, and lowers
+// it only while no charged write of the namespace is on its way here; other servers' writes are given kSettle from the
+// last change of the quota. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes docs,
+// "Resource Quotas"; spec "Scheduler and workloads", 18.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/resource_quota.h"
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/write/writer.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver {
+
+class QuotaCollector final : public Collector {
+ public:
+  QuotaCollector(Core& core, Writer& writer);
+
+ private:
+  /// What is known of a quota besides what stands in it.
+  struct Known {
+    std::optional<Instant> changed;  // was seen to have changed then; nullopt: since the last count
+    Instant not_before;              // the next count
+    std::optional<Instant> due;
+  };
+
+  /// What was counted, and how many objects were looked at for it.
+  struct Count {
+    api::ResourceList used;
+    std::size_t looked_at = 0;
+  };
+
+  // Collector
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+  void act() override;
+
+  void on_quota(const EventPtr& event);
+  /// To be counted then, or earlier if that is planned already.
+  void plan(const std::string& key, Instant due);
+  void unplan(const std::string& key, Known& known);
+  /// Of a wake-up: what the store tells comes without the time.
+  void count_due();
+  void arm();
+  void write(const std::string& key);
+  Count count(const api::ResourceQuota& quota) const;
+  void count_resource(const ResourceCache& objects, const api::ResourceQuota& quota, Count& count) const;
+  bool may_lower(const std::string& key, const std::string& ns) const;
+  /// The quota with its status as it should be.
+  api::Json computed(const std::string& key, api::Json quota);
+
+  Core& core_;
+  Writer& writer_;
+  const ResourceCache& quotas_;
+  const ResourceCache& pods_;
+  std::map<std::string, Known, std::less<>> known_;
+  std::set<std::pair<Instant, std::string>> order_;  // of those that are due some time
+  std::set<std::string> busy_;
+  std::optional<TimerQueue::Id> timer_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,201 @@
+#include "apiserver/write/quota_desk.h"
+
+#include "api/codec/codec.h"
+#include "api/object/pod.h"
+#include "api/object/resource_quota.h"
+#include "apiserver/write/writer.h"
+#include "policy/quota/charge.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::Status;
+using api::StatusResult;
+
+constexpr std::size_t kChargesMax = 128;  // in one write of a quota
+
+/// What an object uses. An error: it cannot be read.
+struct Usage {
+  std::optional<api::Pod> pod;
+  api::ResourceList amounts;
+};
+
+Result<Usage> usage_of(const quota::CountedKind& kind, const Json& object, WallTime now) {
+  if (kind == quota::kPods) {
+    SPILLWAY_TRY(pod, api::decode<api::Pod>(object));
+    auto amounts = quota::usage_of(pod, now);
+    return Usage{std::move(pod), std::move(amounts)};
+  }
+  if (kind == quota::kServices) {
+    SPILLWAY_TRY(service, api::decode<api::CountedService>(object));
+    return Usage{std::nullopt, quota::usage_of(service)};
+  }
+  if (kind == quota::kClaims) {
+    SPILLWAY_TRY(claim, api::decode<api::CountedClaim>(object));
+    return Usage{std::nullopt, quota::usage_of(claim)};
+  }
+  return Usage{std::nullopt, quota::usage_of(kind)};
+}
+
+/// Objects of other kinds use the same for all their life.
+bool may_grow(const quota::CountedKind& kind) {
+  return kind == quota::kPods || kind == quota::kServices || kind == quota::kClaims;
+}
+
+}  // namespace
+
+class QuotaDesk::Pledge {
+ public:
+  Pledge(std::shared_ptr<Counts> counts, std::string ns, api::ResourceList amounts)
+      : amounts_(std::move(amounts)), counts_(std::move(counts)), ns_(std::move(ns)) {
+    ++(*counts_)[ns_];
+  }
+
+  ~Pledge() {
+    const auto count = counts_->find(ns_);
+    if (--count->second == 0) counts_->erase(count);
+  }
+
+  Pledge(const Pledge&) = delete;
+  Pledge& operator=(const Pledge&) = delete;
+
+  /// What has been charged in all: the usage of the object.
+  const api::ResourceList& amounts() const { return amounts_; }
+
+ private:
+  api::ResourceList amounts_;
+  std::shared_ptr<Counts> counts_;
+  std::string ns_;
+};
+
+struct QuotaDesk::Charge {
+  quota::Request request;
+  std::optional<api::Pod> pod;  // request.pod points here
+  api::GroupResource of;
+  std::string name;
+  PledgePtr pledge;
+  std::vector<std::string> left;  // keys of quotas, the last one is next
+  std::optional<Status> refusal;
+  Done done;
+};
+
+void QuotaDesk::charge(const Write& write, Done done) {
+  const Resource& resource = write.resource;
+  if (!core_.admission.resource_quota || !resource.namespaced() || resource.plural == "events")
+    return done(PledgePtr());
+  const std::string ns(write.object.string_at({"metadata", "namespace"}));
+  const auto charge = std::make_shared<Charge>();
+  charge->request.kind = {resource.group, resource.plural};
+  if (write.old != nullptr && !may_grow(charge->request.kind)) return done(PledgePtr());
+  charge->of = resource.group_resource();
+  charge->name = write.object.string_at({"metadata", "name"});
+  const auto refuse = [&](std::string_view why) { done(api::forbidden_status(charge->of, charge->name, why)); };
+
+  std::vector<api::ResourceQuota> quotas;
+  std::vector<std::string> keys;
+  std::optional<std::string> unreadable;
+  core_.cache.of(core_.registry.get("resourcequotas")).visit(ns + "/", {}, [&](const ObjectPtr& object) {
+    auto quota = api::decode<api::ResourceQuota>(*object->shared_document());
+    if (!quota) {
+      unreadable = fmt::format("quota {} cannot be read: {}", object->name, quota.error().text());
+      return false;
+    }
+    quotas.push_back(*std::move(quota));
+    keys.push_back(object->key);
+    return true;
+  });
+  if (unreadable) return refuse(*unreadable);
+  if (quotas.empty()) return done(PledgePtr());
+
+  auto usage = usage_of(charge->request.kind, write.object, core_.now.wall);
+  if (!usage) return refuse(usage.error().text());
+  charge->pod = std::move(usage->pod);
+  charge->request.pod = charge->pod ? &*charge->pod : nullptr;
+  charge->request.usage = std::move(usage->amounts);
+  if (write.old != nullptr) {
+    auto before = usage_of(charge->request.kind, *write.old, core_.now.wall);
+    if (!before) return refuse(before.error().text());
+    charge->request.before = std::move(before->amounts);
+  }
+  if (write.pledged != nullptr) {
+    for (const auto& [name, amount] : write.pledged->amounts()) {
+      api::Quantity& known = charge->request.before[name];
+      known = std::max(known, amount);
+    }
+  }
+
+  const auto raised = quota::charge(quotas, charge->request);
+  if (!raised) return refuse(raised.error().message);
+  if (raised->empty() || write.dry_run) return done(write.pledged);
+  charge->pledge = std::make_shared<const Pledge>(pledges_, ns, charge->request.usage);
+  for (auto each = raised->rbegin(); each != raised->rend(); ++each) charge->left.push_back(keys[each->quota]);
+  charge->done = std::move(done);
+  advance(charge);
+}
+
+void QuotaDesk::advance(const ChargePtr& charge) {
+  if (charge->refusal) return charge->done(*std::move(charge->refusal));
+  if (charge->left.empty()) return charge->done(std::move(charge->pledge));
+  const std::string key = std::move(charge->left.back());
+  charge->left.pop_back();
+  const auto [batch, first] = waiting_.try_emplace(key);
+  batch->second.push_back(charge);
+  if (first) run(key);
+}
+
+/// The quota as it is with all of the batch that it has room for; the others are refused.
+StatusResult<Json> QuotaDesk::charged(const Json& quota, const Batch& batch) const {
+  auto typed = api::decode<api::ResourceQuota>(quota);
+  if (!typed) return Status(typed.error());
+  Json object = quota;
+  for (const ChargePtr& each : batch) {
+    each->refusal.reset();
+    const auto raised = quota::charge({&*typed, 1}, each->request);
+    if (!raised) {
+      each->refusal = api::forbidden_status(each->of, each->name, raised.error().message);
+    } else if (!raised->empty()) {
+      typed->status.used = raised->front().used;
+    }
+  }
+  for (const auto& [name, amount] : typed->status.used) {
+    object.make({"status", "used", name}) = amount.to_string();
+  }
+  return object;
+}
+
+void QuotaDesk::run(const std::string& key) {
+  Batch& all = waiting_.at(key);
+  const auto count = static_cast<std::ptrdiff_t>(std::min(all.size(), kChargesMax));
+  const auto batch =
+      std::make_shared<Batch>(std::make_move_iterator(all.begin()), std::make_move_iterator(all.begin() + count));
+  all.erase(all.begin(), all.begin() + count);
+  const std::size_t slash = key.find('/');
+  UpdateJob job{.resource = &core_.registry.get("resourcequotas"),
+                .ns = key.substr(0, slash),
+                .name = key.substr(slash + 1),
+                .part = SubresourceId::kStatus,
+                .change = [this, batch](const Json& current) { return charged(current, *batch); },
+                .trusted = true,
+                .context = {}};
+  writer_.update(std::move(job), [this, key, batch](const StatusResult<Written>& result) {
+    if (waiting_.at(key).empty()) {
+      waiting_.erase(key);
+    } else {
+      run(key);
+    }
+    for (const ChargePtr& each : *batch) {
+      const bool gone = !result && result.error().code == 404;  // a quota that is gone holds nobody back
+      if (!result && !gone) each->refusal = result.error();
+      advance(each);
+    }
+  });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,71 @@
+// The plug-in ResourceQuota: what a write adds to its namespace is written into the status of the quotas that it raises
+// before the object itself is written. That is a compare-and-swap, so of several requests, of several servers too,
+// those get through that there is room for. What was charged for a write that failed is taken back when the quota is
+// counted anew (QuotaCollector). A dry run is judged and charges nothing.
+//
+// Charges that wait for the same quota are written at once. Thread: loop. Bounds: kChargesMax charges per write of a
+// quota; a namespace has at most 64 quotas (kinds/resource_quotas.cc); races as Writer::update. Source: spec "Scheduler
+// and workloads", 18.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/read/core.h"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class Writer;
+
+class QuotaDesk {
+ public:
+  /// That a write has been charged. While it is held, the object may not be there yet.
+  class Pledge;
+  using PledgePtr = std::shared_ptr<const Pledge>;
+  /// Null: nothing was charged.
+  using Done = std::move_only_function<void(api::StatusResult<PledgePtr>)>;
+
+  struct Write {
+    const Resource& resource;
+    const api::Json& object;
+    const api::Json* old = nullptr;  // null: it is new
+    bool dry_run = false;
+    /// What an earlier attempt of the same write was charged; null: nothing.
+    PledgePtr pledged = nullptr;
+  };
+
+  QuotaDesk(Core& core, Writer& writer) : core_(core), writer_(writer) {}
+
+  /// 403: a quota of the namespace does not allow it. Other errors: a quota could not be written.
+  void charge(const Write& write, Done done);
+
+  /// Writes to that namespace are on their way that have been charged, or are about to be.
+  bool has_pledges(std::string_view ns) const { return pledges_->contains(ns); }
+
+ private:
+  struct Charge;
+  using ChargePtr = std::shared_ptr<Charge>;
+  using Batch = std::vector<ChargePtr>;
+  using Counts = std::map<std::string, std::size_t, std::less<>>;
+
+  /// To the next quota that the charge raises.
+  void advance(const ChargePtr& charge);
+  /// Writes what waits for the quota of that key.
+  void run(const std::string& key);
+  api::StatusResult<api::Json> charged(const api::Json& quota, const Batch& batch) const;
+
+  Core& core_;
+  Writer& writer_;
+  /// What waits, by the quota's key; there while a write of it is on its way.
+  std::map<std::string, Batch> waiting_;
+  std::shared_ptr<Counts> pledges_ = std::make_shared<Counts>();  // by namespace
+};
+
+}  // namespace spillway::apiserver

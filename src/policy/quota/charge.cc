@@ -1,0 +1,126 @@
+#include "policy/quota/charge.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace spillway::quota {
+namespace {
+
+using api::Quantity;
+using api::ResourceList;
+
+constexpr std::size_t kTold = 100;  // containers of one resource in an answer
+
+/// What every container of a pod must state where a quota counts it, and where it states it.
+struct Stated {
+  std::string_view amount;
+  std::string_view resource;
+  bool limit = false;
+};
+
+constexpr std::array<Stated, 6> kStated{{{"cpu", "cpu", false},
+                                         {"limits.cpu", "cpu", true},
+                                         {"limits.memory", "memory", true},
+                                         {"memory", "memory", false},
+                                         {"requests.cpu", "cpu", false},
+                                         {"requests.memory", "memory", false}}};
+
+/// "limits.cpu for: a; requests.memory for: a,b"; empty: all is stated.
+std::string unstated(const api::Pod& pod, const std::vector<std::string_view>& counted) {
+  std::vector<std::string> told;
+  for (const Stated& each : kStated) {
+    if (std::ranges::find(counted, each.amount) == counted.end()) continue;
+    std::set<std::string_view> names;
+    const auto look = [&](const std::vector<api::Container>& containers) {
+      for (const api::Container& container : containers) {
+        const ResourceList& amounts = each.limit ? container.resources.limits : container.resources.requests;
+        if (!amounts.contains(each.resource) && names.size() < kTold) names.insert(container.name);
+      }
+    };
+    look(pod.spec.containers);
+    look(pod.spec.init_containers);
+    if (!names.empty()) told.push_back(fmt::format("{} for: {}", each.amount, fmt::join(names, ",")));
+  }
+  return fmt::format("{}", fmt::join(told, "; "));
+}
+
+Error refused(std::string message) {
+  return Error{ErrorCode::kForbidden, std::move(message), {}};
+}
+
+/// The quota is about the request, and states what it needs to state.
+Outcome may_judge(const api::ResourceQuota& quota, const Request& request) {
+  const std::vector<std::string_view> counted = concerned(request.kind, quota.status.hard);
+  if (request.pod != nullptr) {
+    const std::string missing = unstated(*request.pod, counted);
+    if (!missing.empty()) {
+      return refused(fmt::format("failed quota: {}: must specify {}", quota.metadata.name, missing));
+    }
+  }
+  if (std::ranges::all_of(counted, [&](std::string_view each) { return quota.status.used.contains(each); })) return {};
+  return refused(
+      fmt::format("status unknown for quota: {}, resources: {}", quota.metadata.name, fmt::join(counted, ",")));
+}
+
+std::string amounts_of(const ResourceList& amounts, const std::vector<std::string_view>& names) {
+  std::vector<std::string> told;
+  for (const std::string_view name : names) {
+    const auto at = amounts.find(name);
+    if (at != amounts.end()) told.push_back(fmt::format("{}={}", name, at->second.to_string()));
+  }
+  return fmt::format("{}", fmt::join(told, ","));
+}
+
+/// What is used of the quota with `more`; an error if that is too much.
+Result<ResourceList> raised(const api::ResourceQuota& quota, const ResourceList& more) {
+  ResourceList used = quota.status.used;
+  std::vector<std::string_view> exceeded;
+  for (const auto& [name, hard] : quota.status.hard) {
+    const auto added = more.find(name);
+    if (added == more.end()) continue;
+    Quantity& sum = used[name];
+    sum += added->second;
+    if (sum > hard) exceeded.emplace_back(name);
+  }
+  if (exceeded.empty()) return used;
+  return refused(fmt::format("exceeded quota: {}, requested: {}, used: {}, limited: {}", quota.metadata.name,
+                             amounts_of(more, exceeded), amounts_of(quota.status.used, exceeded),
+                             amounts_of(quota.status.hard, exceeded)));
+}
+
+}  // namespace
+
+ResourceList increase(const Request& request) {
+  ResourceList more;
+  for (const auto& [name, amount] : request.usage) {
+    const auto old = request.before.find(name);
+    Quantity added = old == request.before.end() ? amount : amount - old->second;
+    if (added.sign() > 0) more.emplace(name, std::move(added));
+  }
+  return more;
+}
+
+Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request) {
+  std::vector<std::size_t> matching;
+  for (std::size_t i = 0; i < quotas.size(); ++i) {
+    if (!matches(quotas[i], request.kind, request.pod)) continue;
+    SPILLWAY_TRY_VOID(may_judge(quotas[i], request));
+    matching.push_back(i);
+  }
+  const ResourceList more = increase(request);
+  std::vector<Raised> all;
+  for (const std::size_t i : matching) {
+    SPILLWAY_TRY(used, raised(quotas[i], more));
+    if (used != quotas[i].status.used) all.push_back({i, std::move(used)});
+  }
+  return all;
+}
+
+}  // namespace spillway::quota
