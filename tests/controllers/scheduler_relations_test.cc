@@ -155,5 +155,18 @@ TEST_F(SchedulerRelations, ASkewThatIsRequiredHolds) {
   EXPECT_EQ(node_of("web-1"), "n0") << "it was let in as soon as the other zone had one";
 }
 
+TEST_F(SchedulerRelations, AGatedPodIsNotPlacedBeforeItsGatesAreGone) {
+  Json pod = labelled("gated", "web");
+  pod.make({"spec"})["schedulingGates"] = Json::array({Json::object({{"name", "example.com/quota"}})});
+  create(pod);
+  cluster_.advance(seconds(120));
+  EXPECT_EQ(node_of("gated"), "");
+  EXPECT_EQ(message("gated"), "Scheduling is blocked due to non-empty scheduling gates");
+  EXPECT_EQ(scheduler_.waiting() + scheduler_.unschedulable(), 0U);
+  cluster_.merge(kRelatedPods + "/gated", Json::object({{"spec", Json::object({{"schedulingGates", Json::array()}})}}));
+  cluster_.settle();
+  EXPECT_NE(node_of("gated"), "");
+}
+
 }  // namespace
 }  // namespace spillway::controllers

@@ -13,6 +13,7 @@
 #include "cli/text/explanation.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
+#include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption_outlook.h"
 #include "policy/storage/pod_claims.h"
@@ -284,6 +285,10 @@ class Explainer {
 
   /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
+    if (std::string gates = scheduling::gates_text(waiting); !gates.empty()) {
+      decision.message = std::move(gates);  // no node is asked before they are gone
+      return;
+    }
     std::map<std::string, policy::NodeLoad> nodes;
     std::map<std::string, std::vector<api::Pod>> pods;
     for (const api::Json& each : cluster_->list("/api/v1/nodes")) {

@@ -3,6 +3,7 @@
 #include "api/codec/codec.h"
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
+#include "policy/scheduling/gates.h"
 #include "policy/scheduling/preemption_outlook.h"
 #include "policy/storage/claim_rules.h"
 
@@ -77,7 +78,7 @@ Scheduler::Turn Scheduler::turn_of(const api::Pod& pod) {
 
 bool Scheduler::is_mine(const api::Pod& pod) const {
   return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
-         !api::is_terminal(pod);
+         !api::is_terminal(pod) && scheduling::gates_text(pod).empty();
 }
 
 std::string Scheduler::node_of(const api::Pod& pod) const {

@@ -2,6 +2,7 @@
 #include "api/codec/codec.h"
 #include "api/object/service.h"
 #include "api/object/workload.h"
+#include "policy/scheduling/gates.h"
 #include "policy/scheduling/inter_pod.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/topology_spread.h"
@@ -345,6 +346,16 @@ std::optional<Mismatch> full_schedule(const Json& row) {
   return support::compare(want, got);
 }
 
+std::optional<Mismatch> gates(const Json& row) {
+  const auto pod = api::decode<api::Pod>(*row.at({"in", "pod"}));
+  if (!pod) return Mismatch{"a pod that decodes", pod.error().text()};
+  const std::string text = gates_text(*pod);
+  Json got = Json::object({{"code", text.empty() ? "Success" : "UnschedulableAndUnresolvable"}});
+  if (!text.empty()) got["reasons"] = Json::array({text});
+  return support::compare(*row.find("want"), got);
+}
+
+const bool kGates = support::add_vector_check("scheduling/gates", gates);
 const bool kInterPod = support::add_vector_check("scheduling/interpod_affinity", interpod_affinity);
 const bool kSpread = support::add_vector_check("scheduling/topology_spread", topology_spread);
 const bool kScores = support::add_vector_check("scheduling/score_plugins", score_plugins);
