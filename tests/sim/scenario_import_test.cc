@@ -1,5 +1,7 @@
 // A cluster as kubectl prints it becomes machines, objects and pods; what cannot be simulated is named.
 #include "sim/scenario/cluster_import.h"
+#include "sim/scenario/parser.h"
+#include "sim/scenario/player.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +51,79 @@ TEST(ClusterImport, TakesWhatIsSimulatedAndNamesTheRest) {
   EXPECT_EQ(reason_for(*inventory, "Pod shop/job"), "it has ended");
   EXPECT_EQ(reason_for(*inventory, "Pod shop/db-0 metadata.ownerReferences"),
             "nobody acts for StatefulSet/shop/db here");
-  EXPECT_EQ(reason_for(*inventory, "Deployment shop/web"), "there is no rollout; its ReplicaSets are simulated");
+  EXPECT_EQ(reason_for(*inventory, "Deployment shop/web"), "it has no template");
+}
+
+/// Two revisions of one Deployment as kubectl prints them, a pod of the present one that uses more than it asks for.
+api::Json rolled_shop() {
+  const auto workload = [](std::string kind, std::string name, int replicas, const std::string& image,
+                           const std::string& hash) {
+    const std::string labels =
+        hash.empty() ? R"({"app":"web"})" : R"({"app":"web","pod-template-hash":")" + hash + "\"}";
+    return R"({"apiVersion":"apps/v1","kind":")" + kind + R"(","metadata":{"name":")" + name +
+           R"(","namespace":"shop","labels":)" + labels + R"(,"annotations":{"deployment.kubernetes.io/revision":")" +
+           (hash == "a" ? "1" : "2") + "\"}" +
+           (hash.empty() ? ""
+                         : R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"Deployment","name":"web",)"
+                           R"("uid":"u","controller":true}])") +
+           R"(},"spec":{"replicas":)" + std::to_string(replicas) + R"(,"selector":{"matchLabels":)" + labels +
+           R"(},"template":{"metadata":{"labels":)" + labels + R"(},"spec":{"containers":[{"name":"main","image":")" +
+           image + R"(","resources":{"requests":{"memory":"20Mi"}}}]}}}})";
+  };
+  std::string items;
+  for (const std::string name : {"n0", "n1"}) {
+    items += R"({"kind":"Node","metadata":{"name":")" + name +
+             R"("},"status":{"capacity":{"memory":"4Gi","cpu":"4"},"conditions":[{"type":"Ready","status":"True"}]}},)";
+  }
+  items += workload("Deployment", "web", 2, "web:2", "") + ",";
+  items += workload("ReplicaSet", "web-a", 0, "web:1", "a") + ",";
+  items += workload("ReplicaSet", "web-b", 2, "web:2", "b");
+  for (const std::string name : {"web-b-1", "web-b-2"}) {
+    items += R"(,{"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
+             R"(","namespace":"shop","labels":{"app":"web","pod-template-hash":"b"},"ownerReferences":[{"apiVersion":)"
+             R"("apps/v1","kind":"ReplicaSet","name":"web-b","uid":"v","controller":true}]},"spec":{"nodeName":"n0",)"
+             R"("containers":[{"name":"main","image":"web:2","resources":{"requests":{"memory":"20Mi"}}}]},)"
+             R"("status":{"phase":"Running"}})";
+  }
+  return *api::parse_json("{\"items\":[" + items + "]}");
+}
+
+std::string memory_of_template(const PlacedObject& placed) {
+  const api::Json& container = placed.object.at({"spec", "template", "spec", "containers"})->if_array()->front();
+  return *container.find("command")->if_array()->at(2).if_string();
+}
+
+TEST(ClusterImport, DeploymentsComeAfterTheirReplicaSetsAndUseTheSame) {
+  ImportOptions options;
+  options.measured["shop/web-b-1"] = mebibytes(33);
+  const auto inventory = import_cluster(rolled_shop(), options);
+  ASSERT_TRUE(inventory) << inventory.error().text();
+  ASSERT_EQ(inventory->objects.size(), 4U);  // namespace, two ReplicaSets, Deployment
+  EXPECT_EQ(inventory->objects[3].collection, "/apis/apps/v1/namespaces/shop/deployments");
+  for (const std::size_t i : {1U, 2U, 3U}) {
+    EXPECT_EQ(memory_of_template(inventory->objects[i]), std::to_string(mebibytes(33).count())) << i;
+  }
+  EXPECT_EQ(inventory->objects[1].object.string_at({"metadata", "annotations", "deployment.kubernetes.io/revision"}),
+            "1");
+  EXPECT_TRUE(inventory->left_out.empty());
+}
+
+/// Nothing is rolled by the import itself; a rollout, and an undo, then are.
+TEST(ClusterImport, DeploymentsRollWhatTheyOwned) {
+  const auto read = [](const std::string&) -> Result<std::string> { return api::to_text(rolled_shop()); };
+  const auto replaced = [&read](const std::string& timeline) {
+    const auto scenario =
+        parse_scenario("s.yaml", "name: x\ncluster: {import: shop.json}\nsettle: 30s\nduration: 2m\n" + timeline, read);
+    EXPECT_TRUE(scenario) << scenario.error().text();
+    const RunOutcome outcome = play(*scenario, {.seed = 1, .go_on = {}});
+    EXPECT_TRUE(outcome.violations.empty());
+    EXPECT_TRUE(outcome.unplaced.empty());
+    EXPECT_EQ(outcome.pods, 2U);
+    return outcome.count(HappeningKind::kDeleted);
+  };
+  EXPECT_EQ(replaced(""), 0U);
+  EXPECT_EQ(replaced("timeline:\n- {at: 10s, rollout: {deployment: shop/web}}\n"), 2U);
+  EXPECT_EQ(replaced("timeline:\n- {at: 10s, undo: shop/web}\n"), 2U) << "to the one that had no pods";
 }
 
 TEST(ClusterImport, LoadComesFromProfileThenMeasurementThenRequests) {

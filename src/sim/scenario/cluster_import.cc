@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -58,8 +59,15 @@ class Importer {
       if (item.string_at({"kind"}) == "Node") take_node(item);
     }
     if (out_.machines.empty()) return make_error(ErrorCode::kInvalid, "there is no Node that is Ready in it");
+    for (const Json& item : items) note_owner(item);
     for (const Json& item : items) note_use(item);
-    for (const Json& item : items) take(item);
+    for (const Json& item : items) {
+      if (item.string_at({"kind"}) != "Deployment") take(item);
+    }
+    // After their ReplicaSets, which they adopt: else each would make one of its own.
+    for (const Json& item : items) {
+      if (item.string_at({"kind"}) == "Deployment") take(item);
+    }
     add_namespaces();
     return std::move(out_);
   }
@@ -89,12 +97,29 @@ class Importer {
     out_.machines.push_back(std::move(machine));
   }
 
+  /// Which ReplicaSets are those of a Deployment that is there. Pods of all its templates use the same: the templates
+  /// of a Deployment and of its ReplicaSet are to be told as one.
+  void note_owner(const Json& object) {
+    if (object.string_at({"kind"}) == "Deployment" && object.at({"spec", "template", "spec"}) != nullptr) {
+      deployments_.insert(fmt::format("Deployment/{}", key_of(object)));
+    }
+    if (object.string_at({"kind"}) != "ReplicaSet") return;
+    const std::string owner = owner_of(object);
+    if (owner.starts_with("Deployment/")) deployment_of_[fmt::format("ReplicaSet/{}", key_of(object))] = owner;
+  }
+
+  /// The Deployment of that ReplicaSet, if it is simulated, else itself.
+  const std::string& roller_of(const std::string& owner) const {
+    const auto found = deployment_of_.find(owner);
+    return found != deployment_of_.end() && deployments_.contains(found->second) ? found->second : owner;
+  }
+
   /// What its pods use, for the template of their owner: the most that one of them does.
   void note_use(const Json& pod) {
     if (pod.string_at({"kind"}) != "Pod") return;
     const std::string owner = owner_of(pod);
     if (owner.empty()) return;
-    Bytes& most = use_of_owner_[owner];
+    Bytes& most = use_of_owner_[roller_of(owner)];
     most = std::max(most, use_of_pod(pod));
   }
 
@@ -155,6 +180,10 @@ class Importer {
     Json out = only(object, {"apiVersion", "kind", "spec"});
     Json metadata = Json::object();
     if (const Json* from = object.find("metadata")) metadata = only(*from, {"name", "namespace", "labels"});
+    constexpr std::string_view kRevision = "deployment.kubernetes.io/revision";
+    if (const Json* revision = object.at({"metadata", "annotations", kRevision})) {
+      metadata.make({"annotations", kRevision}) = *revision;
+    }
     out["metadata"] = std::move(metadata);
     return out;
   }
@@ -169,12 +198,14 @@ class Importer {
 
   void take_workload(const Json& object, std::string_view plural) {
     const Json* replicas = object.at({"spec", "replicas"});
-    if (replicas != nullptr && replicas->if_int64() == 0) return;  // of an old rollout: nothing of it runs
     const std::string id = fmt::format("{}/{}", object.string_at({"kind"}), key_of(object));
+    const std::string& roller = roller_of(id);
+    // Of an old rollout: nothing of it runs, and nobody could undo to it.
+    if (replicas != nullptr && replicas->if_int64() == 0 && roller == id && plural == "replicasets") return;
     Json out = plain(object);
     const Json* spec = object.at({"spec", "template", "spec"});
     if (spec == nullptr) return leave_out(text_of(object), "it has no template");
-    const auto use = use_of_owner_.find(id);
+    const auto use = use_of_owner_.find(roller);
     out.make({"spec", "template", "spec"}) =
         spec_of(*spec, use == use_of_owner_.end() ? declared_use(*spec) : use->second);
     place("/apis/apps/v1", plural, std::move(out));
@@ -210,7 +241,7 @@ class Importer {
     if (kind == "DaemonSet") return take_workload(item, "daemonsets");
     if (kind == "PodDisruptionBudget") return place("/apis/policy/v1", "poddisruptionbudgets", plain(item));
     if (kind == "PriorityClass") return take_priority_class(item);
-    if (kind == "Deployment") return leave_out(text_of(item), "there is no rollout; its ReplicaSets are simulated");
+    if (kind == "Deployment") return take_workload(item, "deployments");
     leave_out(text_of(item), "objects of this kind are not simulated");
   }
 
@@ -238,7 +269,9 @@ class Importer {
   Inventory out_;
   std::set<std::string> nodes_;
   std::set<std::string> namespaces_;
-  std::map<std::string, Bytes> use_of_owner_;  // "ReplicaSet/default/web"
+  std::set<std::string> deployments_;                 // "Deployment/default/web", those that are simulated
+  std::map<std::string, std::string> deployment_of_;  // by "ReplicaSet/default/web-1"
+  std::map<std::string, Bytes> use_of_owner_;         // "ReplicaSet/default/web"; of a Deployment's all together
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "sim/scenario/cluster_import.h"
 #include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
+#include "sim/scenario/known_names.h"
 #include "sim/scenario/reading.h"
 #include "sim/scenario/timeline_parser.h"
 
@@ -91,6 +92,18 @@ Result<Workload> read_workload(const Place& place) {
   return out;
 }
 
+/// Nobody places a pod that names its node; one of a node that is not there would wait for ever.
+Outcome check_pinned(const Place& place, const GeneratedCluster& cluster) {
+  std::vector<std::string> nodes;
+  for (const MachineSpec& each : inventory_of(cluster).machines) nodes.push_back(each.name);
+  return place.for_each("workloads", [&](const Place& each) -> Outcome {
+    SPILLWAY_TRY(node, each.optional_text("node"));
+    if (node.empty() || std::ranges::find(nodes, node) != nodes.end()) return {};
+    return each.member("node").wrong(fmt::format("there is no node \"{}\"{}; this cluster has {}", node,
+                                                 suggest_name(node, nodes), list_names(nodes)));
+  });
+}
+
 Result<GeneratedCluster> read_generated(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members(
       {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "swap", "workloads", "servers", "etcd"}));
@@ -116,6 +129,7 @@ Result<GeneratedCluster> read_generated(const Place& place) {
     out.workloads.push_back(std::move(workload));
     return {};
   }));
+  SPILLWAY_TRY_VOID(check_pinned(place, out));
   return out;
 }
 
@@ -209,6 +223,7 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   const auto machines = machines_of(out);
   SPILLWAY_TRY(timeline, parse_timeline(root, machines));
   out.timeline = std::move(timeline);
+  SPILLWAY_TRY_VOID(check_names(root, out));
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
     return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace spillway::sim {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr Duration kBoot = seconds(15);        // until every machine has registered
 constexpr Duration kOwnersFirst = seconds(2);  // between workloads and the pods that name them
+constexpr std::string_view kNamespaces = "/api/v1/namespaces";
 constexpr Duration kStep = seconds(1);
 constexpr Duration kLookEvery = seconds(5);  // at what must not last
 constexpr Duration kRestStep = seconds(10);
@@ -67,7 +69,10 @@ class Playing {
     if (imported) cluster_->crash_controllers();
     bool whole = advance(kBoot);
     if (scenario_.no_surplus) cluster_->invariants().forbid_surplus();
-    for (const PlacedObject& each : inventory_.objects) cluster_->create(each.collection, each.object);
+    whole = make_namespaces() && whole;
+    for (const PlacedObject& each : inventory_.objects) {
+      if (each.collection != kNamespaces) cluster_->create(each.collection, each.object);
+    }
     if (imported && whole) {
       whole = advance(kOwnersFirst);
       for (const PlacedObject& each : inventory_.pods) cluster_->create(each.collection, with_owner(each.object));
@@ -130,6 +135,17 @@ class Playing {
     }
     *owners = std::move(known);
     return pod;
+  }
+
+  /// Nothing is created in a namespace that is not there yet.
+  bool make_namespaces() {
+    bool any = false;
+    for (const PlacedObject& each : inventory_.objects) {
+      if (each.collection != kNamespaces) continue;
+      cluster_->create(each.collection, each.object);
+      any = true;
+    }
+    return !any || advance(kStep);
   }
 
   bool advance(Duration time) {

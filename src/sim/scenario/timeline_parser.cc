@@ -2,6 +2,7 @@
 
 #include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
+#include "sim/scenario/known_names.h"
 #include "sim/scenario/reading.h"
 #include "sim/sim_host.h"
 
@@ -14,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::sim {
 namespace {
@@ -25,12 +27,11 @@ constexpr std::int64_t kRepeatsMax = 1000;
 constexpr std::int64_t kNodesMax = 5000;
 using Machines = std::vector<MachineSpec>;
 
-Error no_such(const Place& place, std::string_view what, const std::string& wanted,
-              const std::set<std::string>& known) {
-  std::string names;
-  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
-  return place.wrong(
-      fmt::format("there is no {} \"{}\"; this cluster has {}", what, wanted, known.empty() ? "none" : names));
+Error no_such_part(const Place& place, std::string_view what, const std::string& wanted,
+                   const std::set<std::string>& known) {
+  const std::vector<std::string> names(known.begin(), known.end());
+  return place.wrong(fmt::format("there is no {} \"{}\"{}; this cluster has {}", what, wanted,
+                                 suggest_name(wanted, names), list_names(names)));
 }
 
 std::set<std::string> values_of(std::string_view label, const Machines& machines) {
@@ -54,25 +55,38 @@ Outcome read_only(const Place& place, const Machines& machines, NodeChoice& choi
   });
 }
 
+/// Each of them stands for a node at least.
+Outcome check_node_names(const Place& place, const Machines& machines) {
+  return place.for_each("names", [&](const Place& each) -> Outcome {
+    SPILLWAY_TRY(name, each.text());
+    if (std::ranges::any_of(machines, [&name](const auto& node) { return matches_glob(name, node.name); })) return {};
+    std::vector<std::string> known;
+    for (const MachineSpec& node : machines) known.push_back(node.name);
+    return each.wrong(fmt::format("there is no node \"{}\"{}; this cluster has {}", name, suggest_name(name, known),
+                                  list_names(known)));
+  });
+}
+
 /// The members that choose nodes; whoever calls has checked that there are no others.
 Result<NodeChoice> read_choice(const Place& place, const Machines& machines) {
   NodeChoice choice;
   SPILLWAY_TRY(zone, place.optional_text("zone"));
   if (!zone.empty()) {
     const auto zones = values_of("topology.kubernetes.io/zone", machines);
-    if (!zones.contains(zone)) return no_such(place.member("zone"), "zone", zone, zones);
+    if (!zones.contains(zone)) return no_such_part(place.member("zone"), "zone", zone, zones);
     choice.zone = zone;
   }
   SPILLWAY_TRY(rack, place.optional_text("rack"));
   if (!rack.empty()) {
     const auto racks = values_of("rack", machines);
-    if (!racks.contains(rack)) return no_such(place.member("rack"), "rack", rack, racks);
+    if (!racks.contains(rack)) return no_such_part(place.member("rack"), "rack", rack, racks);
     choice.label = std::pair(std::string("rack"), rack);
   }
   SPILLWAY_TRY(label, read_label(place, "label"));
   if (label && choice.label) return place.member("label").wrong("expected either rack or label");
   if (label) choice.label = label;
   SPILLWAY_TRY(names, place.words("names"));
+  SPILLWAY_TRY_VOID(check_node_names(place, machines));
   choice.names = std::move(names);
   SPILLWAY_TRY(skip, place.number("skip", 0, kNodesMax));
   SPILLWAY_TRY(every, place.number("every", 1, kNodesMax));

@@ -1,0 +1,25 @@
+// What the events of a scenario may name: the nodes and workloads of its cluster, their pods, and what other events
+// create. An event about anything else would do nothing, and nobody would know. Thread: any (pure).
+#pragma once
+
+#include "base/error.h"
+#include "sim/scenario/document.h"
+#include "yaml/place.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::sim {
+
+/// " (did you mean X?)", or empty: none of them is near.
+std::string suggest_name(std::string_view wanted, const std::vector<std::string>& known);
+
+/// The first of them, and how many more there are: "a, b and 7 more"; "none".
+std::string list_names(const std::vector<std::string>& known);
+
+/// Every name in the timeline, against the cluster and the whole timeline. The error says which, where, and what may
+/// have been meant.
+Outcome check_names(const yaml::Place& root, const Scenario& scenario);
+
+}  // namespace spillway::sim
