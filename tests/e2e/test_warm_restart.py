@@ -63,11 +63,16 @@ class Watched:
         self.api.close()
 
 
+def own_uid(metadata):
+    """Of the pod itself, where this is the mirror of a static one."""
+    return metadata.get("annotations", {}).get("kubernetes.io/config.mirror", metadata["uid"])
+
+
 def has_ended(pid):
     """It may still be there for its parent."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
@@ -145,9 +150,9 @@ class WarmRestart:
 
     def containers(self):
         """By pod and container: id, restarts, first process. On a busy machine the runtime leaves out one that runs, for a moment."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
-            found = {(document["metadata"]["name"], each["name"]): (document["metadata"]["uid"], each)
+            found = {(document["metadata"]["name"], each["name"]): (own_uid(document["metadata"]), each)
                      for document in self.api.get(PODS)["items"] for kind in KINDS for each in document["status"].get(kind, [])}
             pids = self.first_processes()
             told = {key: (each.get("containerID"), each["restartCount"], pids.get(self.process_key(uid, each))) for key, (uid, each) in found.items()}
@@ -163,7 +168,7 @@ class WarmRestart:
     def test_a_kill_disturbs_nobody(self):
         self.api.create(SETTINGS, {"metadata": {"name": "settings"}, "data": {"colour": "blue"}})
         self.addCleanup(self.api.delete, f"{SETTINGS}/settings")
-        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1}}
+        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 20}}
         names = [
             self.create(pod("probed", f"echo > /tmp/ready; {STAYS}", container=probe)),
             self.create(pod("after-init", STAYS, initContainers=[{"name": "first", "image": containerd_pods.IMAGE, "command": ["/bin/sh", "-c", "exit 0"]}])),
@@ -176,7 +181,7 @@ class WarmRestart:
             self.create(pod("restarted", f"echo x >> /count/n; busybox test $(busybox wc -l < /count/n) -gt 2 || exit 1; {STAYS}",
                             volumes=[{"name": "count", "emptyDir": {}}], container={"volumeMounts": [{"name": "count", "mountPath": "/count"}]})),
         ]
-        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2 and "running" in self.status("restarted")["state"], 90)
+        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2 and "running" in self.status("restarted")["state"], 150)
         self.wait_ready(*names)
         (self.manifests / "own.json").write_text(json.dumps(pod("own", f"echo > /tmp/ready; {STAYS}", container=probe)))
         names.append("own-n")
@@ -214,7 +219,9 @@ class WarmRestart:
         wait_for("their containers to go", lambda: not self.left())
 
     def test_a_container_that_ended_meanwhile_is_counted_once(self):
-        name = self.create(pod("ends", STAYS.replace("exit 0", "echo bye > /dev/termination-log; exit 7"), container={"terminationMessagePath": "/dev/termination-log"}))
+        script = "trap 'echo bye > /dev/termination-log; exit 7' TERM; echo > /tmp/minds; while true; do sleep 1; done"
+        probe = {"exec": {"command": ["cat", "/tmp/minds"]}, "periodSeconds": 1, "timeoutSeconds": 20}
+        name = self.create(pod("ends", script, container={"terminationMessagePath": "/dev/termination-log", "readinessProbe": probe}))
         self.wait_ready(name)
         pid = self.containers()[(name, "main")][2]
         self.agent.kill()
@@ -249,7 +256,7 @@ class WarmRestart:
             self.again()
             time.sleep(dice.uniform(0, 1.5))
             evicted.update(self.evicted())
-        wait_for("every hog to end", lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs), 120)
+        wait_for("every hog to end", lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs), 240)
         evicted.update(self.evicted())
         after = self.containers()
         restarted = [name for name in lasting if after[(name, "main")] != before[(name, "main")]]
@@ -372,7 +379,7 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
                 for pid in pids_in(pathlib.Path(folder, "cgroup.procs")):
                     try:
                         numbers = re.search(r"NSpid:(.*)", pathlib.Path(f"/proc/{pid}/status").read_text())[1].split()
-                    except FileNotFoundError:
+                    except (FileNotFoundError, ProcessLookupError):
                         continue
                     if len(numbers) > 1 and numbers[-1] == "1":
                         found[parts[-2], parts[-1]] = str(pid)
