@@ -85,6 +85,39 @@ class Admission(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "maximum memory usage per Container is 32Mi, but limit is 64Mi"):
             self.place("greedy", resources={"limits": {"memory": "64Mi"}})
 
+    def test_what_the_namespace_has_room_for(self):
+        self.kubectl("create", "quota", "small", "--hard=pods=2,requests.memory=64Mi,limits.cpu=1")
+        self.addCleanup(self.kubectl, "delete", "quota", "small")
+        resources = {"requests": {"memory": "32Mi"}, "limits": {"cpu": "100m", "memory": "48Mi"}}
+        with self.assertRaisesRegex(AssertionError, r'pods "vague" is forbidden: failed quota: small: must specify limits.cpu for: main; requests.memory for: main'):
+            self.place("vague")
+        for name in ("one", "two"):
+            self.place(name, resources=resources)
+        with self.assertRaisesRegex(AssertionError, r'pods "three" is forbidden: exceeded quota: small, requested: pods=1,requests.memory=32Mi, '
+                                                    r'used: pods=2,requests.memory=64Mi, limited: pods=2,requests.memory=64Mi'):
+            self.place("three", resources=resources)
+        self.assertRegex(self.kubectl("get", "quota"), r"NAME +REQUEST +LIMIT +AGE\nsmall +pods: 2/2, requests.memory: 64Mi/64Mi +limits.cpu: 200m/1 ")
+        shown = self.kubectl("describe", "quota", "small")
+        self.assertRegex(shown, r"Resource +Used +Hard\n.*\nlimits.cpu +200m +1\npods +2 +2\nrequests.memory +64Mi +64Mi")
+        self.assertRegex(self.kubectl("describe", "namespace", "default"), r"pods +2 +2")
+        print(shown)
+        self.kubectl("delete", "pod", "one", "--timeout=30s")
+        wait_for("room", lambda: self.kubectl.get("quota", "small")["status"]["used"]["pods"] == "1")
+        self.place("three", resources=resources)
+        self.wait_phase("three", "Running")
+
+    def test_a_deployment_beyond_the_quota_says_so(self):
+        self.kubectl("create", "quota", "one-pod", "--hard=pods=1,count/deployments.apps=1")
+        self.addCleanup(self.kubectl, "delete", "quota", "one-pod")
+        self.kubectl("create", "deployment", "many", "--image=img", "--replicas=3", "--", *SLEEP)
+        self.addCleanup(self.kubectl, "delete", "deployment", "many")
+        event = wait_for("its event", lambda: [each for each in self.kubectl.get("events", "--field-selector", "reason=FailedCreate")["items"]
+                                               if "exceeded quota: one-pod, requested: pods=1, used: pods=1, limited: pods=1" in each["message"]])
+        print(event[0]["message"])
+        self.assertEqual(len(self.kubectl.get("pods")["items"]), 1)
+        with self.assertRaisesRegex(AssertionError, "exceeded quota: one-pod, requested: count/deployments.apps=1"):
+            self.kubectl("create", "deployment", "more", "--image=img")
+
     def test_forbidden_sysctls(self):
         for name, reason in (("kernel.msgmax", "not allowlisted"), ("net.ipv4.tcp_syncookies", "not allowed with host Net enabled")):
             with self.subTest(name):
