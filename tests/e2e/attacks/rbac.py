@@ -151,6 +151,8 @@ def other_verbs():
         ("the status of a Job by an editor", "editor", "PATCH", "/apis/batch/v1/namespaces/ours/jobs/x/status", {"status": {"succeeded": 1}}),
         ("what the namespace allows, by its editor", "editor", "POST", "/api/v1/namespaces/ours/limitranges",
          {"metadata": {"name": "mine"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "100"}}]}}),
+        ("how much the namespace has, by its editor", "editor", "POST", "/api/v1/namespaces/ours/resourcequotas",
+         {"metadata": {"name": "mine"}, "spec": {"hard": {"pods": "100"}}}),
         ("a CronJob by somebody who may create pods", "creator", "POST", "/apis/batch/v1/namespaces/ours/cronjobs", {"metadata": {"name": "x"}}),
         ("the status of a CronJob by an editor", "editor", "PATCH", "/apis/batch/v1/namespaces/ours/cronjobs/x/status", {"status": {"active": []}}),
         ("a StatefulSet by somebody who may create pods", "creator", "POST", "/apis/apps/v1/namespaces/ours/statefulsets", {"metadata": {"name": "x"}}),

@@ -1,9 +1,12 @@
 """Numbers that overflow, sizes beyond the limits, and objects that would break what reads them."""
+import concurrent.futures
+import http.client
 import json
 import time
 
 from attacks.attempt import Act, Ask, shown
-from attacks.cluster import OURS
+from attacks.cluster import OURS, role_ref, subject
+from harness import wait_for
 
 PODS = f"{OURS}/pods"
 BIG = 2 ** 63 - 1
@@ -248,7 +251,70 @@ def stateful_sets():
     yield Act("a StatefulSet of as many pods as a number holds", many)
 
 
+NARROW = "/api/v1/namespaces/narrow"
+NARROW_QUOTA = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3", "services.nodeports": "1", "configmaps": "3"}}}
+
+
+def narrow_pod(**metadata):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
+            "spec": {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "c", "image": "x"}]}}
+
+
+def quotas():
+    """Somebody who may edit a namespace, and wants more of it than its quota has."""
+    def at_once(cluster):
+        """Twenty pods through twenty connections, half of them with names that the server makes."""
+        def post(number):
+            connection = http.client.HTTPSConnection(cluster.host, cluster.port, timeout=20, context=cluster.contexts["squeezed"])
+            body = narrow_pod(**({"generateName": "many-"} if number % 2 else {"name": f"many{number}"}))
+            connection.request("POST", f"{NARROW}/pods", json.dumps(body), {"Content-Type": "application/json"})
+            code = connection.getresponse().status
+            connection.close()
+            return code
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            codes = sorted(pool.map(post, range(20)))
+        there = len(cluster.admin.get(f"{NARROW}/pods")["items"])
+        used = cluster.admin.get(f"{NARROW}/resourcequotas/small")["status"]["used"]["pods"]
+        return None if codes == [201] * 3 + [403] * 17 and there == 3 and used == "3" else f"{codes}, {there} pods, {used} used"
+    yield Act("twenty pods at once where there is room for three", at_once)
+    for name, method, path, body, kind in (
+            ("a pod more than the quota has", "POST", "pods", narrow_pod(name="more"), "json"),
+            ("a pod more whose name is made", "POST", "pods", narrow_pod(generateName="more-"), "json"),
+            ("a pod more that is applied", "PATCH", "pods/more?fieldManager=x&force=true", narrow_pod(name="more"), "apply"),
+            ("a pod more that is said to be over", "POST", "pods", {**narrow_pod(name="more"), "status": {"phase": "Succeeded"}}, "json"),
+            ("a pod more that is said to be deleted", "POST", "pods", narrow_pod(name="more", deletionTimestamp="2020-01-01T00:00:00Z",
+                                                                             deletionGracePeriodSeconds=0), "json"),
+            ("a service that grows a second port of nodes", "PATCH", "services/plain", {"spec": {"type": "NodePort"}}, "merge"),
+            ("a ConfigMap more than the quota has", "POST", "configmaps", {"metadata": {"name": "more"}}, "json"),
+            ("the quota raised by who has to keep it", "PATCH", "resourcequotas/small", {"spec": {"hard": {"pods": "100"}}}, "merge"),
+            ("the quota's status said to be empty", "PATCH", "resourcequotas/small/status", {"status": {"used": {"pods": "0"}}}, "merge"),
+            ("a quota deleted by who has to keep it", "DELETE", "resourcequotas/small", None, "json"),
+            ("a quota of one's own", "POST", "resourcequotas", {"metadata": {"name": "own"}, "spec": {"hard": {"pods": "100"}}}, "json")):
+        yield Ask(name, "squeezed", method, f"{NARROW}/{path}", body, type=kind, want=403, unchanged=f"{NARROW}/resourcequotas/small",
+                  absent=f"{NARROW}/pods/more")
+    for name, hard in (("less than nothing", {"pods": "-1"}), ("half a pod", {"pods": "1.5"}), ("what nobody counts", {"unicorns": "1"}),
+                       ("a count that climbs", {"count/../pods": "1"})):
+        yield tried(f"a quota of {name}", {"metadata": {"name": "sized"}, "spec": {"hard": hard}}, path=f"{OURS}/resourcequotas")
+
+
+def furnish_narrow(cluster):
+    make = cluster.admin.create
+    cluster.show("squeezed", cluster.signed("/CN=squeezed"))
+    make("/api/v1/namespaces", {"metadata": {"name": "narrow"}})
+    make("/apis/rbac.authorization.k8s.io/v1/namespaces/narrow/rolebindings", {"metadata": {"name": "squeezed"},
+         "roleRef": role_ref("ClusterRole", "edit"), "subjects": [subject("squeezed")]})
+    make(f"{NARROW}/resourcequotas", NARROW_QUOTA)
+    # Until its first count it holds nothing back, as upstream's.
+    wait_for("the first count of the quota", lambda: "hard" in cluster.admin.get(f"{NARROW}/resourcequotas/small").get("status", {}))
+    for name, kind in (("open", "NodePort"), ("plain", "ClusterIP")):
+        make(f"{NARROW}/services", {"metadata": {"name": name}, "spec": {"type": kind, "ports": [{"port": 80}]}})
+    wait_for("the ConfigMap with the root certificate", lambda: cluster.admin.find(f"{NARROW}/configmaps/kube-root-ca.crt"))
+    for name in ("a", "b"):
+        make(f"{NARROW}/configmaps", {"metadata": {"name": name}})
+
+
 def attempts(cluster):
+    furnish_narrow(cluster)
     cluster.bound_pod("ours", "to-delete", "n1")
     make = cluster.admin.create
     make(PODS, {"metadata": {"name": "unbound"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
@@ -256,4 +322,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *stateful_sets()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *stateful_sets(), *quotas()]
