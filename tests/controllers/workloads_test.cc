@@ -213,6 +213,21 @@ TEST_F(WithEvictionBackoff, AReplicaSetWaitsLongerEachTimeForThoseThatWereEvicte
   EXPECT_FALSE(holding.explain_evictions("replicasets", "default/none", cluster.now()));
 }
 
+/// Creation times are whole seconds.
+TEST_F(WithEvictionBackoff, WhatWasMadeInTheSecondOfAnEvictionWasNotThereBefore) {
+  start_holding(1);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 1));
+  cluster.advance(seconds(2));
+  const auto begun = cluster.now().wall.time_since_epoch();
+  cluster.advance(std::chrono::ceil<std::chrono::seconds>(begun) - begun + milliseconds(500));
+  evict("n0");
+  cluster.advance(milliseconds(400));
+  ASSERT_EQ(alive(), 1);
+  evict("n0");
+  cluster.advance(seconds(5));
+  EXPECT_EQ(alive(), 0) << "a loop, however fast";
+}
+
 TEST_F(WithEvictionBackoff, OtherNodesOfADaemonSetDoNotWait) {
   start_holding(2);
   cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));

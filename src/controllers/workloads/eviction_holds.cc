@@ -19,6 +19,13 @@ double until_due_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+/// Creation times are whole seconds: the pod may have been made at the end of that one. Taken as older, what was made
+/// in the second of an eviction would pass for what was there before it.
+Duration age_min(const api::Pod& pod, WallTime now) {
+  const Duration age = now - pod.metadata.creation_timestamp.value_or(now);
+  return std::max(age - seconds(1), Duration::zero());
+}
+
 }  // namespace
 
 void EvictionHolds::on_pod(const workloads::PodPtr& before, const workloads::PodPtr& after,
@@ -30,8 +37,7 @@ void EvictionHolds::on_pod(const workloads::PodPtr& before, const workloads::Pod
   workloads::EvictionBackoff& backoff = by_owner_[owner->uid];
   backoff.tidy(now.mono);
   const std::string& node = after->spec.node_name;
-  const Duration age = now.wall - after->metadata.creation_timestamp.value_or(now.wall);
-  const auto& standing = backoff.evicted(node, after->metadata.name, age, now.mono);
+  const auto& standing = backoff.evicted(node, after->metadata.name, age_min(*after, now.wall), now.mono);
   if (now.mono >= standing.until) return;
   api::ObjectReference about;
   about.api_version = owner->api_version;

@@ -65,7 +65,6 @@ class Surroundings {
   /// nullopt: no pod was ever there.
   std::optional<Slot> find_slot(const std::string& node) const;
 
-  /// In order; those that ask for other pods alone, or all.
   /// Sorts of pods, in order: those that ask for other pods or against them, all, those of a namespace.
   void each_with_terms(const std::function<void(const PodSort&)>& visit) const;
   void each(const std::function<void(const PodSort&)>& visit) const;
