@@ -91,15 +91,25 @@ TEST_F(EvictionTraces, WhereTheMachineActedFirst) {
   expect_span(spans[3], "stop", 2, 60);
 }
 
+/// Over a limit of local storage, for example.
+TEST_F(EvictionTraces, WithoutTheTimeOfAReadingItBeginsWithTheDecision) {
+  JournalEntry entry = evicted("u1", 4);
+  entry.times.reset();
+  trace.append(entry);
+  trace.append(gone("u1", 60));
+  const std::vector<Span> spans = tracer.take(10);
+  ASSERT_EQ(spans.size(), 2);
+  expect_span(spans[0], "eviction", 4, 60);
+  expect_span(spans[1], "stop", 4, 60);
+}
+
 TEST_F(EvictionTraces, WhatHasNoEndOrWasNotOursLeavesNone) {
   JournalEntry intent = evicted("u1", 4);
   intent.intent = true;
   JournalEntry shadow = evicted("u2", 4);
   shadow.eviction.reset();
-  JournalEntry of_before = evicted("u3", 4);
-  of_before.times.reset();
-  for (const JournalEntry& entry : {intent, shadow, of_before}) trace.append(entry);
-  for (const char* uid : {"u1", "u2", "u3", "other"}) trace.append(gone(uid, 60));
+  for (const JournalEntry& entry : {intent, shadow}) trace.append(entry);
+  for (const char* uid : {"u1", "u2", "other"}) trace.append(gone(uid, 60));
   trace.append(evicted("u4", 4));
   trace.append(Aftermath{.uid = "u4", .at = at(5), .facts = {{"freed_bytes", std::int64_t{7}}}});
   EXPECT_EQ(tracer.waiting(), 0);

@@ -46,7 +46,7 @@ class Tree {
 void EvictionTrace::append(const JournalLine& line) {
   journal_.append(line);
   if (const auto* entry = std::get_if<JournalEntry>(&line)) {
-    if (!entry->eviction || !entry->times || entry->intent) return;
+    if (!entry->eviction || entry->intent) return;
     if (open_.size() >= kOpenMax) open_.pop_front();
     open_.push_back(*entry);
     return;
@@ -62,19 +62,23 @@ void EvictionTrace::append(const JournalLine& line) {
 
 void EvictionTrace::tell(const JournalEntry& entry, WallTime gone) {
   const eviction::EvictPod& action = *entry.eviction;
-  const WallTime reading = entry.times->reading;
   const WallTime decided = entry.decision.at;
+  WallTime begin = decided;  // unless it is known when was measured what it rests on
   Tree tree(tracer_);
-  if (entry.times->reading_to_signal) {
-    const WallTime signalled = reading + std::chrono::duration_cast<microseconds>(*entry.times->reading_to_signal);
-    tree.add("react", reading, signalled);
+  if (entry.times && entry.times->reading_to_signal) {
+    begin = entry.times->reading;
+    const WallTime signalled = begin + std::chrono::duration_cast<microseconds>(*entry.times->reading_to_signal);
+    tree.add("react", begin, signalled);
     tree.add("decide", signalled, decided);
     tree.add("stop", signalled, gone);
   } else {
-    tree.add("decide", reading, decided);
+    if (entry.times) {
+      begin = entry.times->reading;
+      tree.add("decide", begin, decided);
+    }
     tree.add("stop", decided, gone);
   }
-  tree.finish("eviction", reading, gone,
+  tree.finish("eviction", begin, gone,
               {{"k8s.node.name", entry.decision.by},
                {"k8s.namespace.name", action.pod.ns},
                {"k8s.pod.name", action.pod.name},

@@ -23,11 +23,14 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
   return reason;
 }
 
-/// The oldest of the readings that the decision rests on.
-EvictionTimes times_of(const eviction::PassResult& result, std::optional<Duration> reading_to_signal, Now now) {
+/// By the oldest of the readings that the decision rests on; nullopt: nobody knows when it was measured.
+std::optional<EvictionTimes> times_of(const eviction::PassResult& result, std::optional<Duration> reading_to_signal,
+                                      Now now) {
+  if (result.stats_ages.empty()) return std::nullopt;
   Duration age{};
   for (const auto& [signal, of_signal] : result.stats_ages) age = std::max(age, of_signal);
-  return {.reading = now.wall - std::chrono::duration_cast<microseconds>(age), .reading_to_signal = reading_to_signal};
+  return EvictionTimes{.reading = now.wall - std::chrono::duration_cast<microseconds>(age),
+                       .reading_to_signal = reading_to_signal};
 }
 
 }  // namespace
