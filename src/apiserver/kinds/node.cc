@@ -3,8 +3,8 @@
 #include "api/text/ip_address.h"
 #include "api/text/names.h"
 #include "api/text/quantity.h"
-#include "api/text/resource_names.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/fields/resource_names.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
 
@@ -129,20 +129,6 @@ void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
   }
   if (ranges.size() > 1 && families.size() < 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
   if (ranges.size() > 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
-}
-
-/// Things that there is no half of.
-bool is_counted_whole(std::string_view resource) {
-  static constexpr std::array<std::string_view, 9> kCounted{"configmaps",
-                                                            "persistentvolumeclaims",
-                                                            "pods",
-                                                            "replicationcontrollers",
-                                                            "resourcequotas",
-                                                            "secrets",
-                                                            "services",
-                                                            "services.loadbalancers",
-                                                            "services.nodeports"};
-  return std::ranges::binary_search(kCounted, resource) || api::is_extended_resource(resource);
 }
 
 void validate_amounts(const api::Json& status, std::string_view list, api::FieldErrors& errors) {

@@ -32,16 +32,6 @@ constexpr std::array kScopes{Quota::kTerminating,   Quota::kNotTerminating, Quot
 constexpr std::array kConflicts{std::pair(Quota::kBestEffort, Quota::kNotBestEffort),
                                 std::pair(Quota::kTerminating, Quota::kNotTerminating)};
 
-/// Objects that are counted by a name without a domain.
-constexpr std::array<std::string_view, 9> kCounts{"configmaps",
-                                                  "persistentvolumeclaims",
-                                                  "pods",
-                                                  "replicationcontrollers",
-                                                  "resourcequotas",
-                                                  "secrets",
-                                                  "services",
-                                                  "services.loadbalancers",
-                                                  "services.nodeports"};
 constexpr std::array<std::string_view, 6> kOfScopedPods{"cpu",    "limits.cpu",   "limits.memory",
                                                         "memory", "requests.cpu", "requests.memory"};
 constexpr std::array<std::string_view, 4> kOtherAmounts{"ephemeral-storage", "limits.ephemeral-storage",
@@ -53,7 +43,7 @@ bool is_among(const std::array<std::string_view, count>& names, std::string_view
 }
 
 bool is_standard(std::string_view amount) {
-  return is_among(kCounts, amount) || is_among(kOfScopedPods, amount) || is_among(kOtherAmounts, amount);
+  return is_count_name(amount) || is_among(kOfScopedPods, amount) || is_among(kOtherAmounts, amount);
 }
 
 bool is_huge_page(std::string_view amount) {
@@ -70,7 +60,7 @@ void check_amounts(const CheckedField& amounts) {
     const auto quantity = amount.quantity();
     if (!quantity) return;
     if (quantity->sign() < 0) amount.invalid(quantity->to_string(), "must be greater than or equal to 0");
-    const bool whole = is_among(kCounts, name) || api::is_extended_resource(name);
+    const bool whole = is_counted_whole(name);
     if (whole && quantity->rounded_up(0) != *quantity) amount.invalid(quantity->to_string(), "must be an integer");
   });
 }

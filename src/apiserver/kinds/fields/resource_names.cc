@@ -65,4 +65,21 @@ void check_container_resource_name(std::string_view name, const CheckedField& at
   }
 }
 
+bool is_count_name(std::string_view name) {
+  static constexpr std::array<std::string_view, 9> kCounted{"configmaps",
+                                                            "persistentvolumeclaims",
+                                                            "pods",
+                                                            "replicationcontrollers",
+                                                            "resourcequotas",
+                                                            "secrets",
+                                                            "services",
+                                                            "services.loadbalancers",
+                                                            "services.nodeports"};
+  return std::ranges::binary_search(kCounted, name);
+}
+
+bool is_counted_whole(std::string_view name) {
+  return is_count_name(name) || api::is_extended_resource(name);
+}
+
 }  // namespace spillway::apiserver::kinds

@@ -13,4 +13,9 @@ void check_resource_name(std::string_view name, const CheckedField& at);
 /// The same, of what a container can ask for.
 void check_container_resource_name(std::string_view name, const CheckedField& at);
 
+/// Objects that are counted by a name without a domain: "pods", "services.nodeports".
+bool is_count_name(std::string_view name);
+/// Things that there is no half of: those, and extended resources.
+bool is_counted_whole(std::string_view name);
+
 }  // namespace spillway::apiserver::kinds

@@ -7,22 +7,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
-/// Names without a domain that come in whole numbers.
-constexpr std::array<std::string_view, 9> kCountedResources{"configmaps",
-                                                            "persistentvolumeclaims",
-                                                            "pods",
-                                                            "replicationcontrollers",
-                                                            "resourcequotas",
-                                                            "secrets",
-                                                            "services",
-                                                            "services.loadbalancers",
-                                                            "services.nodeports"};
 constexpr std::string_view kHugePages = "hugepages-";
 
 bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
@@ -36,8 +25,7 @@ void check_amount(std::string_view name, const CheckedField& field) {
   const auto amount = field.quantity();
   if (!amount) return;
   if (amount->sign() < 0) field.invalid("must be greater than or equal to 0");
-  if ((std::ranges::find(kCountedResources, name) != kCountedResources.end() || api::is_extended_resource(name)) &&
-      amount->milli_value() % 1000 != 0) {
+  if (is_counted_whole(name) && amount->milli_value() % 1000 != 0) {
     field.invalid("must be an integer");
   }
   if (api::is_hugepage_resource(name) && !is_whole_pages(name, *amount)) {
