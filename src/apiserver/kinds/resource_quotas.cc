@@ -1,7 +1,6 @@
 // ResourceQuotas: how much of a namespace may be there at once.
 #include "api/object/resource_quota.h"
 #include "api/text/quantity.h"
-#include "api/text/resource_names.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/fields/resource_names.h"
