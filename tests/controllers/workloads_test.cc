@@ -1,4 +1,4 @@
-// ReplicaSets, DaemonSets, pod garbage and the scheduler together, with the real API server.
+// ReplicaSets, DaemonSets and the scheduler together, with the real API server.
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
@@ -399,32 +399,6 @@ TEST_F(Workloads, ALostAnswerMakesNoSecondRevision) {
   cluster.advance(seconds(20));
   EXPECT_THAT(cluster.list("/apis/apps/v1/namespaces/default/controllerrevisions"), SizeIs(1));
   EXPECT_THAT(pods(), SizeIs(1));
-}
-
-TEST_F(Workloads, PodsOfAVanishedNodeAreCollected) {
-  start(2);
-  cluster.create(kPods, pod_json("lost", "64Mi", "n1"));
-  cluster.advance(seconds(5));
-  cluster.set_up("n1", false);
-  cluster.remove("/api/v1/nodes/n1");
-  cluster.advance(seconds(35));
-  EXPECT_THAT(cluster.pod_names(), ElementsAre("lost"));  // quarantine
-  cluster.advance(seconds(50));
-  EXPECT_THAT(cluster.pod_names(), IsEmpty());
-}
-
-TEST_F(Workloads, TerminatingPodsOfAnOutOfServiceNodeAreCollected) {
-  start(3);
-  cluster.create(kPods, pod_json("stuck", "64Mi", "n1"));
-  cluster.advance(seconds(5));
-  cluster.set_up("n1", false);
-  cluster.remove(kPods + "/stuck");
-  cluster.advance(seconds(90));
-  EXPECT_THAT(cluster.pod_names(), ElementsAre("stuck"));
-  cluster.merge("/api/v1/nodes/n1",
-                json(R"({"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}})"));
-  cluster.advance(seconds(25));
-  EXPECT_THAT(cluster.pod_names(), IsEmpty());
 }
 
 TEST_F(Workloads, APodThatFitsNowhereSaysWhyAndWaitsForRoom) {

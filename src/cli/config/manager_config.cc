@@ -119,6 +119,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"spillway", "limitTaints", "--limit-taints", Type::kText, [](Command c) { return text(c.controller.brakes.limit_taints); }},
     {"spillway", "respectDisruptionBudgets", "--respect-disruption-budgets", Type::kBool, [](Command c) { return Json(c.controller.brakes.respect_budgets); }},
     {"spillway", "stormCoolDown", "--storm-cool-down", Type::kDuration, [](Command c) { return optional_duration(c.controller.brakes.storm_cool_down); }},
+    {"spillway", "terminatedPodGCFair", "--terminated-pod-gc-fair", Type::kBool, [](Command c) { return Json(c.controller.terminated_pod_gc_fair); }},
     {"spillway", "waitForReplacement", "--wait-for-replacement", Type::kBool, [](Command c) { return Json(c.controller.brakes.wait_for_replacement); }},
     {"spillway", "watchAgeMax", "--watch-age-max", Type::kDuration, [](Command c) { return optional_duration(c.controller.brakes.watch_age_max); }},
     {"spillway", "zoneFullDisruption", "--zone-full-disruption", Type::kText, [](Command c) { return text(c.controller.brakes.full_disruption); }},

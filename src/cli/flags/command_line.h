@@ -98,6 +98,7 @@ struct ControllerArgs {
   std::int32_t large_cluster_size_threshold = 50;
   double unhealthy_zone_threshold = 0.55;
   std::int32_t terminated_pod_gc_threshold = 12500;
+  bool terminated_pod_gc_fair = false;
   std::optional<Duration> pod_eviction_timeout;
   std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
   Duration cloud_instance_check_timeout = seconds(10);

@@ -224,6 +224,8 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
       ->capture_default_str();
   app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold, "Finished pods that are kept")
       ->capture_default_str();
+  app.add_flag("--terminated-pod-gc-fair", args.terminated_pod_gc_fair,
+               "Beyond it the oldest of the owner with most finished pods go first, and an event tells it");
   add_parsed(app, "--pod-eviction-timeout", args.pod_eviction_timeout, parse_optional_duration,
              "Silence after which the pods of a node are deleted; --eviction-mode=timeout only", "DURATION", "5m0s");
   app.add_option("--eviction-mode", args.eviction_mode,

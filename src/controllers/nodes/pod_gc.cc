@@ -2,6 +2,7 @@
 
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
+#include "policy/lifecycle/finished_record.h"
 
 #include <utility>
 #include <vector>
@@ -60,48 +61,61 @@ void PodGc::confirm_gone(const std::string& node) {
 }
 
 void PodGc::collect(Now now) {
-  for (const lifecycle::PodToCollect& each : lifecycle::pods_to_collect(view(), options_.terminated_threshold)) {
+  for (const lifecycle::PodToCollect& each : lifecycle::pods_to_collect(view(), options_.finished)) {
     const PodPtr pod = shared_.pods.cache().find(client::key_of(each.pod->metadata));
     const bool ends_first = each.reason == PodGarbage::kOrphaned || each.reason == PodGarbage::kOutOfService;
     if (ends_first) {
       finish(pod, each.reason, now);
     } else {
-      force_delete(*pod, each.reason);
+      force_delete(pod, each.reason);
     }
   }
 }
 
+void PodGc::tell_owners(Now now) {
+  std::vector<const api::Pod*> finished;
+  for (const PodPtr& pod : untold_) finished.push_back(pod.get());
+  for (const lifecycle::FinishedRecord& record : lifecycle::records_of(finished)) {
+    shared_.events.record(record.about, client::EventType::kNormal, "FinishedPodsCollected", record.text, now);
+  }
+  untold_.clear();
+}
+
 void PodGc::finish(const PodPtr& pod, PodGarbage reason, Now now) {
-  if (api::is_terminal(*pod)) return force_delete(*pod, reason);
+  if (api::is_terminal(*pod)) return force_delete(pod, reason);
   if (!in_progress_.insert(pod->metadata.uid).second) return;
   shared_.client.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, failed_patch(*pod, reason, now),
                        [this, pod, reason](const Result<api::Json>& outcome, Now) {
                          in_progress_.erase(pod->metadata.uid);
-                         if (outcome) force_delete(*pod, reason);  // else the next run tries again
+                         if (outcome) force_delete(pod, reason);  // else the next run tries again
                        });
 }
 
-void PodGc::force_delete(const api::Pod& pod, PodGarbage reason) {
-  if (!in_progress_.insert(pod.metadata.uid).second) return;
-  api::Json options = delete_options(pod);
+void PodGc::force_delete(const PodPtr& pod, PodGarbage reason) {
+  if (!in_progress_.insert(pod->metadata.uid).second) return;
+  api::Json options = delete_options(*pod);
   options["gracePeriodSeconds"] = 0;
-  shared_.log.info("collecting pod", {{"pod", pod.key().text()},
-                                      {"node", pod.spec.node_name},
-                                      {"phase", pod.status.phase},
+  shared_.log.info("collecting pod", {{"pod", pod->key().text()},
+                                      {"node", pod->spec.node_name},
+                                      {"phase", pod->status.phase},
                                       {"reason", lifecycle::to_string(reason)}});
   count("pod_gc_collector_force_delete_pods_total",
-        "Number of pods that are being forcefully deleted since the Pod GC Controller started.", pod, reason);
-  const auto done = [this, uid = pod.metadata.uid, key = pod.key(), reason](const Result<api::Json>& outcome, Now) {
-    in_progress_.erase(uid);
-    if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
-    api::Pod kept;
-    kept.metadata.ns = key.ns;
-    count("pod_gc_collector_force_delete_pod_errors_total",
-          "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", kept,
-          reason);
-    shared_.log.warning("pod was not collected", {{"pod", key.text()}, {"error", outcome.error().text()}});
-  };
-  shared_.client.remove(pod_path(pod), options, done);
+        "Number of pods that are being forcefully deleted since the Pod GC Controller started.", *pod, reason);
+  shared_.client.remove(pod_path(*pod), options, [this, pod, reason](const Result<api::Json>& outcome, Now now) {
+    on_deleted(pod, reason, outcome, now);
+  });
+}
+
+void PodGc::on_deleted(const PodPtr& pod, PodGarbage reason, const Result<api::Json>& outcome, Now now) {
+  in_progress_.erase(pod->metadata.uid);
+  const bool fair = reason == PodGarbage::kTerminated && options_.finished.order == lifecycle::FinishedOrder::kFair;
+  if (outcome && fair) untold_.push_back(pod);
+  if (in_progress_.empty()) tell_owners(now);
+  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+  count("pod_gc_collector_force_delete_pod_errors_total",
+        "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.", *pod,
+        reason);
+  shared_.log.warning("pod was not collected", {{"pod", pod->key().text()}, {"error", outcome.error().text()}});
 }
 
 void PodGc::count(std::string_view name, std::string_view help, const api::Pod& pod, PodGarbage reason) {

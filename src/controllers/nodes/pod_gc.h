@@ -21,8 +21,7 @@ class PodGc {
   struct Options {
     Duration period = seconds(20);
     Duration quarantine = seconds(40);
-    /// Finished pods that are kept; 0 or less: all of them.
-    std::int64_t terminated_threshold = 12500;
+    lifecycle::FinishedKept finished;
   };
 
   PodGc(Shared shared, telemetry::Registry& metrics, Options options)
@@ -41,7 +40,10 @@ class PodGc {
   lifecycle::PodGcView view();
   /// Marks the pod Failed unless it has ended already, then deletes it without grace.
   void finish(const PodPtr& pod, lifecycle::PodGarbage reason, Now now);
-  void force_delete(const api::Pod& pod, lifecycle::PodGarbage reason);
+  void force_delete(const PodPtr& pod, lifecycle::PodGarbage reason);
+  void on_deleted(const PodPtr& pod, lifecycle::PodGarbage reason, const Result<api::Json>& outcome, Now now);
+  /// Of the finished pods that went fairly, an event about whose they were: it stays when they are gone.
+  void tell_owners(Now now);
   void count(std::string_view name, std::string_view help, const api::Pod& pod, lifecycle::PodGarbage reason);
 
   Shared shared_;
@@ -51,6 +53,7 @@ class PodGc {
   std::map<std::string, Instant> quarantined_;  // missing nodes, since when
   std::set<std::string, std::less<>> gone_;     // confirmed by the API server
   std::set<std::string> in_progress_;           // uids
+  std::vector<PodPtr> untold_;                  // deleted, as long as others are in progress
 };
 
 }  // namespace spillway::controllers

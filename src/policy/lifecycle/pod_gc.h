@@ -38,9 +38,20 @@ struct PodGcView {
   const std::set<std::string, std::less<>>& gone;
 };
 
-/// Finished pods that are kept; 0 or less: all of them. Beyond it the evicted go first, then the oldest.
+/// Which finished pods go beyond the threshold.
+enum class FinishedOrder {
+  kEvictedFirst,  // the evicted, then the oldest, whose ever they are: as upstream
+  kFair,          // the oldest of the owner that has most of them, one after another
+};
+
+/// Finished pods that are kept; threshold 0 or less: all of them.
+struct FinishedKept {
+  std::int64_t threshold = 12500;
+  FinishedOrder order = FinishedOrder::kEvictedFirst;
+};
+
 /// In the order terminated, orphaned, unscheduled, out-of-service; a pod occurs once.
-std::vector<PodToCollect> pods_to_collect(const PodGcView& view, std::int64_t terminated_threshold);
+std::vector<PodToCollect> pods_to_collect(const PodGcView& view, const FinishedKept& kept);
 
 /// Nodes that pods name and the cache does not have, in order.
 std::set<std::string, std::less<>> missing_nodes(const PodGcView& view);

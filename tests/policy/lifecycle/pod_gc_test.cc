@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 
@@ -31,7 +32,16 @@ class PodGcRule : public ::testing::Test {
     if (out_of_service) node.spec.taints.push_back({std::string(kTaintOutOfService), "", "NoExecute", {}});
   }
 
-  std::vector<std::string> collect(std::int64_t threshold = 12500) {
+  /// Ended long ago, the smaller `second` the longer.
+  api::Pod& finish(const std::string& name, const std::string& owner, std::int64_t second, std::string_view reason) {
+    api::Pod& pod = add(name, "n1", "Failed");
+    pod.metadata.creation_timestamp = WallTime(seconds(second));
+    pod.status.reason = reason;
+    if (!owner.empty()) pod.metadata.owner_references = {{"apps/v1", "ReplicaSet", owner, owner + "-uid", true, true}};
+    return pod;
+  }
+
+  std::vector<std::string> collect(std::int64_t threshold = 12500, FinishedOrder order = FinishedOrder::kEvictedFirst) {
     std::vector<const api::Pod*> pointers;
     for (const api::Pod& pod : pods_) pointers.push_back(&pod);
     const PodGcView view{pointers,
@@ -42,7 +52,7 @@ class PodGcRule : public ::testing::Test {
                          gone};
     missing = missing_nodes(view);
     std::vector<std::string> result;
-    for (const PodToCollect& each : pods_to_collect(view, threshold)) {
+    for (const PodToCollect& each : pods_to_collect(view, {threshold, order})) {
       result.push_back(fmt::format("{} {}", each.pod->metadata.name, to_string(each.reason)));
     }
     return result;
@@ -89,6 +99,42 @@ TEST_F(PodGcRule, FinishedPodsBeyondTheThresholdGoEvictedFirstThenOldest) {
   EXPECT_THAT(collect(2), ElementsAre("evicted terminated"));
   EXPECT_THAT(collect(1), ElementsAre("evicted terminated", "old terminated"));
   EXPECT_THAT(collect(0), IsEmpty());
+}
+
+TEST_F(PodGcRule, FairlyTheOldestOfTheOwnerWithMostGoFirst) {
+  for (int second = 10; second < 16; ++second) finish(fmt::format("loud-{}", second), "loud", second, "Evicted");
+  finish("quiet-1", "quiet", 1, "Evicted");
+  finish("quiet-2", "quiet", 2, "");
+  finish("own-3", "", 3, "Evicted");
+  EXPECT_THAT(collect(9, FinishedOrder::kFair), IsEmpty());
+  EXPECT_THAT(collect(7, FinishedOrder::kFair), ElementsAre("loud-10 terminated", "loud-11 terminated"));
+  EXPECT_THAT(collect(3, FinishedOrder::kFair),
+              ElementsAre("loud-10 terminated", "loud-11 terminated", "loud-12 terminated", "loud-13 terminated",
+                          "quiet-1 terminated", "loud-14 terminated"));
+  EXPECT_THAT(collect(0, FinishedOrder::kFair), IsEmpty());
+}
+
+TEST_F(PodGcRule, FairlyNoOwnerLosesMoreThanOneThatHasMore) {
+  std::map<std::string, int> had;
+  const auto owner_of = [](const std::string& name) { return name.substr(0, 1); };
+  for (int pod = 0; pod < 60; ++pod) {
+    const std::string owner(1, static_cast<char>('a' + pod * pod % 7));
+    finish(fmt::format("{}-{:02}", owner, pod), owner, 100 - pod, "Evicted");
+    ++had[owner];
+  }
+  for (int threshold = 1; threshold <= 60; ++threshold) {
+    std::map<std::string, int> kept = had;
+    for (const std::string& name : collect(threshold, FinishedOrder::kFair)) --kept[owner_of(name)];
+    int sum = 0;
+    int most = 0;
+    for (const auto& [owner, pods] : kept) {
+      sum += pods;
+      most = std::max(most, pods);
+    }
+    EXPECT_EQ(sum, threshold);
+    for (const auto& [owner, pods] : kept)
+      EXPECT_TRUE(pods == had[owner] || pods >= most - 1) << owner << " at " << threshold;
+  }
 }
 
 TEST_F(PodGcRule, APodIsCollectedForOneReason) {

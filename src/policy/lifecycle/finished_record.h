@@ -1,0 +1,25 @@
+// What is said of finished pods that are collected, to whom they belonged: how many, why they ended, and the last of
+// them. Thread: any (pure functions). Bounds: five reasons by name; 400 bytes of a pod's message. Source:
+// docs/compat.md,
+// `--terminated-pod-gc-fair`.
+#pragma once
+
+#include "api/object/event.h"
+#include "api/object/pod.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::lifecycle {
+
+struct FinishedRecord {
+  api::ObjectReference about;  // the owner; the pod itself, the last of its namespace, if nobody controls them
+  std::string
+      text;  // "12 finished pods were collected: 10 Evicted, 2 Error. The last was web-x on node n1: The node …"
+};
+
+/// One for each owner, in order of namespace and uid; one for all pods of a namespace that nobody controls.
+std::vector<FinishedRecord> records_of(std::span<const api::Pod* const> collected);
+
+}  // namespace spillway::lifecycle
