@@ -3,6 +3,7 @@
 #include "api/codec/codec.h"
 #include "api/object/controller_revision.h"
 #include "api/object/disruption_budget.h"
+#include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
 #include "api/object/service.h"
 #include "api/object/storage.h"
@@ -215,6 +216,7 @@ template class Informer<api::StatefulSet>;
 template class Informer<api::ControllerRevision>;
 template class Informer<api::Job>;
 template class Informer<api::CronJob>;
+template class Informer<api::HorizontalPodAutoscaler>;
 template class Informer<api::PodDisruptionBudget>;
 template class Informer<api::PriorityClass>;
 template class Informer<api::PersistentVolume>;

@@ -68,6 +68,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
   }
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
   if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics, eviction_mode(options));
+  if (enabled_.horizontal_autoscaler) make_autoscalers(rng.fork("autoscaler events"), metrics);
 }
 
 void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
@@ -96,6 +97,13 @@ void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics, Ev
   stateful_set_controller_.emplace(shared(*stateful_set_events_),
                                    StatefulSetController::Caches{stateful_sets_->cache(), claims, revisions_->cache()},
                                    metrics, eviction_backoff);
+}
+
+void ControllerSet::make_autoscalers(Rng rng, telemetry::Registry& metrics) {
+  autoscaler_events_.emplace(client_, rng, "horizontal-pod-autoscaler");
+  autoscalers_.emplace(client_,
+                       client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers", {}));
+  autoscaler_controller_.emplace(shared(*autoscaler_events_), *autoscalers_, metrics);
 }
 
 std::optional<policy::Decision> ControllerSet::explain_evictions(std::string_view resource, const std::string& key,
@@ -135,6 +143,7 @@ void ControllerSet::start(Now now) {
     if (batch_) batch_->start(then);
     if (enabled_.pod_gc) pod_gc_.start(then);
     if (stateful_set_controller_) stateful_set_controller_->start(then);
+    if (autoscaler_controller_) autoscaler_controller_->start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
     cloud_check_.start(then);
@@ -157,6 +166,7 @@ void ControllerSet::run(Now now) {
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
   if (batch_) batch_->run(now);
   if (stateful_set_controller_) stateful_set_controller_->run(now);
+  if (autoscaler_controller_) autoscaler_controller_->run(now);
   if (volume_binder_) volume_binder_->run(now);
   if (volume_protection_) volume_protection_->run(now);
   cloud_check_.run(now);

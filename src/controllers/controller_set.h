@@ -21,6 +21,7 @@
 #include "controllers/workloads/batch_controllers.h"
 #include "controllers/workloads/daemon_set.h"
 #include "controllers/workloads/deployment.h"
+#include "controllers/workloads/horizontal_autoscaler.h"
 #include "controllers/workloads/replica_set.h"
 #include "controllers/workloads/stateful_set.h"
 #include "telemetry/log.h"
@@ -49,6 +50,7 @@ class ControllerSet final : public client::ApiEngine {
     bool volume_binder = true;
     bool volume_protection = true;
     bool stateful_set = true;
+    bool horizontal_autoscaler = true;
   };
 
   struct Options {
@@ -109,6 +111,7 @@ class ControllerSet final : public client::ApiEngine {
   void make_storage(Rng rng, telemetry::Registry& metrics);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
   void make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
+  void make_autoscalers(Rng rng, telemetry::Registry& metrics);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;
@@ -152,6 +155,10 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::Informer<api::StatefulSet>> stateful_sets_;
   std::optional<client::Informer<api::PersistentVolumeClaim>> claims_;  // without storage_
   std::optional<StatefulSetController> stateful_set_controller_;
+  // Only if it runs.
+  std::optional<client::EventRecorder> autoscaler_events_;
+  std::optional<client::Informer<api::HorizontalPodAutoscaler>> autoscalers_;
+  std::optional<HorizontalAutoscalerController> autoscaler_controller_;
 };
 
 }  // namespace spillway::controllers

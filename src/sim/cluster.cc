@@ -368,6 +368,7 @@ void Cluster::restart_controllers() {
   controllers::ControllerSet::Options options = options_.controllers;
   options.enabled.batch = {.job = false, .cron_job = false, .ttl_after_finished = false};
   options.enabled.stateful_set = false;
+  options.enabled.horizontal_autoscaler = false;  // nothing is measured here
   options.daemon_history = false;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),

@@ -96,6 +96,7 @@ std::optional<support::Mismatch> check_encoding(const Json& row) {
 const bool kProtobuf = support::add_vector_check("api/protobuf", check_protobuf);
 const bool kProtobufEncode = support::add_vector_check("api/protobuf_encode", check_encoding);
 const bool kLimitsProtobufEncode = support::add_vector_check("api/limits_protobuf_encode", check_encoding);
+const bool kAutoscalerProtobufEncode = support::add_vector_check("api/autoscaler_protobuf_encode", check_encoding);
 const bool kQuotaProtobufEncode = support::add_vector_check("api/quota_protobuf_encode", check_encoding);
 const bool kJobProtobufEncode = support::add_vector_check("api/job_protobuf_encode", check_encoding);
 const bool kStatefulProtobufEncode = support::add_vector_check("api/stateful_protobuf_encode", check_encoding);

@@ -1,4 +1,5 @@
 """Deployments as an operator uses them, with kubectl against `spillway up`."""
+import re
 import shutil
 import unittest
 
@@ -65,6 +66,26 @@ class Deployments(unittest.TestCase):
         self.assertIn("deployment default/web is rolled out", self.explain("web"))
         self.kubectl("delete", "deployment", "web", "--timeout=60s")
         wait_for("its pods and replica sets to go", lambda: not self.kubectl.get("pods,replicasets", "-l", "app=web")["items"])
+
+    def test_an_autoscaler_scales_it(self):
+        self.kubectl("create", "deployment", "busy", "--image=one", "--", "sleep", "1d")
+        self.kubectl("patch", "deployment", "busy", "-p", '{"spec":{"template":{"spec":{"terminationGracePeriodSeconds":0,"containers":['
+                     '{"name":"one","resources":{"requests":{"cpu":"10m","memory":"1Mi"}}}]}}}}')
+        self.assertIn("autoscaled", self.kubectl("autoscale", "deployment", "busy", "--min=2", "--max=3", "--cpu-percent=50"))
+        replicas = ("get", "deployment", "busy", "-o", "jsonpath={.spec.replicas}")
+        wait_for("as many as there are to be at least", lambda: self.kubectl(*replicas) == "2")
+        self.assertIn("targetCPUUtilizationPercentage: 50", self.kubectl("get", "horizontalpodautoscalers.v1.autoscaling", "busy", "-o", "yaml"))
+        measured = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods?labelSelector=app%3Dbusy"
+        wait_for("both pods to be measured", lambda: len(self.api.get(measured)["items"]) == 2)
+        # What a pod holds of memory counts at once; its processor time would not, for the first minutes.
+        self.kubectl("patch", "hpa", "busy", "--type=merge", "-p", '{"spec":{"metrics":[{"type":"Resource","resource":{"name":"memory",'
+                     '"target":{"type":"AverageValue","averageValue":"1"}}}]}}')
+        wait_for("the autoscaler to have read what its pods hold", lambda: self.kubectl(*replicas) == "3")
+        wait_for("its table to say so", lambda: re.search(r"busy\s+Deployment/busy\s+memory: [0-9]+\S*/1\s+2\s+3\s+[23]", self.kubectl("get", "hpa")))
+        said = self.kubectl("describe", "hpa", "busy")
+        for each in ("SuccessfulRescale", "New size: 3; reason: memory resource above target", "ValidMetricFound", "TooManyReplicas"):
+            self.assertIn(each, said)
+        self.kubectl("delete", "hpa,deployment", "busy", "--timeout=60s")
 
     def test_a_rollout_that_waits_says_for_what(self):
         self.kubectl("create", "deployment", "shop", "--image=one", "--replicas=4", "--", "sleep", "1d")

@@ -90,11 +90,15 @@ Json::Array controller_rules() {
           rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
           rule({"patch"}, {"apps"},
                {"daemonsets/status", "deployments/status", "replicasets/status", "statefulsets/status"}),
-          rule(kRead, {"batch"}, {"cronjobs"}),
-          rule({"get", "list", "watch", "create", "delete"}, {"batch"}, {"jobs"}),
+          // Autoscalers: what they scale, and what they measure.
+          rule(kRead, {"autoscaling"}, {"horizontalpodautoscalers"}),
+          rule({"patch"}, {"autoscaling"}, {"horizontalpodautoscalers/status"}),
+          rule({"get", "update"}, {"apps"}, {"deployments/scale", "replicasets/scale", "statefulsets/scale"}),
+          rule({"list"}, {"metrics.k8s.io"}, {"pods"}),
+          rule({"get", "list"}, {"custom.metrics.k8s.io", "external.metrics.k8s.io"}, {"*"}),
+          rule(kRead, {"batch"}, {"cronjobs"}), rule({"get", "list", "watch", "create", "delete"}, {"batch"}, {"jobs"}),
           rule({"patch"}, {"batch"}, {"cronjobs/status", "jobs/status"}),
-          rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
-          rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
+          rule(kRead, {"policy"}, {"poddisruptionbudgets"}), rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
           rule({"get", "list", "watch", "create"}, {"coordination.k8s.io"}, {"leases"}),  // heartbeats; its own
           lock_rule("spillway-controller")};
 }
@@ -137,6 +141,7 @@ Json::Array view_rules() {
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
                 "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets",
                 "statefulsets/scale", "statefulsets/status"}),
+          rule(kRead, {"autoscaling"}, {"horizontalpodautoscalers", "horizontalpodautoscalers/status"}),
           rule(kRead, {"batch"}, {"cronjobs", "cronjobs/status", "jobs", "jobs/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
           rule(kRead, {"events.k8s.io"}, {"events"})};
@@ -154,6 +159,7 @@ Json::Array edit_rules() {
   rules.push_back(rule(kWrite, {"apps"},
                        {"daemonsets", "deployments", "deployments/scale", "replicasets", "replicasets/scale",
                         "statefulsets", "statefulsets/scale"}));
+  rules.push_back(rule(kWrite, {"autoscaling"}, {"horizontalpodautoscalers"}));
   rules.push_back(rule(kWrite, {"batch"}, {"cronjobs", "jobs"}));
   rules.push_back(rule(kWrite, {"policy"}, {"poddisruptionbudgets"}));
   rules.push_back(rule({"get", "list", "watch", "create", "delete", "deletecollection", "patch", "update"},

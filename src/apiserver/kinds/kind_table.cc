@@ -30,6 +30,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"apps", "Deployment"}, deployment_hooks()},
       {{"apps", "ReplicaSet"}, replica_set_hooks()},
       {{"apps", "StatefulSet"}, stateful_set_hooks()},
+      {{"autoscaling", "HorizontalPodAutoscaler"}, horizontal_pod_autoscaler_hooks()},
       {{"batch", "CronJob"}, cron_job_hooks()},
       {{"batch", "Job"}, job_hooks()},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, certificate_signing_request_hooks()},

@@ -16,6 +16,8 @@ KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
 KindHooks daemon_set_hooks();
 KindHooks stateful_set_hooks();
+// autoscalers.cc
+KindHooks horizontal_pod_autoscaler_hooks();
 // cron_jobs.cc
 KindHooks cron_job_hooks();
 // jobs.cc

@@ -1,5 +1,6 @@
 #include "apiserver/resource/resource_rows.h"
 
+#include "apiserver/resource/autoscaler_view.h"
 #include "apiserver/resource/event_view.h"
 #include "apiserver/resource/selectable_fields.h"
 
@@ -34,6 +35,7 @@ constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
 constexpr std::array<std::string_view, 1> kRs{"rs"};
 constexpr std::array<std::string_view, 1> kDs{"ds"};
 constexpr std::array<std::string_view, 1> kSts{"sts"};
+constexpr std::array<std::string_view, 1> kHpa{"hpa"};
 constexpr std::array<std::string_view, 1> kCj{"cj"};
 constexpr std::array<std::string_view, 1> kPdb{"pdb"};
 constexpr std::array<std::string_view, 1> kPc{"pc"};
@@ -336,6 +338,32 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .kind = "SubjectAccessReview",
        .scope = kCluster,
        .verbs = kCreateOnly},
+      // autoscaling
+      {.group = "autoscaling",
+       .version = "v2",
+       .plural = "horizontalpodautoscalers",
+       .singular = "horizontalpodautoscaler",
+       .kind = "HorizontalPodAutoscaler",
+       .verbs = kAllVerbs,
+       .storage = below("horizontalpodautoscalers"),
+       .short_names = kHpa,
+       .categories = kAllCategory,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .metadata = kChangeOnly},
+      {.group = "autoscaling",
+       .version = "v1",
+       .plural = "horizontalpodautoscalers",
+       .singular = "horizontalpodautoscaler",
+       .kind = "HorizontalPodAutoscaler",
+       .verbs = kAllVerbs,
+       .storage = below("horizontalpodautoscalers"),
+       .short_names = kHpa,
+       .categories = kAllCategory,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .metadata = kChangeOnly,
+       .view = {autoscaler_from_view, autoscaler_to_view}},
       // batch
       {.group = "batch",
        .version = "v1",

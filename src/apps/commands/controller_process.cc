@@ -30,14 +30,13 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 15> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 14> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "disruption-controller",
                                                              "endpoints-controller",
                                                              "endpointslice-controller",
                                                              "garbage-collector-controller",
-                                                             "horizontal-pod-autoscaler-controller",
                                                              "namespace-controller",
                                                              "node-ipam-controller",
                                                              "node-route-controller",
@@ -49,7 +48,7 @@ constexpr std::array<std::string_view, 15> kOtherControllers{"bootstrap-signer-c
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
   controllers::ControllerSet::Enabled enabled{
       false, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
-      false, false, false};
+      false, false, false, false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
@@ -58,6 +57,8 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                             std::pair("deployment", &enabled.deployment),
                             std::pair("statefulset", &enabled.stateful_set),
                             std::pair("statefulset-controller", &enabled.stateful_set),
+                            std::pair("horizontalpodautoscaling", &enabled.horizontal_autoscaler),
+                            std::pair("horizontal-pod-autoscaler-controller", &enabled.horizontal_autoscaler),
                             std::pair("cronjob", &enabled.batch.cron_job),
                             std::pair("cronjob-controller", &enabled.batch.cron_job),
                             std::pair("job", &enabled.batch.job),

@@ -146,7 +146,7 @@ def of_what_pods_refer_to():
             ("all roles", "GET", f"{RBAC}/clusterroles"),
             ("all bindings", "GET", f"{RBAC}/clusterrolebindings"), ("events", "GET", f"{THEIRS}/events"),
             ("workloads", "GET", "/apis/apps/v1/replicasets"), ("Jobs", "GET", "/apis/batch/v1/namespaces/ours/jobs"),
-            ("CronJobs", "GET", "/apis/batch/v1/cronjobs"), ("StatefulSets", "GET", "/apis/apps/v1/statefulsets"),
+            ("CronJobs", "GET", "/apis/batch/v1/cronjobs"), ("autoscalers", "GET", "/apis/autoscaling/v2/horizontalpodautoscalers"), ("StatefulSets", "GET", "/apis/apps/v1/statefulsets"),
             ("budgets", "GET", "/apis/policy/v1/poddisruptionbudgets"), ("metrics of pods", "GET", "/apis/metrics.k8s.io/v1beta1/pods"),
             ("metrics of the server", "GET", "/metrics")):
         yield n1(name, method, path, unchanged=path if method == "DELETE" else None)

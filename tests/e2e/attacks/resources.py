@@ -260,6 +260,36 @@ def narrow_pod(**metadata):
             "spec": {"nodeSelector": {"there-is": "none"}, "containers": [{"name": "c", "image": "x"}]}}
 
 
+def autoscalers():
+    """Targets that are paths, numbers out of their range, and more metrics than anybody reads."""
+    path = "/apis/autoscaling/v2/namespaces/ours/horizontalpodautoscalers"
+
+    def autoscaler(**spec):
+        return {"metadata": {"name": "sized"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}, **spec}}
+
+    def cpu(**target):
+        return [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    for name in ("../../namespaces/theirs/deployments/x", "..", ".", "", "a/b", "a%2fb"):
+        yield tried(f"an autoscaler of {name!r}", autoscaler(scaleTargetRef={"apiVersion": "apps/v1", "kind": "Deployment", "name": name}), path=path)
+        yield tried(f"an autoscaler of a kind {name!r}", autoscaler(scaleTargetRef={"apiVersion": "apps/v1", "kind": name, "name": "x"}), path=path)
+        yield tried(f"an autoscaler by a metric {name!r}", path=path, body=autoscaler(metrics=[{"type": "Pods", "pods": {
+            "metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": "1"}}}]))
+    for name, spec in (("more replicas at least than at most", {"minReplicas": 4}), ("none at most", {"maxReplicas": 0}), ("none at least", {"minReplicas": 0}),
+                       ("a target of nothing", {"metrics": cpu(type="Utilization", averageUtilization=0)}),
+                       ("a target below nothing", {"metrics": cpu(type="AverageValue", averageValue="-1")}), ("no target", {"metrics": cpu(type="Utilization")}),
+                       ("a metric of no kind", {"metrics": [{"type": "Unheard"}]}), ("a window of a year", {"behavior": {"scaleDown": {"stabilizationWindowSeconds": 31_536_000}}}),
+                       ("a policy of nothing", {"behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 0, "periodSeconds": 15}]}}})):
+        yield tried(f"an autoscaler with {name}", autoscaler(**spec), path=path)
+    for value in (2 ** 31, 2 ** 63, 1.5, "3"):
+        yield tried(f"an autoscaler with {value!r} replicas at most", autoscaler(maxReplicas=value), path=path, want=(400, 422))
+    yield tried("an autoscaler with 20,000 metrics that say nothing", autoscaler(metrics=[{"type": "Resource"}] * 20_000), path=path, want=(413, 422))
+    deep = "[" * 100_000
+    for annotation in ("metrics", "current-metrics", "conditions", "behavior"):
+        body = autoscaler()
+        body["metadata"]["annotations"] = {f"autoscaling.alpha.kubernetes.io/{annotation}": deep}
+        yield tried(f"an autoscaler of v1 whose {annotation} are 100,000 lists in one another", body, path=path.replace("v2", "v1"), want=201)
+
+
 def quotas():
     """Somebody who may edit a namespace, and wants more of it than its quota has."""
     def at_once(cluster):
@@ -322,4 +352,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *stateful_sets(), *quotas()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *autoscalers(), *stateful_sets(), *quotas()]

@@ -1,0 +1,262 @@
+#include "controllers/workloads/horizontal_autoscaler.h"
+
+#include "api/exchange/exchange.h"
+#include "api/text/names.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace spillway::controllers {
+
+namespace {
+
+constexpr std::size_t kPluralsMax = 64;
+
+/// "/apis/apps/v1", "/api/v1". kInvalid: these are no group and version.
+Result<std::string> version_path(const std::string& api_version) {
+  if (api_version.empty()) return std::string("/api/v1");
+  const std::size_t slash = api_version.find('/');
+  const bool core = slash == std::string::npos;
+  const std::string group = core ? std::string() : api_version.substr(0, slash);
+  const std::string version = core ? api_version : api_version.substr(slash + 1);
+  if ((!core && !api::dns1123_subdomain_errors(group).empty()) || !api::dns1123_label_errors(version).empty()) {
+    return make_error(ErrorCode::kInvalid, "unexpected GroupVersion string: {}", api_version);
+  }
+  return core ? "/api/" + version : fmt::format("/apis/{}/{}", group, version);
+}
+
+Error unknown_kind(const std::string& api_version, const std::string& kind) {
+  const std::size_t slash = api_version.find('/');
+  return make_error(ErrorCode::kNotFound, "no matches for kind \"{}\" in group \"{}\"", kind,
+                    slash == std::string::npos ? std::string() : api_version.substr(0, slash));
+}
+
+/// The name of the kind's collection in a discovery document; empty: it has none.
+std::string plural_of(const api::Json& document, std::string_view kind) {
+  const api::Json* resources = document.find("resources");
+  if (resources == nullptr || resources->if_array() == nullptr) return {};
+  for (const api::Json& resource : *resources->if_array()) {
+    const std::string_view name = resource.string_at({"name"});
+    if (resource.string_at({"kind"}) == kind && name.find('/') == std::string_view::npos) return std::string(name);
+  }
+  return {};
+}
+
+bool same_wishes(const api::HorizontalPodAutoscaler& one, const api::HorizontalPodAutoscaler& other) {
+  return one.target == other.target && one.min_replicas == other.min_replicas &&
+         one.max_replicas == other.max_replicas && one.metrics == other.metrics && one.behavior == other.behavior;
+}
+
+}  // namespace
+
+/// How far a look has come.
+struct HorizontalAutoscalerController::Look {
+  AutoscalerPtr autoscaler;
+  std::string key;
+  std::string scale_path;
+  api::Json scale_document;
+  autoscaling::Scale scale;
+  std::vector<autoscaling::PodPtr> pods;
+  std::vector<std::string> selecting;
+  std::vector<autoscaling::MetricTarget> targets;
+  std::vector<autoscaling::MetricAnswer> answers;
+  autoscaling::AutoscalerPlan plan;
+};
+
+HorizontalAutoscalerController::HorizontalAutoscalerController(
+    Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers, telemetry::Registry& metrics)
+    : shared_(shared), autoscalers_(autoscalers), queue_metrics_(metrics, "horizontalpodautoscaler") {
+  autoscalers_.cache().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_autoscaler(before, after, now); }});
+}
+
+void HorizontalAutoscalerController::start(Now now) {
+  started_ = true;
+  for (const auto& [key, autoscaler] : autoscalers_.cache().all()) queue_.add(key, now.mono);
+}
+
+void HorizontalAutoscalerController::on_autoscaler(const AutoscalerPtr& before, const AutoscalerPtr& after, Now now) {
+  const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
+  if (before && another) memory_.erase(before->metadata.uid);
+  if (!after) return;
+  const std::string key = client::key_of(after->metadata);
+  if (another) memory_[after->metadata.uid] = {after->metadata.ns, key, {}, {}};
+  if (started_ && (another || !same_wishes(*before, *after))) queue_.add(key, now.mono);
+}
+
+void HorizontalAutoscalerController::run(Now now) {
+  if (!started_) return;
+  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) look(*key, now);
+  queue_metrics_.show(queue_, now.mono);
+  arm();
+}
+
+void HorizontalAutoscalerController::arm() {
+  wake_up_.set(shared_.client, queue_.next_due());
+}
+
+void HorizontalAutoscalerController::look(const std::string& key, Now now) {
+  const AutoscalerPtr autoscaler = autoscalers_.cache().find(key);
+  if (!autoscaler) {
+    queue_.done(key);
+    return queue_.forget(key);
+  }
+  const auto begun = std::make_shared<Look>();
+  begun->autoscaler = autoscaler;
+  begun->key = key;
+  resolve(
+      autoscaler->target.api_version, autoscaler->target.kind,
+      [this, begun](const Result<Plural>& plural, Now then) {
+        if (!plural) return give_up(begun, plural.error(), then);
+        ask_scale(begun, *plural);
+      },
+      now);
+}
+
+void HorizontalAutoscalerController::resolve(const std::string& api_version, const std::string& kind, Resolved done,
+                                             Now now) {
+  if (const auto known = plurals_.find({api_version, kind}); known != plurals_.end()) return done(known->second, now);
+  const auto path = version_path(api_version);
+  if (!path) return done(path.error(), now);
+  shared_.client.get(*path, [this, api_version, kind, done](const Result<api::Json>& outcome, Now then) {
+    if (!outcome && outcome.error().code != ErrorCode::kNotFound) return done(outcome.error(), then);
+    const std::string plural = outcome ? plural_of(*outcome, kind) : std::string();
+    if (plural.empty()) return done(unknown_kind(api_version, kind), then);
+    if (plurals_.size() >= kPluralsMax) plurals_.clear();
+    const std::size_t slash = api_version.find('/');
+    const Plural found{plural, slash == std::string::npos ? std::string() : api_version.substr(0, slash)};
+    plurals_[{api_version, kind}] = found;
+    done(found, then);
+  });
+}
+
+void HorizontalAutoscalerController::ask_scale(const LookPtr& look, const Plural& plural) {
+  const api::HorizontalPodAutoscaler& autoscaler = *look->autoscaler;
+  look->scale_path = fmt::format("{}/namespaces/{}/{}/{}/scale", version_path(autoscaler.target.api_version).value(),
+                                 api::percent_encode(autoscaler.metadata.ns), plural.plural,
+                                 api::percent_encode(autoscaler.target.name));
+  shared_.client.get(look->scale_path, [this, look](const Result<api::Json>& outcome, Now then) {
+    if (!outcome) return give_up(look, outcome.error(), then);
+    on_scale(look, *outcome, then);
+  });
+}
+
+void HorizontalAutoscalerController::on_scale(const LookPtr& look, const api::Json& document, Now now) {
+  look->scale_document = document;
+  look->scale = autoscaling::read_scale(document);
+  select(*look);
+  const bool asks = look->selecting.size() == 1 && !look->scale.selector.empty() &&
+                    autoscaling::needs_metrics(*look->autoscaler, look->scale);
+  if (asks) look->targets = autoscaling::metric_targets(*look->autoscaler);
+  ask_metrics(look, now);
+}
+
+void HorizontalAutoscalerController::select(Look& look) {
+  const api::HorizontalPodAutoscaler& own = *look.autoscaler;
+  const std::string& ns = own.metadata.ns;
+  look.selecting = {look.key};
+  const auto selector = api::parse_label_selector(look.scale.selector);
+  if (!selector || look.scale.selector.empty()) return;
+  if (const auto memory = memory_.find(own.metadata.uid); memory != memory_.end()) memory->second.selector = *selector;
+  const auto& pods = shared_.pods.cache().all();
+  const std::string prefix = ns + "/";
+  for (auto at = pods.lower_bound(prefix); at != pods.end() && at->first.starts_with(prefix); ++at) {
+    if (selector->matches(at->second->metadata.labels)) look.pods.push_back(at->second);
+  }
+  for (const auto& [uid, memory] : memory_) {
+    if (memory.ns != ns || memory.key == look.key) continue;
+    const AutoscalerPtr other = autoscalers_.cache().find(memory.key);
+    const bool same_target = other && other->target == own.target;
+    const bool same_pods = memory.selector && std::ranges::any_of(look.pods, [&](const autoscaling::PodPtr& pod) {
+                             return memory.selector->matches(pod->metadata.labels);
+                           });
+    if (same_target || same_pods) look.selecting.push_back(memory.key);
+  }
+  std::ranges::sort(look.selecting);
+}
+
+void HorizontalAutoscalerController::ask_metrics(const LookPtr& look, Now now) {
+  if (look->answers.size() == look->targets.size()) return decide(look, now);
+  autoscaling::MetricTarget target = look->targets[look->answers.size()];
+  if (target.kind != autoscaling::MetricKind::kObject) return ask_metric(look, std::move(target), {});
+  const std::string api_version = target.described.api_version;
+  const std::string kind = target.described.kind;
+  resolve(
+      api_version, kind,
+      [this, look, target = std::move(target)](const Result<Plural>& plural, Now then) {
+        if (!plural) {
+          look->answers.push_back({target, plural.error()});
+          return ask_metrics(look, then);
+        }
+        ask_metric(look, target, plural->group.empty() ? plural->plural : plural->plural + "." + plural->group);
+      },
+      now);
+}
+
+void HorizontalAutoscalerController::ask_metric(const LookPtr& look, autoscaling::MetricTarget target,
+                                                const std::string& described) {
+  std::string path = autoscaling::question_path(target, look->autoscaler->metadata.ns, look->scale.selector, described);
+  shared_.client.get(std::move(path),
+                     [this, look, target = std::move(target)](const Result<api::Json>& outcome, Now then) {
+                       look->answers.push_back({target, outcome});
+                       ask_metrics(look, then);
+                     });
+}
+
+void HorizontalAutoscalerController::decide(const LookPtr& look, Now now) {
+  const auto memory = memory_.find(look->autoscaler->metadata.uid);
+  if (memory == memory_.end()) return finish(look, now);  // it has gone meanwhile
+  look->plan = autoscaling::plan_autoscaler(
+      {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history}, now);
+  resize(look, now);
+}
+
+void HorizontalAutoscalerController::resize(const LookPtr& look, Now now) {
+  if (!look->plan.replicas) return finish(look, now);
+  api::Json scale = look->scale_document;
+  scale.make({"spec"})["replicas"] = *look->plan.replicas;
+  shared_.client.update(look->scale_path, std::move(scale), [this, look](const Result<api::Json>& outcome, Now then) {
+    if (outcome) {
+      autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, then);
+    } else {
+      autoscaling::note_not_scaled(look->plan, *look->autoscaler, outcome.error(), then);
+    }
+    finish(look, then);
+  });
+}
+
+void HorizontalAutoscalerController::give_up(const LookPtr& look, const Error& error, Now now) {
+  const auto memory = memory_.find(look->autoscaler->metadata.uid);
+  look->plan = autoscaling::plan_without_scale(*look->autoscaler, error, now);
+  if (memory != memory_.end()) look->plan.history = memory->second.history;
+  finish(look, now);
+}
+
+void HorizontalAutoscalerController::finish(const LookPtr& look, Now now) {
+  queue_.done(look->key);
+  queue_.add(look->key, now.mono + kPeriod);
+  const auto memory = memory_.find(look->autoscaler->metadata.uid);
+  if (memory == memory_.end()) return;
+  memory->second.history = look->plan.history;
+  for (const autoscaling::AutoscalerEvent& event : look->plan.events) {
+    shared_.events.record(client::reference_to(*look->autoscaler),
+                          event.warning ? client::EventType::kWarning : client::EventType::kNormal, event.reason,
+                          event.message, now);
+  }
+  if (look->plan.status == look->autoscaler->status) return;
+  const api::ObjectMeta& metadata = look->autoscaler->metadata;
+  api::Json patch = api::Json::object({{"metadata", api::Json::object({{"uid", metadata.uid}})},
+                                       {"status", autoscaling::status_document(look->plan.status)}});
+  shared_.client.patch(client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers",
+                                           metadata.ns, metadata.name, "status"),
+                       client::PatchType::kMerge, std::move(patch),
+                       [this, key = look->key](const Result<api::Json>& outcome, Now) {
+                         if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+                         shared_.log.warning("the status of an autoscaler was not written",
+                                             {{"autoscaler", key}, {"error", outcome.error().text()}});
+                       });
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,88 @@
+// Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics that are asked
+// for, and writes the number of replicas that policy/autoscaling says. Each is looked at when it comes or is changed,
+// and then every 15 s. What was recommended lately is kept in memory, as upstream keeps it.
+// The target is one of the autoscaler's own namespace: no member of it becomes part of a path without being checked
+// or encoded. Thread: loop. Bounds: one look at an autoscaler at a time, one question of it at a time; 64 kinds of
+// targets are remembered. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
+#pragma once
+
+#include "api/object/horizontal_autoscaler.h"
+#include "api/object/selector.h"
+#include "client/wake_up.h"
+#include "client/work_queue.h"
+#include "controllers/shared/queue_metrics.h"
+#include "controllers/shared/shared.h"
+#include "policy/autoscaling/autoscaler_plan.h"
+#include "telemetry/metrics.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace spillway::controllers {
+
+class HorizontalAutoscalerController {
+ public:
+  static constexpr Duration kPeriod = seconds(15);
+
+  HorizontalAutoscalerController(Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers,
+                                 telemetry::Registry& metrics);
+  HorizontalAutoscalerController(const HorizontalAutoscalerController&) = delete;
+  HorizontalAutoscalerController& operator=(const HorizontalAutoscalerController&) = delete;
+
+  /// Once the caches are filled.
+  void start(Now now);
+  /// Works off what is due; called at the end of every step.
+  void run(Now now);
+
+ private:
+  using AutoscalerPtr = std::shared_ptr<const api::HorizontalPodAutoscaler>;
+  struct Look;
+  using LookPtr = std::shared_ptr<Look>;
+
+  /// Of an autoscaler, by its uid.
+  struct Memory {
+    std::string ns;
+    std::string key;
+    autoscaling::History history;
+    std::optional<api::LabelSelector> selector;  // of its target, once it is known
+  };
+
+  /// "deployments" and "apps", or why nobody knows the kind.
+  struct Plural {
+    std::string plural;
+    std::string group;
+  };
+
+  using Resolved = std::function<void(const Result<Plural>& plural, Now now)>;
+
+  void on_autoscaler(const AutoscalerPtr& before, const AutoscalerPtr& after, Now now);
+  void arm();
+  void look(const std::string& key, Now now);
+  /// Asks the API server what it calls a kind.
+  void resolve(const std::string& api_version, const std::string& kind, Resolved done, Now now);
+  void ask_scale(const LookPtr& look, const Plural& plural);
+  void on_scale(const LookPtr& look, const api::Json& document, Now now);
+  /// The pods of the target, and who selects them besides.
+  void select(Look& look);
+  void ask_metrics(const LookPtr& look, Now now);
+  void ask_metric(const LookPtr& look, autoscaling::MetricTarget target, const std::string& described);
+  void decide(const LookPtr& look, Now now);
+  void resize(const LookPtr& look, Now now);
+  void give_up(const LookPtr& look, const Error& error, Now now);
+  void finish(const LookPtr& look, Now now);
+
+  Shared shared_;
+  client::Informer<api::HorizontalPodAutoscaler>& autoscalers_;
+  client::WorkQueue queue_;
+  QueueMetrics queue_metrics_;
+  std::map<std::string, Memory> memory_;                           // by uid
+  std::map<std::pair<std::string, std::string>, Plural> plurals_;  // by apiVersion and kind
+  client::WakeUp wake_up_;
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers

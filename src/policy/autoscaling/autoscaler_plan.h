@@ -1,0 +1,68 @@
+// One look at a HorizontalPodAutoscaler: how many replicas its target should have, why, and what its status says then.
+// Without a metric that can be read nothing is scaled, and while one of several cannot be read nothing is scaled down.
+// Thread: any (pure). Bounds: those of the history. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec
+// "Scheduler and workloads", 20; kube-controller-manager 1.32, texts of conditions and events.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/horizontal_autoscaler.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "policy/autoscaling/metric_answers.h"
+#include "policy/autoscaling/scale_limits.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::autoscaling {
+
+/// The scale subresource of a target.
+struct Scale {
+  std::int32_t replicas = 0;  // asked for
+  std::int32_t present = 0;
+  std::string selector;
+};
+
+Scale read_scale(const api::Json& document);
+
+struct AutoscalerEvent {
+  bool warning = false;
+  std::string reason;
+  std::string message;
+};
+
+struct AutoscalerView {
+  const api::HorizontalPodAutoscaler& autoscaler;
+  const Scale& scale;
+  std::vector<PodPtr> pods;            // that the selector of the scale selects
+  std::vector<std::string> selecting;  // keys of the autoscalers that do so, itself among them
+  std::vector<MetricAnswer> answers;   // one per metric, if needs_metrics()
+  const History& history;
+};
+
+struct AutoscalerPlan {
+  std::optional<std::int32_t> replicas;  // that the target is given; nullopt: it keeps what it has
+  std::string why;                       // it is given them
+  std::vector<AutoscalerEvent> events;
+  api::AutoscalerStatus status;
+  History history;
+};
+
+/// What range and count alone say needs no metric.
+bool needs_metrics(const api::HorizontalPodAutoscaler& autoscaler, const Scale& scale);
+
+AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now);
+/// Its target has no scale, or none that can be read.
+AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
+
+/// What came of `plan.replicas` being written.
+void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before, Now now);
+void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
+
+/// As a status is written: members that are not there any more are null.
+api::Json status_document(const api::AutoscalerStatus& status);
+
+}  // namespace spillway::autoscaling

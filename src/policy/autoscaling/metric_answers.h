@@ -1,0 +1,44 @@
+// What metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io answer, as readings. An answer that cannot be
+// read, or that lacks what was asked for, is an error and never a reading of nothing. Thread: any (pure).
+// Source: Kubernetes API reference, PodMetrics v1beta1; MetricValueList v1beta2; ExternalMetricValueList v1beta1.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/error.h"
+#include "policy/autoscaling/metric_targets.h"
+#include "policy/autoscaling/replica_proposal.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace spillway::autoscaling {
+
+/// One metric of an autoscaler, and what came of the question about it.
+struct MetricAnswer {
+  MetricTarget target;
+  Result<api::Json> document;
+};
+
+/// Of a target in which one metric asks for so many replicas.
+struct MetricProposal {
+  std::int32_t replicas = 0;
+  std::string name;  // "cpu resource utilization (percentage of request)"
+  api::Json status;  // one of status.currentMetrics
+};
+
+/// Why one metric says nothing: the reason of the condition, and what both the condition and the event say.
+struct MetricFailure {
+  std::string reason;
+  std::string message;  // of the metric
+  std::string in_all;   // with what stands before it where several are told of
+};
+
+using MetricOutcome = std::variant<MetricProposal, MetricFailure>;
+
+/// `present`: status.replicas of the target's scale; `ns`: of the autoscaler.
+MetricOutcome propose_by_metric(const MetricAnswer& answer, const TargetView& view, std::int32_t present,
+                                std::string_view ns);
+
+}  // namespace spillway::autoscaling

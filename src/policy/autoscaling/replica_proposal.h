@@ -1,0 +1,65 @@
+// How many replicas one metric asks for. A pod without a reading is never a cause to act: it counts against the
+// direction that the others point to, and the number stays if that turns it round. Amounts are thousandths of a unit.
+// Thread: any (pure). Source: Kubernetes docs, "Horizontal Pod Autoscaling", algorithm details; spec "Scheduler and
+// workloads", 20; vectors workloads/hpa_replicas.
+#pragma once
+
+#include "api/object/pod.h"
+#include "base/error.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::autoscaling {
+
+using PodPtr = std::shared_ptr<const api::Pod>;
+
+struct Sample {
+  std::int64_t milli = 0;
+  WallTime time{};
+  Duration window{};
+};
+
+using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of the pod
+
+/// When the processor time that a pod has used does not count yet.
+struct StartPeriods {
+  Duration cpu_initialization = minutes(5);
+  Duration initial_readiness = seconds(30);
+};
+
+struct TargetView {
+  std::vector<PodPtr> pods;   // that its selector names
+  std::int32_t replicas = 0;  // that it is asked for
+  double tolerance = 0.1;
+  StartPeriods start_periods{};
+  WallTime now{};
+};
+
+struct Proposal {
+  std::int32_t replicas = 0;
+  std::int64_t measured_milli = 0;                         // per pod, or in all where the target is in all
+  std::optional<std::int32_t> utilization = std::nullopt;  // percent of what was requested
+};
+
+/// Of the requests of all containers, or of those of one name. `percent` > 0. kInvalid: no pod, no reading of one that
+/// counts, a request is missing.
+Result<Proposal> propose_by_utilization(const TargetView& view, std::string_view resource, std::string_view container,
+                                        Samples samples, std::int32_t percent);
+/// `resource` empty: what is measured is no resource. `target_milli` > 0. kInvalid: no pod, no reading of one that
+/// counts.
+Result<Proposal> propose_by_average(const TargetView& view, std::string_view resource, Samples samples,
+                                    std::int64_t target_milli);
+/// What is measured belongs to all pods together, and is to be as much as `target_milli` > 0. kInvalid: no pod.
+Result<Proposal> propose_by_value(const TargetView& view, std::int64_t usage_milli, std::int64_t target_milli);
+/// The same, each of `present` pods being there for `target_milli` > 0 of it.
+Proposal propose_by_share(double tolerance, std::int32_t present, std::int64_t usage_milli, std::int64_t target_milli);
+
+}  // namespace spillway::autoscaling

@@ -1,0 +1,83 @@
+// How fast a target may grow and shrink: what was recommended lately holds a change back, and policies bound it. The
+// history is kept in memory, as upstream keeps it: after a restart it begins with the replicas that are there.
+// Thread: any (pure). Bounds: a history holds what its windows reach, kHistoryMax entries at most. Source: Kubernetes
+// docs, "Horizontal Pod Autoscaling", configurable scaling behavior; spec "Scheduler and workloads", 20; vectors
+// workloads/hpa_replicas.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace spillway::autoscaling {
+
+inline constexpr Duration kDownStabilization = minutes(5);
+inline constexpr std::size_t kHistoryMax = 1024;
+
+/// Replicas that were recommended, or that came or went, and when.
+struct Moment {
+  std::int32_t replicas = 0;
+  Instant at;
+};
+
+struct History {
+  std::deque<Moment> recommendations;
+  std::deque<Moment> ups;    // by how many it grew
+  std::deque<Moment> downs;  // by how many it shrank
+};
+
+struct ScalingPolicy {
+  bool percent = false;  // else a number of pods
+  std::int32_t value = 0;
+  Duration period{};
+};
+
+enum class PolicyChoice { kMax, kMin, kDisabled };
+
+struct ScalingRules {
+  std::vector<ScalingPolicy> policies;
+  PolicyChoice choice = PolicyChoice::kMax;  // of the policies: the one that allows most, or least
+  Duration window{};
+};
+
+struct Behavior {
+  ScalingRules up;
+  ScalingRules down;
+};
+
+struct ReplicaRange {
+  std::int32_t current = 0;
+  std::int32_t min = 1;
+  std::int32_t max = 1;
+};
+
+/// A number of replicas, and the condition that says why it is that one.
+struct Bounded {
+  std::int32_t replicas = 0;
+  std::string_view reason;
+  std::string_view message;
+};
+
+/// The highest of the window.
+Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t desired, Duration window, Instant now);
+/// Not below the lowest of the window of growth, not above the highest of that of shrinking, else the current ones.
+Bounded stabilize(const std::deque<Moment>& recommendations, std::int32_t current, std::int32_t desired,
+                  const Behavior& behavior, Instant now);
+/// Within the range, and to twice what is there (or four) at most.
+Bounded limit(const ReplicaRange& range, std::int32_t desired);
+/// Within the range, and by as much as the policies allow.
+Bounded limit(const ReplicaRange& range, std::int32_t desired, const Behavior& behavior, const History& history,
+              Instant now);
+
+/// What is remembered of a look, and of a change that was carried out; what no window reaches any more goes.
+/// `longest`: of all windows and periods.
+void remember(std::deque<Moment>& moments, std::int32_t replicas, Duration longest, Instant now);
+/// Of both rules together.
+Duration longest_memory(const std::optional<Behavior>& behavior);
+
+}  // namespace spillway::autoscaling
