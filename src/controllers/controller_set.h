@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "client/engine.h"
+#include "controllers/endpoints/endpoint_controllers.h"
 #include "controllers/lifecycle_report.h"
 #include "controllers/nodes/cloud_check.h"
 #include "controllers/nodes/node_lifecycle.h"
@@ -49,6 +50,7 @@ class ControllerSet final : public client::ApiEngine {
     bool volume_binder = true;
     bool volume_protection = true;
     bool stateful_set = true;
+    EndpointControllers::Enabled endpoints;
   };
 
   struct Options {
@@ -152,6 +154,7 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::Informer<api::StatefulSet>> stateful_sets_;
   std::optional<client::Informer<api::PersistentVolumeClaim>> claims_;  // without storage_
   std::optional<StatefulSetController> stateful_set_controller_;
+  std::unique_ptr<EndpointControllers> endpoint_controllers_;  // null: none of them runs
 };
 
 }  // namespace spillway::controllers
