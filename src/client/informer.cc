@@ -3,6 +3,7 @@
 #include "api/codec/codec.h"
 #include "api/object/controller_revision.h"
 #include "api/object/disruption_budget.h"
+#include "api/object/endpoints.h"
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
 #include "api/object/service.h"
@@ -209,6 +210,8 @@ template class Informer<api::Node>;
 template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
 template class Informer<api::Service>;
+template class Informer<api::Endpoints>;
+template class Informer<api::EndpointSlice>;
 template class Informer<api::Deployment>;
 template class Informer<api::ReplicaSet>;
 template class Informer<api::DaemonSet>;

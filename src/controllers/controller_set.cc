@@ -69,6 +69,10 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
   if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics, eviction_mode(options));
   if (enabled_.horizontal_autoscaler) make_autoscalers(rng.fork("autoscaler events"), metrics);
+  if (enabled_.endpoints.any()) {
+    endpoint_controllers_ =
+        std::make_unique<EndpointControllers>(enabled_.endpoints, shared(node_events_), rng, metrics);
+  }
 }
 
 void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
@@ -144,6 +148,7 @@ void ControllerSet::start(Now now) {
     if (enabled_.pod_gc) pod_gc_.start(then);
     if (stateful_set_controller_) stateful_set_controller_->start(then);
     if (autoscaler_controller_) autoscaler_controller_->start(then);
+    if (endpoint_controllers_) endpoint_controllers_->start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
     cloud_check_.start(then);
@@ -167,6 +172,7 @@ void ControllerSet::run(Now now) {
   if (batch_) batch_->run(now);
   if (stateful_set_controller_) stateful_set_controller_->run(now);
   if (autoscaler_controller_) autoscaler_controller_->run(now);
+  if (endpoint_controllers_) endpoint_controllers_->run(now);
   if (volume_binder_) volume_binder_->run(now);
   if (volume_protection_) volume_protection_->run(now);
   cloud_check_.run(now);

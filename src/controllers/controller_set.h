@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "client/engine.h"
+#include "controllers/endpoints/endpoint_controllers.h"
 #include "controllers/lifecycle_report.h"
 #include "controllers/nodes/cloud_check.h"
 #include "controllers/nodes/node_lifecycle.h"
@@ -51,6 +52,7 @@ class ControllerSet final : public client::ApiEngine {
     bool volume_protection = true;
     bool stateful_set = true;
     bool horizontal_autoscaler = true;
+    EndpointControllers::Enabled endpoints;
   };
 
   struct Options {
@@ -159,6 +161,7 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::EventRecorder> autoscaler_events_;
   std::optional<client::Informer<api::HorizontalPodAutoscaler>> autoscalers_;
   std::optional<HorizontalAutoscalerController> autoscaler_controller_;
+  std::unique_ptr<EndpointControllers> endpoint_controllers_;  // null: none of them runs
 };
 
 }  // namespace spillway::controllers

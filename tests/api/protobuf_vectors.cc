@@ -95,6 +95,7 @@ std::optional<support::Mismatch> check_encoding(const Json& row) {
 
 const bool kProtobuf = support::add_vector_check("api/protobuf", check_protobuf);
 const bool kProtobufEncode = support::add_vector_check("api/protobuf_encode", check_encoding);
+const bool kEndpointsProtobufEncode = support::add_vector_check("api/endpoints_protobuf_encode", check_encoding);
 const bool kLimitsProtobufEncode = support::add_vector_check("api/limits_protobuf_encode", check_encoding);
 const bool kAutoscalerProtobufEncode = support::add_vector_check("api/autoscaler_protobuf_encode", check_encoding);
 const bool kQuotaProtobufEncode = support::add_vector_check("api/quota_protobuf_encode", check_encoding);

@@ -57,6 +57,10 @@ std::optional<support::Mismatch> check_create(const Json& row) {
 const bool kCreate = support::add_vector_check("api/create", check_create<Repetitions::kLeftOut>);
 const bool kSigningCreate = support::add_vector_check("api/signing_create", check_create<Repetitions::kTold>);
 const bool kDefaulting = support::add_vector_check("api/defaulting", check_create<Repetitions::kTold>);
+const bool kEndpointsDefaulting =
+    support::add_vector_check("api/endpoints_defaulting", check_create<Repetitions::kTold>);
+const bool kEndpointsValidationCreate =
+    support::add_vector_check("api/endpoints_validation_create", check_create<Repetitions::kTold>);
 const bool kJobDefaulting = support::add_vector_check("api/job_defaulting", check_create<Repetitions::kTold>);
 const bool kJobValidationCreate =
     support::add_vector_check("api/job_validation_create", check_create<Repetitions::kTold>);

@@ -78,6 +78,7 @@ std::optional<support::Mismatch> check_update(const Json& row) {
 }
 
 const bool kSigningUpdate = support::add_vector_check("api/signing_update", check_update);
+const bool kEndpointsValidationUpdate = support::add_vector_check("api/endpoints_validation_update", check_update);
 const bool kJobValidationUpdate = support::add_vector_check("api/job_validation_update", check_update);
 const bool kLimitsValidationUpdate = support::add_vector_check("api/limits_validation_update", check_update);
 const bool kQuotaValidationUpdate = support::add_vector_check("api/quota_validation_update", check_update);

@@ -103,6 +103,36 @@ class Deployments(unittest.TestCase):
         self.rolled_out("shop")
         self.kubectl("delete", "deployment", "shop", "--timeout=60s")
 
+    def test_a_service_knows_its_pods(self):
+        """By the address that they have; a machine that has none but its loopback's has no endpoints."""
+        self.kubectl("create", "deployment", "site", "--image=one", "--replicas=2", "--", "sleep", "1d")
+        self.kubectl("patch", "deployment", "site", "-p", QUICK)
+        self.rolled_out("site")
+        self.kubectl("expose", "deployment", "site", "--port=80", "--target-port=8080")
+
+        def behind(count):
+            """Pods by their uids, in slices and in Endpoints, once these are as many as are ready."""
+            pods = [pod for pod in self.kubectl.get("pods", "-l", "app=site")["items"] if "deletionTimestamp" not in pod["metadata"]]
+            reached = {pod["metadata"]["uid"] for pod in pods if not pod["status"].get("podIP", "127.").startswith("127.")}
+            slices = self.kubectl.get("endpointslices", "-l", "kubernetes.io/service-name=site")["items"]
+            ready = {each["targetRef"]["uid"] for part in slices for each in part["endpoints"] or [] if each["conditions"]["ready"]}
+            subsets = [subset for each in self.kubectl.get("endpoints")["items"] if each["metadata"]["name"] == "site"
+                       for subset in each.get("subsets", [])]
+            listed = {each["targetRef"]["uid"] for subset in subsets for each in subset.get("addresses", [])}
+            return slices and len(pods) == count and ready == listed == reached and sorted(pod["status"]["podIP"] for pod in pods)
+        ips = wait_for("two endpoints", lambda: behind(2))
+        ips = [] if ips[0].startswith("127.") else ips
+        shown = self.kubectl("get", "endpoints", "site")
+        self.assertRegex(shown, rf"site\s+{','.join(f'{ip}:8080' for ip in ips) or '<none>'}\s+\d+s")
+        shown = self.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=site")
+        self.assertRegex(shown, rf"site-[a-z0-9]{{5}}\s+IPv4\s+{8080 if ips else '<unset>'}\s+{','.join(ips) or '<unset>'}\s+\d+s")
+        self.kubectl("scale", "deployment/site", "--replicas=1")
+        wait_for("one endpoint", lambda: behind(1))
+        self.kubectl("delete", "service", "site")
+        wait_for("its endpoints to go", lambda: not [each for each in self.kubectl.get("endpoints,endpointslices")["items"]
+                                                     if each["metadata"]["name"].startswith("site")])
+        self.kubectl("delete", "deployment", "site", "--timeout=60s")
+
     def test_a_daemon_set_is_undone(self):
         self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
                             "spec": {"selector": {"matchLabels": {"app": "watcher"}},

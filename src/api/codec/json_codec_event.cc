@@ -42,6 +42,8 @@ void describe(V& v, Is<ServicePort> auto& port) {
   v.field("name", port.name);
   v.field("protocol", port.protocol);
   v.field("port", port.port);
+  v.field("targetPort", port.target_port);
+  v.field("appProtocol", port.app_protocol);
 }
 
 template <typename V>
@@ -49,7 +51,10 @@ void describe(V& v, Is<Service> auto& service) {
   v.type_meta(Service::kApiVersion, Service::kKind);
   v.object("metadata", service.metadata);
   v.nested("spec", [&](V& spec) {
+    spec.field("type", service.type);
     spec.field("clusterIP", service.cluster_ip);
+    spec.field("ipFamilies", service.ip_families);
+    spec.field("publishNotReadyAddresses", service.publish_not_ready);
     spec.list("ports", service.ports);
     spec.field("selector", service.selector);
   });

@@ -313,6 +313,7 @@ void describe(V& v, Is<PodStatus> auto& status) {
   v.first_of("hostIPs", "ip", status.host_ip);
   v.field("podIP", status.pod_ip);
   v.first_of("podIPs", "ip", status.pod_ip);
+  if constexpr (V::kReads) v.rest_of("podIPs", "ip", status.further_ips);
   v.field("qosClass", status.qos_class);
   v.field("nominatedNodeName", status.nominated_node_name);
   v.field("resize", status.resize);

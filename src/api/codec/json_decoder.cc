@@ -38,6 +38,14 @@ void Decoder::first_of(std::string_view name, std::string_view key, std::string&
   if (array != nullptr && !array->empty()) value = array->front().string_at({key});
 }
 
+void Decoder::rest_of(std::string_view name, std::string_view key, std::vector<std::string>& values) {
+  const Json* found = member(name);
+  const Json::Array* array = found != nullptr ? found->if_array() : nullptr;
+  for (std::size_t i = 1; array != nullptr && i < array->size(); ++i) {
+    values.emplace_back((*array)[i].string_at({key}));
+  }
+}
+
 const Json* Decoder::member(std::string_view name) const {
   if (error_) return nullptr;
   const Json* found = here_->find(name);

@@ -49,6 +49,9 @@ class Decoder {
   /// `value` if it is absent in its own field: the member `key` of the first element.
   void first_of(std::string_view name, std::string_view key, std::string& value);
 
+  /// The members `key` of the elements behind the first.
+  void rest_of(std::string_view name, std::string_view key, std::vector<std::string>& values);
+
   /// A described struct in a field of its own.
   template <typename T>
   void object(std::string_view name, T& value) {

@@ -324,6 +324,7 @@ struct PodStatus {
   std::string message;
   std::string host_ip;
   std::string pod_ip;
+  std::vector<std::string> further_ips;  // of podIPs, behind the first; read, not written
   std::string qos_class;
   std::string nominated_node_name;
   std::string resize;  // "", Proposed, InProgress, Deferred, Infeasible

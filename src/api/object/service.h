@@ -1,10 +1,13 @@
-// v1 Service, as far as nodes and the scheduler read it: its address, its ports, whom it selects.
+// v1 Service, as far as nodes, the scheduler and the controllers of endpoints read it: its address, its ports, whom it
+// selects.
 // Thread: any. Source: Kubernetes API reference, Service.
 #pragma once
 
+#include "api/json/json.h"
 #include "api/object/meta.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,8 @@ struct ServicePort {
   std::string name;
   std::string protocol;  // "TCP"
   std::int32_t port = 0;
+  Json target_port;  // null if absent; a number, or the name of a port of the pod
+  std::optional<std::string> app_protocol;
 
   friend bool operator==(const ServicePort&, const ServicePort&) = default;
 };
@@ -22,7 +27,10 @@ struct Service {
   static constexpr std::string_view kKind = "Service";
   static constexpr std::string_view kApiVersion = "v1";
   ObjectMeta metadata;
+  std::string type;        // ClusterIP, NodePort, LoadBalancer, ExternalName
   std::string cluster_ip;  // empty or "None": it has none
+  std::vector<std::string> ip_families;
+  bool publish_not_ready = false;  // publishNotReadyAddresses
   std::vector<ServicePort> ports;
   StringMap selector;  // empty: it selects nobody
 

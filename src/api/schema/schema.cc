@@ -30,6 +30,7 @@ constexpr std::array kGroups = {
     GroupRow{"certificates", "certificates.k8s.io"},
     GroupRow{"coordination", "coordination.k8s.io"},
     GroupRow{"core", ""},
+    GroupRow{"discovery", "discovery.k8s.io"},
     GroupRow{"events", "events.k8s.io"},
     GroupRow{"meta", ""},
     GroupRow{"metrics", "metrics.k8s.io"},

@@ -86,6 +86,9 @@ Json::Array controller_rules() {
           rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
           rule({"create", "patch"}, {""}, {"events"}),
+          rule(kRead, {""}, {"services"}),
+          rule({"get", "list", "watch", "create", "update", "delete"}, {""}, {"endpoints"}),
+          rule({"get", "list", "watch", "create", "update", "delete"}, {"discovery.k8s.io"}, {"endpointslices"}),
           rule(kRead, {"apps"}, {"daemonsets", "deployments", "statefulsets"}),
           rule({"get", "list", "watch", "create", "patch", "delete"}, {"apps"}, {"controllerrevisions", "replicasets"}),
           rule({"patch"}, {"apps"},
@@ -134,15 +137,16 @@ Json::Array node_bootstrap() {
 /// What `view` shows: everything of a namespace but its secrets and roles.
 Json::Array view_rules() {
   return {rule(kRead, {""},
-               {"configmaps", "events", "limitranges", "namespaces", "namespaces/status", "persistentvolumeclaims",
-                "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "resourcequotas",
-                "resourcequotas/status", "serviceaccounts", "services", "services/status"}),
+               {"configmaps", "endpoints", "events", "limitranges", "namespaces", "namespaces/status",
+                "persistentvolumeclaims", "persistentvolumeclaims/status", "pods", "pods/log", "pods/status",
+                "resourcequotas", "resourcequotas/status", "serviceaccounts", "services", "services/status"}),
           rule(kRead, {"apps"},
                {"controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale",
                 "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets",
                 "statefulsets/scale", "statefulsets/status"}),
           rule(kRead, {"autoscaling"}, {"horizontalpodautoscalers", "horizontalpodautoscalers/status"}),
           rule(kRead, {"batch"}, {"cronjobs", "cronjobs/status", "jobs", "jobs/status"}),
+          rule(kRead, {"discovery.k8s.io"}, {"endpointslices"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets", "poddisruptionbudgets/status"}),
           rule(kRead, {"events.k8s.io"}, {"events"})};
 }

@@ -12,6 +12,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
   static const KindHooks kNeutral{};
   static const std::map<std::pair<std::string_view, std::string_view>, KindHooks> kTable{
       {{"", "ConfigMap"}, config_map_hooks()},
+      {{"", "Endpoints"}, endpoints_hooks()},
       {{"", "Event"}, event_hooks()},
       {{"", "LimitRange"}, limit_range_hooks()},
       {{"", "Namespace"}, namespace_hooks()},
@@ -35,6 +36,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"batch", "Job"}, job_hooks()},
       {{"certificates.k8s.io", "CertificateSigningRequest"}, certificate_signing_request_hooks()},
       {{"coordination.k8s.io", "Lease"}, lease_hooks()},
+      {{"discovery.k8s.io", "EndpointSlice"}, endpoint_slice_hooks()},
       {{"events.k8s.io", "Event"}, new_event_hooks()},
       {{"node.k8s.io", "RuntimeClass"}, runtime_class_hooks()},
       {{"policy", "PodDisruptionBudget"}, pod_disruption_budget_hooks()},

@@ -44,6 +44,8 @@ KindHooks service_account_hooks();
 // namespace.cc
 KindHooks namespace_hooks();
 // events.cc
+KindHooks endpoints_hooks();
+KindHooks endpoint_slice_hooks();
 KindHooks event_hooks();
 KindHooks new_event_hooks();
 // service.cc

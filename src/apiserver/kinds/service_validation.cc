@@ -128,22 +128,11 @@ void validate_affinity(const Json& spec, FieldErrors& errors) {
                  fmt::format("must be greater than 0 and less than {}", kAffinitySecondsMax));
 }
 
-/// Addresses that mean this machine or its nearest neighbours are nobody's service.
-std::string_view special_use(const api::IpAddress& address) {
-  if (address.is_unspecified()) return "may not be unspecified (0.0.0.0 or ::)";
-  if (address.is_loopback()) return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
-  if (address.is_link_local()) return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
-  if (address.is_link_local_multicast()) {
-    return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
-  }
-  return {};
-}
-
 void validate_external_addresses(const Json& spec, FieldErrors& errors) {
   const Json::Array& addresses = elements(spec, "externalIPs");
   for (std::size_t i = 0; i < addresses.size() && !errors.full(); ++i) {
     const auto address = api::parse_ip(addresses[i].string_at({}));
-    const std::string_view problem = address ? special_use(*address) : kIpRule;
+    const std::string_view problem = address ? special_address_problem(*address) : kIpRule;
     if (!problem.empty()) errors.invalid(api::index_path("spec.externalIPs", i), addresses[i], problem);
   }
 }

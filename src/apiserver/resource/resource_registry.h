@@ -124,6 +124,8 @@ struct Resource {
   bool counts_generation = false;
   /// It counts changes of annotations as well.
   bool counts_annotations = false;
+  /// It counts changes of labels as well.
+  bool counts_labels = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
   /// An update of the status leaves labels as they are.

@@ -26,6 +26,7 @@ constexpr std::array<std::string_view, 1> kNo{"no"};
 constexpr std::array<std::string_view, 1> kPo{"po"};
 constexpr std::array<std::string_view, 1> kNs{"ns"};
 constexpr std::array<std::string_view, 1> kEv{"ev"};
+constexpr std::array<std::string_view, 1> kEp{"ep"};
 constexpr std::array<std::string_view, 1> kCm{"cm"};
 constexpr std::array<std::string_view, 1> kLimits{"limits"};
 constexpr std::array<std::string_view, 1> kQuota{"quota"};
@@ -94,6 +95,14 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("configmaps"),
        .short_names = kCm},
+      {.version = "v1",
+       .plural = "endpoints",
+       .singular = "endpoints",
+       .kind = "Endpoints",
+       .verbs = kAllVerbs,
+       .storage = below("services/endpoints"),
+       .short_names = kEp,
+       .put_creates = true},
       {.version = "v1",
        .plural = "events",
        .singular = "event",
@@ -209,7 +218,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .put_creates = true,
        .unattended =
            "nothing in this cluster sends traffic to the pods of a Service: this one is stored with an address, "
-           "and has no endpoints"},
+           "and its endpoints are listed"},
       // who is asked before something is written
       {.group = "admissionregistration.k8s.io",
        .version = "v1",
@@ -416,6 +425,16 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .renewed = true,
        .keeps_history = false,
        .metadata = kLeaseChecks},
+      {.group = "discovery.k8s.io",
+       .version = "v1",
+       .plural = "endpointslices",
+       .singular = "endpointslice",
+       .kind = "EndpointSlice",
+       .verbs = kAllVerbs,
+       .storage = below("endpointslices"),
+       .counts_generation = true,
+       .counts_labels = true,
+       .metadata = kChangeOnly},
       {.group = "events.k8s.io",
        .version = "v1",
        .plural = "events",

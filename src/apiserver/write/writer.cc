@@ -8,6 +8,7 @@
 #include "apiserver/write/write_state.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -139,10 +140,15 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
   return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
-/// One more with every change of the spec, or what stands in its place (and, of some kinds, of the annotations).
+/// The spec, and what stands in its place.
+constexpr std::array<std::string_view, 5> kCountedMembers{"spec", "webhooks", "endpoints", "ports", "addressType"};
+
+/// One more with every change of these (and, of some kinds, of the annotations or the labels).
 void count_generation(const Resource& resource, Json& object, const Json& old) {
-  const bool changed = differs(object, old, {"spec"}) || differs(object, old, {"webhooks"}) ||
-                       (resource.counts_annotations && differs(object, old, {"metadata", "annotations"}));
+  const bool changed =
+      std::ranges::any_of(kCountedMembers, [&](auto member) { return differs(object, old, {member}); }) ||
+      (resource.counts_annotations && differs(object, old, {"metadata", "annotations"})) ||
+      (resource.counts_labels && differs(object, old, {"metadata", "labels"}));
   const Json* generation = old.at({"metadata", "generation"});
   const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
   object["metadata"]["generation"] = count + (changed ? 1 : 0);

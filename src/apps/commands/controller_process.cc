@@ -30,12 +30,10 @@ namespace {
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
 /// Of kube-controller-manager, and not here: naming them changes nothing.
-constexpr std::array<std::string_view, 14> kOtherControllers{"bootstrap-signer-controller",
+constexpr std::array<std::string_view, 12> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
                                                              "disruption-controller",
-                                                             "endpoints-controller",
-                                                             "endpointslice-controller",
                                                              "garbage-collector-controller",
                                                              "namespace-controller",
                                                              "node-ipam-controller",
@@ -46,9 +44,18 @@ constexpr std::array<std::string_view, 14> kOtherControllers{"bootstrap-signer-c
                                                              "tokencleaner"};
 
 Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string& text) {
-  controllers::ControllerSet::Enabled enabled{
-      false, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
-      false, false, false, false};
+  controllers::ControllerSet::Enabled enabled{false,
+                                              false,
+                                              false,
+                                              false,
+                                              false,
+                                              false,
+                                              {.job = false, .cron_job = false, .ttl_after_finished = false},
+                                              false,
+                                              false,
+                                              false,
+                                              false,
+                                              {.endpoints = false, .endpoint_slices = false}};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
@@ -61,6 +68,10 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                             std::pair("horizontal-pod-autoscaler-controller", &enabled.horizontal_autoscaler),
                             std::pair("cronjob", &enabled.batch.cron_job),
                             std::pair("cronjob-controller", &enabled.batch.cron_job),
+                            std::pair("endpoint", &enabled.endpoints.endpoints),
+                            std::pair("endpoints-controller", &enabled.endpoints.endpoints),
+                            std::pair("endpointslice", &enabled.endpoints.endpoint_slices),
+                            std::pair("endpointslice-controller", &enabled.endpoints.endpoint_slices),
                             std::pair("job", &enabled.batch.job),
                             std::pair("job-controller", &enabled.batch.job),
                             std::pair("ttl-after-finished", &enabled.batch.ttl_after_finished),

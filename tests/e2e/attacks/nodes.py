@@ -146,6 +146,8 @@ def of_what_pods_refer_to():
             ("all roles", "GET", f"{RBAC}/clusterroles"),
             ("all bindings", "GET", f"{RBAC}/clusterrolebindings"), ("events", "GET", f"{THEIRS}/events"),
             ("workloads", "GET", "/apis/apps/v1/replicasets"), ("Jobs", "GET", "/apis/batch/v1/namespaces/ours/jobs"),
+            ("who is behind Services", "GET", "/api/v1/endpoints"),
+            ("slices of that", "GET", "/apis/discovery.k8s.io/v1/namespaces/ours/endpointslices"),
             ("CronJobs", "GET", "/apis/batch/v1/cronjobs"), ("autoscalers", "GET", "/apis/autoscaling/v2/horizontalpodautoscalers"), ("StatefulSets", "GET", "/apis/apps/v1/statefulsets"),
             ("budgets", "GET", "/apis/policy/v1/poddisruptionbudgets"), ("metrics of pods", "GET", "/apis/metrics.k8s.io/v1beta1/pods"),
             ("metrics of the server", "GET", "/metrics")):
@@ -153,6 +155,10 @@ def of_what_pods_refer_to():
     for name, path, body in (
             ("a Secret, made", f"{OURS}/secrets", {"metadata": {"name": "evil"}}), ("a Service, made", f"{OURS}/services",
                 {"metadata": {"name": "evil"}, "spec": {"ports": [{"port": 1}]}}),
+            ("traffic led to itself by Endpoints", f"{OURS}/endpoints", {"metadata": {"name": "evil"}, "subsets": [
+                {"addresses": [{"ip": "192.0.2.66"}], "ports": [{"port": 80}]}]}),
+            ("traffic led to itself by a slice", "/apis/discovery.k8s.io/v1/namespaces/ours/endpointslices", {"metadata": {"name": "evil",
+                "labels": {"kubernetes.io/service-name": "web"}}, "addressType": "IPv4", "endpoints": [{"addresses": ["192.0.2.66"]}]}),
             ("a namespace, made", "/api/v1/namespaces", {"metadata": {"name": "evil"}}),
             ("a binding to cluster-admin", f"{RBAC}/clusterrolebindings", {"metadata": {"name": "evil"},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},

@@ -188,6 +188,19 @@ def jobs():
     yield Act("a status of a Job with 100,000 runs of indexes", runs)
 
 
+def endpoints():
+    """Addresses that lead to whoever uses them, and more of everything than a slice holds."""
+    objects, slices = "/api/v1/namespaces/ours/endpoints", "/apis/discovery.k8s.io/v1/namespaces/ours/endpointslices"
+    for address in ("127.0.0.1", "::1", "0.0.0.0", "169.254.169.254", "224.0.0.1", "fe80::1", "10.0.0.1/8", "localhost", "\0"):
+        yield tried(f"Endpoints at {address!r}", {"metadata": {"name": "sized"}, "subsets": [{"addresses": [{"ip": address}], "ports": [{"port": 1}]}]}, path=objects)
+        kind = "IPv6" if ":" in address else "IPv4"
+        yield tried(f"a slice at {address!r}", {"metadata": {"name": "sized"}, "addressType": kind, "endpoints": [{"addresses": [address]}]}, path=slices)
+    for name, members in (("1,001 endpoints", {"endpoints": [{"addresses": ["192.0.2.1"]}] * 1001}), ("20,001 ports", {"ports": [{"port": 1}] * 20_001}),
+                          ("101 addresses of one endpoint", {"endpoints": [{"addresses": ["192.0.2.1"] * 101}]}),
+                          ("an endpoint for nine zones", {"endpoints": [{"addresses": ["192.0.2.1"], "hints": {"forZones": [{"name": str(i)} for i in range(9)]}}]})):
+        yield tried(f"a slice of {name}", {"metadata": {"name": "sized"}, "addressType": "IPv4", "endpoints": [], **members}, path=slices)
+
+
 def cron_jobs():
     """Zones that are paths, schedules that would keep somebody busy, numbers that leave the calendar."""
     path = "/apis/batch/v1/namespaces/ours/cronjobs"
@@ -352,4 +365,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *cron_jobs(), *autoscalers(), *stateful_sets(), *quotas()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *endpoints(), *cron_jobs(), *autoscalers(), *stateful_sets(), *quotas()]

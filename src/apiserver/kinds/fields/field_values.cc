@@ -56,6 +56,16 @@ Problems ip_errors(std::string_view text) {
   return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
 }
 
+std::string_view special_address_problem(const api::IpAddress& address) {
+  if (address.is_unspecified()) return "may not be unspecified (0.0.0.0 or ::)";
+  if (address.is_loopback()) return "may not be in the loopback range (127.0.0.0/8, ::1/128)";
+  if (address.is_link_local()) return "may not be in the link-local range (169.254.0.0/16, fe80::/10)";
+  if (address.is_link_local_multicast()) {
+    return "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)";
+  }
+  return {};
+}
+
 Problems environment_name_errors(std::string_view name) {
   if (!name.empty() && std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~' && c != '='; })) return {};
   return {"a valid environment variable name must consist only of printable ASCII characters other than '='"};

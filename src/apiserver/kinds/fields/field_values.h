@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/json/json.h"
+#include "api/text/ip_address.h"
 
 #include <cstdint>
 #include <limits>
@@ -23,6 +24,9 @@ std::vector<std::string> port_name_errors(std::string_view name);
 std::vector<std::string> port_reference_errors(const api::Json& port);
 /// IPv4, leading zeros allowed, or IPv6.
 std::vector<std::string> ip_errors(std::string_view text);
+/// What is wrong with an address that means this machine or its nearest neighbours: it is nobody's service. Empty: it
+/// does not.
+std::string_view special_address_problem(const api::IpAddress& address);
 /// Printable ASCII without '='.
 std::vector<std::string> environment_name_errors(std::string_view name);
 /// A key of a ConfigMap or Secret.

@@ -1,0 +1,55 @@
+#include "controllers/endpoints/endpoint_controllers.h"
+
+#include "controllers/endpoints/endpoint_slices.h"
+#include "controllers/endpoints/endpoints.h"
+
+#include <optional>
+
+namespace spillway::controllers {
+
+struct EndpointControllers::Parts {
+  Parts(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics)
+      : services(shared.client, client::object_path(api::Service::kApiVersion, "services", {})) {
+    const auto with = [&shared](client::EventRecorder& events) {
+      return Shared{shared.client, events,        shared.log,          shared.nodes,
+                    shared.pods,   shared.leases, shared.replica_sets, shared.daemon_sets};
+    };
+    if (enabled.endpoints) {
+      endpoints_events.emplace(shared.client, rng.fork("endpoints events"), "endpoint-controller");
+      endpoints.emplace(shared.client, client::object_path(api::Endpoints::kApiVersion, "endpoints", {}));
+      endpoints_controller.emplace(with(*endpoints_events), services, *endpoints, metrics);
+    }
+    if (enabled.endpoint_slices) {
+      slice_events.emplace(shared.client, rng.fork("endpoint slice events"), "endpoint-slice-controller");
+      slices.emplace(shared.client, client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", {}),
+                     std::string(EndpointSliceController::slices_query()));
+      slice_controller.emplace(with(*slice_events), services, *slices, metrics);
+    }
+  }
+
+  client::Informer<api::Service> services;
+  std::optional<client::EventRecorder> endpoints_events;
+  std::optional<client::Informer<api::Endpoints>> endpoints;
+  std::optional<EndpointsController> endpoints_controller;
+  std::optional<client::EventRecorder> slice_events;
+  std::optional<client::Informer<api::EndpointSlice>> slices;
+  std::optional<EndpointSliceController> slice_controller;
+};
+
+EndpointControllers::EndpointControllers(Enabled enabled, const Shared& shared, const Rng& rng,
+                                         telemetry::Registry& metrics)
+    : parts_(std::make_unique<Parts>(enabled, shared, rng, metrics)) {}
+
+EndpointControllers::~EndpointControllers() = default;
+
+void EndpointControllers::start(Now now) {
+  if (parts_->endpoints_controller) parts_->endpoints_controller->start(now);
+  if (parts_->slice_controller) parts_->slice_controller->start(now);
+}
+
+void EndpointControllers::run(Now now) {
+  if (parts_->endpoints_controller) parts_->endpoints_controller->run(now);
+  if (parts_->slice_controller) parts_->slice_controller->run(now);
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,36 @@
+// The controllers of what is behind Services, with the caches that only they read. Thread: loop.
+#pragma once
+
+#include "base/rng.h"
+#include "controllers/shared/shared.h"
+#include "telemetry/metrics.h"
+
+#include <memory>
+
+namespace spillway::controllers {
+
+class EndpointControllers {
+ public:
+  struct Enabled {
+    bool endpoints = true;
+    bool endpoint_slices = true;
+
+    bool any() const { return endpoints || endpoint_slices; }
+  };
+
+  EndpointControllers(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics);
+  EndpointControllers(const EndpointControllers&) = delete;
+  EndpointControllers& operator=(const EndpointControllers&) = delete;
+  ~EndpointControllers();
+
+  /// Once the caches are filled.
+  void start(Now now);
+  void run(Now now);
+
+ private:
+  struct Parts;
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace spillway::controllers

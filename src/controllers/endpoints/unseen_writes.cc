@@ -1,0 +1,53 @@
+#include "controllers/endpoints/unseen_writes.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace spillway::controllers {
+
+namespace {
+
+constexpr Duration kWaitedForMax = seconds(10);
+
+}  // namespace
+
+std::optional<std::uint64_t> version_number(std::string_view resource_version) {
+  std::uint64_t value = 0;
+  const char* const last = resource_version.data() + resource_version.size();
+  const auto [end, ec] = std::from_chars(resource_version.data(), last, value);
+  if (ec != std::errc{} || end != last) return std::nullopt;
+  return value;
+}
+
+void UnseenWrites::wrote(const std::string& of, const std::string& name, std::string_view resource_version,
+                         Instant now) {
+  if (const auto version = version_number(resource_version)) by_owner_[of][name] = {*version, false, now};
+}
+
+void UnseenWrites::removed(const std::string& of, const std::string& name, std::string_view resource_version,
+                           Instant now) {
+  if (const auto version = version_number(resource_version)) by_owner_[of][name] = {*version, true, now};
+}
+
+bool UnseenWrites::is_seen(const Write& write, const std::optional<std::string>& shown) {
+  if (write.removed && !shown) return true;
+  const auto version = shown ? version_number(*shown) : std::nullopt;
+  if (!version) return false;
+  return write.removed ? *version > write.version : *version >= write.version;
+}
+
+std::optional<Instant> UnseenWrites::waits(const std::string& of, const Shown& shown, Instant now) {
+  const auto found = by_owner_.find(of);
+  if (found == by_owner_.end()) return std::nullopt;
+  std::erase_if(found->second, [&](const auto& each) {
+    return now >= each.second.at + kWaitedForMax || is_seen(each.second, shown(each.first));
+  });
+  if (found->second.empty()) {
+    by_owner_.erase(found);
+    return std::nullopt;
+  }
+  const auto first = std::ranges::min_element(found->second, {}, [](const auto& each) { return each.second.at; });
+  return first->second.at + kWaitedForMax;
+}
+
+}  // namespace spillway::controllers

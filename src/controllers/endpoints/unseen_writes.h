@@ -1,0 +1,44 @@
+// What a controller wrote and its cache does not show yet, by the object that it was written for: whoever looked at the
+// cache now would do the same once more. Thread: loop. Bounds: one entry per object written, until it is seen, for ten
+// seconds at most: a broken watch holds nobody up for longer.
+#pragma once
+
+#include "base/time.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::controllers {
+
+/// A resourceVersion as a number that grows with every write; nullopt: it is none.
+std::optional<std::uint64_t> version_number(std::string_view resource_version);
+
+class UnseenWrites {
+ public:
+  /// The resourceVersion of the object of that name in the cache; nullopt: there is none.
+  using Shown = std::function<std::optional<std::string>(const std::string& name)>;
+
+  void wrote(const std::string& of, const std::string& name, std::string_view resource_version, Instant now);
+  void removed(const std::string& of, const std::string& name, std::string_view resource_version, Instant now);
+  /// Until when to wait; nullopt: the cache shows all of it, or was given time enough.
+  std::optional<Instant> waits(const std::string& of, const Shown& shown, Instant now);
+
+  void forget(const std::string& of) { by_owner_.erase(of); }
+
+ private:
+  struct Write {
+    std::uint64_t version = 0;
+    bool removed = false;
+    Instant at;
+  };
+
+  static bool is_seen(const Write& write, const std::optional<std::string>& shown);
+
+  std::map<std::string, std::map<std::string, Write>> by_owner_;
+};
+
+}  // namespace spillway::controllers

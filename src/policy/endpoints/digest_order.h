@@ -1,0 +1,16 @@
+// The order in which upstream lists ports and subsets: by the MD5 digests of their text in Go. It says nothing, but
+// what is listed otherwise looks changed to whoever compares the two. Thread: any (pure). Source: Kubernetes 1.32,
+// endpoints and endpoint slices; vectors workloads/endpointslices.
+#pragma once
+
+#include "api/object/endpoints.h"
+
+#include <vector>
+
+namespace spillway::endpoints {
+
+void sort_by_digest(std::vector<api::SlicePort>& ports);
+void sort_by_digest(std::vector<api::EndpointPort>& ports);
+void sort_by_digest(std::vector<api::EndpointSubset>& subsets);
+
+}  // namespace spillway::endpoints

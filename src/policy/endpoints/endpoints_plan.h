@@ -1,0 +1,32 @@
+// What the Endpoints object of a Service says: the addresses of the pods behind it, by the ports that they have.
+// Thread: any (pure). Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.32;
+// spec "Scheduler and workloads", 16.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "api/object/service.h"
+#include "policy/endpoints/service_pods.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace spillway::endpoints {
+
+inline constexpr std::size_t kAddressesMax = 1000;
+inline constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
+inline constexpr std::string_view kTruncated = "truncated";
+
+/// One subset for each set of ports. `pods`: those that the Service selects.
+std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods);
+
+/// What is to be written; nullopt: `current` says it already. `current` null: there is none yet.
+std::optional<api::Endpoints> plan_endpoints(const api::Service& service, std::span<const PodPtr> pods,
+                                             const api::Endpoints* current, std::optional<WallTime> trigger_time);
+
+/// Leaves as many as there may be, of each subset its share: ready ones first. False: there was room for all.
+bool truncate(std::vector<api::EndpointSubset>& subsets);
+
+}  // namespace spillway::endpoints

@@ -1,0 +1,60 @@
+// Which EndpointSlices a Service has to have, and how those that are there become these with few changes: endpoints
+// stay in the slice that they are in; new ones go where something is written anyway, then into the fullest slice that
+// takes all that are left, then into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds:
+// `per_slice` endpoints in a slice. Source: Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and
+// workloads", 16.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "api/object/node.h"
+#include "api/object/service.h"
+#include "policy/endpoints/service_pods.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::endpoints {
+
+using SlicePtr = std::shared_ptr<const api::EndpointSlice>;
+
+inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
+inline constexpr std::string_view kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
+inline constexpr std::string_view kSliceController = "endpointslice-controller.k8s.io";
+inline constexpr std::size_t kEndpointsPerSlice = 100;
+
+struct SliceView {
+  const api::Service& service;
+  /// Those that the Service selects, in the order of their keys.
+  std::span<const PodPtr> pods;
+  /// nullptr: there is no such node.
+  std::function<const api::Node*(const std::string&)> node;
+  /// Those of the Service that are not on their way out, in the order of their keys.
+  std::span<const SlicePtr> slices;
+  std::size_t per_slice = kEndpointsPerSlice;
+  /// Of the change that leads to this look.
+  std::optional<WallTime> trigger_time = std::nullopt;
+};
+
+/// In the order in which they are to be made.
+struct SlicePlan {
+  std::vector<api::EndpointSlice> created;  // with generateName
+  std::vector<api::EndpointSlice> updated;
+  std::vector<SlicePtr> deleted;
+  /// Nodes of pods that were left out because of them: there are none of these names.
+  std::vector<std::string> missing_nodes;
+};
+
+/// The families that a Service has slices of.
+std::vector<Family> families_of(const api::Service& service);
+/// The labels that its slices have.
+api::StringMap slice_labels(const api::Service& service);
+
+SlicePlan plan_slices(const SliceView& view);
+
+}  // namespace spillway::endpoints

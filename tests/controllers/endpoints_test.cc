@@ -1,0 +1,251 @@
+// Endpoints and EndpointSlices of Services with the real API server: whatever is late, lost or refused on the way, each
+// pod that is ready is behind its Service once.
+#include "controllers/controller_set.h"
+#include "controllers/test_cluster.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+namespace {
+
+using api::Json;
+using ::testing::Contains;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+const std::string kCore = "/api/v1/namespaces/default/";
+const std::string kSlices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+
+Json parsed(const std::string& text) {
+  return api::parse_json(text).value();
+}
+
+class ServiceEndpoints : public ::testing::Test {
+ protected:
+  ServiceEndpoints() : set(options, Rng(5), telemetry::Log(), metrics) { cluster.add_node("node"); }
+
+  ~ServiceEndpoints() override { cluster.stop(set); }
+
+  void start() {
+    cluster.run(set);
+    cluster.advance(seconds(2));
+  }
+
+  void create_service(const std::string& members = {}) {
+    cluster.create(kCore + "services", parsed(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":
+        {"selector":{"app":"web"},"ports":[{"port":80,"targetPort":8080}])" +
+                                              members + "}}"));
+  }
+
+  void create_pod(int number) {
+    const std::string name = fmt::format("web-{}", number);
+    cluster.create(kCore + "pods", parsed(fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":
+        {{"name":"{}","labels":{{"app":"web"}}}},"spec":{{"nodeName":"node","containers":[{{"name":"c","image":"i"}}]}}}})",
+                                                      name)));
+    cluster.merge(kCore + "pods/" + name + "/status", parsed(fmt::format(R"({{"status":{{"phase":"Running","podIP":
+        "10.1.0.{0}","podIPs":[{{"ip":"10.1.0.{0}"}}],"conditions":[{{"type":"Ready","status":"True"}}]}}}})",
+                                                                         number + 1)));
+  }
+
+  void set_pod_ready(int number, bool ready) {
+    cluster.merge(fmt::format("{}pods/web-{}/status", kCore, number),
+                  parsed(fmt::format(R"({{"status":{{"conditions":[{{"type":"Ready","status":"{}"}}]}}}})",
+                                     ready ? "True" : "False")));
+  }
+
+  /// Of ready endpoints, as often as they are listed.
+  std::multiset<std::string> in_slices() {
+    std::multiset<std::string> all;
+    for (const Json& slice : cluster.list(kSlices)) {
+      const Json* endpoints = slice.find("endpoints");
+      if (endpoints == nullptr || endpoints->if_array() == nullptr) continue;
+      for (const Json& endpoint : *endpoints->if_array()) {
+        if (endpoint.at({"conditions", "ready"})->if_bool().value_or(false)) {
+          all.emplace(endpoint.find("addresses")->if_array()->front().string_at({}));
+        }
+      }
+    }
+    return all;
+  }
+
+  std::multiset<std::string> in_endpoints() {
+    std::multiset<std::string> all;
+    const Json object = cluster.get(kCore + "endpoints/web");
+    const Json* subsets = object.find("subsets");
+    if (subsets == nullptr || subsets->if_array() == nullptr) return all;
+    for (const Json& subset : *subsets->if_array()) {
+      const Json* addresses = subset.find("addresses");
+      if (addresses == nullptr) continue;
+      for (const Json& address : *addresses->if_array()) all.emplace(address.string_at({"ip"}));
+    }
+    return all;
+  }
+
+  void expect_behind(const std::multiset<std::string>& addresses) {
+    EXPECT_EQ(in_slices(), addresses);
+    EXPECT_EQ(in_endpoints(), addresses);
+  }
+
+  std::ptrdiff_t sent(const std::string& begin) {
+    return std::ranges::count_if(cluster.requests, [&](const std::string& each) { return each.starts_with(begin); });
+  }
+
+  ControllerSet::Options options;
+  telemetry::Registry metrics;
+  TestCluster cluster;
+  ControllerSet set;
+};
+
+TEST_F(ServiceEndpoints, FollowThePods) {
+  start();
+  create_service();
+  cluster.advance(seconds(1));
+  expect_behind({});
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+  create_pod(0);
+  create_pod(1);
+  cluster.advance(seconds(1));
+  expect_behind({"10.1.0.1", "10.1.0.2"});
+  set_pod_ready(0, false);
+  cluster.advance(seconds(1));
+  expect_behind({"10.1.0.2"});
+  set_pod_ready(0, true);
+  cluster.advance(seconds(1));
+  expect_behind({"10.1.0.1", "10.1.0.2"});
+  cluster.merge(kCore + "pods/web-1", parsed(R"({"metadata":{"labels":{"app":"other"}}})"));
+  cluster.advance(seconds(1));
+  expect_behind({"10.1.0.1"});
+  cluster.merge(kCore + "services/web", parsed(R"({"spec":{"selector":{"app":"other"}}})"));
+  cluster.advance(seconds(1));
+  expect_behind({"10.1.0.2"});
+}
+
+TEST_F(ServiceEndpoints, AreWrittenOnceForOneChange) {
+  start();
+  create_service();
+  create_pod(0);
+  cluster.advance(seconds(5));
+  cluster.requests.clear();
+  cluster.merge(kCore + "pods/web-0", parsed(R"({"metadata":{"annotations":{"a":"b"}}})"));
+  cluster.advance(seconds(5));
+  EXPECT_EQ(sent("PUT " + kSlices), 0);
+  set_pod_ready(0, false);
+  cluster.advance(seconds(5));
+  EXPECT_EQ(sent("PUT " + kSlices), 1);
+  EXPECT_EQ(sent("PUT " + kCore + "endpoints"), 1);
+}
+
+TEST_F(ServiceEndpoints, WaitUntilTheirOwnWritesAreSeen) {
+  start();
+  cluster.delay_events("/endpointslices", seconds(4));
+  cluster.delay_events("/endpoints", seconds(4));
+  create_service();
+  cluster.advance(milliseconds(500));
+  for (int number = 0; number < 3; ++number) {
+    create_pod(number);
+    cluster.advance(milliseconds(500));
+  }
+  cluster.advance(seconds(20));
+  expect_behind({"10.1.0.1", "10.1.0.2", "10.1.0.3"});
+  EXPECT_EQ(sent("POST " + kSlices), 1);
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+}
+
+TEST_F(ServiceEndpoints, AreRightWhateverIsLost) {
+  start();
+  cluster.fail(api::Method::kPost, "/endpointslices", TestCluster::kLostAnswer, 2);
+  cluster.fail(api::Method::kPost, "/endpoints", 500, 3);
+  cluster.fail(api::Method::kPut, "/endpointslices", TestCluster::kLostAnswer, 1);
+  cluster.fail(api::Method::kPut, "/endpoints", 409, 2);
+  create_service();
+  cluster.advance(seconds(30));
+  for (int number = 0; number < 3; ++number) {
+    create_pod(number);
+    cluster.advance(seconds(5));
+  }
+  cluster.advance(minutes(2));
+  expect_behind({"10.1.0.1", "10.1.0.2", "10.1.0.3"});
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+}
+
+TEST_F(ServiceEndpoints, ComeBackWhenSomebodyTakesThemAway) {
+  start();
+  create_service();
+  create_pod(0);
+  cluster.advance(seconds(2));
+  const std::string slice(cluster.list(kSlices).front().string_at({"metadata", "name"}));
+  cluster.remove(kSlices + "/" + slice);
+  cluster.remove(kCore + "endpoints/web");
+  cluster.advance(seconds(2));
+  expect_behind({"10.1.0.1"});
+}
+
+TEST_F(ServiceEndpoints, OfOthersAreLeftAlone) {
+  start();
+  const Json own = parsed(R"({"apiVersion":"v1","kind":"Endpoints","metadata":{"name":"mine"},"subsets":
+      [{"addresses":[{"ip":"192.0.2.1"}],"ports":[{"port":80}]}]})");
+  cluster.create(kCore + "endpoints", own);
+  cluster.create(kSlices,
+                 parsed(R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"mine",
+      "labels":{"kubernetes.io/service-name":"mine"}},"addressType":"IPv4","endpoints":[{"addresses":["192.0.2.1"]}]})"));
+  cluster.create(kCore + "services", parsed(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"mine"},"spec":
+      {"ports":[{"port":80}]}})"));
+  cluster.advance(seconds(5));
+  ASSERT_FALSE(cluster.get(kCore + "endpoints/mine").is_null());
+  EXPECT_EQ(cluster.get(kCore + "endpoints/mine").find("subsets")->if_array()->size(), 1U);
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+}
+
+TEST_F(ServiceEndpoints, LeaveWithTheirService) {
+  start();
+  create_service();
+  create_pod(0);
+  cluster.advance(seconds(2));
+  cluster.remove(kCore + "services/web");
+  cluster.advance(seconds(2));
+  EXPECT_TRUE(cluster.get(kCore + "endpoints/web").is_null());
+}
+
+TEST_F(ServiceEndpoints, ThatOutlivedTheirServiceLeaveAtTheStart) {
+  cluster.create(kCore + "endpoints", parsed(R"({"apiVersion":"v1","kind":"Endpoints","metadata":{"name":"left"},
+      "subsets":[{"addresses":[{"ip":"192.0.2.1"}],"ports":[{"port":80}]}]})"));
+  cluster.create(kCore + "endpoints", parsed(R"({"apiVersion":"v1","kind":"Endpoints","metadata":{"name":"lock",
+      "annotations":{"control-plane.alpha.kubernetes.io/leader":"{}"}}})"));
+  start();
+  EXPECT_TRUE(cluster.get(kCore + "endpoints/left").is_null());
+  EXPECT_FALSE(cluster.get(kCore + "endpoints/lock").is_null());
+}
+
+TEST_F(ServiceEndpoints, SayWhatWasRefused) {
+  start();
+  cluster.fail(api::Method::kPost, "/endpointslices", 403, 1);
+  create_service();
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.events_about("web"), Contains(::testing::Key("FailedToUpdateEndpointSlices")));
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+}
+
+TEST_F(ServiceEndpoints, WaitForTheNodeOfAPod) {
+  start();
+  create_service();
+  cluster.create(kCore + "pods", parsed(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"early","labels":
+      {"app":"web"}},"spec":{"nodeName":"late","containers":[{"name":"c","image":"i"}]}})"));
+  cluster.merge(kCore + "pods/early/status", parsed(R"({"status":{"phase":"Running","podIP":"10.1.0.9","podIPs":
+      [{"ip":"10.1.0.9"}],"conditions":[{"type":"Ready","status":"True"}]}})"));
+  cluster.advance(seconds(2));
+  EXPECT_THAT(in_slices(), IsEmpty());
+  EXPECT_EQ(in_endpoints(), std::multiset<std::string>{"10.1.0.9"});
+  cluster.add_node("late");
+  cluster.advance(seconds(2));
+  EXPECT_EQ(in_slices(), std::multiset<std::string>{"10.1.0.9"});
+}
+
+}  // namespace
+}  // namespace spillway::controllers

@@ -1,0 +1,180 @@
+// Slices of a Service over many random changes: whatever was there, what is written makes it right, and a second look
+// writes nothing.
+#include "policy/endpoints/slice_plan.h"
+
+#include "base/md5.h"
+#include "base/rng.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::endpoints {
+namespace {
+
+constexpr std::size_t kPerSlice = 3;
+
+std::string hex(const Md5& digest) {
+  std::string text;
+  for (const auto octet : digest) text += fmt::format("{:02x}", octet);
+  return text;
+}
+
+TEST(Md5Digest, IsThatOfTheStandard) {
+  EXPECT_EQ(hex(md5("")), "d41d8cd98f00b204e9800998ecf8427e");
+  EXPECT_EQ(hex(md5("message digest")), "f96b697d7cb7938d525a2f31aaf161d0");
+  EXPECT_EQ(hex(md5("12345678901234567890123456789012345678901234567890123456789012345678901234567890")),
+            "57edf4a22be3c955ac49da2e2107b67a");
+  EXPECT_EQ(hex(md5(std::string(56, 'a'))), "3b0c8ac703f828b04c6c197006d17218");
+}
+
+api::Service web() {
+  api::Service service;
+  service.metadata.name = "web";
+  service.metadata.ns = "default";
+  service.metadata.uid = "service";
+  service.cluster_ip = "10.96.0.7";
+  service.ip_families = {"IPv4"};
+  service.selector = {{"app", "web"}};
+  service.ports = {{.name = "http", .protocol = "TCP", .port = 80, .target_port = "web"}};
+  return service;
+}
+
+PodPtr pod(int number, std::int32_t port = 8080, bool ready = true) {
+  auto out = std::make_shared<api::Pod>();
+  out->metadata.name = fmt::format("web-{:03}", number);
+  out->metadata.ns = "default";
+  out->metadata.uid = fmt::format("uid-{}", number);
+  out->metadata.labels = {{"app", "web"}};
+  out->spec.node_name = "node";
+  out->spec.containers.resize(1);
+  out->spec.containers.front().ports = {{.name = "web", .container_port = port, .protocol = "TCP"}};
+  out->status.phase = "Running";
+  out->status.pod_ip = fmt::format("10.0.{}.{}", number / 200, number % 200 + 1);
+  out->status.conditions = {{.type = "Ready", .status = ready ? "True" : "False"}};
+  return out;
+}
+
+/// The slices of a server that does what a plan says.
+class SliceStore {
+ public:
+  SlicePlan look(const api::Service& service, const std::vector<PodPtr>& pods) {
+    std::vector<SlicePtr> slices;
+    for (const auto& [name, slice] : by_name_) slices.push_back(slice);
+    api::Node node;
+    node.metadata.name = "node";
+    SlicePlan plan = plan_slices({.service = service,
+                                  .pods = pods,
+                                  .node = [&node](const std::string& name) { return name == "node" ? &node : nullptr; },
+                                  .slices = slices,
+                                  .per_slice = kPerSlice});
+    for (api::EndpointSlice slice : plan.created) {
+      slice.metadata.name = fmt::format("{}{:05}", slice.metadata.generate_name, ++created_);
+      put(std::move(slice));
+    }
+    for (const api::EndpointSlice& slice : plan.updated) put(slice);
+    for (const SlicePtr& slice : plan.deleted) by_name_.erase(slice->metadata.name);
+    return plan;
+  }
+
+  /// Address and port of every endpoint; twice if it is in two slices.
+  std::multiset<std::string> endpoints() const {
+    std::multiset<std::string> all;
+    for (const auto& [name, slice] : by_name_) {
+      EXPECT_LE(slice->endpoints.size(), kPerSlice) << name;
+      for (const api::SliceEndpoint& endpoint : slice->endpoints) {
+        const std::int32_t port = slice->ports.empty() ? 0 : slice->ports.front().port.value_or(-1);
+        all.insert(fmt::format("{}:{} {}", endpoint.addresses.front(), port, endpoint.ready.value_or(false)));
+      }
+    }
+    return all;
+  }
+
+  std::size_t size() const { return by_name_.size(); }
+
+ private:
+  void put(const api::EndpointSlice& slice) {
+    by_name_[slice.metadata.name] = std::make_shared<const api::EndpointSlice>(slice);
+  }
+
+  std::map<std::string, SlicePtr> by_name_;
+  int created_ = 0;
+};
+
+std::size_t writes(const SlicePlan& plan) {
+  return plan.created.size() + plan.updated.size() + plan.deleted.size();
+}
+
+TEST(SlicePlans, SettleInOneLookWhateverChanges) {
+  Rng rng(7);
+  SliceStore store;
+  const api::Service service = web();
+  for (int round = 0; round < 400; ++round) {
+    std::vector<PodPtr> pods;
+    std::multiset<std::string> wanted;
+    const std::uint64_t share = rng.below(5);
+    for (int number = 0; number < 14; ++number) {
+      if (rng.below(4) >= share) continue;
+      const std::int32_t port = rng.below(5) == 0 ? 9090 : 8080;
+      const bool ready = rng.below(4) != 0;
+      pods.push_back(pod(number, port, ready));
+      wanted.insert(fmt::format("{}:{} {}", pods.back()->status.pod_ip, port, ready));
+    }
+    store.look(service, pods);
+    ASSERT_EQ(store.endpoints(), wanted) << "round " << round;
+    ASSERT_GE(store.size(), 1U);
+    ASSERT_EQ(writes(store.look(service, pods)), 0U) << "round " << round;
+  }
+}
+
+TEST(SlicePlans, WriteOneSliceForOnePod) {
+  SliceStore store;
+  std::vector<PodPtr> pods;
+  for (int number = 0; number < 7; ++number) pods.push_back(pod(number));
+  store.look(web(), pods);
+  EXPECT_EQ(store.size(), 3U);
+  pods[1] = pod(1, 8080, false);
+  EXPECT_EQ(writes(store.look(web(), pods)), 1U);
+  pods.push_back(pod(7));
+  const SlicePlan added = store.look(web(), pods);
+  EXPECT_EQ(added.updated.size(), 1U);
+  EXPECT_EQ(writes(added), 1U);
+}
+
+TEST(SlicePlans, LeaveOutPodsOfUnknownNodesAndSayWhich) {
+  SliceStore store;
+  auto lost = std::make_shared<api::Pod>(*pod(1));
+  lost->spec.node_name = "gone";
+  const SlicePlan plan = store.look(web(), {pod(0), lost});
+  EXPECT_EQ(plan.missing_nodes, std::vector<std::string>{"gone"});
+  EXPECT_EQ(store.endpoints().size(), 1U);
+}
+
+TEST(SlicePlans, LeaveOutAddressesThatLeadBackToWhoeverUsesThem) {
+  SliceStore store;
+  auto here = std::make_shared<api::Pod>(*pod(0));
+  for (const char* address : {"127.0.0.1", "169.254.1.1", "0.0.0.0", "no address"}) {
+    here->status.pod_ip = address;
+    store.look(web(), {here, pod(1)});
+    EXPECT_EQ(store.endpoints(), std::multiset<std::string>{"10.0.0.2:8080 true"}) << address;
+  }
+}
+
+TEST(SlicePlans, GiveADualStackServiceSlicesOfBothFamilies) {
+  SliceStore store;
+  api::Service service = web();
+  service.ip_families = {"IPv4", "IPv6"};
+  auto both = std::make_shared<api::Pod>(*pod(0));
+  both->status.further_ips = {"fd00::1"};
+  store.look(service, {both});
+  EXPECT_EQ(store.endpoints(), (std::multiset<std::string>{"10.0.0.1:8080 true", "fd00::1:8080 true"}));
+}
+
+}  // namespace
+}  // namespace spillway::endpoints
