@@ -56,7 +56,7 @@ class SchedulerRelations : public ::testing::Test {
 
   void create(const Json& pod) {
     cluster_.create(kRelatedPods, pod);
-    cluster_.settle();
+    cluster_.advance(seconds(1));  // the back-off of one that is refused is over
   }
 
   std::string node_of(std::string_view name) {

@@ -275,7 +275,7 @@ TEST_F(Volumes, TwoPodsDoNotGetTheSameVolume) {
   const std::string waits = node_of("pa").empty() ? "pa" : "pb";
   EXPECT_THAT(why_it_waits(waits), HasSubstr("2 node(s) didn't find available persistent volumes to bind"));
   make_local("w", "n1");
-  cluster.advance(seconds(3));
+  cluster.advance(seconds(12));  // its back-off is over
   EXPECT_EQ(node_of(waits), "n1");
 }
 

@@ -46,7 +46,8 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
       storage_(client_),
       events_(client_, rng.fork("events"), options_.scheduler_name),
       placer_(options_.conditions, options_.profile),
-      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }) {
+      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
+      queue_(options_.backoff) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -72,10 +73,6 @@ void Scheduler::on_wakeup(Now now) {
   schedule(now);
 }
 
-Scheduler::Turn Scheduler::turn_of(const api::Pod& pod) {
-  return {api::priority_of(pod), pod.metadata.creation_timestamp.value_or(WallTime()), key_of(pod)};
-}
-
 bool Scheduler::is_mine(const api::Pod& pod) const {
   return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
          !api::is_terminal(pod) && scheduling::gates_text(pod).empty();
@@ -98,11 +95,10 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
   }
 }
 
-void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
+void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const api::Pod& pod = after ? *after : *before;
   const client::ObjectKey key = key_of(pod);
   if (before) {
-    queue_.erase(turn_of(*before));
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
     if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
@@ -113,7 +109,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) end_wait(before->metadata.uid);
   note_promise(before, after);
-  if (!after || !after->spec.node_name.empty()) {
+  const bool is_another = before && after && before->metadata.uid != after->metadata.uid;
+  if (!after || is_another || !after->spec.node_name.empty()) {
+    queue_.erase(key);
     refused_.erase(key);
     claimants_.erase(key);
     related_.erase(key);
@@ -132,7 +130,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   }
   const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec &&
                          before->metadata.labels == after->metadata.labels;
-  if (is_mine(*after) && !(same_wish && refused_.contains(key))) queue_.insert(turn_of(*after));
+  if (!is_mine(*after)) return queue_.erase(key);
+  queue_.enter(*after, now.mono);
+  if (!same_wish) queue_.wake(key);
 }
 
 void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
@@ -152,24 +152,22 @@ void Scheduler::recount(const std::string& node) {
 }
 
 void Scheduler::try_refused_again() {
-  for (const auto& [key, message] : refused_) {
-    if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
-  }
+  for (const auto& [key, message] : refused_) queue_.wake(key);
 }
 
 void Scheduler::try_related_again(const api::Pod& other) {
   for (const client::ObjectKey& key : related_) {
     const PodPtr pod = pods_.cache().find(key);
-    if (pod && is_mine(*pod) && scheduling::may_let_in(*pod, other, placer_.surroundings())) {
-      queue_.insert(turn_of(*pod));
-    }
+    if (pod && scheduling::may_let_in(*pod, other, placer_.surroundings())) queue_.wake(key);
   }
 }
 
 void Scheduler::schedule(Now now) {
   if (!client_.synced()) return;
-  while (!queue_.empty() && bindings_ < options_.bindings_max) {
-    const client::ObjectKey key = queue_.extract(queue_.begin()).value().key;
+  while (bindings_ < options_.bindings_max) {
+    const std::optional<client::ObjectKey> next = queue_.pop(now.mono);
+    if (!next) break;
+    const client::ObjectKey& key = *next;
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
     const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
@@ -201,6 +199,8 @@ void Scheduler::schedule(Now now) {
                   storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_), now);
     }
   }
+  // Whoever waits for a binding to end needs no timer.
+  if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
 }
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
@@ -221,11 +221,7 @@ void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
   pods_by_node_[node].erase(key);
   recount(node);
-  if (const PodPtr current = pods_.cache().find(key); current && is_mine(*current)) {
-    client_.at(now.mono + seconds(1), [this, key](Now) {
-      if (const PodPtr again = pods_.cache().find(key); again && is_mine(*again)) queue_.insert(turn_of(*again));
-    });
-  }
+  queue_.fail(key, now.mono);
 }
 
 void Scheduler::bind(const PodPtr& pod, const std::string& node) {
@@ -265,6 +261,7 @@ std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
 
 void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
   const client::ObjectKey key = key_of(*pod);
+  queue_.refuse(key, now.mono);
   const auto [known, fresh] = refused_.try_emplace(key);
   if (placement.for_other_pods) related_.insert(key);
   if (!retry_armed_) {
