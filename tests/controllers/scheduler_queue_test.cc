@@ -36,7 +36,8 @@ Json priority_class(std::string_view name, int value) {
 class SchedulerQueue : public ::testing::Test {
  protected:
   SchedulerQueue()
-      : controllers_({}, Rng(3), telemetry::Log(), metrics_), scheduler_(without_retry(), Rng(4), telemetry::Log()) {
+      : controllers_({}, Rng(3), telemetry::Log(), metrics_),
+        scheduler_(without_retry(), Rng(4), telemetry::Log(), metrics_) {
     cluster_.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("high", 10));
     cluster_.add_node("n0");
     cluster_.run(controllers_);  // takes the taint of a new node away

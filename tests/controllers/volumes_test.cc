@@ -31,7 +31,7 @@ Json json(const std::string& text) {
 
 class Volumes : public ::testing::Test {
  protected:
-  Volumes() : set({}, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  Volumes() : set({}, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~Volumes() override {
     cluster.stop(set);

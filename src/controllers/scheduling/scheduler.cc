@@ -4,7 +4,6 @@
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
 #include "policy/scheduling/gates.h"
-#include "policy/scheduling/preemption_outlook.h"
 #include "policy/storage/claim_rules.h"
 
 #include <fmt/format.h>
@@ -36,18 +35,24 @@ std::string render_all(const std::vector<policy::Reason>& reasons) {
 
 }  // namespace
 
-Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
+Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : options_(std::move(options)),
       log_(std::move(log)),
       client_("spillway-scheduler", rng.fork("client")),
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {}),
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
+      budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
       events_(client_, rng.fork("events"), options_.scheduler_name),
       placer_(options_.conditions, options_.profile),
       feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
-      queue_(options_.backoff) {
+      queue_(options_.backoff),
+      search_(rng.fork("preemption")),
+      preemptor_(
+          options_.scheduler_name, client_, events_, log_, metrics, options_.brakes,
+          {.still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
+           .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -90,14 +95,17 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
   };
   if (!promised(after).empty() && !assumed_.contains(after->metadata.uid)) {
     placer_.surroundings().nominate(after->status.nominated_node_name, after);
-  } else if (!promised(before).empty()) {
-    placer_.surroundings().nominate({}, before);
+  } else if (before && placer_.surroundings().has_promises()) {
+    const bool is_gone = !after || after->metadata.uid != before->metadata.uid || !after->spec.node_name.empty();
+    // A promise of our own is counted before the status shows it.
+    if (is_gone || !promised(before).empty()) placer_.surroundings().nominate({}, before);
   }
 }
 
 void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const api::Pod& pod = after ? *after : *before;
   const client::ObjectKey key = key_of(pod);
+  preemptor_.on_pod(before, after);
   if (before) {
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
@@ -148,7 +156,10 @@ void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const st
 void Scheduler::recount(const std::string& node) {
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
-  placer_.set_pods(node, pods_on(node));
+  const std::vector<PodPtr> there = pods_on(node);
+  std::vector<const api::Pod*> pointers;
+  for (const PodPtr& pod : there) pointers.push_back(pod.get());
+  placer_.set_pods(node, pointers);
 }
 
 void Scheduler::try_refused_again() {
@@ -173,18 +184,18 @@ void Scheduler::schedule(Now now) {
     const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
     if (!claims.problem.empty()) {
       claimants_.insert(key);
-      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), now);
+      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
       continue;
     }
     const bool has_claims = !claims.bound.empty() || !claims.unbound.empty();
     const auto filter = [&](const api::Node& node) {
       return storage::plan_claims(claims, node.metadata, taken_).refusal;
     };
-    const scheduling::Placement placement =
-        placer_.place(*pod, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
+    const scheduling::VolumeFilter volumes = has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter();
+    const scheduling::Placement placement = placer_.place(*pod, volumes);
     if (!placement.node) {
       if (has_claims) claimants_.insert(key);
-      refuse(pod, placement, now);
+      refuse(pod, placement, volumes, now);
       continue;
     }
     if (log_.enabled(telemetry::Level::kDebug)) {
@@ -205,7 +216,7 @@ void Scheduler::schedule(Now now) {
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   assumed_[pod.metadata.uid] = node;
-  if (!pod.status.nominated_node_name.empty()) {
+  if (placer_.surroundings().has_promises()) {
     placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
   }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
@@ -249,45 +260,14 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node) {
                  });
 }
 
-std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
-  std::vector<const api::Pod*> pods;
+std::vector<Scheduler::PodPtr> Scheduler::pods_on(const std::string& node) const {
+  std::vector<PodPtr> pods;
   const auto bound = pods_by_node_.find(node);
   if (bound == pods_by_node_.end()) return pods;
   for (const client::ObjectKey& key : bound->second) {
-    if (const PodPtr pod = pods_.cache().find(key)) pods.push_back(pod.get());  // the cache keeps it
+    if (PodPtr pod = pods_.cache().find(key)) pods.push_back(std::move(pod));
   }
   return pods;
-}
-
-void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
-  const client::ObjectKey key = key_of(*pod);
-  queue_.refuse(key, now.mono);
-  const auto [known, fresh] = refused_.try_emplace(key);
-  if (placement.for_other_pods) related_.insert(key);
-  if (!retry_armed_) {
-    retry_armed_ = true;
-    client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
-      retry_armed_ = false;
-      try_refused_again();
-    });
-  }
-  const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
-      *pod, placement, placer_.nodes(), [this](const std::string& node) { return pods_on(node); }, options_.conditions,
-      placer_.surroundings(), options_.profile);
-  const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
-  if (!fresh && known->second == message) return;
-  known->second = message;
-  log_.info("pod fits nowhere", {{"pod", key}, {"message", message}, {"reasons", render_all(placement.reasons)}});
-  events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
-  const api::PodCondition* condition = api::find_condition(pod->status.conditions, "PodScheduled");
-  const bool was_false = condition != nullptr && condition->status == "False";
-  api::Json report = api::Json::object(
-      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
-  if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
-  const api::Json patch =
-      api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})},
-                         {"status", api::Json::object({{"conditions", api::Json::array({report})}})}});
-  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
 }
 
 }  // namespace spillway::controllers

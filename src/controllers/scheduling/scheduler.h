@@ -1,11 +1,13 @@
 // The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
 // policy/scheduling choose. An engine of its own, because it also runs alone.
 // A claim that waits for its first pod is given a volume when that pod is placed; the pod is bound once the claim is.
+// One that fits nowhere may have pods of lower priority leave for it: preemptor.h.
 // Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute,
 // and then for the rest of its back-off; one whose claims are given volumes, for ten minutes.
 // Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
 #pragma once
 
+#include "api/object/disruption_budget.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "base/rng.h"
@@ -14,8 +16,10 @@
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/wake_up.h"
+#include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
+#include "policy/lifecycle/brakes.h"
 #include "policy/node_load.h"
 #include "policy/scheduling/placer.h"
 #include "policy/scheduling/pod_queue.h"
@@ -41,9 +45,10 @@ class Scheduler final : public client::ApiEngine {
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
     Duration claims_timeout = seconds(600);
+    lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
   };
 
-  Scheduler(Options options, Rng rng, telemetry::Log log);
+  Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -63,7 +68,7 @@ class Scheduler final : public client::ApiEngine {
   std::size_t unschedulable() const { return refused_.size(); }
 
  private:
-  using PodPtr = std::shared_ptr<const api::Pod>;
+  using PodPtr = scheduling::PodPtr;
 
   bool is_mine(const api::Pod& pod) const;
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
@@ -93,14 +98,23 @@ class Scheduler final : public client::ApiEngine {
   /// Volumes or classes changed: pods with claims get another turn.
   void try_claimants_again();
   /// The pods that count on a node.
-  std::vector<const api::Pod*> pods_on(const std::string& node) const;
-  void refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now);
+  std::vector<PodPtr> pods_on(const std::string& node) const;
+  void refuse(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::VolumeFilter& volumes,
+              Now now);
+  /// Who would have to leave for it; `refused`: what it was told.
+  scheduling::Preemption decide(const api::Pod& pod, const scheduling::Placement& refused,
+                                const scheduling::VolumeFilter& volumes);
+  bool preemption_holds(const Preemptor::Plan& plan);
+  void on_preemption_withdrawn(const Preemptor::Plan& plan, Now now);
+  /// Says why the pod waits, once; `promise`: what becomes of the node it is promised, nullopt: nothing.
+  void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now);
 
   Options options_;
   telemetry::Log log_;
   client::ApiClient client_;
   client::Informer<api::Node> nodes_;
   client::Informer<api::Pod> pods_;
+  client::Informer<api::PodDisruptionBudget> budgets_;
   StorageCache storage_;
   client::EventRecorder events_;
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
@@ -114,6 +128,8 @@ class Scheduler final : public client::ApiEngine {
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
   std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
+  Rng search_;                                        // where the search for victims begins
+  Preemptor preemptor_;
   std::size_t bindings_ = 0;
   bool retry_armed_ = false;
 };
