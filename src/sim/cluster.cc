@@ -387,12 +387,13 @@ void Cluster::crash_scheduler() {
 
 void Cluster::restart_scheduler() {
   if (scheduler_.engine) return;
-  scheduler_ = drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
-                                                              rng_.fork(fmt::format("scheduler {}", ++starts_)), log_),
-                     "scheduler", api::kSchedulerUser, [this] {
-                       crash_scheduler();
-                       time_.after(draw_absence(), [this] { restart_scheduler(); });
-                     });
+  scheduler_ =
+      drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
+                                                     rng_.fork(fmt::format("scheduler {}", ++starts_)), log_, metrics_),
+            "scheduler", api::kSchedulerUser, [this] {
+              crash_scheduler();
+              time_.after(draw_absence(), [this] { restart_scheduler(); });
+            });
 }
 
 void Cluster::crash_node(std::size_t index) {

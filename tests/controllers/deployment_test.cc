@@ -41,7 +41,7 @@ Json template_change(std::string_view note) {
 
 class Deployments : public ::testing::Test {
  protected:
-  Deployments() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  Deployments() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~Deployments() override {
     cluster.stop(set);

@@ -32,7 +32,7 @@ class WithEvictionBackoff : public ::testing::Test {
  protected:
   WithEvictionBackoff()
       : holding({.eviction_backoff = true}, Rng(3), telemetry::Log(), metrics),
-        scheduler({}, Rng(4), telemetry::Log()) {}
+        scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~WithEvictionBackoff() override {
     cluster.stop(holding);

@@ -27,7 +27,7 @@ const std::string kSum = kJobsThere + "/sum";
 
 class Jobs : public ::testing::Test {
  protected:
-  Jobs() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  Jobs() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~Jobs() override {
     cluster.stop(set);

@@ -29,7 +29,7 @@ class LostEvents : public ::testing::Test {
   void start(int nodes) {
     for (int i = 0; i < nodes; ++i) cluster.add_node(fmt::format("n{}", i), {}, "16Gi");
     set = std::make_unique<ControllerSet>(options, Rng(7), telemetry::Log(), metrics);
-    scheduler = std::make_unique<Scheduler>(Scheduler::Options{}, Rng(4), telemetry::Log());
+    scheduler = std::make_unique<Scheduler>(Scheduler::Options{}, Rng(4), telemetry::Log(), metrics);
     cluster.run(*set);
     cluster.run(*scheduler);
     cluster.advance(seconds(12));

@@ -35,12 +35,21 @@ Json priority_class(std::string_view name, int value) {
 
 class SchedulerQueue : public ::testing::Test {
  protected:
-  SchedulerQueue() : controllers_({}, Rng(3), telemetry::Log(), metrics_), scheduler_({}, Rng(4), telemetry::Log()) {
+  SchedulerQueue()
+      : controllers_({}, Rng(3), telemetry::Log(), metrics_),
+        scheduler_(without_retry(), Rng(4), telemetry::Log(), metrics_) {
     cluster_.create("/apis/scheduling.k8s.io/v1/priorityclasses", priority_class("high", 10));
     cluster_.add_node("n0");
     cluster_.run(controllers_);  // takes the taint of a new node away
     cluster_.run(scheduler_);
     cluster_.advance(seconds(2));
+  }
+
+  /// Changes of the cluster alone bring a refused pod back.
+  static Scheduler::Options without_retry() {
+    Scheduler::Options options;
+    options.unschedulable_retry = hours(24);
+    return options;
   }
 
   ~SchedulerQueue() override {
@@ -50,19 +59,21 @@ class SchedulerQueue : public ::testing::Test {
 
   /// The pods' names in the order of their bindings, once a node takes all of them.
   std::string order_of_bindings(const std::vector<Waiting>& pods) {
-    cordon(true);
+    label("disk", nullptr);
     int passed = 0;
     for (const Waiting& pod : pods) {
       cluster_.advance(seconds(pod.created - passed));
       passed = pod.created;
       Json document = pod_json(std::string(1, pod.name));
       if (pod.important) document.make({"spec"})["priorityClassName"] = "high";
+      document.make({"spec", "nodeSelector"})["disk"] = "ssd";
       cluster_.create(kPods, document);
     }
     cluster_.settle();
     EXPECT_EQ(scheduler_.unschedulable(), pods.size());
+    cluster_.advance(seconds(1));  // nobody's back-off decides
     cluster_.requests.clear();
-    cordon(false);
+    label("disk", "ssd");
     std::string order;
     for (const std::string_view request : cluster_.requests) {
       if (const std::size_t end = request.find("/binding"); end != std::string_view::npos) order += request[end - 1];
@@ -72,10 +83,28 @@ class SchedulerQueue : public ::testing::Test {
     return order;
   }
 
- private:
   void cordon(bool cordoned) {
     cluster_.merge("/api/v1/nodes/n0", Json::object({{"spec", Json::object({{"unschedulable", cordoned}})}}));
     cluster_.settle();
+  }
+
+  void label(std::string_view name, const Json& value) {
+    cluster_.merge("/api/v1/nodes/n0",
+                   Json::object({{"metadata", Json::object({{"labels", Json::object({{name, value}})}})}}));
+    cluster_.settle();
+  }
+
+  /// An important pod that wants a node with the label disk=ssd.
+  void create_for_disk(const std::string& name) {
+    Json pod = pod_json(name);
+    pod.make({"spec"})["priorityClassName"] = "high";
+    pod.make({"spec", "nodeSelector"})["disk"] = "ssd";
+    cluster_.create(kPods, pod);
+    cluster_.settle();
+  }
+
+  std::string node_of(std::string_view name) {
+    return std::string(cluster_.get(fmt::format("{}/{}", kPods, name)).string_at({"spec", "nodeName"}));
   }
 
   telemetry::Registry metrics_;
@@ -104,6 +133,68 @@ TEST_F(SchedulerQueue, PlacesHigherPriorityThenOlderThenByName) {
       }
     }
   } while (std::ranges::next_permutation(names).found);
+}
+
+TEST_F(SchedulerQueue, ARefusedPodWaitsLongerEachTime) {
+  const std::vector<int> waits{1, 2, 4, 8, 10, 10};
+  for (std::size_t attempts = 1; attempts <= waits.size(); ++attempts) {
+    label("disk", nullptr);
+    create_for_disk("a");
+    for (std::size_t attempt = 1; attempt < attempts; ++attempt) {
+      cluster_.advance(seconds(10));
+      label("unrelated", fmt::format("{}-{}", attempts, attempt));
+    }
+    label("disk", "ssd");
+    const Duration wait = seconds(waits[attempts - 1]);
+    cluster_.advance(wait - milliseconds(1));
+    EXPECT_EQ(node_of("a"), "") << attempts;
+    cluster_.advance(milliseconds(1));
+    EXPECT_EQ(node_of("a"), "n0") << attempts;
+    cluster_.remove(kPods + "/a?gracePeriodSeconds=0");
+    cluster_.settle();
+  }
+}
+
+TEST_F(SchedulerQueue, ABackoffThatIsOverDelaysNothing) {
+  create_for_disk("a");
+  cluster_.advance(seconds(1));
+  label("disk", "ssd");
+  EXPECT_EQ(node_of("a"), "n0");
+}
+
+TEST_F(SchedulerQueue, OneThatWaitsForItsBackoffHoldsNobodyUp) {
+  create_for_disk("important");
+  label("disk", "ssd");
+  cluster_.create(kPods, pod_json("a"));
+  cluster_.settle();
+  EXPECT_EQ(node_of("important"), "");
+  EXPECT_EQ(node_of("a"), "n0");
+  cluster_.advance(seconds(1));
+  EXPECT_EQ(node_of("important"), "n0");
+}
+
+TEST_F(SchedulerQueue, AFailedBindingIsTriedAgainWithoutAChange) {
+  cluster_.fail(api::Method::kPost, "/binding", 500, 2);
+  cluster_.create(kPods, pod_json("a"));
+  cluster_.advance(seconds(1));
+  EXPECT_EQ(node_of("a"), "") << "the second attempt fails as well";
+  cluster_.advance(seconds(2) - milliseconds(1));
+  EXPECT_EQ(node_of("a"), "");
+  cluster_.advance(milliseconds(1));
+  EXPECT_EQ(node_of("a"), "n0");
+}
+
+TEST_F(SchedulerQueue, AnotherPodOfTheNameIsNotTakenForTheFirst) {
+  cordon(true);
+  cluster_.create(kPods, pod_json("a"));
+  cluster_.settle();
+  cluster_.remove(kPods + "/a?gracePeriodSeconds=0");
+  cluster_.create(kPods, pod_json("a"));
+  cluster_.settle();
+  EXPECT_EQ(scheduler_.unschedulable(), 1U);
+  const auto requests = std::ranges::count_if(cluster_.requests,
+                                              [](const std::string& each) { return each.ends_with("/pods/a/status"); });
+  EXPECT_EQ(requests, 2) << "each is told";
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ Json related(std::string_view kind, std::string_view app) {
 class SchedulerRelations : public ::testing::Test {
  protected:
   SchedulerRelations()
-      : controllers_({}, Rng(3), telemetry::Log(), metrics_), scheduler_({}, Rng(4), telemetry::Log()) {
+      : controllers_({}, Rng(3), telemetry::Log(), metrics_), scheduler_({}, Rng(4), telemetry::Log(), metrics_) {
     for (const std::string_view name : {"n0", "n1", "n2"}) {
       const std::string zone = name == "n0" ? "east" : "west";
       cluster_.add_node(std::string(name),
@@ -56,7 +56,7 @@ class SchedulerRelations : public ::testing::Test {
 
   void create(const Json& pod) {
     cluster_.create(kRelatedPods, pod);
-    cluster_.settle();
+    cluster_.advance(seconds(1));  // the back-off of one that is refused is over
   }
 
   std::string node_of(std::string_view name) {

@@ -33,7 +33,7 @@ Json json_of_text(std::string_view text) {
 
 class StatefulSets : public ::testing::Test {
  protected:
-  StatefulSets() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  StatefulSets() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~StatefulSets() override {
     cluster.stop(set);

@@ -31,7 +31,7 @@ Json json(const std::string& text) {
 
 class Volumes : public ::testing::Test {
  protected:
-  Volumes() : set({}, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  Volumes() : set({}, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~Volumes() override {
     cluster.stop(set);
@@ -275,7 +275,7 @@ TEST_F(Volumes, TwoPodsDoNotGetTheSameVolume) {
   const std::string waits = node_of("pa").empty() ? "pa" : "pb";
   EXPECT_THAT(why_it_waits(waits), HasSubstr("2 node(s) didn't find available persistent volumes to bind"));
   make_local("w", "n1");
-  cluster.advance(seconds(3));
+  cluster.advance(seconds(12));  // its back-off is over
   EXPECT_EQ(node_of(waits), "n1");
 }
 

@@ -32,7 +32,7 @@ Json json(std::string_view text) {
 
 class Workloads : public ::testing::Test {
  protected:
-  Workloads() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log()) {}
+  Workloads() : set(options, Rng(3), telemetry::Log(), metrics), scheduler({}, Rng(4), telemetry::Log(), metrics) {}
 
   ~Workloads() override {
     cluster.stop(set);

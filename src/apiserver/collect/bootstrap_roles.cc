@@ -110,7 +110,9 @@ Json::Array scheduler_rules() {
   return {rule(kRead, {""}, {"namespaces", "nodes", "pods", "services"}),
           rule(kRead, {"apps"}, {"replicasets", "statefulsets"}),
           rule({"create"}, {""}, {"pods/binding"}),
+          rule({"delete"}, {""}, {"pods"}),  // who leaves for a more important one
           rule({"patch"}, {""}, {"pods/status"}),
+          rule(kRead, {"policy"}, {"poddisruptionbudgets"}),
           rule({"get", "list", "watch", "patch"}, {""}, {"persistentvolumeclaims", "persistentvolumes"}),
           rule({"create", "patch"}, {""}, {"events"}),
           rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),

@@ -15,7 +15,7 @@
 #include "policy/decision_json.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
-#include "policy/scheduling/preemption_outlook.h"
+#include "policy/scheduling/preemption.h"
 #include "policy/storage/pod_claims.h"
 #include "policy/workloads/rollout_outlook.h"
 
@@ -290,7 +290,7 @@ class Explainer {
       return;
     }
     std::map<std::string, policy::NodeLoad> nodes;
-    std::map<std::string, std::vector<api::Pod>> pods;
+    std::map<std::string, std::vector<scheduling::PodPtr>> pods;
     for (const api::Json& each : cluster_->list("/api/v1/nodes")) {
       if (auto node = api::decode<api::Node>(each)) {
         const std::string name = node->metadata.name;
@@ -308,15 +308,11 @@ class Explainer {
       if (!nodes.contains(pod->spec.node_name)) continue;
       nodes.at(pod->spec.node_name).add(*pod);
       around.add(pod->spec.node_name, *pod);
-      pods[pod->spec.node_name].push_back(*std::move(pod));
+      const std::string node = pod->spec.node_name;
+      pods[node].push_back(std::make_shared<const api::Pod>(*std::move(pod)));
     }
-    const auto pods_on = [&pods](const std::string& node) {
-      std::vector<const api::Pod*> found;
-      for (const api::Pod& pod : pods[node]) found.push_back(&pod);
-      return found;
-    };
     const storage::PodClaims claims = claims_now(*cluster_, waiting);
-    const auto filter = [&claims](const api::Node& node) {
+    const scheduling::VolumeFilter filter = [&claims](const api::Node& node) {
       return storage::plan_claims(claims, node.metadata, {}).refusal;
     };
     if (!claims.problem.empty()) {
@@ -329,10 +325,36 @@ class Explainer {
       decision.reasons = placement.reasons;
       return;
     }
-    const auto outlook = scheduling::preemption_outlook(waiting, placement, nodes, pods_on,
-                                                        scheduling::NodeConditions::kByTaints, around);
-    decision.candidates = scheduling::candidates_of(placement, outlook);
+    decision.candidates = scheduling::candidates_of(placement);
+    for (policy::Candidate& victim : victims_now(waiting, placement, nodes, pods, filter, around)) {
+      decision.candidates.push_back(std::move(victim));
+    }
     decision.candidates_total = static_cast<std::int64_t>(nodes.size());
+  }
+
+  /// Who would have to leave for it, by the rules the scheduler preempts by.
+  std::vector<policy::Candidate> victims_now(const api::Pod& waiting, const scheduling::Placement& refused,
+                                             const std::map<std::string, policy::NodeLoad>& nodes,
+                                             std::map<std::string, std::vector<scheduling::PodPtr>>& pods,
+                                             const scheduling::VolumeFilter& filter,
+                                             const scheduling::Surroundings& around) {
+    scheduling::BudgetsByNamespace budgets;
+    for (const api::Json& each : cluster_->list("/apis/policy/v1/poddisruptionbudgets")) {
+      auto budget = api::decode<api::PodDisruptionBudget>(each);
+      if (!budget) continue;
+      const std::string ns = budget->metadata.ns;
+      budgets[ns].push_back(std::make_shared<const api::PodDisruptionBudget>(*std::move(budget)));
+    }
+    const scheduling::PodsOn pods_on = [&pods](const std::string& node) { return pods[node]; };
+    const scheduling::Profile profile;
+    const scheduling::Preemption decided = scheduling::decide_preemption(waiting, refused,
+                                                                         {.nodes = nodes,
+                                                                          .pods_on = pods_on,
+                                                                          .budgets = budgets,
+                                                                          .around = around,
+                                                                          .volumes = filter,
+                                                                          .profile = profile});
+    return decided.chosen ? scheduling::victims_of(waiting, *decided.choice()) : std::vector<policy::Candidate>();
   }
 
   void ask_node(const std::string& node, Findings& found) {

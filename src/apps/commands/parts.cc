@@ -53,7 +53,7 @@ int run_apiserver(const cli::LogArgs& log, const cli::ApiserverCommand& command)
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command) {
   return run_engine(log, command.api, [&command](Process& process, const Rng& rng) {
     return std::make_unique<controllers::Scheduler>(make_scheduler_options(command.conditions_literally), rng,
-                                                    process.log());
+                                                    process.log(), process.metrics());
   });
 }
 

@@ -119,7 +119,7 @@ class Up {
     scheduler_.acting = &process_.add(std::make_unique<EnginePart>(
         process_.loop(),
         fence(std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
-                                                       rng_.fork("scheduler"), process_.log())),
+                                                       rng_.fork("scheduler"), process_.log(), process_.metrics())),
         server_->connect(api::kSchedulerUser)));
   }
 

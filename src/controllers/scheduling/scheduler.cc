@@ -4,7 +4,6 @@
 #include "api/text/time_text.h"
 #include "controllers/shared/paths.h"
 #include "policy/scheduling/gates.h"
-#include "policy/scheduling/preemption_outlook.h"
 #include "policy/storage/claim_rules.h"
 
 #include <fmt/format.h>
@@ -36,17 +35,24 @@ std::string render_all(const std::vector<policy::Reason>& reasons) {
 
 }  // namespace
 
-Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log)
+Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics)
     : options_(std::move(options)),
       log_(std::move(log)),
       client_("spillway-scheduler", rng.fork("client")),
       nodes_(client_, client::object_path("v1", "nodes", {})),
       pods_(client_, client::object_path("v1", "pods", {}),
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
+      budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
       events_(client_, rng.fork("events"), options_.scheduler_name),
       placer_(options_.conditions, options_.profile),
-      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }) {
+      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
+      queue_(options_.backoff),
+      search_(rng.fork("preemption")),
+      preemptor_(
+          options_.scheduler_name, client_, events_, log_, metrics, options_.brakes,
+          {.still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
+           .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}) {
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -72,10 +78,6 @@ void Scheduler::on_wakeup(Now now) {
   schedule(now);
 }
 
-Scheduler::Turn Scheduler::turn_of(const api::Pod& pod) {
-  return {api::priority_of(pod), pod.metadata.creation_timestamp.value_or(WallTime()), key_of(pod)};
-}
-
 bool Scheduler::is_mine(const api::Pod& pod) const {
   return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
          !api::is_terminal(pod) && scheduling::gates_text(pod).empty();
@@ -93,16 +95,18 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
   };
   if (!promised(after).empty() && !assumed_.contains(after->metadata.uid)) {
     placer_.surroundings().nominate(after->status.nominated_node_name, after);
-  } else if (!promised(before).empty()) {
-    placer_.surroundings().nominate({}, before);
+  } else if (before && placer_.surroundings().has_promises()) {
+    const bool is_gone = !after || after->metadata.uid != before->metadata.uid || !after->spec.node_name.empty();
+    // A promise of our own is counted before the status shows it.
+    if (is_gone || !promised(before).empty()) placer_.surroundings().nominate({}, before);
   }
 }
 
-void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
+void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const api::Pod& pod = after ? *after : *before;
   const client::ObjectKey key = key_of(pod);
+  preemptor_.on_pod(before, after);
   if (before) {
-    queue_.erase(turn_of(*before));
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
     if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
@@ -113,7 +117,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) end_wait(before->metadata.uid);
   note_promise(before, after);
-  if (!after || !after->spec.node_name.empty()) {
+  const bool is_another = before && after && before->metadata.uid != after->metadata.uid;
+  if (!after || is_another || !after->spec.node_name.empty()) {
+    queue_.erase(key);
     refused_.erase(key);
     claimants_.erase(key);
     related_.erase(key);
@@ -132,7 +138,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now) {
   }
   const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec &&
                          before->metadata.labels == after->metadata.labels;
-  if (is_mine(*after) && !(same_wish && refused_.contains(key))) queue_.insert(turn_of(*after));
+  if (!is_mine(*after)) return queue_.erase(key);
+  queue_.enter(*after, now.mono);
+  if (!same_wish) queue_.wake(key);
 }
 
 void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
@@ -148,45 +156,46 @@ void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const st
 void Scheduler::recount(const std::string& node) {
   const auto pods = pods_by_node_.find(node);
   if (pods != pods_by_node_.end() && pods->second.empty()) pods_by_node_.erase(pods);
-  placer_.set_pods(node, pods_on(node));
+  const std::vector<PodPtr> there = pods_on(node);
+  std::vector<const api::Pod*> pointers;
+  for (const PodPtr& pod : there) pointers.push_back(pod.get());
+  placer_.set_pods(node, pointers);
 }
 
 void Scheduler::try_refused_again() {
-  for (const auto& [key, message] : refused_) {
-    if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
-  }
+  for (const auto& [key, message] : refused_) queue_.wake(key);
 }
 
 void Scheduler::try_related_again(const api::Pod& other) {
   for (const client::ObjectKey& key : related_) {
     const PodPtr pod = pods_.cache().find(key);
-    if (pod && is_mine(*pod) && scheduling::may_let_in(*pod, other, placer_.surroundings())) {
-      queue_.insert(turn_of(*pod));
-    }
+    if (pod && scheduling::may_let_in(*pod, other, placer_.surroundings())) queue_.wake(key);
   }
 }
 
 void Scheduler::schedule(Now now) {
   if (!client_.synced()) return;
-  while (!queue_.empty() && bindings_ < options_.bindings_max) {
-    const client::ObjectKey key = queue_.extract(queue_.begin()).value().key;
+  while (bindings_ < options_.bindings_max) {
+    const std::optional<client::ObjectKey> next = queue_.pop(now.mono);
+    if (!next) break;
+    const client::ObjectKey& key = *next;
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
     const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
     if (!claims.problem.empty()) {
       claimants_.insert(key);
-      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), now);
+      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
       continue;
     }
     const bool has_claims = !claims.bound.empty() || !claims.unbound.empty();
     const auto filter = [&](const api::Node& node) {
       return storage::plan_claims(claims, node.metadata, taken_).refusal;
     };
-    const scheduling::Placement placement =
-        placer_.place(*pod, has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter());
+    const scheduling::VolumeFilter volumes = has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter();
+    const scheduling::Placement placement = placer_.place(*pod, volumes);
     if (!placement.node) {
       if (has_claims) claimants_.insert(key);
-      refuse(pod, placement, now);
+      refuse(pod, placement, volumes, now);
       continue;
     }
     if (log_.enabled(telemetry::Level::kDebug)) {
@@ -201,11 +210,13 @@ void Scheduler::schedule(Now now) {
                   storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_), now);
     }
   }
+  // Whoever waits for a binding to end needs no timer.
+  if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
 }
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   assumed_[pod.metadata.uid] = node;
-  if (!pod.status.nominated_node_name.empty()) {
+  if (placer_.surroundings().has_promises()) {
     placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
   }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
@@ -221,11 +232,7 @@ void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
   pods_by_node_[node].erase(key);
   recount(node);
-  if (const PodPtr current = pods_.cache().find(key); current && is_mine(*current)) {
-    client_.at(now.mono + seconds(1), [this, key](Now) {
-      if (const PodPtr again = pods_.cache().find(key); again && is_mine(*again)) queue_.insert(turn_of(*again));
-    });
-  }
+  queue_.fail(key, now.mono);
 }
 
 void Scheduler::bind(const PodPtr& pod, const std::string& node) {
@@ -253,44 +260,14 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node) {
                  });
 }
 
-std::vector<const api::Pod*> Scheduler::pods_on(const std::string& node) const {
-  std::vector<const api::Pod*> pods;
+std::vector<Scheduler::PodPtr> Scheduler::pods_on(const std::string& node) const {
+  std::vector<PodPtr> pods;
   const auto bound = pods_by_node_.find(node);
   if (bound == pods_by_node_.end()) return pods;
   for (const client::ObjectKey& key : bound->second) {
-    if (const PodPtr pod = pods_.cache().find(key)) pods.push_back(pod.get());  // the cache keeps it
+    if (PodPtr pod = pods_.cache().find(key)) pods.push_back(std::move(pod));
   }
   return pods;
-}
-
-void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now) {
-  const client::ObjectKey key = key_of(*pod);
-  const auto [known, fresh] = refused_.try_emplace(key);
-  if (placement.for_other_pods) related_.insert(key);
-  if (!retry_armed_) {
-    retry_armed_ = true;
-    client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
-      retry_armed_ = false;
-      try_refused_again();
-    });
-  }
-  const scheduling::PreemptionOutlook outlook = scheduling::preemption_outlook(
-      *pod, placement, placer_.nodes(), [this](const std::string& node) { return pods_on(node); }, options_.conditions,
-      placer_.surroundings(), options_.profile);
-  const std::string message = outlook.message.empty() ? placement.message : placement.message + " " + outlook.message;
-  if (!fresh && known->second == message) return;
-  known->second = message;
-  log_.info("pod fits nowhere", {{"pod", key}, {"message", message}, {"reasons", render_all(placement.reasons)}});
-  events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
-  const api::PodCondition* condition = api::find_condition(pod->status.conditions, "PodScheduled");
-  const bool was_false = condition != nullptr && condition->status == "False";
-  api::Json report = api::Json::object(
-      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
-  if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
-  const api::Json patch =
-      api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})},
-                         {"status", api::Json::object({{"conditions", api::Json::array({report})}})}});
-  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
 }
 
 }  // namespace spillway::controllers

@@ -1,11 +1,13 @@
 // The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
 // policy/scheduling choose. An engine of its own, because it also runs alone.
 // A claim that waits for its first pod is given a volume when that pod is placed; the pod is bound once the claim is.
-// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute;
-// one whose claims are given volumes, for ten minutes.
+// One that fits nowhere may have pods of lower priority leave for it: preemptor.h.
+// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute,
+// and then for the rest of its back-off; one whose claims are given volumes, for ten minutes.
 // Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
 #pragma once
 
+#include "api/object/disruption_budget.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "base/rng.h"
@@ -13,10 +15,14 @@
 #include "client/engine.h"
 #include "client/event_recorder.h"
 #include "client/informer.h"
+#include "client/wake_up.h"
+#include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
+#include "policy/lifecycle/brakes.h"
 #include "policy/node_load.h"
 #include "policy/scheduling/placer.h"
+#include "policy/scheduling/pod_queue.h"
 #include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
@@ -35,12 +41,14 @@ class Scheduler final : public client::ApiEngine {
     std::string scheduler_name = "default-scheduler";
     scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
     scheduling::Profile profile;
+    scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
     Duration claims_timeout = seconds(600);
+    lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
   };
 
-  Scheduler(Options options, Rng rng, telemetry::Log log);
+  Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -54,35 +62,21 @@ class Scheduler final : public client::ApiEngine {
 
   std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
 
-  /// Pods without a node: waiting for their turn, and refused by every node.
-  std::size_t waiting() const { return queue_.size(); }
+  /// Pods without a node: waiting for their turn or for the end of their back-off, and refused by every node.
+  std::size_t waiting() const { return queue_.active() + queue_.backing_off(); }
 
   std::size_t unschedulable() const { return refused_.size(); }
 
  private:
-  using PodPtr = std::shared_ptr<const api::Pod>;
+  using PodPtr = scheduling::PodPtr;
 
-  /// Higher priority first, then older, then by name.
-  struct Turn {
-    std::int32_t priority = 0;
-    WallTime created;
-    client::ObjectKey key;
-
-    friend bool operator<(const Turn& a, const Turn& b) {
-      if (a.priority != b.priority) return a.priority > b.priority;
-      if (a.created != b.created) return a.created < b.created;
-      return a.key < b.key;
-    }
-  };
-
-  static Turn turn_of(const api::Pod& pod);
   bool is_mine(const api::Pod& pod) const;
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
   std::string node_of(const api::Pod& pod) const;
   void recount(const std::string& node);
-  /// Something changed that may make room: everybody refused gets another turn.
+  /// Something changed that may make room: everybody refused gets another turn, when its back-off is over.
   void try_refused_again();
   /// A pod counts on a node, or has other labels: those refused for where other pods are may get another turn.
   void try_related_again(const api::Pod& other);
@@ -90,7 +84,7 @@ class Scheduler final : public client::ApiEngine {
   void schedule(Now now);
   /// It counts on the node from now on.
   void assume(const api::Pod& pod, const std::string& node);
-  /// It does not after all; it gets another turn.
+  /// It does not after all; it gets another turn after its back-off.
   void give_up(const PodPtr& pod, const std::string& node, Now now);
   void bind(const PodPtr& pod, const std::string& node);
   /// First its claims: each gets its volume, and is waited for.
@@ -104,14 +98,23 @@ class Scheduler final : public client::ApiEngine {
   /// Volumes or classes changed: pods with claims get another turn.
   void try_claimants_again();
   /// The pods that count on a node.
-  std::vector<const api::Pod*> pods_on(const std::string& node) const;
-  void refuse(const PodPtr& pod, const scheduling::Placement& placement, Now now);
+  std::vector<PodPtr> pods_on(const std::string& node) const;
+  void refuse(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::VolumeFilter& volumes,
+              Now now);
+  /// Who would have to leave for it; `refused`: what it was told.
+  scheduling::Preemption decide(const api::Pod& pod, const scheduling::Placement& refused,
+                                const scheduling::VolumeFilter& volumes);
+  bool preemption_holds(const Preemptor::Plan& plan);
+  void on_preemption_withdrawn(const Preemptor::Plan& plan, Now now);
+  /// Says why the pod waits, once; `promise`: what becomes of the node it is promised, nullopt: nothing.
+  void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now);
 
   Options options_;
   telemetry::Log log_;
   client::ApiClient client_;
   client::Informer<api::Node> nodes_;
   client::Informer<api::Pod> pods_;
+  client::Informer<api::PodDisruptionBudget> budgets_;
   StorageCache storage_;
   client::EventRecorder events_;
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
@@ -122,8 +125,11 @@ class Scheduler final : public client::ApiEngine {
   SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node
-  std::set<Turn> queue_;
+  scheduling::PodQueue queue_;
+  client::WakeUp backoff_over_;
   std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
+  Rng search_;                                        // where the search for victims begins
+  Preemptor preemptor_;
   std::size_t bindings_ = 0;
   bool retry_armed_ = false;
 };

@@ -96,16 +96,14 @@ void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCach
   look_at_waits(now);
   for (const client::ObjectKey& key : claimants_) {
     const PodPtr pod = pods_.cache().find(key);
-    if (!pod || pod->metadata.ns != claim.metadata.ns || !is_mine(*pod)) continue;
+    if (!pod || pod->metadata.ns != claim.metadata.ns) continue;
     const std::vector<std::string> names = storage::claims_of(*pod);
-    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.insert(turn_of(*pod));
+    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key);
   }
 }
 
 void Scheduler::try_claimants_again() {
-  for (const client::ObjectKey& key : claimants_) {
-    if (const PodPtr pod = pods_.cache().find(key); pod && is_mine(*pod)) queue_.insert(turn_of(*pod));
-  }
+  for (const client::ObjectKey& key : claimants_) queue_.wake(key);
 }
 
 }  // namespace spillway::controllers

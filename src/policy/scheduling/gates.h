@@ -1,5 +1,5 @@
 // Pods that are not to be placed yet: the plugin SchedulingGates. Thread: any (pure). Source: Kubernetes docs, "Pod
-// Scheduling Readiness"; spec "Scheduler and workloads", 7; vectors scheduling/gates.
+// Scheduling Readiness"; spec "Scheduler and workloads", 7; vectors scheduling/queue_sort.
 #pragma once
 
 #include "api/object/pod.h"

@@ -85,7 +85,12 @@ Placement refuse_everywhere(std::string_view problem, std::size_t nodes) {
 std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
                                  std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
                                  const Surroundings& around) {
-  const policy::NodeLoad& load = nodes.load(node);
+  return refuse_with_load(pending, relations, nodes, node, nodes.load(node), conditions, volumes, around);
+}
+
+std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relations& relations, const Topology& nodes,
+                                        std::size_t node, const policy::NodeLoad& load, NodeConditions conditions,
+                                        const VolumeFilter& volumes, const Surroundings& around) {
   if (const auto promised = around.promised(nodes.name(node), *pending.pod); !promised.empty()) {
     policy::NodeLoad with = load;
     Relations then = relations;

@@ -54,7 +54,10 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
                     const Surroundings& around = {}, const Profile& profile = {});
 
 /// One node, by its number in the topology that the relations are over, and the pods that are promised it: the pod must
-/// fit with them and without.
+/// fit with them and without. With `load` in place of what the topology knows of the node.
+std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relations& relations, const Topology& nodes,
+                                        std::size_t node, const policy::NodeLoad& load, NodeConditions conditions,
+                                        const VolumeFilter& volumes, const Surroundings& around);
 std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
                                  std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
                                  const Surroundings& around);

@@ -157,6 +157,17 @@ std::vector<const api::Pod*> Surroundings::promised(const std::string& node, con
   return pods;
 }
 
+std::vector<std::shared_ptr<const api::Pod>> Surroundings::promised_below(const std::string& node,
+                                                                          const api::Pod& than) const {
+  std::vector<std::shared_ptr<const api::Pod>> pods;
+  const auto here = promised_.find(node);
+  if (here == promised_.end()) return pods;
+  for (const auto& [uid, pod] : here->second) {
+    if (api::priority_of(*pod) < api::priority_of(than)) pods.push_back(pod);
+  }
+  return pods;
+}
+
 void Surroundings::each_with_terms(const std::function<void(const PodSort&)>& visit) const {
   for (const SortKey& key : asking_) visit(sorts_.at(key));
 }

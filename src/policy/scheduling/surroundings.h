@@ -58,6 +58,9 @@ class Surroundings {
   /// Of at least this priority, and not the pod itself.
   std::vector<const api::Pod*> promised(const std::string& node, const api::Pod& to) const;
 
+  /// Of a lower priority than that pod.
+  std::vector<std::shared_ptr<const api::Pod>> promised_below(const std::string& node, const api::Pod& than) const;
+
   bool has_promises() const { return !promised_.empty(); }
 
   /// Makes one.

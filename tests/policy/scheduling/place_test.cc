@@ -1,7 +1,6 @@
 // Which of several fitting nodes is chosen, and why.
 #include "policy/scheduling/place.h"
 
-#include "policy/scheduling/preemption_outlook.h"
 #include "policy/scheduling/score.h"
 
 #include <gmock/gmock.h>
@@ -109,64 +108,6 @@ TEST_F(Place, PrefersTheNodeThatHoldsTheImage) {
   EXPECT_EQ(place_pod(pod, nodes).node, "b");
   pod.spec.containers[0].image = "registry/shop/cart:2";
   EXPECT_EQ(place_pod(pod, nodes).node, "a");
-}
-
-class Outlook : public Place {
- protected:
-  void put(const std::string& node, api::Pod pod, std::int32_t priority) {
-    pod.spec.priority = priority;
-    pods[node].push_back(std::make_unique<api::Pod>(std::move(pod)));
-    nodes.at(node).add(*pods[node].back());
-  }
-
-  PreemptionOutlook outlook(const api::Pod& pod) {
-    const Placement placement = place_pod(pod, nodes);
-    EXPECT_FALSE(placement.node);
-    return preemption_outlook(pod, placement, nodes, [this](const std::string& node) {
-      std::vector<const api::Pod*> found;
-      for (const auto& each : pods[node]) found.push_back(each.get());
-      return found;
-    });
-  }
-
-  std::map<std::string, std::vector<std::unique_ptr<api::Pod>>> pods;
-};
-
-TEST_F(Outlook, IsToldInUpstreamsWords) {
-  add("a");
-  add("b");
-  add("c");
-  taint("c", api::kNoSchedule);
-  put("a", pod_of("old", "4", "1Gi"), 0);
-  put("b", pod_of("old", "1", "1Gi"), -5);
-  put("b", pod_of("other", "3", "1Gi"), 5);
-  EXPECT_EQ(outlook(pod_of("new", "2", "1Gi")).message,
-            "preemption: 0/3 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
-            "1 Preemption is not helpful for scheduling.");
-}
-
-TEST_F(Outlook, SaysNothingWhereLowerPrioritiesWouldMakeRoom) {
-  add("a");
-  add("b");
-  put("a", pod_of("old", "4", "1Gi"), 0);
-  put("b", pod_of("old", "4", "1Gi"), 0);
-  api::Pod pod = pod_of("new", "2", "1Gi");
-  pod.spec.priority = 1;
-  const PreemptionOutlook found = outlook(pod);
-  EXPECT_EQ(found.node, "a");
-  EXPECT_EQ(found.message, "");
-  const auto candidates = candidates_of(place_pod(pod, nodes), found);
-  ASSERT_EQ(candidates.size(), 2U);
-  EXPECT_EQ(
-      policy::render(candidates[0].reason),
-      "insufficient-resource resource=cpu requested=2000 used=4000 allocatable=4000 without_lower_priorities=fits");
-  EXPECT_EQ(candidates[1].subject.text(), "node b");
-  pod.spec.preemption_policy = "Never";
-  EXPECT_EQ(outlook(pod).message, "preemption: not eligible due to preemptionPolicy=Never.");
-}
-
-TEST_F(Outlook, OfNoNodesIsNothing) {
-  EXPECT_EQ(outlook(pod_of("new", "2", "1Gi")).message, "");
 }
 
 /// Whatever the order in which nodes and pods came, and however alike the nodes are, one node is first.

@@ -1,0 +1,168 @@
+#include "controllers/scheduling/preemptor.h"
+
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/paths.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+using scheduling::PreemptionWrite;
+
+/// The pod is not there any more, or another one has its name.
+bool has_left(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict;
+}
+
+std::string owner_of_victim(const api::Pod& pod) {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
+}
+
+}  // namespace
+
+Preemptor::Preemptor(std::string scheduler, client::ApiClient& client, client::EventRecorder& events,
+                     const telemetry::Log& log, telemetry::Registry& metrics, lifecycle::BrakeConfig brakes,
+                     Hooks hooks)
+    : scheduler_(std::move(scheduler)),
+      client_(client),
+      events_(events),
+      log_(log),
+      gate_(std::move(brakes), log, metrics),
+      hooks_(std::move(hooks)),
+      attempts_(
+          metrics.counter("scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now")),
+      victims_(metrics.histogram("scheduler_preemption_victims", "Number of selected preemption victims",
+                                 {1, 2, 4, 8, 16, 32, 64})) {}
+
+void Preemptor::begin(Plan plan, const api::Json& condition, Now) {
+  victims_.observe(static_cast<double>(plan.choice.victims.size()));
+  for (const policy::Candidate& victim : scheduling::victims_of(*plan.pod, plan.choice)) {
+    log_.info("preempting pod", {{"pod", victim.subject.text()},
+                                 {"for_pod", plan.pod->key().text()},
+                                 {"reason", policy::render(victim.reason)}});
+  }
+  const api::Json patch = api::Json::object(
+      {{"metadata", api::Json::object({{"uid", plan.pod->metadata.uid}})},
+       {"status",
+        api::Json::object({{"nominatedNodeName", plan.choice.node}, {"conditions", api::Json::array({condition})}})}});
+  const std::string path = pod_path(*plan.pod, "status");
+  auto act = std::make_shared<Act>();
+  act->plan = std::move(plan);
+  acts_[act->plan.pod->metadata.uid] = act;
+  client_.patch(path, client::PatchType::kStrategicMerge, patch,
+                [this, act](const Result<api::Json>& outcome, Now then) { on_promised(act, outcome, then); });
+}
+
+void Preemptor::on_promised(const ActPtr& act, const Result<api::Json>& outcome, Now now) {
+  const Plan& plan = act->plan;
+  const auto current = acts_.find(plan.pod->metadata.uid);
+  if (current == acts_.end() || current->second != act) return;  // the pod is gone
+  if (!outcome) {
+    log_.warning("a pod was not promised a node", {{"pod", plan.pod->key().text()}, {"error", outcome.error().text()}});
+    end(plan.pod->metadata.uid);
+    return hooks_.on_withdrawn(plan, now);
+  }
+  if (hooks_.still_holds(plan)) return carry_out(act, now);
+  log_.info("preemption not needed as decided", {{"pod", plan.pod->key().text()}, {"node", plan.choice.node}});
+  withdraw(act, now);
+}
+
+void Preemptor::carry_out(const ActPtr& act, Now now) {
+  for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
+    const auto again =
+        gate_.ask({lifecycle::ActKind::kDeletePod, {}, owner_of_victim(*victim)}, "pod/" + victim->key().text(), now);
+    if (!again) continue;
+    gate_.release("pod/" + victim->key().text());
+    return withdraw(act, now);  // all or none
+  }
+  for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
+    if (!victim->metadata.deletion_timestamp) act->unseen.insert(victim->metadata.uid);
+  }
+  // What is done to one pod is done in order, pods side by side.
+  const std::vector<PreemptionWrite>& writes = act->plan.writes;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const bool is_first = i == 0 || writes[i - 1].pod != writes[i].pod;
+    if (!is_first) continue;
+    ++act->unanswered;
+    write(act, i, now);
+  }
+}
+
+void Preemptor::write(const ActPtr& act, std::size_t index, Now now) {
+  const PreemptionWrite& what = act->plan.writes[index];
+  auto done = [this, act, index](const Result<api::Json>& outcome, Now then) { on_written(act, index, outcome, then); };
+  if (what.kind == PreemptionWrite::Kind::kDelete) {
+    client_.remove(pod_path(*what.pod), delete_options(*what.pod), std::move(done));
+  } else {
+    client_.patch(pod_path(*what.pod, "status"), client::PatchType::kStrategicMerge,
+                  scheduling::status_patch(what, scheduler_, now.wall), std::move(done));
+  }
+}
+
+void Preemptor::on_written(const ActPtr& act, std::size_t index, const Result<api::Json>& outcome, Now now) {
+  const PreemptionWrite& what = act->plan.writes[index];
+  const std::string& uid = what.pod->metadata.uid;
+  if (!outcome && has_left(outcome.error())) {
+    act->unseen.erase(uid);
+    return on_answered(act, now);
+  }
+  if (!outcome) {
+    log_.warning(
+        "a preemption was refused",
+        {{"pod", what.pod->key().text()}, {"for_pod", act->plan.pod->key().text()}, {"error", outcome.error().text()}});
+    act->unseen.erase(uid);
+    // A pod that keeps its own promise stands in nobody's way.
+    act->failed = act->failed || what.kind != PreemptionWrite::Kind::kClearNomination;
+    return on_answered(act, now);
+  }
+  const bool is_last = index + 1 == act->plan.writes.size() || act->plan.writes[index + 1].pod != what.pod;
+  const auto current = acts_.find(act->plan.pod->metadata.uid);
+  if (current == acts_.end() || current->second != act) return;  // nobody needs the room any more
+  if (!is_last) return write(act, index + 1, now);
+  if (what.kind == PreemptionWrite::Kind::kDelete) {
+    events_.record(client::reference_to(*what.pod), client::EventType::kNormal, "Preempted",
+                   scheduling::preempted_text(*act->plan.pod, act->plan.choice.node), now);
+  }
+  on_answered(act, now);
+}
+
+void Preemptor::on_answered(const ActPtr& act, Now now) {
+  if (--act->unanswered > 0) return;
+  const std::string uid = act->plan.pod->metadata.uid;
+  const auto current = acts_.find(uid);
+  if (current == acts_.end() || current->second != act) return;
+  if (act->failed) return withdraw(act, now);
+  if (act->unseen.empty()) return end(uid);
+  client_.at(now.mono + kSightMax, [this, act, uid](Now) {
+    const auto found = acts_.find(uid);
+    if (found != acts_.end() && found->second == act) end(uid);
+  });
+}
+
+void Preemptor::withdraw(const ActPtr& act, Now now) {
+  const Plan& plan = act->plan;
+  client_.patch(pod_path(*plan.pod, "status"), client::PatchType::kStrategicMerge,
+                scheduling::status_patch({PreemptionWrite::Kind::kClearNomination, plan.pod}, scheduler_, now.wall),
+                {});
+  end(plan.pod->metadata.uid);
+  hooks_.on_withdrawn(plan, now);
+}
+
+void Preemptor::on_pod(const scheduling::PodPtr& before, const scheduling::PodPtr& after) {
+  if (acts_.empty() || !before) return;
+  const std::string& uid = before->metadata.uid;
+  const bool is_gone = !after || after->metadata.uid != uid;
+  if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // what is on its way is let go
+  if (!is_gone && !after->metadata.deletion_timestamp) return;
+  std::erase_if(acts_, [&uid](const auto& entry) {
+    Act& act = *entry.second;
+    return act.unseen.erase(uid) > 0 && act.unseen.empty() && act.unanswered == 0;
+  });
+}
+
+}  // namespace spillway::controllers

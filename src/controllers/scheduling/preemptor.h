@@ -1,0 +1,97 @@
+// Carries out what scheduling::decide_preemption() chose. The pod is promised the node first; once the API server has
+// that, the choice is looked at again, and the very writes that were decided on follow: each victim is marked and
+// deleted, pods of lower priority lose their promise of the node. So an end of this process in between leaves a promise
+// that the next one takes up, and never room that nobody is promised.
+//
+// Every write names the uid of its pod. A victim that is gone is one that has left. If another write is refused, the
+// promise is taken back and the pod gets another turn.
+// Thread: loop. Bounds: one preemption per pod; one that has been written is held to be under way until its victims are
+// seen to leave, and for kSightMax at most.
+// Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8.
+#pragma once
+
+#include "client/api_client.h"
+#include "client/event_recorder.h"
+#include "controllers/shared/act_gate.h"
+#include "policy/scheduling/preemption.h"
+#include "telemetry/log.h"
+#include "telemetry/metrics.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class Preemptor {
+ public:
+  static constexpr Duration kSightMax = seconds(30);
+
+  /// What is authorized, and all that is done.
+  struct Plan {
+    scheduling::PodPtr pod;
+    scheduling::PreemptionCandidate choice;
+    std::vector<scheduling::PreemptionWrite> writes;
+  };
+
+  struct Hooks {
+    /// Whether the same victims would be chosen on the node now.
+    std::function<bool(const Plan&)> still_holds;
+    /// Nothing comes of it: the promise is not to be counted any more.
+    std::function<void(const Plan&, Now)> on_withdrawn;
+  };
+
+  Preemptor(std::string scheduler, client::ApiClient& client, client::EventRecorder& events, const telemetry::Log& log,
+            telemetry::Registry& metrics, lifecycle::BrakeConfig brakes, Hooks hooks);
+  Preemptor(const Preemptor&) = delete;
+  Preemptor& operator=(const Preemptor&) = delete;
+
+  /// Somebody was looked for, whether or not anybody is found.
+  void count_attempt() { attempts_.add(); }
+
+  /// `condition`: what the pod's status is to say of why it waits.
+  void begin(Plan plan, const api::Json& condition, Now now);
+
+  /// Its victims are not all on their way yet.
+  bool is_under_way(const std::string& pod_uid) const { return acts_.contains(pod_uid); }
+
+  void on_pod(const scheduling::PodPtr& before, const scheduling::PodPtr& after);
+
+  std::size_t under_way() const { return acts_.size(); }
+
+ private:
+  struct Act {
+    Plan plan;
+    std::size_t unanswered = 0;
+    bool failed = false;
+    std::set<std::string> unseen;  // uids of victims that are not seen to leave
+  };
+
+  using ActPtr = std::shared_ptr<Act>;
+
+  void on_promised(const ActPtr& act, const Result<api::Json>& outcome, Now now);
+  void carry_out(const ActPtr& act, Now now);
+  /// The writes of a victim from this one on, one after the other.
+  void write(const ActPtr& act, std::size_t index, Now now);
+  void on_written(const ActPtr& act, std::size_t index, const Result<api::Json>& outcome, Now now);
+  void on_answered(const ActPtr& act, Now now);
+  void withdraw(const ActPtr& act, Now now);
+
+  void end(const std::string& pod_uid) { acts_.erase(pod_uid); }
+
+  std::string scheduler_;
+  client::ApiClient& client_;
+  client::EventRecorder& events_;
+  const telemetry::Log& log_;
+  ActGate gate_;
+  Hooks hooks_;
+  telemetry::Counter attempts_;
+  telemetry::Histogram victims_;
+  std::map<std::string, ActPtr> acts_;  // by uid of the pod
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,135 @@
+// Pods that no node takes: what they are told, and who leaves for them.
+#include "api/text/time_text.h"
+#include "controllers/scheduling/scheduler.h"
+#include "controllers/shared/paths.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+std::string render_refusals(const std::vector<policy::Reason>& reasons) {
+  std::string text;
+  for (const policy::Reason& reason : reasons) text += (text.empty() ? "" : "; ") + policy::render(reason);
+  return text;
+}
+
+api::Json unschedulable_condition(const api::Pod& pod, const std::string& message, Now now) {
+  const api::PodCondition* condition = api::find_condition(pod.status.conditions, "PodScheduled");
+  const bool was_false = condition != nullptr && condition->status == "False";
+  api::Json report = api::Json::object(
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
+  if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
+  return report;
+}
+
+}  // namespace
+
+void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement,
+                       const scheduling::VolumeFilter& volumes, Now now) {
+  const client::ObjectKey key = pod->key().text();
+  queue_.refuse(key, now.mono);
+  if (placement.for_other_pods) related_.insert(key);
+  if (!retry_armed_) {
+    retry_armed_ = true;
+    client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
+      retry_armed_ = false;
+      try_refused_again();
+    });
+  }
+  if (preemptor_.is_under_way(pod->metadata.uid)) {  // what it was told stands
+    refused_.try_emplace(key);
+    return;
+  }
+  preemptor_.count_attempt();
+  const scheduling::Preemption decided = decide(*pod, placement, volumes);
+  const std::string message = decided.message.empty() ? placement.message : placement.message + " " + decided.message;
+  if (refused_.try_emplace(key).first->second != message) {
+    log_.info("pod fits nowhere",
+              {{"pod", key}, {"message", message}, {"reasons", render_refusals(placement.reasons)}});
+  }
+  if (const scheduling::PreemptionCandidate* choice = decided.choice()) {
+    report(pod, message, choice->node, now);
+  } else {
+    const bool loses = !decided.not_eligible && !pod->status.nominated_node_name.empty();
+    report(pod, message, loses ? std::optional(std::string()) : std::nullopt, now);
+    return;
+  }
+  Preemptor::Plan plan{pod, *decided.choice(), scheduling::writes_for(*pod, *decided.choice(), placer_.surroundings())};
+  for (const scheduling::PreemptionWrite& write : plan.writes) {
+    if (write.kind == scheduling::PreemptionWrite::Kind::kClearNomination) {
+      placer_.surroundings().nominate({}, write.pod);
+    }
+  }
+  placer_.surroundings().nominate(plan.choice.node, pod);
+  preemptor_.begin(std::move(plan), unschedulable_condition(*pod, message, now), now);
+}
+
+void Scheduler::report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now) {
+  std::string& known = refused_[pod->key().text()];
+  const bool says_anything = known != message;
+  known = message;
+  if (says_anything) {
+    events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
+  }
+  const bool is_promised = promise && !promise->empty();
+  if (is_promised || (!says_anything && !promise)) return;  // a promise is written with its condition
+  api::Json status =
+      api::Json::object({{"conditions", api::Json::array({unschedulable_condition(*pod, message, now)})}});
+  if (promise) {
+    status["nominatedNodeName"] = api::Json();
+    placer_.surroundings().nominate({}, pod);
+  }
+  const api::Json patch =
+      api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})}, {"status", std::move(status)}});
+  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
+}
+
+scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::Placement& refused,
+                                         const scheduling::VolumeFilter& volumes) {
+  scheduling::BudgetsByNamespace budgets;
+  for (const auto& [key, budget] : budgets_.cache().all()) budgets[budget->metadata.ns].push_back(budget);
+  const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
+  const std::size_t potential = refused.resolvable.size();
+  const bool searches =
+      scheduling::candidates_enough(static_cast<std::int64_t>(potential), {}) < static_cast<std::int64_t>(potential);
+  return scheduling::decide_preemption(
+      pod, refused,
+      {.nodes = placer_.nodes(),
+       .pods_on = on,
+       .budgets = budgets,
+       .around = placer_.surroundings(),
+       .volumes = volumes,
+       .profile = placer_.profile(),
+       .conditions = options_.conditions,
+       .first_node = searches ? static_cast<std::size_t>(search_.below(potential)) : 0});
+}
+
+bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
+  const PodPtr pod = pods_.cache().find(plan.pod->key().text());
+  if (!pod || pod->metadata.uid != plan.pod->metadata.uid || !is_mine(*pod) || !node_of(*pod).empty()) return false;
+  if (!placer_.nodes().contains(plan.choice.node)) return false;
+  api::Pod asking = *pod;
+  asking.status.nominated_node_name.clear();  // the promise is ours
+  scheduling::Placement refused;
+  refused.resolvable = {plan.choice.node};
+  const scheduling::Preemption now = decide(asking, refused, {});
+  return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
+         std::ranges::equal(
+             now.choice()->victims, plan.choice.victims, {}, [](const PodPtr& victim) { return victim->metadata.uid; },
+             [](const PodPtr& victim) { return victim->metadata.uid; });
+}
+
+void Scheduler::on_preemption_withdrawn(const Preemptor::Plan& plan, Now now) {
+  placer_.surroundings().nominate({}, plan.pod);
+  for (const scheduling::PreemptionWrite& write : plan.writes) {
+    if (write.kind != scheduling::PreemptionWrite::Kind::kClearNomination) continue;
+    const PodPtr other = pods_.cache().find(write.pod->key().text());
+    if (other) note_promise(other, other);  // as far as its status still says so
+  }
+  queue_.fail(plan.pod->key().text(), now.mono);
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,116 @@
+// A pod that fits nowhere: which pods of lower priority would have to leave which node to let it in, and which of these
+// nodes costs least. Per node all of them are taken away, then as many as possible put back, those first whose leaving
+// would break a disruption budget, then the most important. Nodes are independent of each other: pods of one node alone
+// leave.
+// Thread: any (pure). Bounds: as many candidates as CandidateShare says. Complexity: of a node, its pods of lower
+// priority times what its filters cost.
+// Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8; vectors
+// scheduling/preemption.
+#pragma once
+
+#include "api/object/disruption_budget.h"
+#include "api/object/pod.h"
+#include "policy/node_load.h"
+#include "policy/reason.h"
+#include "policy/scheduling/filter.h"
+#include "policy/scheduling/node_shares.h"
+#include "policy/scheduling/place.h"
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::scheduling {
+
+using PodPtr = std::shared_ptr<const api::Pod>;
+/// The pods that count on a node; of pods that are equally important the first one is spared first.
+using PodsOn = std::function<std::vector<PodPtr>(const std::string& node)>;
+/// Disruption budgets by namespace.
+using BudgetsByNamespace = std::map<std::string, std::vector<std::shared_ptr<const api::PodDisruptionBudget>>>;
+
+/// What is written to a victim's status, and by whom.
+inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
+inline constexpr std::string_view kPreemptionByScheduler = "PreemptionByScheduler";
+
+/// A node, and the pods that would have to leave it.
+struct PreemptionCandidate {
+  std::string node;
+  std::vector<PodPtr> victims;  // the most important first; at least one
+  std::size_t budget_violations = 0;
+};
+
+/// What choosing a node costs: the smallest is chosen.
+struct PreemptionCost {
+  std::size_t budget_violations = 0;
+  std::int32_t highest_priority = 0;  // of the victims
+  std::int64_t priorities = 0;        // their sum, counted from the lowest there is
+  std::size_t victims = 0;
+  std::int64_t oldest_start = 0;  // of those of the highest priority; the later, the smaller
+
+  friend auto operator<=>(const PreemptionCost&, const PreemptionCost&) = default;
+};
+
+PreemptionCost cost_of(const PreemptionCandidate& candidate);
+
+/// A write to a pod, in the order in which they are to be carried out for each.
+struct PreemptionWrite {
+  enum class Kind { kClearNomination, kMarkDisrupted, kDelete };
+
+  Kind kind{};
+  PodPtr pod;
+};
+
+struct Preemption {
+  std::vector<PreemptionCandidate> candidates;
+  std::optional<std::size_t> chosen;  // one of them
+  /// The pod waits for the victims of an earlier preemption, or must not preempt: nothing is to be changed.
+  bool not_eligible = false;
+  /// "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."; empty: one was chosen, or
+  /// there are no nodes.
+  std::string message;
+
+  const PreemptionCandidate* choice() const { return chosen ? &candidates[*chosen] : nullptr; }
+};
+
+/// What is judged by.
+struct PreemptionView {
+  const std::map<std::string, policy::NodeLoad>& nodes;
+  const PodsOn& pods_on;
+  const BudgetsByNamespace& budgets;
+  const Surroundings& around;
+  const VolumeFilter& volumes;
+  const Profile& profile;
+  NodeConditions conditions = NodeConditions::kByTaints;
+  CandidateShare share = {};
+  std::size_t first_node = 0;  // where the search begins, modulo the nodes in question
+};
+
+/// `refused`: what place_pod() said of the pod on these nodes.
+Preemption decide_preemption(const api::Pod& pod, const Placement& refused, const PreemptionView& view);
+
+/// Everything that has to be written for a choice, but to the pod itself. `around`: who else is promised the node.
+std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCandidate& choice,
+                                        const Surroundings& around);
+
+/// Of a write that is not a deletion; for this very pod. `scheduler`: the preemptor's.
+api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler, WallTime at);
+
+/// "Preempted by pod 5f0c… on node n1": what a victim's event says.
+std::string preempted_text(const api::Pod& pod, std::string_view node);
+
+/// One for each victim: its priority and that of the pod it leaves for.
+std::vector<policy::Candidate> victims_of(const api::Pod& pod, const PreemptionCandidate& choice);
+
+/// At most so many nodes are kept in a decision.
+inline constexpr std::size_t kNodesKept = 50;
+/// What each node had against the pod, by name; a node with several things in its way is there several times.
+std::vector<policy::Candidate> candidates_of(const Placement& refused);
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,187 @@
+// The queue of pods against a list that is sorted anew at every question, over drawn histories; and its promises one by
+// one.
+#include "policy/scheduling/pod_queue.h"
+
+#include "base/rng.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
+namespace spillway::scheduling {
+namespace {
+
+constexpr Instant kStart{};
+
+api::Pod waiting_pod(const std::string& name, std::int32_t priority = 0) {
+  api::Pod pod;
+  pod.metadata.ns = "shop";
+  pod.metadata.name = name;
+  pod.metadata.uid = "uid-" + name;
+  pod.spec.priority = priority;
+  return pod;
+}
+
+TEST(PodQueue, ARefusedPodWaitsForAChangeAndForItsBackoff) {
+  PodQueue queue;
+  Instant now = kStart;
+  queue.enter(waiting_pod("a"), now);
+  for (const int wait : {1, 2, 4, 8, 10, 10}) {
+    ASSERT_EQ(queue.pop(now), "shop/a");
+    queue.refuse("shop/a", now);
+    EXPECT_EQ(queue.pop(now + hours(1)), std::nullopt) << "nothing has changed";
+    queue.wake("shop/a");
+    EXPECT_EQ(queue.next_due(), now + seconds(wait));
+    EXPECT_EQ(queue.pop(now + seconds(wait) - milliseconds(1)), std::nullopt) << wait;
+    now += seconds(wait);
+  }
+  ASSERT_EQ(queue.pop(now), "shop/a");
+  queue.refuse("shop/a", now);
+  EXPECT_EQ(queue.next_due(), std::nullopt) << "it waits for a change, not for a time";
+}
+
+TEST(PodQueue, AChangeAfterTheBackoffCountsAtOnce) {
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  ASSERT_EQ(queue.pop(kStart), "shop/a");
+  queue.refuse("shop/a", kStart);
+  queue.wake("shop/a");
+  queue.wake("shop/a");
+  EXPECT_EQ(queue.pop(kStart + seconds(5)), "shop/a");
+  EXPECT_EQ(queue.pop(kStart + hours(1)), std::nullopt) << "it is being tried";
+}
+
+TEST(PodQueue, AFailureIsNoRefusal) {
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  ASSERT_EQ(queue.pop(kStart), "shop/a");
+  queue.fail("shop/a", kStart);
+  EXPECT_EQ(queue.refused(), 0U);
+  EXPECT_EQ(queue.pop(kStart), std::nullopt);
+  EXPECT_EQ(queue.pop(kStart + seconds(1)), "shop/a") << "nothing has to change for it";
+}
+
+TEST(PodQueue, WhoIsRefusedGoesBehindItsEquals) {
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  ASSERT_EQ(queue.pop(kStart), "shop/a");
+  queue.refuse("shop/a", kStart + seconds(2));
+  queue.enter(waiting_pod("b"), kStart + seconds(1));
+  queue.enter(waiting_pod("c", 5), kStart + seconds(3));
+  queue.wake("shop/a");
+  const Instant later = kStart + minutes(1);
+  EXPECT_EQ(queue.pop(later), "shop/c");
+  EXPECT_EQ(queue.pop(later), "shop/b");
+  EXPECT_EQ(queue.pop(later), "shop/a");
+}
+
+TEST(PodQueue, AnotherPodOfTheNameStartsAnew) {
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  ASSERT_EQ(queue.pop(kStart), "shop/a");
+  queue.refuse("shop/a", kStart);
+  api::Pod other = waiting_pod("a");
+  other.metadata.uid = "another";
+  queue.enter(other, kStart);
+  EXPECT_EQ(queue.refused(), 0U);
+  EXPECT_EQ(queue.pop(kStart), "shop/a");
+}
+
+/// What the queue must say, with everything sorted at each question.
+struct Model {
+  struct Pod {
+    std::int32_t priority = 0;
+    Instant entered;
+    int attempts = 0;
+    std::optional<Instant> ready;  // nullopt: refused, or being tried
+    Instant until;
+    bool is_refused = false;
+  };
+
+  std::map<std::string, Pod> pods;
+
+  std::optional<std::string> pop(Instant now) {
+    std::optional<std::tuple<std::int64_t, Instant, std::string>> best;
+    for (const auto& [key, pod] : pods) {
+      if (!pod.ready || *pod.ready > now) continue;
+      const std::tuple rank(-static_cast<std::int64_t>(pod.priority), pod.entered, key);
+      if (!best || rank < *best) best = rank;
+    }
+    if (!best) return std::nullopt;
+    Pod& next = pods.at(std::get<2>(*best));
+    next.ready.reset();
+    ++next.attempts;
+    return std::get<2>(*best);
+  }
+
+  void refuse(const std::string& key, Instant now) {
+    const auto pod = pods.find(key);
+    if (pod == pods.end()) return;
+    pod->second.entered = now;
+    pod->second.ready.reset();
+    pod->second.is_refused = true;
+    pod->second.until = now + std::min<Duration>(seconds(10), seconds(1 << std::min(pod->second.attempts - 1, 5)));
+    if (pod->second.attempts == 0) pod->second.until = now;
+  }
+
+  void wake(const std::string& key) {
+    const auto pod = pods.find(key);
+    if (pod == pods.end() || !pod->second.is_refused) return;
+    pod->second.is_refused = false;
+    pod->second.ready = pod->second.until;
+  }
+};
+
+TEST(PodQueue, EqualsAListThatIsSortedEachTime) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    PodQueue queue;
+    Model model;
+    Instant now = kStart;
+    for (int step = 0; step < 150; ++step) {
+      now += milliseconds(static_cast<std::int64_t>(rng.below(1500)));
+      const std::string name(1, static_cast<char>('a' + rng.below(5)));
+      const std::string key = "shop/" + name;
+      switch (rng.below(6)) {
+        case 0:
+          if (!model.pods.contains(key)) {
+            const auto priority = static_cast<std::int32_t>(rng.below(3)) - 1;
+            queue.enter(waiting_pod(name, priority), now);
+            model.pods[key] = {.priority = priority, .entered = now, .ready = now};
+          }
+          break;
+        case 1:
+          queue.wake(key);
+          model.wake(key);
+          break;
+        case 2:
+          if (rng.below(4) == 0) {
+            queue.erase(key);
+            model.pods.erase(key);
+          }
+          break;
+        default: {
+          const auto next = queue.pop(now);
+          ASSERT_EQ(next, model.pop(now)) << fmt::format("seed {} step {}", seed, step);
+          if (!next) break;
+          queue.refuse(*next, now);
+          model.refuse(*next, now);
+          if (rng.below(3) == 0) {
+            queue.wake(*next);
+            model.wake(*next);
+          }
+        }
+      }
+      const auto refused = std::ranges::count_if(model.pods, [](const auto& pod) { return pod.second.is_refused; });
+      ASSERT_EQ(queue.refused(), static_cast<std::size_t>(refused)) << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spillway::scheduling
