@@ -150,6 +150,24 @@ class Admission(unittest.TestCase):
         self.assertIn("Preempting", [event["reason"] for event in self.events("larger")])
         print(self.kubectl("get", "pods"))
 
+    def test_a_pod_of_high_priority_displaces_one_of_low_priority(self):
+        self.kubectl.apply({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000})
+        large = {"resources": memory(self.memory_part(60)), "terminationGracePeriodSeconds": 1}
+        self.kubectl.apply(pod("ordinary", SLEEP, **large))
+        self.kubectl.apply(pod("small", SLEEP, resources=memory(self.memory_part(1))))
+        self.wait_phase("ordinary", "Running")
+        self.wait_phase("small", "Running")
+        self.kubectl.apply(pod("urgent", SLEEP, priorityClassName="urgent", **large))
+        self.wait_phase("urgent", "Running")
+        self.assertEqual(self.api.pod_phases(), {"small": "Running", "urgent": "Running"})
+        events = self.kubectl.get("events")["items"]
+        urgent = self.kubectl.get("pod", "urgent")
+        preempted = next(each for each in events if each["involvedObject"]["name"] == "ordinary" and each["reason"] == "Preempted")
+        self.assertEqual((preempted["type"], preempted["message"]), ("Normal", f"Preempted by pod {urgent['metadata']['uid']} on node n"))
+        failed = next(each for each in events if each["involvedObject"]["name"] == "urgent" and each["reason"] == "FailedScheduling")
+        self.assertEqual((failed["type"], failed["message"]), ("Warning", "0/1 nodes are available: 1 Insufficient memory."))
+        print(self.kubectl("get", "events"))
+
     def test_a_critical_static_pod_preempts_exactly_whom_it_must(self):
         guaranteed = {"memory": str(self.memory_part(25)), "cpu": "10m"}
         self.place("guaranteed", resources={"requests": guaranteed, "limits": guaranteed})

@@ -1,5 +1,7 @@
 """Rights somebody does not hold: taken by each way to write a role or a binding, or by asking for something else than what is done."""
-from attacks.attempt import Ask
+import json
+
+from attacks.attempt import Act, Ask
 from attacks.cluster import OURS, RBAC, THEIRS, role_ref, rule, subject
 
 ROLES, CLUSTER_ROLES = f"{RBAC}/namespaces/ours/roles", f"{RBAC}/clusterroles"
@@ -148,6 +150,13 @@ def other_verbs():
             {"spec": {"replicas": 9}}),
         ("a Job by somebody who may create pods", "creator", "POST", "/apis/batch/v1/namespaces/ours/jobs", {"metadata": {"name": "x"}}),
         ("a Job of another namespace by an editor", "editor", "GET", "/apis/batch/v1/namespaces/theirs/jobs", None),
+        ("a PriorityClass by somebody who may create pods", "creator", "POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
+         {"metadata": {"name": "mine"}, "value": 1000000}),
+        ("a priority without a class by somebody who may create pods", "creator", "POST", f"{OURS}/pods",
+         {"metadata": {"name": "first"}, "spec": {"priority": 1000000, "containers": [{"name": "c", "image": "none"}]}}),
+        ("a promise of a node by somebody who may create pods", "creator", "PATCH", f"{OURS}/pods/on-n1/status", {"status": {"nominatedNodeName": "n2"}}),
+        ("the mark of a victim by an editor", "editor", "PATCH", f"{OURS}/pods/on-n1/status",
+         {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]}}),
         ("the status of a Job by an editor", "editor", "PATCH", "/apis/batch/v1/namespaces/ours/jobs/x/status", {"status": {"succeeded": 1}}),
         ("what the namespace allows, by its editor", "editor", "POST", "/api/v1/namespaces/ours/limitranges",
          {"metadata": {"name": "mine"}, "spec": {"limits": [{"type": "Pod", "max": {"cpu": "100"}}]}}),
@@ -201,6 +210,17 @@ def other_verbs():
             unchanged=f"/api/v1/namespaces/{name}")
 
 
+def promises_himself(cluster):
+    """Whoever creates a pod writes its status in vain."""
+    body = {"metadata": {"name": "promised"}, "spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "none"}]},
+            "status": {"nominatedNodeName": "n2"}}
+    code, text = cluster.ask("creator", "POST", f"{OURS}/pods", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    if code != 201:
+        return f"{code} {text}"
+    status = cluster.admin.get(f"{OURS}/pods/promised")["status"]
+    return None if "nominatedNodeName" not in status else status
+
+
 def attempts(cluster):
     make = cluster.admin.create
     for kind, path, bindings, binding_kind in (("Role", ROLES, BINDINGS, "RoleBinding"),
@@ -209,4 +229,4 @@ def attempts(cluster):
         make(bindings, document(binding_kind, f"strong-{binding_kind.lower()}", roleRef=role_ref("ClusterRole", "cluster-admin"),
             subjects=[subject("somebody")]))
         make(bindings, document(binding_kind, f"weak-{binding_kind.lower()}", roleRef=role_ref(kind, f"{BY}-s"), subjects=[subject("somebody")]))
-    return [*escalation(), *binding(), *other_verbs()]
+    return [*escalation(), *binding(), *other_verbs(), Act("a promise of a node in the status of a new pod", promises_himself)]
