@@ -165,6 +165,16 @@ class Unit:
             raise
 
 
+def processes_of(document):
+    """Of a pod's cgroup, on this machine."""
+    found = set()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if document["metadata"]["uid"] in (process / "cgroup").read_text():
+                found.add(process.name)
+    return found
+
+
 def set_flags(root, name, flags):
     file = root / f"etc/spillway/{name}.env"
     file.write_text(re.sub(r"^SPILLWAY_FLAGS=.*$", lambda _: f"SPILLWAY_FLAGS={flags}", file.read_text(), flags=re.M))
@@ -220,7 +230,7 @@ class Debian(unittest.TestCase):
         flags = "--port=0 --node-name=n --node-memory=256Mi"
         set_flags(self.root, "up", flags)
         kubeconfig = self.root / "var/lib/spillway/kubeconfig"
-        with Unit(self.root, "up").started(self.log):
+        with Unit(self.root, "up").started(self.log) as process:
             api = self.api("var/lib/spillway/kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
             api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}, "data": {"a": "b"}})
@@ -232,6 +242,10 @@ class Debian(unittest.TestCase):
             print(f"\n{said}")
             self.assertIn("memory.available", said)
             steady = api.get("/api/v1/namespaces/default/pods/steady")
+            processes = processes_of(steady)
+            self.assertTrue(processes)
+            process.kill()  # as postinst does it
+            process.wait()
         kubeconfig.unlink()
 
         with workspace() as folder:
@@ -247,6 +261,7 @@ class Debian(unittest.TestCase):
             now = api.get("/api/v1/namespaces/default/pods/steady")
             self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]], [each["containerID"] for each in steady["status"]["containerStatuses"]])
             self.assertEqual((now["metadata"]["uid"], now["status"]["phase"], now["status"]["containerStatuses"][0]["restartCount"]), (steady["metadata"]["uid"], "Running", 0))
+            self.assertEqual(processes_of(steady), processes)
             for name in ("steady", "hog"):
                 api.delete(f"/api/v1/namespaces/default/pods/{name}")
             wait_for("their end", lambda: api.pod_phases() == {})
