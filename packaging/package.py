@@ -58,13 +58,14 @@ def stripped(binary):
         return file.read_bytes()
 
 
-def installed(program, pages, completions, bill, changes):
+def installed(program, pages, completions, bill, version, epoch):
     """What the .deb puts where."""
     root = packed.Files()
     root.add("usr/bin/spillway", program, 0o755)
     root.add_link("usr/bin/kubectl-spillway", "spillway")
     for name, page in pages.items():
         root.add(f"usr/share/man/man1/{name}.gz", gzip.compress(page.encode(), 9, mtime=0))
+    root.add_link("usr/share/man/man1/kubectl-spillway.1.gz", "spillway.1.gz")
     for shell, place in COMPLETIONS.items():
         root.add(place, completions[shell])
     for unit in sorted((HERE / "units").glob("*.service")):
@@ -74,8 +75,11 @@ def installed(program, pages, completions, bill, changes):
     documents = "usr/share/doc/spillway"
     root.add(f"{documents}/copyright", (HERE / "debian/copyright").read_bytes())
     root.add(f"{documents}/README.Debian", (HERE / "debian/README.Debian").read_bytes())
-    root.add(f"{documents}/changelog.gz", gzip.compress(changes, 9, mtime=0))
+    root.add(f"{documents}/changelog.gz", gzip.compress(debian_package.changelog(version, epoch).encode(), 9, mtime=0))
+    root.add(f"{documents}/CHANGELOG.md.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), 9, mtime=0))
     root.add(f"{documents}/spillway.spdx.json.gz", gzip.compress(bill.encode(), 9, mtime=0))
+    root.add("usr/lib/spillway/end-pods", (HERE / "debian/end-pods").read_bytes(), 0o755)
+    root.add("usr/share/lintian/overrides/spillway", (HERE / "debian/lintian-overrides").read_bytes())
     return root
 
 
@@ -90,7 +94,7 @@ def make(binary, out, version, epoch, kinds):
     made[0].write_text(bill)
     if "deb" in kinds:
         made.append(out / f"spillway_{version}_{linked.architecture()}.deb")
-        tree = installed(program, pages, completions, bill, (ROOT / "CHANGELOG.md").read_bytes())
+        tree = installed(program, pages, completions, bill, version, epoch)
         debian_package.write(tree, binary, version, epoch, made[-1])
     if "image" in kinds:
         made.append(out / f"spillway_{version}_{linked.architecture()}.oci.tar")

@@ -46,6 +46,12 @@ def the(suffix, version=VERSION, folder=None):
     return next((folder or made).glob(f"spillway_{version}{suffix}"))
 
 
+def depended_on(deb):
+    """Names of the packages that a .deb depends on: of alternatives the first."""
+    depends = subprocess.run(["dpkg-deb", "-f", deb, "Depends"], capture_output=True, text=True, check=True).stdout
+    return [re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")]
+
+
 class Made(unittest.TestCase):
     def test_two_runs_give_the_same_bytes(self):
         with workspace() as folder:
@@ -94,6 +100,13 @@ class Made(unittest.TestCase):
                 self.assertTrue(files.getmember("usr/share/zoneinfo/Europe/Berlin").isfile())
         control = subprocess.run(["dpkg-deb", "-f", the("_*.deb"), "Depends"], capture_output=True, text=True, check=True).stdout
         self.assertIn("tzdata", control.strip().split(", "))
+
+    @needs(peers.lintian(), "needs lintian (tools/peers)")
+    def test_lintian(self):
+        words, environment = peers.lintian("--no-cfg", "--show-overrides", the("_*.deb"))
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+        # That it was run is seen from the one remark that the package overrides, with its reason.
+        self.assertEqual(re.findall(r"^[A-Z]: .*", done.stdout, re.M), ["O: spillway: no-debconf-config"], done.stderr)
 
     @needs(shutil.which("man"), "needs man")
     def test_man_pages_say_what_help_says(self):
@@ -152,6 +165,16 @@ class Unit:
             raise
 
 
+def processes_of(document):
+    """Of a pod's cgroup, on this machine."""
+    found = set()
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if document["metadata"]["uid"] in (process / "cgroup").read_text():
+                found.add(process.name)
+    return found
+
+
 def set_flags(root, name, flags):
     file = root / f"etc/spillway/{name}.env"
     file.write_text(re.sub(r"^SPILLWAY_FLAGS=.*$", lambda _: f"SPILLWAY_FLAGS={flags}", file.read_text(), flags=re.M))
@@ -164,9 +187,7 @@ class Debian(unittest.TestCase):
         self.root = self.folder / "root"
         self.root.mkdir()
         self.log = self.folder / "unit.log"
-        deb = the("_*.deb")
-        depends = subprocess.run(["dpkg-deb", "-f", deb, "Depends"], capture_output=True, text=True, check=True).stdout
-        self.names = fresh_root.make(self.root, [re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")])
+        self.names = fresh_root.make(self.root, depended_on(the("_*.deb")))
         self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway-agent/nodes")  # the machine's
 
     def number_of(self, file):
@@ -187,6 +208,8 @@ class Debian(unittest.TestCase):
         self.install(the("_*.deb"))
         self.assertEqual(fresh_root.run(self.root, "dpkg-query", "-W", "-f=${Status}", "spillway"), "install ok installed")
         self.assertEqual(fresh_root.run(self.root, "dpkg", "--verify", "spillway"), "")
+        listed = dict(reversed(line.split("  ")) for line in (self.root / "var/lib/dpkg/info/spillway.md5sums").read_text().splitlines())
+        self.assertEqual(listed["usr/bin/spillway"], hashlib.md5((self.root / "usr/bin/spillway").read_bytes()).hexdigest())
         self.assertIn("spillway", fresh_root.run(self.root, "spillway", "--version"))
         for path, mode in (("usr/bin/spillway", 0o755), ("etc/spillway", 0o755), ("etc/spillway/kubelet.yaml", 0o644), ("usr/lib/systemd/system/spillway-up.service", 0o644)):
             found = (self.root / path).stat()
@@ -207,7 +230,7 @@ class Debian(unittest.TestCase):
         flags = "--port=0 --node-name=n --node-memory=256Mi"
         set_flags(self.root, "up", flags)
         kubeconfig = self.root / "var/lib/spillway/kubeconfig"
-        with Unit(self.root, "up").started(self.log):
+        with Unit(self.root, "up").started(self.log) as process:
             api = self.api("var/lib/spillway/kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
             api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}, "data": {"a": "b"}})
@@ -219,6 +242,10 @@ class Debian(unittest.TestCase):
             print(f"\n{said}")
             self.assertIn("memory.available", said)
             steady = api.get("/api/v1/namespaces/default/pods/steady")
+            processes = processes_of(steady)
+            self.assertTrue(processes)
+            process.kill()  # as postinst does it
+            process.wait()
         kubeconfig.unlink()
 
         with workspace() as folder:
@@ -234,6 +261,7 @@ class Debian(unittest.TestCase):
             now = api.get("/api/v1/namespaces/default/pods/steady")
             self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]], [each["containerID"] for each in steady["status"]["containerStatuses"]])
             self.assertEqual((now["metadata"]["uid"], now["status"]["phase"], now["status"]["containerStatuses"][0]["restartCount"]), (steady["metadata"]["uid"], "Running", 0))
+            self.assertEqual(processes_of(steady), processes)
             for name in ("steady", "hog"):
                 api.delete(f"/api/v1/namespaces/default/pods/{name}")
             wait_for("their end", lambda: api.pod_phases() == {})

@@ -1,0 +1,172 @@
+"""The .deb under systemd: a machine with Debian 12 in QEMU, from the installation through an eviction, a kill, a reboot and an upgrade to the purge."""
+import contextlib
+import http.client
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+import debian_guest
+from debian_guest import GuestApi
+from harness import ApiError, needs, pod, wait_for
+from test_packages import depended_on, LATER, package, UNITS, VERSION
+
+PODS = "/api/v1/namespaces/default/pods"
+HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
+
+
+def setUpModule():
+    global base
+    if debian_guest.missing():
+        return
+    folder = pathlib.Path(unittest.enterModuleContext(tempfile.TemporaryDirectory(prefix="spillway-systemd-")))
+    for version in (VERSION, LATER):
+        package(folder, "--version", version, "--only", "deb")
+    debs = sorted(folder.glob("*.deb"))
+    base = folder / "disk"
+    debian_guest.make_disk(base, ["openssl", *depended_on(debs[0])], {f"root/{file.name}": file for file in debs})
+
+
+class Machine(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="spillway-guest-")))
+        disk = self.folder / "disk"
+        shutil.copy(base, disk)
+        self.guest = self.enterContext(debian_guest.started(self.folder, disk))
+        self.addCleanup(self.show_if_failed)
+        self.said = 0.0
+        print(flush=True)
+        self.tell("power-on to systemd")
+
+    def show_if_failed(self):
+        if not self._outcome.success:
+            print(self.guest.tail()[-500:], *self.guest.try_run("systemctl --failed --no-pager; journalctl --no-pager --lines=40"), sep="\n")
+
+    def tell(self, what):
+        """One chapter of the transcript: how long it took."""
+        now = self.guest.seconds()
+        print(f"{now:6.1f} s (+{now - self.said:.1f}, {self.guest.processor_seconds():.0f} of processors in all) {what}", flush=True)
+        self.said = now
+
+    def install(self, version):
+        return self.guest.run(f"dpkg -i /root/spillway_{version}_*.deb")
+
+    def value(self, unit, key):
+        return self.guest.run(f"systemctl show --property={key} --value spillway-{unit}").strip()
+
+    def journal(self, unit):
+        return self.guest.run(f"journalctl --no-pager --output=cat --unit=spillway-{unit}")
+
+    def api(self, folder):
+        self.guest.wait_for("the kubeconfig", f"test -s /var/lib/{folder}/kubeconfig")
+        return GuestApi(self.guest, f"/var/lib/{folder}/kubeconfig")
+
+    def container(self, api, name="steady"):
+        status = api.get(f"{PODS}/{name}")["status"]
+        return status["containerStatuses"][0]["containerID"], status["containerStatuses"][0]["restartCount"]
+
+    def pids(self):
+        """Of the steady pod; the brackets keep grep from finding itself."""
+        return self.guest.run("grep -lsxz '[3]600' /proc/[0-9]*/cmdline | tr -dc '0-9\\n'").split()
+
+
+def eventually(what, condition):
+    """A machine without KVM beside other tests: what takes it seconds may take a minute. An answer that does not come, or is a refusal, is one to wait for."""
+    def met():
+        with contextlib.suppress(OSError, http.client.HTTPException, ApiError):
+            return condition()
+        return None
+    return wait_for(what, met, timeout=240, interval=0.5)
+
+
+def place(api, path, body):
+    """Created, at the latest when the namespace has its service account."""
+    def is_there():
+        try:
+            return api.create(path, body)
+        except ApiError as error:
+            if error.code != 409:
+                raise
+            return True
+    eventually(f"{body['metadata']['name']} to be taken", is_there)
+
+
+@needs(not debian_guest.missing(), debian_guest.missing())
+class Life(Machine):
+    def test_from_installation_to_purge(self):
+        guest = self.guest
+        self.assertEqual(guest.run("systemctl is-system-running --wait").strip(), "running", guest.run("systemctl --failed --no-pager"))
+        self.install(VERSION)
+        names = " ".join(f"spillway-{unit}" for unit in UNITS)
+        self.assertEqual(guest.run(f"systemctl is-enabled {names}; systemctl is-active {names}; true").split(), ["disabled"] * 5 + ["inactive"] * 5)
+        self.tell("installed; no unit runs, none is enabled")
+
+        guest.run("sed -i 's/^SPILLWAY_FLAGS=.*/SPILLWAY_FLAGS=--node-name=n/' /etc/spillway/up.env && printf 'evictionHard: {memory.available: 150Mi}\\n' >>/etc/spillway/kubelet.yaml")
+        guest.run("systemctl enable --now spillway-up")
+        api = self.api("spillway")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.tell("node Ready")
+
+        place(api, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}, "data": {"a": "b"}})
+        # Its request spares it the pressure that the other one makes.
+        place(api, PODS, pod("steady", ["sleep", "3600"], resources={"requests": {"memory": "16Mi"}}))
+        eventually("the pod", lambda: api.pod_phases().get("steady") == "Running")
+        place(api, PODS, pod("hog", HOG, restartPolicy="Never"))
+        eventually("the eviction", lambda: api.get(f"{PODS}/hog")["status"].get("reason") == "Evicted")
+        said = guest.run("spillway explain pod/hog")
+        print(said)
+        self.assertIn("memory.available", said)
+        eventually("the journal to have it", lambda: "hog" in "".join(line for line in self.journal("up").splitlines() if "memory.available" in line))
+        self.assertEqual(guest.run("dmesg | grep -c 'Out of memory'; true").strip(), "0")
+        self.tell("a pod that outgrew memory was evicted")
+
+        before, steady, pids = self.value("up", "MainPID"), self.container(api), self.pids()
+        self.assertEqual(len(pids), 1)
+        guest.run(f"kill -KILL {before}")
+        eventually("systemd to start it again", lambda: self.value("up", "MainPID") not in ("0", before))
+        self.assertEqual(self.value("up", "NRestarts"), "1")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.assertEqual((self.container(api), self.pids()), (steady, pids))
+        self.tell("killed; started again over the same containers")
+
+        before = self.value("up", "MainPID")
+        self.assertIn(f"({LATER}) over ({VERSION})", self.install(LATER))
+        self.assertEqual(guest.run("dpkg-query --show --showformat='${Status} ${Version}' spillway"), f"install ok installed {LATER}")
+        eventually("the new program", lambda: self.value("up", "MainPID") not in ("0", before))
+        self.assertEqual(guest.run("readlink /proc/$(systemctl show --property=MainPID --value spillway-up)/exe"), "/usr/bin/spillway")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.assertEqual((self.container(api), self.pids()), (steady, pids))
+        self.assertIn("--node-name=n", guest.run("cat /etc/spillway/up.env"))
+        self.tell("upgraded; the pod ran on")
+
+        guest.reboot()
+        api = self.api("spillway")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.assertEqual(api.get("/api/v1/namespaces/default/configmaps/kept")["data"], {"a": "b"})
+        eventually("the pod to run again", lambda: api.pod_phases().get("steady") == "Running" and self.container(api)[1] == 1 and len(self.pids()) == 1)
+        self.assertEqual(api.get(f"{PODS}/hog")["status"]["reason"], "Evicted")
+        self.tell("rebooted; objects and pods are back")
+
+        guest.run("dpkg --remove spillway")
+        self.assertEqual(guest.run("test -e /usr/bin/spillway || echo gone; ls /etc/spillway/up.env /var/lib/spillway/kubeconfig").split(),
+                         ["gone", "/etc/spillway/up.env", "/var/lib/spillway/kubeconfig"])
+        self.assertEqual(self.pids(), [])
+        self.tell("removed; configuration and state are left")
+
+        # dpkg on a terminal: the question is put, and answered there.
+        def purge(said):
+            return guest.run(f"printf '{said}\\n' | DEBIAN_FRONTEND=teletype script --quiet --return --command 'dpkg --purge spillway' /dev/null")
+        asked = purge("no")
+        print(asked)
+        self.assertIn("Remove the cluster's state as well?", asked)
+        self.assertIn("the state in /var/lib/spillway is left", asked)
+        self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway 2>/dev/null; true").split(), ["/var/lib/spillway"])
+        self.install(LATER)
+        self.assertIn("Remove the cluster's state as well?", purge("yes"))
+        self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway* /etc/systemd/system/*/spillway* 2>/dev/null; true"), "")
+        self.assertEqual(guest.run("systemctl is-system-running; true").strip(), "running", guest.run("systemctl --failed --no-pager"))
+        self.tell("purged, once with the state kept and once without")
+
+
+if __name__ == "__main__":
+    unittest.main()
