@@ -195,7 +195,8 @@ def endpoints():
         yield tried(f"Endpoints at {address!r}", {"metadata": {"name": "sized"}, "subsets": [{"addresses": [{"ip": address}], "ports": [{"port": 1}]}]}, path=objects)
         kind = "IPv6" if ":" in address else "IPv4"
         yield tried(f"a slice at {address!r}", {"metadata": {"name": "sized"}, "addressType": kind, "endpoints": [{"addresses": [address]}]}, path=slices)
-    for name, members in (("1,001 endpoints", {"endpoints": [{"addresses": ["192.0.2.1"]}] * 1001}), ("20,001 ports", {"ports": [{"port": 1}] * 20_001}),
+    yield tried("a slice of 20,001 ports", {"metadata": {"name": "sized"}, "addressType": "IPv4", "endpoints": [], "ports": [{"port": 1}] * 20_001}, path=slices, want=413)
+    for name, members in (("1,001 endpoints", {"endpoints": [{"addresses": ["192.0.2.1"]}] * 1001}),
                           ("101 addresses of one endpoint", {"endpoints": [{"addresses": ["192.0.2.1"] * 101}]}),
                           ("an endpoint for nine zones", {"endpoints": [{"addresses": ["192.0.2.1"], "hints": {"forZones": [{"name": str(i)} for i in range(9)]}}]})):
         yield tried(f"a slice of {name}", {"metadata": {"name": "sized"}, "addressType": "IPv4", "endpoints": [], **members}, path=slices)
