@@ -368,7 +368,9 @@ TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
   const std::string taint = R"({"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}})";
   EXPECT_EQ(as(controllers, [&] { return server.merge("/api/v1/nodes/n1", taint); }).code, 200);
   EXPECT_EQ(as(scheduler, [&] { return server.merge("/api/v1/nodes/n1", taint); }).code, 403);
-  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default/pods/p"); }).code, 403);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/nodes/n1"); }).code, 403);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default/configmaps/c"); }).code, 403);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default/pods/p"); }).code, 404);  // victims
   EXPECT_EQ(as(controllers, [&] { return server.remove("/api/v1/namespaces/default/pods/p"); }).code, 404);
   EXPECT_EQ(post_as(controllers, "/api/v1/namespaces/default/pods/p/binding", "{}").code, 403);
   for (const api::UserInfo& user : {controllers, scheduler}) {

@@ -16,13 +16,12 @@ class DefaultRoles : public ::testing::Test {
 
   /// As JSON text.
   std::string member(const std::string& target, std::string_view name) {
-    const api::Json* const found = server.get(target).body.find(name);
+    const Answer answer = server.get(target);
+    const api::Json* const found = answer.body.find(name);
     return found == nullptr ? std::string() : api::to_text(*found);
   }
 
-  void merge(const std::string& target, const std::string& patch) {
-    ASSERT_EQ(server.merge(target, patch).code, 200);
-  }
+  void merge(const std::string& target, const std::string& patch) { ASSERT_EQ(server.merge(target, patch).code, 200); }
 
   TestServer server;
 };
