@@ -50,6 +50,17 @@ class PodGarbageCollection : public ::testing::Test {
     cluster.merge(kPods + "/" + name + "/status", json(R"({"status": {"phase": "Failed", "reason": "Evicted"}})"));
   }
 
+  /// One pod of the quiet owner, then four of the loud one, on a node that starts nothing.
+  void let_two_owners_end() {
+    cluster.set_up("n0", false);
+    add_evicted("quiet-1", "quiet");
+    for (int pod = 1; pod <= 4; ++pod) {
+      cluster.advance(seconds(1));
+      add_evicted(fmt::format("loud-{}", pod), "loud");
+    }
+    cluster.advance(seconds(25));
+  }
+
   telemetry::Registry metrics;
   TestCluster cluster;
   std::optional<ControllerSet> set;
@@ -85,13 +96,7 @@ TEST_F(PodGarbageCollection, AnOwnerOfManyFinishedPodsDoesNotPushOutThoseOfOther
   ControllerSet::Options options;
   options.pod_gc.finished = {.threshold = 3, .order = lifecycle::FinishedOrder::kFair};
   start(options, 1);
-  cluster.set_up("n0", false);
-  add_evicted("quiet-1", "quiet");
-  for (int pod = 1; pod <= 4; ++pod) {
-    cluster.advance(seconds(1));
-    add_evicted(fmt::format("loud-{}", pod), "loud");
-  }
-  cluster.advance(seconds(25));
+  let_two_owners_end();
   EXPECT_THAT(cluster.pod_names(), ElementsAre("loud-3", "loud-4", "quiet-1"));
   EXPECT_THAT(cluster.events_about("loud"), ElementsAre(Pair("FinishedPodsCollected", 1)));
   EXPECT_THAT(cluster.events_about("quiet"), IsEmpty());
@@ -119,13 +124,7 @@ TEST_F(PodGarbageCollection, ByDefaultTheOldestGoAndNobodyIsTold) {
   ControllerSet::Options options;
   options.pod_gc.finished.threshold = 3;
   start(options, 1);
-  cluster.set_up("n0", false);
-  add_evicted("quiet-1", "quiet");
-  for (int pod = 1; pod <= 4; ++pod) {
-    cluster.advance(seconds(1));
-    add_evicted(fmt::format("loud-{}", pod), "loud");
-  }
-  cluster.advance(seconds(25));
+  let_two_owners_end();
   EXPECT_THAT(cluster.pod_names(), ElementsAre("loud-2", "loud-3", "loud-4"));
   EXPECT_THAT(cluster.events_about("loud"), IsEmpty());
 }
