@@ -104,7 +104,9 @@ TEST(CodecPod, WritingBackWhatWasReadChangesNothing) {
 }
 
 TEST(CodecPod, EncodingAloneKeepsTheValue) {
-  const Pod pod = decoded<Pod>(parsed(kPod));
+  Pod pod = decoded<Pod>(parsed(kPod));
+  EXPECT_EQ(pod.status.further_ips, std::vector<std::string>{"fd00::7"});
+  pod.status.further_ips.clear();  // read, never written: those who write a status do not change them
   EXPECT_EQ(decoded<Pod>(encode(pod)), pod);
 }
 
