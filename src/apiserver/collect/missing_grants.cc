@@ -23,7 +23,7 @@ bool covers_texts(const Json& rule, const Json& wanted, std::string_view member,
                              [&has](const Json& text) { return std::ranges::find(has, text) != has.end(); });
 }
 
-/// A rule of fewer names allows more only where it has none of `resourceNames`.
+/// A rule without `resourceNames` is for all names; one that has some does not cover a rule for all.
 bool covers_names(const Json& rule, const Json& wanted) {
   const Json::Array& names = array_at(rule, "resourceNames");
   return names.empty() ||
