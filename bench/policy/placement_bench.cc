@@ -84,8 +84,8 @@ void place_by_scan(benchmark::State& state, Sort sort) {
   Filled cluster(state.range(0));
   const api::Pod pod = make_pod(sort);
   for (auto _ : state) {
-    const Placement placement = place_pod(pod, cluster.placer.nodes(), NodeConditions::kByTaints, {},
-                                          cluster.placer.surroundings(), cluster.placer.profile());
+    const Placement placement =
+        place_pod(pod, cluster.placer.nodes(), default_profile(), {}, cluster.placer.surroundings());
     if (!placement.node) return state.SkipWithError("the pod must fit");
     cluster.placer.add_pod(*placement.node, pod);
   }

@@ -87,7 +87,7 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
 
 controllers::Scheduler::Options make_scheduler_options(bool conditions_literally) {
   controllers::Scheduler::Options options;
-  if (conditions_literally) options.conditions = scheduling::NodeConditions::kLiterally;
+  if (conditions_literally) options.profiles.front().conditions = scheduling::NodeConditions::kLiterally;
   return options;
 }
 

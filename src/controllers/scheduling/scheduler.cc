@@ -44,15 +44,19 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
-      events_(client_, rng.fork("events"), options_.scheduler_name),
-      placer_(options_.conditions, options_.profile),
+      placer_(options_.profiles),
       feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
       queue_(options_.backoff),
       search_(rng.fork("preemption")),
       preemptor_(
-          options_.scheduler_name, client_, events_, log_, metrics, options_.brakes,
-          {.still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
+          client_, log_, metrics, options_.brakes,
+          {.events_of = [this](const api::Pod& pod) -> client::EventRecorder& { return events_of(pod); },
+           .still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
            .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}) {
+  for (const scheduling::Profile& profile : options_.profiles) {
+    const std::string stream = options_.profiles.size() == 1 ? "events" : "events of " + profile.scheduler;
+    events_.try_emplace(profile.scheduler, client_, rng.fork(stream), profile.scheduler);
+  }
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -79,8 +83,12 @@ void Scheduler::on_wakeup(Now now) {
 }
 
 bool Scheduler::is_mine(const api::Pod& pod) const {
-  return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
-         !api::is_terminal(pod) && scheduling::gates_text(pod).empty();
+  return events_.contains(pod.spec.scheduler_name) && !pod.metadata.deletion_timestamp && !api::is_terminal(pod) &&
+         scheduling::gates_text(pod).empty();
+}
+
+client::EventRecorder& Scheduler::events_of(const api::Pod& pod) {
+  return events_.find(pod.spec.scheduler_name)->second;
 }
 
 std::string Scheduler::node_of(const api::Pod& pod) const {
@@ -251,8 +259,8 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node) {
                      claimants_.erase(key);
                      related_.erase(key);
                      log_.info("pod bound", {{"pod", key}, {"node", node}});
-                     events_.record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
-                                    fmt::format("Successfully assigned {} to {}", key, node), then);
+                     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
+                                            fmt::format("Successfully assigned {} to {}", key, node), then);
                      return;  // the assumption holds until the cache shows the node
                    }
                    log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});

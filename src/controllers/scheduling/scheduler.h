@@ -38,9 +38,8 @@ namespace spillway::controllers {
 class Scheduler final : public client::ApiEngine {
  public:
   struct Options {
-    std::string scheduler_name = "default-scheduler";
-    scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
-    scheduling::Profile profile;
+    /// At least one; each for the pods that name its scheduler.
+    std::vector<scheduling::Profile> profiles{scheduling::Profile()};
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
@@ -71,6 +70,8 @@ class Scheduler final : public client::ApiEngine {
   using PodPtr = scheduling::PodPtr;
 
   bool is_mine(const api::Pod& pod) const;
+  /// In the name of the scheduler that the pod names.
+  client::EventRecorder& events_of(const api::Pod& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
@@ -116,11 +117,11 @@ class Scheduler final : public client::ApiEngine {
   client::Informer<api::Pod> pods_;
   client::Informer<api::PodDisruptionBudget> budgets_;
   StorageCache storage_;
-  client::EventRecorder events_;
-  std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
-  std::set<std::string> taken_;                              // volumes that waiting pods get
-  std::set<client::ObjectKey> claimants_;                    // refused pods that have claims
-  std::set<client::ObjectKey> related_;                      // refused pods that depend on where others are
+  std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
+  std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
+  std::set<std::string> taken_;                                       // volumes that waiting pods get
+  std::set<client::ObjectKey> claimants_;                             // refused pods that have claims
+  std::set<client::ObjectKey> related_;                               // refused pods that depend on where others are
   scheduling::Placer placer_;
   SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;

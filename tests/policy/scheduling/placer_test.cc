@@ -26,10 +26,28 @@ api::Json one_of(std::string_view key, std::string_view value) {
       {{"key", std::string(key)}, {"operator", "In"}, {"values", api::Json::array({std::string(value)})}});
 }
 
+/// Something of it is left out or counts differently, but not always.
+Profile draw_profile(Rng rng, std::string scheduler) {
+  Profile profile;
+  profile.scheduler = std::move(scheduler);
+  if (rng.below(2) == 0) profile.conditions = NodeConditions::kLiterally;
+  if (rng.below(2) == 0) return profile;
+  constexpr std::uint64_t kFilters = 9;
+  profile.left_out.insert(static_cast<Filter>(rng.below(kFilters)));
+  const auto weight = [&rng] { return static_cast<std::int64_t>(rng.below(4)); };
+  profile.weights = {weight(), weight(), weight(), weight(), weight(), weight(), weight()};
+  if (rng.below(3) == 0) profile.fit.type = ScoringStrategy::Type::kMostAllocated;
+  if (rng.below(3) == 0) profile.balanced = {"cpu"};
+  return profile;
+}
+
 /// Nodes and pods in few sorts each, so that standings, ties and refusals are all frequent.
 class Cluster {
  public:
-  Cluster(std::uint64_t seed, NodeConditions conditions) : rng_(seed), conditions_(conditions), placer_(conditions) {
+  explicit Cluster(std::uint64_t seed)
+      : rng_(seed),
+        profiles_{draw_profile(rng_.fork("one"), "one"), draw_profile(rng_.fork("two"), "two")},
+        placer_(profiles_) {
     for (Surroundings* around : {&placer_.surroundings(), &told_}) {
       around->set_namespace("shop", api::StringMap{{"team", "a"}});
       around->set_namespace("lab", api::StringMap{});
@@ -59,7 +77,9 @@ class Cluster {
 
   /// The node is taken from then on.
   void place() {
-    const api::Pod pod = draw_pod();
+    api::Pod pod = draw_pod();
+    const Profile& profile = profiles_[rng_.below(profiles_.size())];
+    pod.spec.scheduler_name = profile.scheduler;
     const std::string taboo = name_of(rng_.below(kNames));
     const VolumeFilter volumes = [&](const api::Node& node) {
       return node.metadata.name == taboo ? std::string("not here") : std::string();
@@ -69,7 +89,7 @@ class Cluster {
     for (const auto& [node, pods] : pods_) {
       for (const api::Pod& each : pods) around.add(node, each);
     }
-    const Placement plain = place_pod(pod, placer_.nodes(), conditions_, has_claims ? volumes : VolumeFilter(), around);
+    const Placement plain = place_pod(pod, placer_.nodes(), profile, has_claims ? volumes : VolumeFilter(), around);
     const Placement found = placer_.place(pod, has_claims ? volumes : VolumeFilter());
     related += is_related(found) ? 1 : 0;
     EXPECT_EQ(found.node, plain.node);
@@ -205,7 +225,7 @@ class Cluster {
   }
 
   Rng rng_;
-  NodeConditions conditions_;
+  std::vector<Profile> profiles_;
   Placer placer_;
   Surroundings told_;                                  // all but the pods
   std::map<std::string, std::vector<api::Pod>> pods_;  // by node
@@ -217,7 +237,7 @@ TEST(Placer, SaysWhatALookAtAllNodesSays) {
   std::size_t related = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    Cluster cluster(seed, seed % 2 == 0 ? NodeConditions::kByTaints : NodeConditions::kLiterally);
+    Cluster cluster(seed);
     Rng steps(seed);
     for (int step = 0; step < 150; ++step) {
       if (steps.below(3) == 0) cluster.change();
