@@ -28,8 +28,8 @@ std::shared_ptr<const api::Node> make_node(std::int64_t number) {
   auto document = api::parse_json(fmt::format(
       R"({{"apiVersion": "v1", "kind": "Node",
            "metadata": {{"name": "{0}", "labels": {{"kubernetes.io/hostname": "{0}", "topology.kubernetes.io/zone": "zone-{1}"}}}},
-           "status": {{"capacity": {{"cpu": "64", "memory": "256Gi", "pods": "1000"}},
-                       "allocatable": {{"cpu": "64", "memory": "256Gi", "pods": "1000"}}}}}})",
+           "status": {{"capacity": {{"cpu": "64k", "memory": "256Ti", "pods": "1M"}},
+                       "allocatable": {{"cpu": "64k", "memory": "256Ti", "pods": "1M"}}}}}})",
       node_name(number), number % kZones));
   return std::make_shared<const api::Node>(api::decode<api::Node>(*document).value());
 }

@@ -53,20 +53,47 @@ class Placer::Ranking {
                                       const Relations& relations, const Topology& topology,
                                       const Surroundings& around) {
     refresh(nodes);
-    std::vector<FittingNode> fitting;
-    std::vector<std::size_t> numbers;
+    const bool refuses = relations.filters();
+    const bool promises = around.has_promises();
+    std::vector<std::size_t> fitting;
+    fitting.reserve(nodes.size());
+    ScoreBounds bounds;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
       const Standing& standing = standings_[node];
       if (!standing.fits) continue;
-      const bool promised = around.has_promises() && !around.promised(nodes[node]->first, *pending.pod).empty();
-      const auto no = promised ? refuse_on(pending, relations, topology, node, {}, around) : relations.refuse(node);
-      if (no) continue;
-      fitting.push_back({&nodes[node]->first, standing.pod_count, standing.score});
-      numbers.push_back(node);
+      const bool promised = promises && !around.promised(nodes[node]->first, *pending.pod).empty();
+      if (promised && refuse_on(pending, relations, topology, node, {}, around)) continue;
+      if (!promised && refuses && !relations.admits(node)) continue;
+      fitting.push_back(node);
+      bounds.include(standing.score);
     }
     if (fitting.empty()) return std::nullopt;
-    relations.score(numbers, fitting);
-    return choose(fitting, pending_.profile->weights);
+    const auto spread = relations.spread_scores(fitting);
+    const auto inter_pod = relations.inter_pod_scores(fitting);
+    const bool totals_hold = bounds == most_;  // of each node by itself
+    const auto related = [&](std::size_t i) {
+      Score score;
+      if (!spread.empty()) score.spread = spread[i];
+      if (!inter_pod.empty()) score.inter_pod = inter_pod[i];
+      return score;
+    };
+    for (std::size_t i = 0; i < fitting.size(); ++i) bounds.include(related(i));
+    const ScoreWeights& weights = pending_.profile->weights;
+    std::size_t best = 0;
+    std::pair<std::int64_t, std::int64_t> best_rank;
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const Standing& standing = standings_[fitting[i]];
+      const std::int64_t alone = totals_hold ? standing.total : total_score(standing.score, bounds, weights);
+      const std::pair rank{-(alone + related_score(related(i), bounds, weights)), standing.pod_count};
+      if (i > 0 && rank >= best_rank) continue;  // nodes are in the order of their names
+      best = i;
+      best_rank = rank;
+    }
+    const Standing& winner = standings_[fitting[best]];
+    Score score = winner.score;
+    score.spread = related(best).spread;
+    score.inter_pod = related(best).inter_pod;
+    return placement_on({&nodes[fitting[best]]->first, winner.pod_count, score}, -best_rank.first, fitting.size());
   }
 
  private:

@@ -46,6 +46,11 @@ class Relations {
     return no;
   }
 
+  /// The same without words.
+  bool admits(std::size_t node) const {
+    return (!asks_spread_ || spread_.admits(node)) && (!asks_inter_pod_ || inter_pod_.admits(node));
+  }
+
   /// As if that pod were on the node, too, or had left it; filters alone.
   void add(std::size_t node, const api::Pod& other) {
     spread_.add(node, other);
@@ -57,6 +62,9 @@ class Relations {
     inter_pod_.remove(node, other);
   }
 
+  /// Of these nodes, all of which fit; empty if nothing is to be said of any.
+  std::vector<std::optional<std::int64_t>> spread_scores(std::span<const std::size_t> numbers) const;
+  std::vector<std::optional<std::int64_t>> inter_pod_scores(std::span<const std::size_t> numbers) const;
   /// `numbers`: of the nodes that fit, one for each.
   void score(std::span<const std::size_t> numbers, std::span<FittingNode> fitting) const;
 

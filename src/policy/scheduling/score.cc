@@ -182,25 +182,37 @@ void ScoreBounds::include(const Score& candidate) {
   }
 }
 
+namespace {
+
+std::int64_t weigh_inter_pod(const Score& score, const ScoreBounds& among, std::int64_t weight) {
+  if (!score.inter_pod || !among.inter_pod_least || among.inter_pod_most <= *among.inter_pod_least) return 0;
+  // In doubles, and cut off: 29 of 100 are 28 points.
+  const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
+  const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
+  return weight * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));
+}
+
+std::int64_t weigh_spread(const Score& score, const ScoreBounds& among, std::int64_t weight) {
+  if (!score.spread || !among.spread_least) return 0;
+  if (among.spread_most == 0) return weight * kScoreMax;
+  return weight * (kScoreMax * (among.spread_most + *among.spread_least - *score.spread) / among.spread_most);
+}
+
+}  // namespace
+
 WeighedScore weigh(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {
   WeighedScore parts{weights.resources * score.resources, weights.balanced * score.balanced,
                      weights.image_locality * score.image_locality};
   parts.taints = weights.taints *
                  (among.soft_taints == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / among.soft_taints);
   if (among.affinity > 0) parts.affinity = weights.affinity * proportion(score.affinity, among.affinity, kScoreMax);
-  if (score.inter_pod && among.inter_pod_least && among.inter_pod_most > *among.inter_pod_least) {
-    // In doubles, and cut off: 29 of 100 are 28 points.
-    const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
-    const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
-    parts.inter_pod = weights.inter_pod * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));
-  }
-  if (score.spread && among.spread_least) {
-    parts.spread = weights.spread *
-                   (among.spread_most == 0
-                        ? kScoreMax
-                        : kScoreMax * (among.spread_most + *among.spread_least - *score.spread) / among.spread_most);
-  }
+  parts.inter_pod = weigh_inter_pod(score, among, weights.inter_pod);
+  parts.spread = weigh_spread(score, among, weights.spread);
   return parts;
+}
+
+std::int64_t related_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {
+  return weigh_inter_pod(score, among, weights.inter_pod) + weigh_spread(score, among, weights.spread);
 }
 
 std::int64_t total_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {

@@ -56,6 +56,8 @@ struct WeighedScore {
   std::int64_t total() const { return resources + balanced + image_locality + taints + affinity + inter_pod + spread; }
 };
 
+/// Of that total, what hangs on where other pods are.
+std::int64_t related_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 WeighedScore weigh(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 std::int64_t total_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 

@@ -48,13 +48,7 @@ class Cluster {
       : rng_(seed),
         profiles_{draw_profile(rng_.fork("one"), "one"), draw_profile(rng_.fork("two"), "two")},
         placer_(profiles_) {
-    for (Surroundings* around : {&placer_.surroundings(), &told_}) {
-      around->set_namespace("shop", api::StringMap{{"team", "a"}});
-      around->set_namespace("lab", api::StringMap{});
-      around->set_service("shop", "web", {{"app", "web"}});
-      around->set_owner("ReplicaSet", "lab", "db",
-                        api::LabelSelector{{{"app", api::LabelRequirement::Op::kEquals, {"db"}}}});
-    }
+    tell_of_others(placer_.surroundings());
   }
 
   void change() {
@@ -85,7 +79,9 @@ class Cluster {
       return node.metadata.name == taboo ? std::string("not here") : std::string();
     };
     const bool has_claims = rng_.below(6) == 0;
-    Surroundings around = told_;
+    Surroundings around;
+    tell_of_others(around);
+    for (const auto& [to, promised] : promises_) around.nominate(to, promised);
     for (const auto& [node, pods] : pods_) {
       for (const api::Pod& each : pods) around.add(node, each);
     }
@@ -133,7 +129,15 @@ class Cluster {
     pod->metadata.uid = rng_.below(2) == 0 ? "u1" : "u2";
     const std::string to = rng_.below(3) == 0 ? node : std::string();
     placer_.surroundings().nominate(to, pod);
-    told_.nominate(to, pod);
+    promises_.emplace_back(to, pod);
+  }
+
+  static void tell_of_others(Surroundings& around) {
+    around.set_namespace("shop", api::StringMap{{"team", "a"}});
+    around.set_namespace("lab", api::StringMap{});
+    around.set_service("shop", "web", {{"app", "web"}});
+    around.set_owner("ReplicaSet", "lab", "db",
+                     api::LabelSelector{{{"app", api::LabelRequirement::Op::kEquals, {"db"}}}});
   }
 
   std::shared_ptr<const api::Node> draw_node(const std::string& name) {
@@ -227,8 +231,8 @@ class Cluster {
   Rng rng_;
   std::vector<Profile> profiles_;
   Placer placer_;
-  Surroundings told_;                                  // all but the pods
-  std::map<std::string, std::vector<api::Pod>> pods_;  // by node
+  std::vector<std::pair<std::string, std::shared_ptr<const api::Pod>>> promises_;  // in order
+  std::map<std::string, std::vector<api::Pod>> pods_;                              // by node
 };
 
 TEST(Placer, SaysWhatALookAtAllNodesSays) {
