@@ -17,6 +17,7 @@
 #include "client/informer.h"
 #include "client/wake_up.h"
 #include "controllers/scheduling/preemptor.h"
+#include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
 #include "policy/lifecycle/brakes.h"
@@ -69,6 +70,8 @@ class Scheduler final : public client::ApiEngine {
  private:
   using PodPtr = scheduling::PodPtr;
 
+  /// It waits for a node, and one of the profiles is for it; it may have gates.
+  bool is_pending(const api::Pod& pod) const;
   bool is_mine(const api::Pod& pod) const;
   /// In the name of the scheduler that the pod names.
   client::EventRecorder& events_of(const api::Pod& pod);
@@ -83,6 +86,7 @@ class Scheduler final : public client::ApiEngine {
   void try_related_again(const api::Pod& other);
   void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
+  void place_pods(Now now);
   /// It counts on the node from now on.
   void assume(const api::Pod& pod, const std::string& node);
   /// It does not after all; it gets another turn after its back-off.
@@ -128,9 +132,11 @@ class Scheduler final : public client::ApiEngine {
   std::map<std::string, std::string> assumed_;  // pod uid → node
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
+  std::set<client::ObjectKey> gated_;
   std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
   Rng search_;                                        // where the search for victims begins
   Preemptor preemptor_;
+  SchedulerMetrics scheduler_metrics_;
   std::size_t bindings_ = 0;
   bool retry_armed_ = false;
 };
