@@ -28,8 +28,8 @@ std::shared_ptr<const api::Node> make_node(std::int64_t number) {
   auto document = api::parse_json(fmt::format(
       R"({{"apiVersion": "v1", "kind": "Node",
            "metadata": {{"name": "{0}", "labels": {{"kubernetes.io/hostname": "{0}", "topology.kubernetes.io/zone": "zone-{1}"}}}},
-           "status": {{"capacity": {{"cpu": "64", "memory": "256Gi", "pods": "1000"}},
-                       "allocatable": {{"cpu": "64", "memory": "256Gi", "pods": "1000"}}}}}})",
+           "status": {{"capacity": {{"cpu": "64k", "memory": "256Ti", "pods": "1M"}},
+                       "allocatable": {{"cpu": "64k", "memory": "256Ti", "pods": "1M"}}}}}})",
       node_name(number), number % kZones));
   return std::make_shared<const api::Node>(api::decode<api::Node>(*document).value());
 }
@@ -84,8 +84,8 @@ void place_by_scan(benchmark::State& state, Sort sort) {
   Filled cluster(state.range(0));
   const api::Pod pod = make_pod(sort);
   for (auto _ : state) {
-    const Placement placement = place_pod(pod, cluster.placer.nodes(), NodeConditions::kByTaints, {},
-                                          cluster.placer.surroundings(), cluster.placer.profile());
+    const Placement placement =
+        place_pod(pod, cluster.placer.nodes(), default_profile(), {}, cluster.placer.surroundings());
     if (!placement.node) return state.SkipWithError("the pod must fit");
     cluster.placer.add_pod(*placement.node, pod);
   }

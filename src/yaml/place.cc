@@ -6,7 +6,6 @@
 #include <utility>
 
 namespace spillway::yaml {
-namespace {
 
 using api::Json;
 
@@ -21,8 +20,6 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   }
   return found;
 }
-
-}  // namespace
 
 Error Place::wrong(std::string_view what) const {
   auto origin = document_->origins.find(path_);

@@ -68,10 +68,10 @@ Json user_binding(std::string_view role, std::string_view user) {
        {"subjects", Json::array({Json::object({{"apiGroup", kRbac}, {"kind", "User"}, {"name", user}})})}});
 }
 
-/// Its own lease: whoever holds it acts.
-Json lock_rule(std::string_view lease) {
+/// Its own leases: whoever holds one acts.
+Json lock_rule(Json::Array leases) {
   Json out = rule({"get", "update"}, {"coordination.k8s.io"}, {"leases"});
-  out["resourceNames"] = Json::array({lease});
+  out["resourceNames"] = Json(std::move(leases));
   return out;
 }
 
@@ -85,8 +85,7 @@ Json::Array controller_rules() {
           rule({"create"}, {""}, {"persistentvolumeclaims"}),
           rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
-          rule({"create", "patch"}, {""}, {"events"}),
-          rule(kRead, {""}, {"services"}),
+          rule({"create", "patch"}, {""}, {"events"}), rule(kRead, {""}, {"services"}),
           rule({"get", "list", "watch", "create", "update", "delete"}, {""}, {"endpoints"}),
           rule({"get", "list", "watch", "create", "update", "delete"}, {"discovery.k8s.io"}, {"endpointslices"}),
           rule(kRead, {"apps"}, {"daemonsets", "deployments", "statefulsets"}),
@@ -103,7 +102,7 @@ Json::Array controller_rules() {
           rule({"patch"}, {"batch"}, {"cronjobs/status", "jobs/status"}),
           rule(kRead, {"policy"}, {"poddisruptionbudgets"}), rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
           rule({"get", "list", "watch", "create"}, {"coordination.k8s.io"}, {"leases"}),  // heartbeats; its own
-          lock_rule("spillway-controller")};
+          lock_rule({"spillway-controller"})};
 }
 
 Json::Array scheduler_rules() {
@@ -117,7 +116,7 @@ Json::Array scheduler_rules() {
           rule({"create", "patch"}, {""}, {"events"}),
           rule(kRead, {"storage.k8s.io"}, {"storageclasses"}),
           rule({"create"}, {"coordination.k8s.io"}, {"leases"}),
-          lock_rule("spillway-scheduler")};
+          lock_rule({"spillway-scheduler", "kube-scheduler"})};
 }
 
 /// How a machine becomes a node: it asks for a certificate with a bootstrap token of this group, which is that of

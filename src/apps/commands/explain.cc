@@ -320,7 +320,7 @@ class Explainer {
       return;
     }
     const scheduling::Placement placement =
-        scheduling::place_pod(waiting, nodes, scheduling::NodeConditions::kByTaints, filter, around);
+        scheduling::place_pod(waiting, nodes, scheduling::default_profile(), filter, around);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;
@@ -346,14 +346,13 @@ class Explainer {
       budgets[ns].push_back(std::make_shared<const api::PodDisruptionBudget>(*std::move(budget)));
     }
     const scheduling::PodsOn pods_on = [&pods](const std::string& node) { return pods[node]; };
-    const scheduling::Profile profile;
     const scheduling::Preemption decided = scheduling::decide_preemption(waiting, refused,
                                                                          {.nodes = nodes,
                                                                           .pods_on = pods_on,
                                                                           .budgets = budgets,
                                                                           .around = around,
                                                                           .volumes = filter,
-                                                                          .profile = profile});
+                                                                          .profile = scheduling::default_profile()});
     return decided.chosen ? scheduling::victims_of(waiting, *decided.choice()) : std::vector<policy::Candidate>();
   }
 

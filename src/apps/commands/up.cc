@@ -5,6 +5,7 @@
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
 #include "apps/controller/election_part.h"
+#include "apps/controller/scheduler_setup.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
@@ -31,7 +32,8 @@ namespace {
 
 class Up {
  public:
-  Up(const cli::LogArgs& log, const cli::UpCommand& command) : command_(command), process_(log) {}
+  Up(const cli::LogArgs& log, const cli::UpCommand& command, controllers::Scheduler::Options scheduling)
+      : command_(command), scheduling_(std::move(scheduling)), process_(log) {}
 
   int run() {
     if (const Outcome traced = process_.trace(command_.trace, "spillway"); !traced) {
@@ -116,11 +118,11 @@ class Up {
   }
 
   void start_scheduler(const Fence& fence) {
-    scheduler_.acting = &process_.add(std::make_unique<EnginePart>(
-        process_.loop(),
-        fence(std::make_unique<controllers::Scheduler>(make_scheduler_options(command_.controller.compat == "v1.7"),
-                                                       rng_.fork("scheduler"), process_.log(), process_.metrics())),
-        server_->connect(api::kSchedulerUser)));
+    scheduler_.acting = &process_.add(
+        std::make_unique<EnginePart>(process_.loop(),
+                                     fence(std::make_unique<controllers::Scheduler>(
+                                         scheduling_, rng_.fork("scheduler"), process_.log(), process_.metrics())),
+                                     server_->connect(api::kSchedulerUser)));
   }
 
   void start_nodes() {
@@ -167,6 +169,7 @@ class Up {
   }
 
   const cli::UpCommand& command_;
+  controllers::Scheduler::Options scheduling_;
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
@@ -185,7 +188,12 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     return cli::kExitUsage;
   }
   warn_of_flags_without_effect(cli::flags_without_effect(command.controller));
-  return Up(log, command).run();
+  const auto scheduling = read_scheduler_file(command.scheduler_config);
+  if (!scheduling) {
+    print_error(scheduling.error());
+    return cli::kExitUsage;
+  }
+  return Up(log, command, make_scheduler_options(*scheduling, command.controller.compat == "v1.7")).run();
 }
 
 }  // namespace spillway::apps

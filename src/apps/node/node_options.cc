@@ -85,12 +85,6 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   return options;
 }
 
-controllers::Scheduler::Options make_scheduler_options(bool conditions_literally) {
-  controllers::Scheduler::Options options;
-  if (conditions_literally) options.conditions = scheduling::NodeConditions::kLiterally;
-  return options;
-}
-
 void warn_of_flags_without_effect(const std::vector<cli::FlagWithoutEffect>& flags) {
   for (const auto& [flag, why] : flags) fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
 }

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "cli/flags/command_line.h"
 #include "controllers/controller_set.h"
-#include "controllers/scheduling/scheduler.h"
 
 #include <string>
 #include <vector>
@@ -27,8 +26,6 @@ Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_na
 
 /// kInvalid: a flag that does not parse.
 Result<controllers::ControllerSet::Options> make_controller_options(const cli::ControllerArgs& args);
-
-controllers::Scheduler::Options make_scheduler_options(bool conditions_literally);
 
 /// On standard error, one line each.
 void warn_of_flags_without_effect(const std::vector<cli::FlagWithoutEffect>& flags);

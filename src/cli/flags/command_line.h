@@ -123,6 +123,13 @@ struct LeaderElectionArgs {
   std::string resource_namespace = "kube-system";
 };
 
+/// The lease of kube-scheduler: of all that would place the same pods one does.
+inline LeaderElectionArgs scheduler_election() {
+  LeaderElectionArgs args;
+  args.resource_name = "kube-scheduler";
+  return args;
+}
+
 /// Resources in an etcd of their own.
 struct EtcdOverride {
   std::string resource;  // "GROUP/RESOURCE", "/events"
@@ -205,6 +212,7 @@ struct UpCommand {
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
+  std::string scheduler_config;  // a KubeSchedulerConfiguration; empty: none
   TraceArgs trace;
 };
 
@@ -270,6 +278,8 @@ struct ControllerCommand {
 
 struct SchedulerCommand {
   ClusterArgs api;
+  std::string config;  // a KubeSchedulerConfiguration; empty: none
+  LeaderElectionArgs leader_election = scheduler_election();  // without a file
   bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
 };
 

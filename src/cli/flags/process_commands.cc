@@ -47,6 +47,9 @@ void define_up(Commands& commands) {
   app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete nodes that were run with this data directory before and are not now, with their pods");
+  app.add_option("--scheduler-config", up->scheduler_config,
+                 "KubeSchedulerConfiguration (YAML): profiles and back-offs of the scheduler")
+      ->check(CLI::ExistingFile);
   add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
@@ -171,7 +174,15 @@ void define_controller(Commands& commands) {
 void define_scheduler(Commands& commands) {
   const auto scheduler = std::make_shared<SchedulerCommand>();
   CLI::App& app = commands.add("scheduler", "Run the scheduler");
+  CLI::Option* const file =
+      app.add_option("--config", scheduler->config, "KubeSchedulerConfiguration (YAML): profiles, back-offs, election")
+          ->check(CLI::ExistingFile);
   add_api(app, scheduler->api);
+  add_leader_election(app, scheduler->leader_election);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_name().starts_with("--leader-elect")) option->excludes(file);
+  }
+  begin_group(app, "Placement");
   app.add_flag("--node-conditions-literally", scheduler->conditions_literally,
                "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
   commands.choose(app, scheduler);

@@ -25,12 +25,9 @@ std::string owner_of_victim(const api::Pod& pod) {
 
 }  // namespace
 
-Preemptor::Preemptor(std::string scheduler, client::ApiClient& client, client::EventRecorder& events,
-                     const telemetry::Log& log, telemetry::Registry& metrics, lifecycle::BrakeConfig brakes,
-                     Hooks hooks)
-    : scheduler_(std::move(scheduler)),
-      client_(client),
-      events_(events),
+Preemptor::Preemptor(client::ApiClient& client, const telemetry::Log& log, telemetry::Registry& metrics,
+                     lifecycle::BrakeConfig brakes, Hooks hooks)
+    : client_(client),
       log_(log),
       gate_(std::move(brakes), log, metrics),
       hooks_(std::move(hooks)),
@@ -100,7 +97,7 @@ void Preemptor::write(const ActPtr& act, std::size_t index, Now now) {
     client_.remove(pod_path(*what.pod), delete_options(*what.pod), std::move(done));
   } else {
     client_.patch(pod_path(*what.pod, "status"), client::PatchType::kStrategicMerge,
-                  scheduling::status_patch(what, scheduler_, now.wall), std::move(done));
+                  scheduling::status_patch(what, act->plan.pod->spec.scheduler_name, now.wall), std::move(done));
   }
 }
 
@@ -125,8 +122,9 @@ void Preemptor::on_written(const ActPtr& act, std::size_t index, const Result<ap
   if (current == acts_.end() || current->second != act) return;  // nobody needs the room any more
   if (!is_last) return write(act, index + 1, now);
   if (what.kind == PreemptionWrite::Kind::kDelete) {
-    events_.record(client::reference_to(*what.pod), client::EventType::kNormal, "Preempted",
-                   scheduling::preempted_text(*act->plan.pod, act->plan.choice.node), now);
+    hooks_.events_of(*act->plan.pod)
+        .record(client::reference_to(*what.pod), client::EventType::kNormal, "Preempted",
+                scheduling::preempted_text(*act->plan.pod, act->plan.choice.node), now);
   }
   on_answered(act, now);
 }
@@ -147,7 +145,8 @@ void Preemptor::on_answered(const ActPtr& act, Now now) {
 void Preemptor::withdraw(const ActPtr& act, Now now) {
   const Plan& plan = act->plan;
   client_.patch(pod_path(*plan.pod, "status"), client::PatchType::kStrategicMerge,
-                scheduling::status_patch({PreemptionWrite::Kind::kClearNomination, plan.pod}, scheduler_, now.wall),
+                scheduling::status_patch({PreemptionWrite::Kind::kClearNomination, plan.pod},
+                                         plan.pod->spec.scheduler_name, now.wall),
                 {});
   end(plan.pod->metadata.uid);
   hooks_.on_withdrawn(plan, now);

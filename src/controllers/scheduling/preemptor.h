@@ -39,14 +39,16 @@ class Preemptor {
   };
 
   struct Hooks {
+    /// Events about what is done for this pod.
+    std::function<client::EventRecorder&(const api::Pod&)> events_of;
     /// Whether the same victims would be chosen on the node now.
     std::function<bool(const Plan&)> still_holds;
     /// Nothing comes of it: the promise is not to be counted any more.
     std::function<void(const Plan&, Now)> on_withdrawn;
   };
 
-  Preemptor(std::string scheduler, client::ApiClient& client, client::EventRecorder& events, const telemetry::Log& log,
-            telemetry::Registry& metrics, lifecycle::BrakeConfig brakes, Hooks hooks);
+  Preemptor(client::ApiClient& client, const telemetry::Log& log, telemetry::Registry& metrics,
+            lifecycle::BrakeConfig brakes, Hooks hooks);
   Preemptor(const Preemptor&) = delete;
   Preemptor& operator=(const Preemptor&) = delete;
 
@@ -83,9 +85,7 @@ class Preemptor {
 
   void end(const std::string& pod_uid) { acts_.erase(pod_uid); }
 
-  std::string scheduler_;
   client::ApiClient& client_;
-  client::EventRecorder& events_;
   const telemetry::Log& log_;
   ActGate gate_;
   Hooks hooks_;

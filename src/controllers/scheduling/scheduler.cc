@@ -24,6 +24,12 @@ bool may_make_room(const api::Node& before, const api::Node& after) {
          before.status.allocatable != after.status.allocatable;
 }
 
+std::vector<std::string> names_of(const std::vector<scheduling::Profile>& profiles) {
+  std::vector<std::string> names;
+  for (const scheduling::Profile& profile : profiles) names.push_back(profile.scheduler);
+  return names;
+}
+
 std::string render_all(const std::vector<policy::Reason>& reasons) {
   std::string text;
   for (const policy::Reason& reason : reasons) {
@@ -44,15 +50,20 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
-      events_(client_, rng.fork("events"), options_.scheduler_name),
-      placer_(options_.conditions, options_.profile),
+      placer_(options_.profiles),
       feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
       queue_(options_.backoff),
       search_(rng.fork("preemption")),
       preemptor_(
-          options_.scheduler_name, client_, events_, log_, metrics, options_.brakes,
-          {.still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
-           .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}) {
+          client_, log_, metrics, options_.brakes,
+          {.events_of = [this](const api::Pod& pod) -> client::EventRecorder& { return events_of(pod); },
+           .still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
+           .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}),
+      scheduler_metrics_(metrics, names_of(options_.profiles)) {
+  for (const scheduling::Profile& profile : options_.profiles) {
+    const std::string stream = options_.profiles.size() == 1 ? "events" : "events of " + profile.scheduler;
+    events_.try_emplace(profile.scheduler, client_, rng.fork(stream), profile.scheduler);
+  }
   nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
@@ -78,9 +89,17 @@ void Scheduler::on_wakeup(Now now) {
   schedule(now);
 }
 
+bool Scheduler::is_pending(const api::Pod& pod) const {
+  return pod.spec.node_name.empty() && events_.contains(pod.spec.scheduler_name) && !pod.metadata.deletion_timestamp &&
+         !api::is_terminal(pod);
+}
+
 bool Scheduler::is_mine(const api::Pod& pod) const {
-  return pod.spec.scheduler_name == options_.scheduler_name && !pod.metadata.deletion_timestamp &&
-         !api::is_terminal(pod) && scheduling::gates_text(pod).empty();
+  return is_pending(pod) && scheduling::gates_text(pod).empty();
+}
+
+client::EventRecorder& Scheduler::events_of(const api::Pod& pod) {
+  return events_.find(pod.spec.scheduler_name)->second;
 }
 
 std::string Scheduler::node_of(const api::Pod& pod) const {
@@ -124,7 +143,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     claimants_.erase(key);
     related_.erase(key);
   }
+  gated_.erase(key);
   if (!after) return;
+  if (is_pending(*after) && !is_mine(*after)) gated_.insert(key);
   if (!after->spec.node_name.empty()) assumed_.erase(after->metadata.uid);
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
@@ -175,6 +196,14 @@ void Scheduler::try_related_again(const api::Pod& other) {
 
 void Scheduler::schedule(Now now) {
   if (!client_.synced()) return;
+  place_pods(now);
+  scheduler_metrics_.show({.active = queue_.active(),
+                           .backoff = queue_.backing_off(),
+                           .unschedulable = queue_.refused(),
+                           .gated = gated_.size()});
+}
+
+void Scheduler::place_pods(Now now) {
   while (bindings_ < options_.bindings_max) {
     const std::optional<client::ObjectKey> next = queue_.pop(now.mono);
     if (!next) break;
@@ -250,11 +279,13 @@ void Scheduler::bind(const PodPtr& pod, const std::string& node) {
                      refused_.erase(key);
                      claimants_.erase(key);
                      related_.erase(key);
+                     scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled);
                      log_.info("pod bound", {{"pod", key}, {"node", node}});
-                     events_.record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
-                                    fmt::format("Successfully assigned {} to {}", key, node), then);
+                     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
+                                            fmt::format("Successfully assigned {} to {}", key, node), then);
                      return;  // the assumption holds until the cache shows the node
                    }
+                   scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
                    log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
                    give_up(pod, node, then);
                  });

@@ -17,6 +17,7 @@
 #include "client/informer.h"
 #include "client/wake_up.h"
 #include "controllers/scheduling/preemptor.h"
+#include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
 #include "policy/lifecycle/brakes.h"
@@ -38,9 +39,8 @@ namespace spillway::controllers {
 class Scheduler final : public client::ApiEngine {
  public:
   struct Options {
-    std::string scheduler_name = "default-scheduler";
-    scheduling::NodeConditions conditions = scheduling::NodeConditions::kByTaints;
-    scheduling::Profile profile;
+    /// At least one; each for the pods that name its scheduler.
+    std::vector<scheduling::Profile> profiles{scheduling::Profile()};
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = seconds(60);
@@ -70,7 +70,11 @@ class Scheduler final : public client::ApiEngine {
  private:
   using PodPtr = scheduling::PodPtr;
 
+  /// It waits for a node, and one of the profiles is for it; it may have gates.
+  bool is_pending(const api::Pod& pod) const;
   bool is_mine(const api::Pod& pod) const;
+  /// In the name of the scheduler that the pod names.
+  client::EventRecorder& events_of(const api::Pod& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
@@ -82,6 +86,7 @@ class Scheduler final : public client::ApiEngine {
   void try_related_again(const api::Pod& other);
   void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
+  void place_pods(Now now);
   /// It counts on the node from now on.
   void assume(const api::Pod& pod, const std::string& node);
   /// It does not after all; it gets another turn after its back-off.
@@ -116,20 +121,22 @@ class Scheduler final : public client::ApiEngine {
   client::Informer<api::Pod> pods_;
   client::Informer<api::PodDisruptionBudget> budgets_;
   StorageCache storage_;
-  client::EventRecorder events_;
-  std::map<std::string, std::shared_ptr<ClaimWait>> waits_;  // by uid of the pod
-  std::set<std::string> taken_;                              // volumes that waiting pods get
-  std::set<client::ObjectKey> claimants_;                    // refused pods that have claims
-  std::set<client::ObjectKey> related_;                      // refused pods that depend on where others are
+  std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
+  std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
+  std::set<std::string> taken_;                                       // volumes that waiting pods get
+  std::set<client::ObjectKey> claimants_;                             // refused pods that have claims
+  std::set<client::ObjectKey> related_;                               // refused pods that depend on where others are
   scheduling::Placer placer_;
   SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::map<std::string, std::string> assumed_;  // pod uid → node
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
+  std::set<client::ObjectKey> gated_;
   std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
   Rng search_;                                        // where the search for victims begins
   Preemptor preemptor_;
+  SchedulerMetrics scheduler_metrics_;
   std::size_t bindings_ = 0;
   bool retry_armed_ = false;
 };

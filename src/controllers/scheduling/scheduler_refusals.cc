@@ -31,6 +31,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
                        const scheduling::VolumeFilter& volumes, Now now) {
   const client::ObjectKey key = pod->key().text();
   queue_.refuse(key, now.mono);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable);
   if (placement.for_other_pods) related_.insert(key);
   if (!retry_armed_) {
     retry_armed_ = true;
@@ -72,7 +73,7 @@ void Scheduler::report(const PodPtr& pod, const std::string& message, std::optio
   const bool says_anything = known != message;
   known = message;
   if (says_anything) {
-    events_.record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
+    events_of(*pod).record(client::reference_to(*pod), client::EventType::kWarning, "FailedScheduling", message, now);
   }
   const bool is_promised = promise && !promise->empty();
   if (is_promised || (!says_anything && !promise)) return;  // a promise is written with its condition
@@ -92,9 +93,9 @@ scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::
   scheduling::BudgetsByNamespace budgets;
   for (const auto& [key, budget] : budgets_.cache().all()) budgets[budget->metadata.ns].push_back(budget);
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
-  const std::size_t potential = refused.resolvable.size();
-  const bool searches =
-      scheduling::candidates_enough(static_cast<std::int64_t>(potential), {}) < static_cast<std::int64_t>(potential);
+  const scheduling::Profile& profile = placer_.profile_of(pod);
+  const auto potential = static_cast<std::int64_t>(refused.resolvable.size());
+  const bool searches = scheduling::candidates_enough(potential, profile.preemption) < potential;
   return scheduling::decide_preemption(
       pod, refused,
       {.nodes = placer_.nodes(),
@@ -102,9 +103,8 @@ scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::
        .budgets = budgets,
        .around = placer_.surroundings(),
        .volumes = volumes,
-       .profile = placer_.profile(),
-       .conditions = options_.conditions,
-       .first_node = searches ? static_cast<std::size_t>(search_.below(potential)) : 0});
+       .profile = profile,
+       .first_node = searches ? static_cast<std::size_t>(search_.below(static_cast<std::uint64_t>(potential))) : 0});
 }
 
 bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {

@@ -39,7 +39,7 @@ std::optional<policy::Reason> ReplacementCheck::find_obstacle(const api::Pod& po
   replacement.spec.node_name.clear();
   auto own = loads_.extract(pod.spec.node_name);
   const scheduling::Placement placement =
-      scheduling::place_pod(replacement, loads_, scheduling::NodeConditions::kByTaints, {}, around_);
+      scheduling::place_pod(replacement, loads_, scheduling::default_profile(), {}, around_);
   if (!own.empty()) loads_.insert(std::move(own));
   if (!placement.node) return policy::Reason{policy::ReasonCode::kNoReplacement, {{"message", placement.message}}};
   loads_.at(*placement.node).add(replacement);

@@ -43,6 +43,13 @@ std::optional<Refusal> check_taints(const api::Pod& pod, const api::Node& node) 
 }
 
 std::optional<Refusal> check_affinity(const PendingPod& pod, const api::Node& node) {
+  if (const auto& added = pod.profile->added_affinity.required) {
+    const Result<bool> allowed = added->matches(node.metadata);
+    if (!allowed || !*allowed) {
+      return refusal(Filter::kNodeAffinity, ReasonCode::kNodeSelectorMismatch, {{"added_by", pod.profile->scheduler}},
+                     "node(s) didn't match scheduler-enforced node affinity");
+    }
+  }
   if (!pod.asks_for_nodes) return std::nullopt;
   const Result<bool> matches = pod.required.matches(node.metadata);
   if (matches && *matches) return std::nullopt;
@@ -57,7 +64,9 @@ std::optional<Refusal> check_ports(const PendingPod& pod, const policy::NodeLoad
 }
 
 std::optional<Refusal> check_resources(const PendingPod& pod, const policy::NodeLoad& load) {
-  const std::vector<policy::Shortage> shortages = policy::find_shortages(pod.load.requested, load);
+  std::vector<policy::Shortage> shortages = policy::find_shortages(pod.load.requested, load);
+  std::erase_if(shortages,
+                [&pod](const policy::Shortage& shortage) { return pod.profile->ignored.contains(shortage.resource); });
   if (shortages.empty()) return std::nullopt;
   Refusal result{Filter::kNodeResourcesFit, {}};
   for (const policy::Shortage& shortage : shortages) {
@@ -104,53 +113,24 @@ std::optional<Refusal> check_pressures(const api::Pod& pod, const api::Node& nod
 
 }  // namespace
 
-std::string_view to_string(Filter filter) {
-  switch (filter) {
-    case Filter::kNodeUnschedulable:
-      return "NodeUnschedulable";
-    case Filter::kNodeName:
-      return "NodeName";
-    case Filter::kTaintToleration:
-      return "TaintToleration";
-    case Filter::kNodeAffinity:
-      return "NodeAffinity";
-    case Filter::kNodePorts:
-      return "NodePorts";
-    case Filter::kNodeResourcesFit:
-      return "NodeResourcesFit";
-    case Filter::kVolumeBinding:
-      return "VolumeBinding";
-    case Filter::kPodTopologySpread:
-      return "PodTopologySpread";
-    case Filter::kInterPodAffinity:
-      return "InterPodAffinity";
-    case Filter::kCheckNodeCondition:
-      return "CheckNodeCondition";
-    case Filter::kCheckNodeMemoryPressure:
-      return "CheckNodeMemoryPressure";
-    case Filter::kCheckNodePidPressure:
-      return "CheckNodePIDPressure";
-    case Filter::kCheckNodeDiskPressure:
-      return "CheckNodeDiskPressure";
-  }
-  return {};
-}
-
-std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, NodeConditions conditions,
-                                  const VolumeFilter& volumes) {
+std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, const VolumeFilter& volumes) {
   const api::Node& node = *load.node;
-  const bool literally = conditions == NodeConditions::kLiterally;
+  const FilterSet left_out = pod.profile->left_out;
+  const bool literally = pod.profile->conditions == NodeConditions::kLiterally;
   if (literally) {
     if (auto no = check_condition(node)) return no;
   }
-  if (auto no = check_unschedulable(*pod.pod, node)) return no;
-  if (auto no = check_name(*pod.pod, node)) return no;
-  if (auto no = check_taints(*pod.pod, node)) return no;
-  if (auto no = check_affinity(pod, node)) return no;
-  if (auto no = check_ports(pod, load)) return no;
-  if (auto no = check_resources(pod, load)) return no;
-  if (auto no = check_volumes(node, volumes)) return no;
-  return literally ? check_pressures(*pod.pod, node) : std::nullopt;
+  const auto asks = [left_out](Filter filter) { return !left_out.contains(filter); };
+  std::optional<Refusal> no;
+  if (asks(Filter::kNodeUnschedulable)) no = check_unschedulable(*pod.pod, node);
+  if (!no && asks(Filter::kNodeName)) no = check_name(*pod.pod, node);
+  if (!no && asks(Filter::kTaintToleration)) no = check_taints(*pod.pod, node);
+  if (!no && asks(Filter::kNodeAffinity)) no = check_affinity(pod, node);
+  if (!no && asks(Filter::kNodePorts)) no = check_ports(pod, load);
+  if (!no && asks(Filter::kNodeResourcesFit)) no = check_resources(pod, load);
+  if (!no && asks(Filter::kVolumeBinding)) no = check_volumes(node, volumes);
+  if (!no && literally) no = check_pressures(*pod.pod, node);
+  return no;
 }
 
 }  // namespace spillway::scheduling

@@ -7,6 +7,7 @@
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/pending_pod.h"
+#include "policy/scheduling/plugins.h"
 
 #include <functional>
 #include <optional>
@@ -15,30 +16,6 @@
 #include <vector>
 
 namespace spillway::scheduling {
-
-enum class Filter {
-  kNodeUnschedulable,
-  kNodeName,
-  kTaintToleration,
-  kNodeAffinity,
-  kNodePorts,
-  kNodeResourcesFit,
-  kVolumeBinding,
-  kPodTopologySpread,
-  kInterPodAffinity,
-  // With NodeConditions::kLiterally alone.
-  kCheckNodeCondition,
-  kCheckNodeMemoryPressure,
-  kCheckNodePidPressure,
-  kCheckNodeDiskPressure,
-};
-
-/// Who keeps pods away from nodes in trouble: the taints that the lifecycle controller makes of their conditions, or,
-/// as up to 1.17 where nobody made them, the conditions themselves.
-enum class NodeConditions { kByTaints, kLiterally };
-
-/// "NodeUnschedulable", …
-std::string_view to_string(Filter filter);
 
 /// One thing that is in the way. `text` is upstream's: "Insufficient memory", "node(s) were unschedulable".
 struct Misfit {
@@ -66,10 +43,10 @@ struct Refusal {
 /// What the pod's claims have against a node, in upstream's words; empty: nothing.
 using VolumeFilter = std::function<std::string(const api::Node& node)>;
 
-/// nullopt: the pod fits. `volumes` may be empty. kLiterally: the node's condition is asked first (ready, network
-/// available), its pressures last; memory pressure keeps BestEffort pods away, the others keep all.
+/// nullopt: the pod fits, by the filters of its profile. `volumes` may be empty. NodeConditions::kLiterally: the node's
+/// condition is asked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods away,
+/// the others keep all.
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
-                                  NodeConditions conditions = NodeConditions::kByTaints,
                                   const VolumeFilter& volumes = {});
 
 }  // namespace spillway::scheduling

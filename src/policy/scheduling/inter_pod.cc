@@ -115,27 +115,32 @@ bool InterPod::is_first_of_its_group() const {
          match_all(terms_.required, pod_.metadata.ns, around_.labels_of(pod_.metadata.ns), pod_.metadata.labels);
 }
 
-std::optional<Refusal> InterPod::refuse(std::size_t node) const {
-  if (!filters_) return std::nullopt;
+InterPod::Rule InterPod::find_broken(std::size_t node) const {
+  if (!filters_) return Rule::kNone;
   const api::StringMap& labels = nodes_->load(node).node->metadata.labels;
   bool all_near = true;
   for (const PodTerm& term : terms_.required) {
-    if (!labels.contains(term.topology_key)) {
-      return affinity_refusal("affinity", "node(s) didn't match pod affinity rules", true);
-    }
+    if (!labels.contains(term.topology_key)) return Rule::kNear;
     const auto found = near_.find(term.topology_key);
     all_near = all_near && found != near_.end() && found->second.at(node) > 0;
   }
-  if (!all_near && !is_first_of_its_group()) {
-    return affinity_refusal("affinity", "node(s) didn't match pod affinity rules", true);
-  }
+  if (!all_near && !is_first_of_its_group()) return Rule::kNear;
   const auto is_there = [node](const auto& entry) { return entry.second.at(node) > 0; };
-  if (std::ranges::any_of(apart_, is_there)) {
-    return affinity_refusal("anti-affinity", "node(s) didn't match pod anti-affinity rules", false);
-  }
-  if (std::ranges::any_of(existing_, is_there)) {
-    return affinity_refusal("anti-affinity of others", "node(s) didn't satisfy existing pods anti-affinity rules",
-                            false);
+  if (std::ranges::any_of(apart_, is_there)) return Rule::kApart;
+  return std::ranges::any_of(existing_, is_there) ? Rule::kApartFromOthers : Rule::kNone;
+}
+
+std::optional<Refusal> InterPod::refuse(std::size_t node) const {
+  switch (find_broken(node)) {
+    case Rule::kNone:
+      break;
+    case Rule::kNear:
+      return affinity_refusal("affinity", "node(s) didn't match pod affinity rules", true);
+    case Rule::kApart:
+      return affinity_refusal("anti-affinity", "node(s) didn't match pod anti-affinity rules", false);
+    case Rule::kApartFromOthers:
+      return affinity_refusal("anti-affinity of others", "node(s) didn't satisfy existing pods anti-affinity rules",
+                              false);
   }
   return std::nullopt;
 }

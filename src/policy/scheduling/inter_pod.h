@@ -32,6 +32,10 @@ class InterPod {
 
   /// nullopt: the node, by its number, takes it.
   std::optional<Refusal> refuse(std::size_t node) const;
+
+  /// The same without words.
+  bool admits(std::size_t node) const { return find_broken(node) == Rule::kNone; }
+
   /// Not yet in proportion to others.
   std::int64_t raw_score(std::size_t node) const;
 
@@ -52,6 +56,8 @@ class InterPod {
     void add(std::size_t node, std::int64_t by);
   };
 
+  enum class Rule : std::uint8_t { kNone, kNear, kApart, kApartFromOthers };
+
   using Tallies = std::map<std::string, Tally>;
 
   Tally& tally(Tallies& tallies, const std::string& label) const;
@@ -68,6 +74,7 @@ class InterPod {
   void count(std::size_t node, const api::Pod& other, std::int64_t pods);
   void count(const PodSort& sort, const std::vector<Effect>& effects);
   bool is_first_of_its_group() const;
+  Rule find_broken(std::size_t node) const;
 
   const api::Pod& pod_;
   const Surroundings& around_;

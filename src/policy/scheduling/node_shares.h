@@ -21,6 +21,8 @@ std::int64_t feasible_nodes_enough(std::int64_t nodes, const NodeShare& share);
 struct CandidateShare {
   std::int64_t percent = 10;
   std::int64_t absolute = 100;
+
+  friend bool operator==(const CandidateShare&, const CandidateShare&) = default;
 };
 
 /// Of so many nodes where removing pods might help: candidates after which no more are looked for.

@@ -56,9 +56,10 @@ std::string with_tag(const std::string& image) {
 
 }  // namespace
 
-PendingPod make_pending(const api::Pod& pod) {
+PendingPod make_pending(const api::Pod& pod, const Profile& profile) {
   PendingPod pending;
   pending.pod = &pod;
+  pending.profile = &profile;
   pending.load = policy::load_of(pod);
   pending.required = api::required_node_affinity(pod.spec);
   pending.asks_for_ports = !api::host_ports_of(pod.spec).empty();
@@ -68,16 +69,24 @@ PendingPod make_pending(const api::Pod& pod) {
   const api::Json* required = pod.spec.affinity.at({"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
   const bool has_required = required != nullptr && required->is_object();
   pending.asks_for_nodes = has_required || !pod.spec.node_selector.empty();
-  if (has_required) pending.only_nodes = names_in_terms(required->find("nodeSelectorTerms"));
+  if (has_required && !profile.left_out.contains(Filter::kNodeAffinity)) {
+    pending.only_nodes = names_in_terms(required->find("nodeSelectorTerms"));
+  }
   const api::Json* preferred =
       pod.spec.affinity.at({"nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
-  if (preferred == nullptr) return pending;
-  pending.wishes_for_nodes = preferred->if_array() != nullptr && !preferred->if_array()->empty();
-  if (auto parsed = api::parse_preferred_node_terms(*preferred)) pending.preferred = *std::move(parsed);
+  const std::vector<api::PreferredNodeTerm>& added = profile.added_affinity.preferred;
+  pending.wishes_for_nodes = !added.empty();
+  if (preferred != nullptr) {
+    pending.wishes_for_nodes =
+        pending.wishes_for_nodes || (preferred->if_array() != nullptr && !preferred->if_array()->empty());
+    if (auto parsed = api::parse_preferred_node_terms(*preferred)) pending.preferred = *std::move(parsed);
+  }
+  pending.preferred.insert(pending.preferred.end(), added.begin(), added.end());
   return pending;
 }
 
 bool asks_alike(const PendingPod& one, const PendingPod& other) {
+  if (one.profile != other.profile) return false;
   const api::PodSpec& a = one.pod->spec;
   const api::PodSpec& b = other.pod->spec;
   const bool same_place = a.node_name == b.node_name && a.node_selector == b.node_selector &&

@@ -1,10 +1,11 @@
-// A pod that looks for a node, with what every node is asked about it taken apart once.
-// Thread: any (plain values). The pod must outlive it.
+// A pod that looks for a node, with what every node is asked about it taken apart once, and the profile it is judged
+// by. Thread: any (plain values). The pod and the profile must outlive it.
 #pragma once
 
 #include "api/object/node_affinity.h"
 #include "api/object/pod.h"
 #include "policy/node_load.h"
+#include "policy/scheduling/profile.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,21 +23,23 @@ struct PendingImage {
 
 struct PendingPod {
   const api::Pod* pod = nullptr;
+  const Profile* profile = nullptr;
   policy::PodLoad load;
   api::RequiredNodeAffinity required;
-  std::vector<api::PreferredNodeTerm> preferred;  // empty also if it cannot be understood: it is a wish only
-  bool asks_for_nodes = false;                    // has a node selector or required node affinity
-  bool wishes_for_nodes = false;                  // has preferred node affinity, if only such as matches nothing
+  /// Its own, none if they cannot be understood, and those of the profile: wishes only.
+  std::vector<api::PreferredNodeTerm> preferred;
+  bool asks_for_nodes = false;    // has a node selector or required node affinity
+  bool wishes_for_nodes = false;  // has preferred node affinity, if only such as matches nothing
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container and init container
   /// Every affinity term names nodes: only these are looked at. An empty set: the terms contradict themselves.
   std::optional<std::set<std::string>> only_nodes;
 };
 
-PendingPod make_pending(const api::Pod& pod);
+PendingPod make_pending(const api::Pod& pod, const Profile& profile = default_profile());
 
-/// Every node answers both alike, filters and scores (not so the volumes of their claims); how far their images are
-/// spread is left out.
+/// By one profile, every node answers both alike, filters and scores (not so the volumes of their claims); how far
+/// their images are spread is left out.
 bool asks_alike(const PendingPod& one, const PendingPod& other);
 
 }  // namespace spillway::scheduling

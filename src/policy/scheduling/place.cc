@@ -30,12 +30,12 @@ double node_share(std::size_t holders, std::size_t nodes) {
   return nodes == 0 ? 0 : static_cast<double>(holders) / static_cast<double>(nodes);
 }
 
-Placement choose(std::span<const FittingNode> candidates) {
+Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& weights) {
   ScoreBounds most;
   for (const FittingNode& candidate : candidates) most.include(candidate.score);
   // Largest is best; total, ending in the name.
   const auto rank = [&](const FittingNode& node) {
-    return std::tuple(-total_score(node.score, most), node.pod_count, std::string_view(*node.name));
+    return std::tuple(-total_score(node.score, most, weights), node.pod_count, std::string_view(*node.name));
   };
   const FittingNode* best = &candidates.front();
   auto best_rank = rank(*best);
@@ -45,7 +45,7 @@ Placement choose(std::span<const FittingNode> candidates) {
     best = &candidate;
     best_rank = other;
   }
-  return placement_on(*best, total_score(best->score, most), candidates.size());
+  return placement_on(*best, total_score(best->score, most, weights), candidates.size());
 }
 
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates) {
@@ -83,14 +83,13 @@ Placement refuse_everywhere(std::string_view problem, std::size_t nodes) {
 }
 
 std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
-                                 std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
-                                 const Surroundings& around) {
-  return refuse_with_load(pending, relations, nodes, node, nodes.load(node), conditions, volumes, around);
+                                 std::size_t node, const VolumeFilter& volumes, const Surroundings& around) {
+  return refuse_with_load(pending, relations, nodes, node, nodes.load(node), volumes, around);
 }
 
 std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relations& relations, const Topology& nodes,
-                                        std::size_t node, const policy::NodeLoad& load, NodeConditions conditions,
-                                        const VolumeFilter& volumes, const Surroundings& around) {
+                                        std::size_t node, const policy::NodeLoad& load, const VolumeFilter& volumes,
+                                        const Surroundings& around) {
   if (const auto promised = around.promised(nodes.name(node), *pending.pod); !promised.empty()) {
     policy::NodeLoad with = load;
     Relations then = relations;
@@ -98,33 +97,32 @@ std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relatio
       with.add_unscored(*other);
       then.add(node, *other);
     }
-    if (auto no = refuse_pod(pending, with, conditions, volumes)) return no;
+    if (auto no = refuse_pod(pending, with, volumes)) return no;
     if (auto no = then.refuse(node)) return no;
   }
-  if (auto no = refuse_pod(pending, load, conditions, volumes)) return no;
+  if (auto no = refuse_pod(pending, load, volumes)) return no;
   return relations.refuse(node);
 }
 
-Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions, const VolumeFilter& volumes, const Surroundings& around,
-                    const Profile& profile) {
+Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes, const Profile& profile,
+                    const VolumeFilter& volumes, const Surroundings& around) {
   Survey survey;
-  PendingPod pending = make_pending(pod);
+  PendingPod pending = make_pending(pod, profile);
   for (PendingImage& image : pending.images) image.node_share = share_of_nodes(image.name, nodes);
   survey.contradicts_itself = pending.only_nodes && pending.only_nodes->empty() && !nodes.empty();
   if (survey.contradicts_itself) return survey;
   Topology topology(nodes, around);
-  const Relations relations(pending, around, topology, profile);
+  const Relations relations(pending, around, topology);
   std::vector<std::size_t> numbers;
   const auto ask = [&](std::size_t node) {
-    auto no = refuse_on(pending, relations, topology, node, conditions, volumes, around);
+    auto no = refuse_on(pending, relations, topology, node, volumes, around);
     if (no) {
       survey.refused.insert_or_assign(topology.name(node), *std::move(no));
       return false;
     }
     numbers.push_back(node);
     const policy::NodeLoad& load = topology.load(node);
-    survey.fitting.push_back({&topology.name(node), load.pod_count, score_node(pending, load, profile)});
+    survey.fitting.push_back({&topology.name(node), load.pod_count, score_node(pending, load)});
     return true;
   };
   if (const auto promised = topology.number_of(pod.status.nominated_node_name); promised && ask(*promised)) {
@@ -144,11 +142,10 @@ Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::Nod
   return survey;
 }
 
-Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions, const VolumeFilter& volumes, const Surroundings& around,
-                    const Profile& profile) {
-  Survey survey = survey_nodes(pod, nodes, conditions, volumes, around, profile);
-  if (!survey.fitting.empty()) return choose(survey.fitting);
+Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes, const Profile& profile,
+                    const VolumeFilter& volumes, const Surroundings& around) {
+  Survey survey = survey_nodes(pod, nodes, profile, volumes, around);
+  if (!survey.fitting.empty()) return choose(survey.fitting, profile.weights);
   Placement refused;
   if (survey.contradicts_itself) {
     refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};

@@ -47,26 +47,25 @@ struct Survey {
 
 /// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.
 Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {},
-                    const Surroundings& around = {}, const Profile& profile = {});
+                    const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
+                    const Surroundings& around = {});
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
-                    NodeConditions conditions = NodeConditions::kByTaints, const VolumeFilter& volumes = {},
-                    const Surroundings& around = {}, const Profile& profile = {});
+                    const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
+                    const Surroundings& around = {});
 
 /// One node, by its number in the topology that the relations are over, and the pods that are promised it: the pod must
 /// fit with them and without. With `load` in place of what the topology knows of the node.
 std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relations& relations, const Topology& nodes,
-                                        std::size_t node, const policy::NodeLoad& load, NodeConditions conditions,
-                                        const VolumeFilter& volumes, const Surroundings& around);
+                                        std::size_t node, const policy::NodeLoad& load, const VolumeFilter& volumes,
+                                        const Surroundings& around);
 std::optional<Refusal> refuse_on(const PendingPod& pending, const Relations& relations, const Topology& nodes,
-                                 std::size_t node, NodeConditions conditions, const VolumeFilter& volumes,
-                                 const Surroundings& around);
+                                 std::size_t node, const VolumeFilter& volumes, const Surroundings& around);
 
 /// The share of `nodes` that hold an image, 0..1.
 double node_share(std::size_t holders, std::size_t nodes);
 
 /// The best of them; at least one.
-Placement choose(std::span<const FittingNode> candidates);
+Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& weights);
 /// With its reasons: its total among so many candidates.
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates);
 

@@ -12,8 +12,8 @@ namespace spillway::scheduling {
 /// What every node says to pods that ask alike.
 class Placer::Ranking {
  public:
-  Ranking(const api::Pod& pod, PendingPod pending, const Profile& profile)
-      : pod_(std::make_unique<const api::Pod>(pod)), pending_(std::move(pending)), profile_(profile) {
+  Ranking(const api::Pod& pod, PendingPod pending)
+      : pod_(std::make_unique<const api::Pod>(pod)), pending_(std::move(pending)) {
     pending_.pod = pod_.get();
   }
 
@@ -39,8 +39,8 @@ class Placer::Ranking {
     changed_.clear();
   }
 
-  std::optional<Placement> best(const std::vector<const Entry*>& nodes, NodeConditions conditions) {
-    refresh(nodes, conditions);
+  std::optional<Placement> best(const std::vector<const Entry*>& nodes) {
+    refresh(nodes);
     if (nodes.empty()) return std::nullopt;
     const std::uint32_t winner = winners_[1];
     if (!standings_[winner].fits) return std::nullopt;
@@ -49,25 +49,51 @@ class Placer::Ranking {
   }
 
   /// Of a pod that asks alike, where more than each node by itself matters.
-  std::optional<Placement> best_among(const std::vector<const Entry*>& nodes, NodeConditions conditions,
-                                      const PendingPod& pending, const Relations& relations, const Topology& topology,
+  std::optional<Placement> best_among(const std::vector<const Entry*>& nodes, const PendingPod& pending,
+                                      const Relations& relations, const Topology& topology,
                                       const Surroundings& around) {
-    refresh(nodes, conditions);
-    std::vector<FittingNode> fitting;
-    std::vector<std::size_t> numbers;
+    refresh(nodes);
+    const bool refuses = relations.filters();
+    const bool promises = around.has_promises();
+    std::vector<std::size_t> fitting;
+    fitting.reserve(nodes.size());
+    ScoreBounds bounds;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
       const Standing& standing = standings_[node];
       if (!standing.fits) continue;
-      const bool promised = around.has_promises() && !around.promised(nodes[node]->first, *pending.pod).empty();
-      const auto no =
-          promised ? refuse_on(pending, relations, topology, node, conditions, {}, around) : relations.refuse(node);
-      if (no) continue;
-      fitting.push_back({&nodes[node]->first, standing.pod_count, standing.score});
-      numbers.push_back(node);
+      const bool promised = promises && !around.promised(nodes[node]->first, *pending.pod).empty();
+      if (promised && refuse_on(pending, relations, topology, node, {}, around)) continue;
+      if (!promised && refuses && !relations.admits(node)) continue;
+      fitting.push_back(node);
+      bounds.include(standing.score);
     }
     if (fitting.empty()) return std::nullopt;
-    relations.score(numbers, fitting);
-    return choose(fitting);
+    const auto spread = relations.spread_scores(fitting);
+    const auto inter_pod = relations.inter_pod_scores(fitting);
+    const bool totals_hold = bounds == most_;  // of each node by itself
+    const auto related = [&](std::size_t i) {
+      Score score;
+      if (!spread.empty()) score.spread = spread[i];
+      if (!inter_pod.empty()) score.inter_pod = inter_pod[i];
+      return score;
+    };
+    for (std::size_t i = 0; i < fitting.size(); ++i) bounds.include(related(i));
+    const ScoreWeights& weights = pending_.profile->weights;
+    std::size_t best = 0;
+    std::pair<std::int64_t, std::int64_t> best_rank;
+    for (std::size_t i = 0; i < fitting.size(); ++i) {
+      const Standing& standing = standings_[fitting[i]];
+      const std::int64_t alone = totals_hold ? standing.total : total_score(standing.score, bounds, weights);
+      const std::pair rank{-(alone + related_score(related(i), bounds, weights)), standing.pod_count};
+      if (i > 0 && rank >= best_rank) continue;  // nodes are in the order of their names
+      best = i;
+      best_rank = rank;
+    }
+    const Standing& winner = standings_[fitting[best]];
+    Score score = winner.score;
+    score.spread = related(best).spread;
+    score.inter_pod = related(best).inter_pod;
+    return placement_on({&nodes[fitting[best]]->first, winner.pod_count, score}, -best_rank.first, fitting.size());
   }
 
  private:
@@ -78,15 +104,15 @@ class Placer::Ranking {
     std::int64_t pod_count = 0;
   };
 
-  void refresh(const std::vector<const Entry*>& nodes, NodeConditions conditions) {
+  void refresh(const std::vector<const Entry*>& nodes) {
     if (look_at_all_) {
       standings_.assign(nodes.size(), {});
       soft_taints_.clear();
       affinities_.clear();
       candidates_ = 0;
-      for (std::uint32_t node = 0; node < nodes.size(); ++node) judge(node, nodes[node]->second, conditions);
+      for (std::uint32_t node = 0; node < nodes.size(); ++node) judge(node, nodes[node]->second);
     } else {
-      for (const std::uint32_t node : changed_) judge(node, nodes[node]->second, conditions);
+      for (const std::uint32_t node : changed_) judge(node, nodes[node]->second);
     }
     ScoreBounds most;
     most.soft_taints = most_of(soft_taints_);
@@ -101,13 +127,13 @@ class Placer::Ranking {
     changed_.clear();
   }
 
-  void judge(std::uint32_t node, const policy::NodeLoad& load, NodeConditions conditions) {
+  void judge(std::uint32_t node, const policy::NodeLoad& load) {
     Standing& standing = standings_[node];
     if (standing.fits) count(standing.score, false);
     standing = {};
-    standing.fits = !refuse_pod(pending_, load, conditions).has_value();
+    standing.fits = !refuse_pod(pending_, load).has_value();
     if (!standing.fits) return;
-    standing.score = score_node(pending_, load, profile_);
+    standing.score = score_node(pending_, load);
     standing.pod_count = load.pod_count;
     count(standing.score, true);
   }
@@ -140,7 +166,7 @@ class Placer::Ranking {
   }
 
   void play(std::uint32_t node) {
-    standings_[node].total = total_score(standings_[node].score, most_);
+    standings_[node].total = total_score(standings_[node].score, most_, pending_.profile->weights);
     for (std::size_t match = (winners_.size() / 2 + node) / 2; match > 0; match /= 2) {
       winners_[match] = better_of(winners_[2 * match], winners_[2 * match + 1]);
     }
@@ -150,7 +176,7 @@ class Placer::Ranking {
     const std::size_t leaves = std::bit_ceil(std::max<std::size_t>(standings_.size(), 1));
     winners_.assign(2 * leaves, kNobody);
     for (std::uint32_t node = 0; node < standings_.size(); ++node) {
-      standings_[node].total = total_score(standings_[node].score, most_);
+      standings_[node].total = total_score(standings_[node].score, most_, pending_.profile->weights);
       winners_[leaves + node] = node;
     }
     for (std::size_t match = leaves - 1; match > 0; --match) {
@@ -166,16 +192,20 @@ class Placer::Ranking {
   std::vector<std::uint32_t> changed_;  // since the last look
   std::vector<Standing> standings_;     // of the nodes in their order
   std::vector<std::uint32_t> winners_;  // [1]: of all; of 2 m and 2 m + 1 at m; the nodes in the second half
-  const Profile& profile_;              // the placer's
   Amounts soft_taints_;
   Amounts affinities_;
   ScoreBounds most_;
   std::size_t candidates_ = 0;
 };
 
-Placer::Placer(NodeConditions conditions, Profile profile) : conditions_(conditions), profile_(std::move(profile)) {}
+Placer::Placer(std::vector<Profile> profiles) : profiles_(std::move(profiles)) {}
 
 Placer::~Placer() = default;
+
+const Profile& Placer::profile_of(const api::Pod& pod) const {
+  const auto named = std::ranges::find(profiles_, pod.spec.scheduler_name, &Profile::scheduler);
+  return named == profiles_.end() ? profiles_.front() : *named;
+}
 
 void Placer::set_node(std::shared_ptr<const api::Node> node) {
   const auto [entry, is_new] = nodes_.try_emplace(node->metadata.name);
@@ -255,21 +285,21 @@ std::optional<Placement> Placer::place_by_name(const PendingPod& pending, const 
   std::vector<std::size_t> numbers;
   for (const std::string& name : *pending.only_nodes) {
     const auto node = topology().number_of(name);
-    if (!node || refuse_on(pending, relations, topology(), *node, conditions_, {}, around_)) continue;
+    if (!node || refuse_on(pending, relations, topology(), *node, {}, around_)) continue;
     const policy::NodeLoad& load = topology().load(*node);
-    candidates.push_back({&topology().name(*node), load.pod_count, score_node(pending, load, profile_)});
+    candidates.push_back({&topology().name(*node), load.pod_count, score_node(pending, load)});
     numbers.push_back(*node);
   }
   if (candidates.empty()) return std::nullopt;
   relations.score(numbers, candidates);
-  return choose(candidates);
+  return choose(candidates, pending.profile->weights);
 }
 
 Placer::Ranking& Placer::ranking_for(const api::Pod& pod, PendingPod pending) {
   const auto known = std::ranges::find_if(rankings_, [&](const Ranking& ranking) { return ranking.is_for(pending); });
   if (known == rankings_.end()) {
     if (rankings_.size() == kRankingsMax) rankings_.pop_back();
-    rankings_.emplace_front(pod, std::move(pending), profile_);
+    rankings_.emplace_front(pod, std::move(pending));
   } else {
     known->set_images(std::move(pending.images));
     rankings_.splice(rankings_.begin(), rankings_, known);
@@ -278,25 +308,26 @@ Placer::Ranking& Placer::ranking_for(const api::Pod& pod, PendingPod pending) {
 }
 
 Placement Placer::place(const api::Pod& pod, const VolumeFilter& volumes) {
+  const Profile& profile = profile_of(pod);
   std::optional<Placement> placement;
   if (!volumes && pod.status.nominated_node_name.empty()) {
-    PendingPod pending = make_pending(pod);
+    PendingPod pending = make_pending(pod, profile);
     for (PendingImage& image : pending.images) {
       const auto holders = holders_.find(image.name);
       image.node_share = node_share(holders == holders_.end() ? 0 : holders->second, nodes_.size());
     }
-    const Relations relations(pending, around_, topology(), profile_);
+    const Relations relations(pending, around_, topology());
     if (pending.only_nodes) {
       placement = place_by_name(pending, relations);
     } else {
       number_nodes();
       Ranking& ranking = ranking_for(pod, pending);
       placement = relations.none() && !around_.has_promises()
-                      ? ranking.best(order_, conditions_)
-                      : ranking.best_among(order_, conditions_, pending, relations, topology(), around_);
+                      ? ranking.best(order_)
+                      : ranking.best_among(order_, pending, relations, topology(), around_);
     }
   }
-  return placement ? *std::move(placement) : place_pod(pod, nodes_, conditions_, volumes, around_, profile_);
+  return placement ? *std::move(placement) : place_pod(pod, nodes_, profile, volumes, around_);
 }
 
 }  // namespace spillway::scheduling

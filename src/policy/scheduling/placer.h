@@ -23,7 +23,8 @@ namespace spillway::scheduling {
 
 class Placer {
  public:
-  explicit Placer(NodeConditions conditions = NodeConditions::kByTaints, Profile profile = {});
+  /// At least one profile, each of another scheduler.
+  explicit Placer(std::vector<Profile> profiles = {Profile()});
 
   ~Placer();
   Placer(const Placer&) = delete;
@@ -47,9 +48,10 @@ class Placer {
 
   const Surroundings& surroundings() const { return around_; }
 
-  const Profile& profile() const { return profile_; }
+  /// That of the scheduler it names; the first one if there is none of that name.
+  const Profile& profile_of(const api::Pod& pod) const;
 
-  /// What place_pod says.
+  /// What place_pod says of it, by its profile.
   Placement place(const api::Pod& pod, const VolumeFilter& volumes = {});
 
  private:
@@ -65,8 +67,7 @@ class Placer {
   std::optional<Placement> place_by_name(const PendingPod& pending, const Relations& relations);
   Ranking& ranking_for(const api::Pod& pod, PendingPod pending);
 
-  NodeConditions conditions_;
-  Profile profile_;
+  std::vector<Profile> profiles_;  // never changed
   Surroundings around_;
   std::map<std::string, policy::NodeLoad> nodes_;
   std::map<std::string, std::size_t> holders_;  // of each image, by every name it has

@@ -79,9 +79,9 @@ class PreemptionTrial {
   PreemptionTrial(const api::Pod& pod, const PreemptionView& view)
       : pod_(pod),
         view_(view),
-        pending_(make_pending(pod)),
+        pending_(make_pending(pod, view.profile)),
         topology_(view.nodes, view.around),
-        relations_(pending_, view.around, topology_, view.profile) {}
+        relations_(pending_, view.around, topology_) {}
 
   Outcome run(const std::string& name) {
     const std::size_t node = *topology_.number_of(name);
@@ -117,7 +117,7 @@ class PreemptionTrial {
 
  private:
   std::optional<Refusal> refuse(std::size_t node, const policy::NodeLoad& load) const {
-    return refuse_with_load(pending_, relations_, topology_, node, load, view_.conditions, view_.volumes, view_.around);
+    return refuse_with_load(pending_, relations_, topology_, node, load, view_.volumes, view_.around);
   }
 
   /// Puts back whoever may stay, the most important first. `lower` in order of importance.
@@ -183,7 +183,7 @@ PreemptionCost cost_of(const PreemptionCandidate& candidate) {
 
 Preemption decide_preemption(const api::Pod& pod, const Placement& refused, const PreemptionView& view) {
   Preemption decided;
-  if (view.nodes.empty()) return decided;
+  if (view.nodes.empty() || !view.profile.preempts) return decided;
   if (const std::string_view why = find_ineligibility(pod, refused, view); !why.empty()) {
     decided.not_eligible = true;
     decided.message = fmt::format("{}{}", kPreemptionPrefix, why);
@@ -194,7 +194,8 @@ Preemption decide_preemption(const api::Pod& pod, const Placement& refused, cons
     obstacles[std::string(kPreemptionUseless)] = view.nodes.size() - refused.resolvable.size();
   }
   const std::size_t potential = refused.resolvable.size();
-  const auto enough = static_cast<std::size_t>(candidates_enough(static_cast<std::int64_t>(potential), view.share));
+  const auto enough =
+      static_cast<std::size_t>(candidates_enough(static_cast<std::int64_t>(potential), view.profile.preemption));
   std::optional<PreemptionTrial> trial;
   bool spares_budgets = false;
   for (std::size_t i = 0; i < potential && (decided.candidates.size() < enough || !spares_budgets); ++i) {

@@ -2,7 +2,7 @@
 // nodes costs least. Per node all of them are taken away, then as many as possible put back, those first whose leaving
 // would break a disruption budget, then the most important. Nodes are independent of each other: pods of one node alone
 // leave.
-// Thread: any (pure). Bounds: as many candidates as CandidateShare says. Complexity: of a node, its pods of lower
+// Thread: any (pure). Bounds: as many candidates as Profile::preemption says. Complexity: of a node, its pods of lower
 // priority times what its filters cost.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8; vectors
 // scheduling/preemption.
@@ -13,7 +13,6 @@
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/filter.h"
-#include "policy/scheduling/node_shares.h"
 #include "policy/scheduling/place.h"
 
 #include <compare>
@@ -87,8 +86,6 @@ struct PreemptionView {
   const Surroundings& around;
   const VolumeFilter& volumes;
   const Profile& profile;
-  NodeConditions conditions = NodeConditions::kByTaints;
-  CandidateShare share = {};
   std::size_t first_node = 0;  // where the search begins, modulo the nodes in question
 };
 

@@ -1,13 +1,18 @@
 // What a scheduler's configuration may change of the rules; as it stands, the default profile of Kubernetes 1.32.
 // Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler configuration (v1),
-// NodeResourcesFitArgs, InterPodAffinityArgs, PodTopologySpreadArgs.
+// NodeResourcesFitArgs, NodeResourcesBalancedAllocationArgs, InterPodAffinityArgs, PodTopologySpreadArgs,
+// NodeAffinityArgs, DefaultPreemptionArgs.
 #pragma once
 
+#include "api/object/node_affinity.h"
 #include "api/object/selector.h"
+#include "policy/scheduling/node_shares.h"
+#include "policy/scheduling/plugins.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::scheduling {
@@ -50,8 +55,36 @@ struct SpreadConstraint {
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
 
+/// Which nodes a profile allows its pods, and which it prefers, besides what they ask for themselves.
+struct AddedAffinity {
+  std::optional<api::NodeSelector> required;
+  std::vector<api::PreferredNodeTerm> preferred;
+
+  friend bool operator==(const AddedAffinity&, const AddedAffinity&) = default;
+};
+
+/// Extended resources that NodeResourcesFit does not look at: that one, or all of a domain.
+struct IgnoredResources {
+  std::vector<std::string> names;
+  std::vector<std::string> groups;  // "example.com"
+
+  bool contains(std::string_view resource) const;
+
+  friend bool operator==(const IgnoredResources&, const IgnoredResources&) = default;
+};
+
 struct Profile {
+  /// It is for the pods that name this scheduler.
+  std::string scheduler = "default-scheduler";
+  NodeConditions conditions = NodeConditions::kByTaints;
+  FilterSet left_out;
+  ScoreWeights weights;
   ScoringStrategy fit;
+  IgnoredResources ignored;
+  std::vector<std::string> balanced{"cpu", "memory"};  // whose shares are to be alike
+  AddedAffinity added_affinity;
+  bool preempts = true;  // DefaultPreemption
+  CandidateShare preemption;
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
   /// For pods that have none of their own; the selector is that of their Services and owner. nullopt: those of the
@@ -60,5 +93,8 @@ struct Profile {
 
   friend bool operator==(const Profile&, const Profile&) = default;
 };
+
+/// As it stands.
+const Profile& default_profile();
 
 }  // namespace spillway::scheduling

@@ -23,11 +23,14 @@ struct FittingNode {
 
 class Relations {
  public:
-  /// The pod, the surroundings and the nodes must outlive it.
-  Relations(const PendingPod& pod, const Surroundings& around, Topology& nodes, const Profile& profile)
-      : spread_(pod, around, nodes, profile), inter_pod_(*pod.pod, around, nodes, profile) {}
+  /// By the pod's profile. The pod, the surroundings and the nodes must outlive it.
+  Relations(const PendingPod& pod, const Surroundings& around, Topology& nodes)
+      : spread_(pod, around, nodes, *pod.profile),
+        inter_pod_(*pod.pod, around, nodes, *pod.profile),
+        asks_spread_(!pod.profile->left_out.contains(Filter::kPodTopologySpread)),
+        asks_inter_pod_(!pod.profile->left_out.contains(Filter::kInterPodAffinity)) {}
 
-  bool filters() const { return spread_.filters() || inter_pod_.filters(); }
+  bool filters() const { return (asks_spread_ && spread_.filters()) || (asks_inter_pod_ && inter_pod_.filters()); }
 
   bool scores_spread() const { return spread_.scores(); }
 
@@ -37,8 +40,15 @@ class Relations {
   bool none() const { return !filters() && !scores_spread() && !scores_inter_pod(); }
 
   std::optional<Refusal> refuse(std::size_t node) const {
-    if (auto no = spread_.refuse(node)) return no;
-    return inter_pod_.refuse(node);
+    std::optional<Refusal> no;
+    if (asks_spread_) no = spread_.refuse(node);
+    if (!no && asks_inter_pod_) no = inter_pod_.refuse(node);
+    return no;
+  }
+
+  /// The same without words.
+  bool admits(std::size_t node) const {
+    return (!asks_spread_ || spread_.admits(node)) && (!asks_inter_pod_ || inter_pod_.admits(node));
   }
 
   /// As if that pod were on the node, too, or had left it; filters alone.
@@ -52,12 +62,17 @@ class Relations {
     inter_pod_.remove(node, other);
   }
 
+  /// Of these nodes, all of which fit; empty if nothing is to be said of any.
+  std::vector<std::optional<std::int64_t>> spread_scores(std::span<const std::size_t> numbers) const;
+  std::vector<std::optional<std::int64_t>> inter_pod_scores(std::span<const std::size_t> numbers) const;
   /// `numbers`: of the nodes that fit, one for each.
   void score(std::span<const std::size_t> numbers, std::span<FittingNode> fitting) const;
 
  private:
   TopologySpread spread_;
   InterPod inter_pod_;
+  bool asks_spread_ = true;
+  bool asks_inter_pod_ = true;
 };
 
 /// A pod that came, or has other labels now, may let in one that was refused for the sake of other pods.

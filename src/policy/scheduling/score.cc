@@ -17,8 +17,6 @@ namespace spillway::scheduling {
 namespace {
 
 constexpr std::int64_t kScoreMax = 100;
-constexpr std::int64_t kTaintWeight = 3;
-constexpr std::int64_t kWishWeight = 2;
 
 __extension__ using Wide = __int128;
 
@@ -101,7 +99,21 @@ std::int64_t score_of_resources(const PendingPod& pod, const policy::NodeLoad& l
   return std::llround(static_cast<double>(sum) / static_cast<double>(weights));
 }
 
-/// How alike the used shares of cpu and memory are, by what pods really ask for. In doubles, as upstream.
+/// Of two shares half their distance; of more their standard deviation; of less nothing.
+double deviation_of(const std::vector<double>& shares) {
+  if (shares.size() == 2) return std::abs((shares[0] - shares[1]) / 2);
+  if (shares.size() < 2) return 0;
+  const auto count = static_cast<double>(shares.size());
+  double sum = 0;
+  for (const double share : shares) sum += share;
+  const double mean = sum / count;
+  double squares = 0;
+  for (const double share : shares) squares += (share - mean) * (share - mean);
+  return std::sqrt(squares / count);
+}
+
+/// How alike the used shares of these resources are, by what pods really ask for; of extended ones, those that the pod
+/// asks for. In doubles, as upstream.
 std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
   std::vector<double> shares;
   const auto look_at = [&](std::int64_t used, std::int64_t capacity) {
@@ -109,11 +121,18 @@ std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& loa
     shares.push_back(std::min(static_cast<double>(used) / static_cast<double>(capacity), 1.0));
   };
   const policy::Amounts& wanted = pod.load.requested;
-  look_at(load.requested.milli_cpu + wanted.milli_cpu, load.allocatable.milli_cpu);
-  look_at(load.requested.memory_bytes + wanted.memory_bytes, load.allocatable.memory_bytes);
-  // The deviation of two shares from their mean is half their distance.
-  const double deviation = shares.size() == 2 ? std::abs((shares[0] - shares[1]) / 2) : 0;
-  return static_cast<std::int64_t>((1 - deviation) * static_cast<double>(kScoreMax));
+  const policy::Amounts& all = load.allocatable;
+  for (const std::string& resource : pod.profile->balanced) {
+    if (resource == "cpu") {
+      look_at(load.requested.milli_cpu + wanted.milli_cpu, all.milli_cpu);
+    } else if (resource == "memory") {
+      look_at(load.requested.memory_bytes + wanted.memory_bytes, all.memory_bytes);
+    } else {
+      const Share share = share_of(resource, pod, load);
+      look_at(share.used, share.capacity);
+    }
+  }
+  return static_cast<std::int64_t>((1 - deviation_of(shares)) * static_cast<double>(kScoreMax));
 }
 
 std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
@@ -140,12 +159,12 @@ std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& lo
 
 }  // namespace
 
-Score score_node(const PendingPod& pod, const policy::NodeLoad& load, const Profile& profile) {
+Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
   Score score;
   score.soft_taints = count_soft_taints(*pod.pod, *load.node);
   score.affinity = api::preferred_node_score(pod.preferred, load.node->metadata);
   score.image_locality = image_locality_of(pod, load);
-  score.resources = score_of_resources(pod, load, profile.fit);
+  score.resources = score_of_resources(pod, load, pod.profile->fit);
   score.balanced = score_of_balance(pod, load);
   return score;
 }
@@ -163,28 +182,41 @@ void ScoreBounds::include(const Score& candidate) {
   }
 }
 
-WeighedScore weigh(const Score& score, const ScoreBounds& among) {
-  WeighedScore parts{score.resources, score.balanced, score.image_locality};
-  parts.taints = kTaintWeight *
+namespace {
+
+std::int64_t weigh_inter_pod(const Score& score, const ScoreBounds& among, std::int64_t weight) {
+  if (!score.inter_pod || !among.inter_pod_least || among.inter_pod_most <= *among.inter_pod_least) return 0;
+  // In doubles, and cut off: 29 of 100 are 28 points.
+  const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
+  const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
+  return weight * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));
+}
+
+std::int64_t weigh_spread(const Score& score, const ScoreBounds& among, std::int64_t weight) {
+  if (!score.spread || !among.spread_least) return 0;
+  if (among.spread_most == 0) return weight * kScoreMax;
+  return weight * (kScoreMax * (among.spread_most + *among.spread_least - *score.spread) / among.spread_most);
+}
+
+}  // namespace
+
+WeighedScore weigh(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {
+  WeighedScore parts{weights.resources * score.resources, weights.balanced * score.balanced,
+                     weights.image_locality * score.image_locality};
+  parts.taints = weights.taints *
                  (among.soft_taints == 0 ? kScoreMax : kScoreMax - score.soft_taints * kScoreMax / among.soft_taints);
-  if (among.affinity > 0) parts.affinity = kWishWeight * proportion(score.affinity, among.affinity, kScoreMax);
-  if (score.inter_pod && among.inter_pod_least && among.inter_pod_most > *among.inter_pod_least) {
-    // In doubles, and cut off: 29 of 100 are 28 points.
-    const auto above = static_cast<double>(*score.inter_pod - *among.inter_pod_least);
-    const auto range = static_cast<double>(among.inter_pod_most - *among.inter_pod_least);
-    parts.inter_pod = kWishWeight * static_cast<std::int64_t>(static_cast<double>(kScoreMax) * (above / range));
-  }
-  if (score.spread && among.spread_least) {
-    parts.spread =
-        kWishWeight * (among.spread_most == 0
-                           ? kScoreMax
-                           : kScoreMax * (among.spread_most + *among.spread_least - *score.spread) / among.spread_most);
-  }
+  if (among.affinity > 0) parts.affinity = weights.affinity * proportion(score.affinity, among.affinity, kScoreMax);
+  parts.inter_pod = weigh_inter_pod(score, among, weights.inter_pod);
+  parts.spread = weigh_spread(score, among, weights.spread);
   return parts;
 }
 
-std::int64_t total_score(const Score& score, const ScoreBounds& among) {
-  return weigh(score, among).total();
+std::int64_t related_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {
+  return weigh_inter_pod(score, among, weights.inter_pod) + weigh_spread(score, among, weights.spread);
+}
+
+std::int64_t total_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights) {
+  return weigh(score, among, weights).total();
 }
 
 }  // namespace spillway::scheduling

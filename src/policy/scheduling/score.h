@@ -16,7 +16,7 @@ namespace spillway::scheduling {
 
 struct Score {
   std::int64_t resources = 0;             // 0..100: NodeResourcesFit; by default the share of cpu and memory left free
-  std::int64_t balanced = 0;              // 0..100: how alike the used shares of cpu and memory are
+  std::int64_t balanced = 0;              // 0..100: how alike the used shares of cpu and memory are, or of others
   std::int64_t soft_taints = 0;           // PreferNoSchedule taints not tolerated; fewer is better
   std::int64_t affinity = 0;              // weight of the preferred terms that match
   std::int64_t image_locality = 0;        // 0..100: how much of the pod's images is there; spread images count more
@@ -27,7 +27,7 @@ struct Score {
 };
 
 /// Without what depends on other nodes.
-Score score_node(const PendingPod& pod, const policy::NodeLoad& node, const Profile& profile = {});
+Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
 
 /// What the candidates have at least and at most of what is set in proportion.
 struct ScoreBounds {
@@ -48,15 +48,17 @@ struct WeighedScore {
   std::int64_t resources = 0;
   std::int64_t balanced = 0;
   std::int64_t image_locality = 0;
-  std::int64_t taints = 0;     // × 3
-  std::int64_t affinity = 0;   // × 2
-  std::int64_t inter_pod = 0;  // × 2
-  std::int64_t spread = 0;     // × 2
+  std::int64_t taints = 0;
+  std::int64_t affinity = 0;
+  std::int64_t inter_pod = 0;
+  std::int64_t spread = 0;
 
   std::int64_t total() const { return resources + balanced + image_locality + taints + affinity + inter_pod + spread; }
 };
 
-WeighedScore weigh(const Score& score, const ScoreBounds& among);
-std::int64_t total_score(const Score& score, const ScoreBounds& among);
+/// Of that total, what hangs on where other pods are.
+std::int64_t related_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
+WeighedScore weigh(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
+std::int64_t total_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 
 }  // namespace spillway::scheduling

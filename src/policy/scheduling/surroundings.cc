@@ -29,38 +29,46 @@ bool selects(const api::StringMap& selector, const api::StringMap& labels) {
 
 }  // namespace
 
-Surroundings::SortKey Surroundings::key_of(const api::Pod& pod) {
-  return {pod.metadata.ns, pod.metadata.labels, terms_text(pod), pod.metadata.deletion_timestamp.has_value()};
+void SlotCounts::add(Slot slot) {
+  const auto here = std::ranges::lower_bound(here_, slot, {}, &Here::slot);
+  if (here != here_.end() && here->slot == slot) {
+    ++here->pods;
+  } else {
+    here_.insert(here, {slot, 1});
+  }
+}
+
+void SlotCounts::erase(Slot slot) {
+  const auto here = std::ranges::lower_bound(here_, slot, {}, &Here::slot);
+  if (here != here_.end() && here->slot == slot) here_.erase(here);
 }
 
 void Surroundings::add(const std::string& node, const api::Pod& pod) {
   const Slot slot = slot_of(node);
-  SortKey key = key_of(pod);
-  const auto [sort, fresh] = sorts_.try_emplace(key);
-  if (fresh) {
-    sort->second.ns = pod.metadata.ns;
-    sort->second.labels = pod.metadata.labels;
-    sort->second.terms = pod_terms_of(pod);
-    sort->second.leaving = pod.metadata.deletion_timestamp.has_value();
-    if (!sort->second.terms.empty()) asking_.insert(key);
+  const std::string terms = terms_text(pod);
+  const bool leaving = pod.metadata.deletion_timestamp.has_value();
+  const auto key = std::tie(pod.metadata.ns, pod.metadata.labels, terms, leaving);
+  auto sort = sorts_.find(key);
+  if (sort == sorts_.end()) {
+    sort = sorts_.emplace(key, PodSort{pod.metadata.ns, pod.metadata.labels, pod_terms_of(pod), leaving, {}}).first;
+    if (!sort->second.terms.empty()) asking_.insert(sort);
   }
-  ++sort->second.count[slot];
-  ++on_node_[slot][std::move(key)];
+  sort->second.count.add(slot);
+  if (on_node_.size() <= slot) on_node_.resize(slot + 1);
+  std::vector<Sorts::iterator>& here = on_node_[slot];
+  if (std::ranges::find(here, sort) == here.end()) here.push_back(sort);
 }
 
 void Surroundings::clear(const std::string& node) {
   const auto slot = slots_.find(node);
-  if (slot == slots_.end()) return;
-  const auto here = on_node_.find(slot->second);
-  if (here == on_node_.end()) return;
-  for (const auto& [key, count] : here->second) {
-    const auto sort = sorts_.find(key);
+  if (slot == slots_.end() || slot->second >= on_node_.size()) return;
+  for (const Sorts::iterator sort : on_node_[slot->second]) {
     sort->second.count.erase(slot->second);
     if (!sort->second.count.empty()) continue;
-    asking_.erase(key);
+    asking_.erase(sort);
     sorts_.erase(sort);
   }
-  on_node_.erase(here);
+  on_node_[slot->second].clear();
 }
 
 void Surroundings::forget(const std::string& node) {
@@ -169,7 +177,7 @@ std::vector<std::shared_ptr<const api::Pod>> Surroundings::promised_below(const 
 }
 
 void Surroundings::each_with_terms(const std::function<void(const PodSort&)>& visit) const {
-  for (const SortKey& key : asking_) visit(sorts_.at(key));
+  for (const Sorts::const_iterator sort : asking_) visit(sort->second);
 }
 
 void Surroundings::each(const std::function<void(const PodSort&)>& visit) const {
@@ -177,7 +185,8 @@ void Surroundings::each(const std::function<void(const PodSort&)>& visit) const 
 }
 
 void Surroundings::each_in(const std::string& ns, const std::function<void(const PodSort&)>& visit) const {
-  for (auto sort = sorts_.lower_bound({ns, {}, {}, false}); sort != sorts_.end() && sort->second.ns == ns; ++sort) {
+  for (auto sort = sorts_.lower_bound(SortKey(ns, {}, {}, false)); sort != sorts_.end() && sort->second.ns == ns;
+       ++sort) {
     visit(sort->second);
   }
 }

@@ -24,16 +24,45 @@ namespace spillway::scheduling {
 /// A node, as the counts know it: small numbers that are given anew when a node goes.
 using Slot = std::uint32_t;
 
+/// How many pods are on each node that has any, in order of their slots: few bytes each, and read from end to end.
+class SlotCounts {
+ public:
+  struct Here {
+    Slot slot = 0;
+    std::uint32_t pods = 0;
+  };
+
+  void add(Slot slot);
+  /// None is there any more.
+  void erase(Slot slot);
+
+  bool empty() const { return here_.empty(); }
+
+  auto begin() const { return here_.begin(); }
+
+  auto end() const { return here_.end(); }
+
+ private:
+  std::vector<Here> here_;
+};
+
 struct PodSort {
   std::string ns;
   api::StringMap labels;
   PodTerms terms;
-  bool leaving = false;                // deletion has begun
-  std::map<Slot, std::int64_t> count;  // on each node
+  bool leaving = false;  // deletion has begun
+  SlotCounts count;
 };
 
 class Surroundings {
  public:
+  Surroundings() = default;
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+  Surroundings(Surroundings&&) = default;
+  Surroundings& operator=(Surroundings&&) = default;
+  ~Surroundings() = default;
+
   /// One more pod on a node.
   void add(const std::string& node, const api::Pod& pod);
   /// No pod is on it.
@@ -75,14 +104,17 @@ class Surroundings {
 
  private:
   using SortKey = std::tuple<std::string, api::StringMap, std::string, bool>;  // namespace, labels, terms, leaving
+  using Sorts = std::map<SortKey, PodSort, std::less<>>;
 
-  static SortKey key_of(const api::Pod& pod);
+  struct ByKey {
+    bool operator()(Sorts::const_iterator a, Sorts::const_iterator b) const { return a->first < b->first; }
+  };
 
-  std::map<SortKey, PodSort> sorts_;
-  std::set<SortKey> asking_;
+  Sorts sorts_;
+  std::set<Sorts::const_iterator, ByKey> asking_;
   std::map<std::string, Slot> slots_;
   std::vector<Slot> free_slots_;
-  std::map<Slot, std::map<SortKey, std::int64_t>> on_node_;
+  std::vector<std::vector<Sorts::iterator>> on_node_;  // by slot; each sort once
   std::map<std::string, api::StringMap> namespaces_;
   std::map<std::string, std::map<std::string, api::StringMap>> services_;  // by namespace and name
   std::map<std::tuple<std::string, std::string, std::string>, api::LabelSelector> owners_;

@@ -104,8 +104,9 @@ TopologySpread::TopologySpread(const PendingPod& pod, const Surroundings& around
     const std::vector<std::int64_t> on_node = count_pods(counted.constraint.selector);
     counted.pods.assign(counted.domains->count, 0);
     counted.eligible.assign(counted.domains->count, false);
+    const bool choosy = is_choosy(counted.constraint);
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      if (!has_all_labels(required_, node) || !counts(counted.constraint, node)) continue;
+      if (!has_all_labels(required_, node) || (choosy && !counts(counted.constraint, node))) continue;
       counted.pods[counted.domains->of[node]] += on_node[node];
       counted.eligible[counted.domains->of[node]] = true;
     }
@@ -130,6 +131,10 @@ bool TopologySpread::has_all_labels(const std::vector<Counted>& constraints, std
                               [node](const Counted& counted) { return counted.domains->of[node] == Topology::kNone; });
 }
 
+bool TopologySpread::is_choosy(const SpreadConstraint& constraint) const {
+  return constraint.honors_taints || (constraint.honors_affinity && pod_.asks_for_nodes);
+}
+
 bool TopologySpread::counts(const SpreadConstraint& constraint, std::size_t node) const {
   const api::Node& object = *nodes_->load(node).node;
   if (constraint.honors_affinity && pod_.asks_for_nodes) {
@@ -151,22 +156,31 @@ void TopologySpread::Counted::find_least() {
   if (domain_count > 0 && domain_count < constraint.min_domains) least = 0;
 }
 
-std::optional<Refusal> TopologySpread::refuse(std::size_t node) const {
+std::int64_t TopologySpread::skew_on(const Counted& counted, std::size_t node) {
+  return counted.pods[counted.domains->of[node]] + counted.self - *counted.least;
+}
+
+const TopologySpread::Counted* TopologySpread::find_broken(std::size_t node) const {
   for (const Counted& counted : required_) {
-    const SpreadConstraint& constraint = counted.constraint;
-    const std::uint32_t domain = counted.domains->of[node];
-    if (domain == Topology::kNone) {
-      return spread_refusal(constraint, "node(s) didn't match pod topology spread constraints (missing required label)",
-                            true, {});
-    }
-    if (!counted.least) continue;  // no domain at all: upstream lets the constraint pass
-    const std::int64_t skew = counted.pods[domain] + counted.self - *counted.least;
-    if (skew > constraint.max_skew) {
-      return spread_refusal(constraint, "node(s) didn't match pod topology spread constraints", false,
-                            {{"skew", skew}, {"max_skew", constraint.max_skew}, {"pods", counted.pods[domain]}});
-    }
+    if (counted.domains->of[node] == Topology::kNone) return &counted;
+    // No domain at all: upstream lets the constraint pass.
+    if (counted.least && skew_on(counted, node) > counted.constraint.max_skew) return &counted;
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<Refusal> TopologySpread::refuse(std::size_t node) const {
+  const Counted* broken = find_broken(node);
+  if (broken == nullptr) return std::nullopt;
+  const SpreadConstraint& constraint = broken->constraint;
+  const std::uint32_t domain = broken->domains->of[node];
+  if (domain == Topology::kNone) {
+    return spread_refusal(constraint, "node(s) didn't match pod topology spread constraints (missing required label)",
+                          true, {});
+  }
+  return spread_refusal(
+      constraint, "node(s) didn't match pod topology spread constraints", false,
+      {{"skew", skew_on(*broken, node)}, {"max_skew", constraint.max_skew}, {"pods", broken->pods[domain]}});
 }
 
 void TopologySpread::count(std::size_t node, const api::Pod& other, std::int64_t pods) {
@@ -179,49 +193,56 @@ void TopologySpread::count(std::size_t node, const api::Pod& other, std::int64_t
   }
 }
 
-std::vector<std::int64_t> TopologySpread::count_domains(const Counted& wished, bool all_labels) const {
-  std::vector<std::int64_t> on_node = count_pods(wished.constraint.selector);
-  if (wished.constraint.topology_key == kHostname) return on_node;
+std::vector<std::int64_t> TopologySpread::sum_domains(const Counted& wished,
+                                                      const std::vector<std::int64_t>& on_node) const {
   std::vector<std::int64_t> in_domain(wished.domains->count, 0);
-  for (std::size_t node = 0; node < nodes_->size(); ++node) {
+  const bool choosy = is_choosy(wished.constraint);
+  for (std::size_t node = 0; node < on_node.size(); ++node) {
     const std::uint32_t domain = wished.domains->of[node];
     if (on_node[node] == 0 || domain == Topology::kNone) continue;
-    if ((all_labels && !has_all_labels(wished_, node)) || !counts(wished.constraint, node)) continue;
+    if ((needs_all_labels_ && !has_all_labels(wished_, node)) || (choosy && !counts(wished.constraint, node))) continue;
     in_domain[domain] += on_node[node];
   }
-  for (std::size_t node = 0; node < nodes_->size(); ++node) {
-    const std::uint32_t domain = wished.domains->of[node];
-    on_node[node] = domain == Topology::kNone ? 0 : in_domain[domain];
-  }
-  return on_node;
+  return in_domain;
 }
 
 std::vector<std::optional<std::int64_t>> TopologySpread::raw_scores(std::span<const std::size_t> candidates) const {
-  std::vector<std::optional<double>> sums(candidates.size());
-  std::size_t judged = 0;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (needs_all_labels_ && !has_all_labels(wished_, candidates[i])) continue;
-    sums[i] = 0;
-    ++judged;
+  std::vector<bool> judged(candidates.size(), true);
+  std::size_t judged_count = candidates.size();
+  for (std::size_t i = 0; needs_all_labels_ && i < candidates.size(); ++i) {
+    judged[i] = has_all_labels(wished_, candidates[i]);
+    if (!judged[i]) --judged_count;
   }
+  std::vector<double> sums(candidates.size(), 0);
+  std::vector<std::int64_t> on_node;
+  const api::LabelSelector* counted = nullptr;
   for (const Counted& wished : wished_) {
-    std::vector<bool> seen(wished.domains->count + 1, false);  // the last: nodes without the label, if not left out
-    const bool hosts = wished.constraint.topology_key == kHostname;
-    for (std::size_t i = 0; i < candidates.size() && !hosts; ++i) {
-      if (sums[i]) seen[std::min(wished.domains->of[candidates[i]], wished.domains->count)] = true;
+    const SpreadConstraint& constraint = wished.constraint;
+    const bool hosts = constraint.topology_key == kHostname;
+    if (counted == nullptr || *counted != constraint.selector) on_node = count_pods(constraint.selector);
+    counted = &constraint.selector;
+    const std::vector<std::uint32_t>& domain_of = wished.domains->of;
+    std::size_t size = judged_count;
+    if (!hosts) {
+      std::vector<bool> seen(wished.domains->count + 1, false);  // the last: nodes without the label, if not left out
+      for (std::size_t i = 0; i < candidates.size(); ++i) {
+        if (judged[i]) seen[std::min(domain_of[candidates[i]], wished.domains->count)] = true;
+      }
+      size = static_cast<std::size_t>(std::ranges::count(seen, true));
     }
-    const auto size = hosts ? judged : static_cast<std::size_t>(std::ranges::count(seen, true));
     const double weight = std::log(static_cast<double>(size) + 2);
-    const std::vector<std::int64_t> pods = count_domains(wished, needs_all_labels_);
+    const auto others = static_cast<double>(constraint.max_skew - 1);
+    const std::vector<std::int64_t> in_domain = hosts ? std::vector<std::int64_t>() : sum_domains(wished, on_node);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       const std::size_t node = candidates[i];
-      if (!sums[i] || wished.domains->of[node] == Topology::kNone) continue;
-      *sums[i] += static_cast<double>(pods[node]) * weight + static_cast<double>(wished.constraint.max_skew - 1);
+      const std::uint32_t domain = domain_of[node];
+      if (domain == Topology::kNone) continue;
+      sums[i] += static_cast<double>(hosts ? on_node[node] : in_domain[domain]) * weight + others;
     }
   }
   std::vector<std::optional<std::int64_t>> raw(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (sums[i]) raw[i] = static_cast<std::int64_t>(std::llround(*sums[i]));
+    if (judged[i]) raw[i] = static_cast<std::int64_t>(std::llround(sums[i]));
   }
   return raw;
 }

@@ -32,6 +32,9 @@ class TopologySpread {
   /// nullopt: the node, by its number, takes it.
   std::optional<Refusal> refuse(std::size_t node) const;
 
+  /// The same without words.
+  bool admits(std::size_t node) const { return find_broken(node) == nullptr; }
+
   /// As if that pod were there, too, or had left; filters alone.
   void add(std::size_t node, const api::Pod& other) { count(node, other, 1); }
 
@@ -52,11 +55,18 @@ class TopologySpread {
     void find_least();
   };
 
+  static std::int64_t skew_on(const Counted& counted, std::size_t node);
+  /// nullptr: none.
+  const Counted* find_broken(std::size_t node) const;
   void count(std::size_t node, const api::Pod& other, std::int64_t pods);
+  /// On each node.
   std::vector<std::int64_t> count_pods(const api::LabelSelector& selector) const;
   bool has_all_labels(const std::vector<Counted>& constraints, std::size_t node) const;
+  /// Not every node counts.
+  bool is_choosy(const SpreadConstraint& constraint) const;
   bool counts(const SpreadConstraint& constraint, std::size_t node) const;
-  std::vector<std::int64_t> count_domains(const Counted& wished, bool all_labels) const;
+  /// Of pods by node, those in each domain.
+  std::vector<std::int64_t> sum_domains(const Counted& wished, const std::vector<std::int64_t>& on_node) const;
 
   const PendingPod& pod_;
   const Surroundings& around_;

@@ -69,8 +69,8 @@ Json score_results(const Topology& nodes, const std::vector<std::size_t>& number
   for (const Score& score : scores) bounds.include(score);
   Json::Array results;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    results.push_back(
-        Json::object({{"node", nodes.name(numbers[i])}, {"raw", raw[i]}, {"score", part(weigh(scores[i], bounds))}}));
+    results.push_back(Json::object(
+        {{"node", nodes.name(numbers[i])}, {"raw", raw[i]}, {"score", part(weigh(scores[i], bounds, {}))}}));
   }
   return Json::object({{"scores", Json(std::move(results))}});
 }
@@ -102,7 +102,7 @@ std::optional<Mismatch> topology_spread(const Json& row) {
   const auto cluster = read_cluster(row);
   if (!cluster) return Mismatch{"a cluster that decodes", cluster.error().text()};
   Topology nodes(cluster->nodes, cluster->around);
-  const PendingPod pending = make_pending(cluster->pod);
+  const PendingPod pending = make_pending(cluster->pod, cluster->profile);
   const TopologySpread plugin(pending, cluster->around, nodes, cluster->profile);
   Json got;
   if (row.string_at({"op"}) == "filter") {
@@ -124,7 +124,7 @@ std::optional<Mismatch> topology_spread(const Json& row) {
 
 /// The pod with the shares of its images, as place_pod sees it.
 PendingPod pending_in(const Cluster& cluster) {
-  PendingPod pending = make_pending(cluster.pod);
+  PendingPod pending = make_pending(cluster.pod, cluster.profile);
   for (PendingImage& image : pending.images) {
     const auto holders = std::ranges::count_if(
         cluster.nodes, [&](const auto& node) { return node.second.image_bytes.contains(image.name); });
@@ -141,7 +141,7 @@ std::optional<Mismatch> score_plugins(const Json& row) {
   const std::string_view plugin = row.string_at({"in", "plugin"});
   const std::vector<std::size_t> numbers = feasible_in(row, nodes);
   std::vector<Score> scores;
-  for (const std::size_t node : numbers) scores.push_back(score_node(pending, nodes.load(node), cluster->profile));
+  for (const std::size_t node : numbers) scores.push_back(score_node(pending, nodes.load(node)));
   const auto results = [&](auto raw_of, auto part) {
     std::vector<std::int64_t> raw;
     for (const Score& score : scores) raw.push_back(raw_of(score));
@@ -174,7 +174,7 @@ Json totals_of(const Survey& survey, const PendingPod& pending, std::int64_t* be
   for (const FittingNode& node : survey.fitting) bounds.include(node.score);
   Json::Array totals;
   for (const FittingNode& node : survey.fitting) {
-    const WeighedScore parts = weigh(node.score, bounds);
+    const WeighedScore parts = weigh(node.score, bounds, {});
     Json scores = Json::object({{"ImageLocality", parts.image_locality},
                                 {"NodeResourcesBalancedAllocation", parts.balanced},
                                 {"NodeResourcesFit", parts.resources},
@@ -200,10 +200,8 @@ void sort_reasons_in(Json& document) {
 std::optional<Mismatch> full_schedule(const Json& row) {
   const auto cluster = read_cluster(row);
   if (!cluster) return Mismatch{"a cluster that decodes", cluster.error().text()};
-  const Survey survey =
-      survey_nodes(cluster->pod, cluster->nodes, NodeConditions::kByTaints, {}, cluster->around, cluster->profile);
-  const Placement placement =
-      place_pod(cluster->pod, cluster->nodes, NodeConditions::kByTaints, {}, cluster->around, cluster->profile);
+  const Survey survey = survey_nodes(cluster->pod, cluster->nodes, cluster->profile, {}, cluster->around);
+  const Placement placement = place_pod(cluster->pod, cluster->nodes, cluster->profile, {}, cluster->around);
   // Upstream does not tell who refused a pod that was promised a node and got one.
   const bool silent = !survey.fitting.empty() && !cluster->pod.status.nominated_node_name.empty();
   Json::Array feasible;

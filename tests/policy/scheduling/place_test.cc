@@ -146,7 +146,7 @@ class Promised : public Place {
   }
 
   std::optional<std::string> node_for(const api::Pod& pod) {
-    return place_pod(pod, nodes, NodeConditions::kByTaints, {}, around).node;
+    return place_pod(pod, nodes, default_profile(), {}, around).node;
   }
 
   Surroundings around;
@@ -187,7 +187,9 @@ class LiteralConditions : public Place {
     node->status.conditions.push_back({.type = type, .status = status});
     nodes.at("a").set_node(node);
     EXPECT_TRUE(place_pod(pod, nodes).node) << "taints alone keep pods away";
-    return place_pod(pod, nodes, NodeConditions::kLiterally).message;
+    Profile literally;
+    literally.conditions = NodeConditions::kLiterally;
+    return place_pod(pod, nodes, literally).message;
   }
 };
 
@@ -214,11 +216,11 @@ TEST(Score, ProportionsFollowTheCandidates) {
   ScoreBounds most;
   most.include(clean);
   most.include(tainted);
-  EXPECT_EQ(total_score(clean, most), 50 + 90 + 300 + 200);
-  EXPECT_EQ(total_score(tainted, most), 60 + 90 + 0 + 100);
+  EXPECT_EQ(total_score(clean, most, {}), 50 + 90 + 300 + 200);
+  EXPECT_EQ(total_score(tainted, most, {}), 60 + 90 + 0 + 100);
   ScoreBounds alone;
   alone.include(tainted);
-  EXPECT_EQ(total_score(tainted, alone), 60 + 90 + 0 + 200);
+  EXPECT_EQ(total_score(tainted, alone, {}), 60 + 90 + 0 + 200);
 }
 
 TEST(Score, AFullNodeScoresNothingForRoom) {

@@ -78,7 +78,7 @@ struct SmallCluster {
   bool takes(const std::string& node, const api::Pod& pod, const std::set<PodPtr>& without) const {
     Surroundings around;
     const auto found = loads(around, without);
-    const Survey survey = survey_nodes(pod, found, NodeConditions::kByTaints, {}, around);
+    const Survey survey = survey_nodes(pod, found, default_profile(), {}, around);
     return std::ranges::any_of(survey.fitting, [&](const FittingNode& each) { return *each.name == node; });
   }
 
@@ -86,8 +86,9 @@ struct SmallCluster {
     Surroundings around;
     const auto found = loads(around, {});
     const VolumeFilter volumes;
-    const Profile profile;
-    const Placement refused = place_pod(pod, found, NodeConditions::kByTaints, volumes, around);
+    Profile profile;
+    profile.preemption = share;
+    const Placement refused = place_pod(pod, found, default_profile(), volumes, around);
     if (refused.node) return {};
     const PodsOn pods_on = [this](const std::string& node) {
       const auto there = pods.find(node);
@@ -100,7 +101,6 @@ struct SmallCluster {
                               .around = around,
                               .volumes = volumes,
                               .profile = profile,
-                              .share = share,
                               .first_node = first_node});
   }
 };

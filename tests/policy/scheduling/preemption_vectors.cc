@@ -113,8 +113,9 @@ Json outcome_json(const Cluster& cluster, const Placement& refused, const Preemp
 }
 
 std::optional<Mismatch> preempt(const Json& row) {
-  const auto cluster = read_cluster(row);
+  auto cluster = read_cluster(row);
   if (!cluster) return Mismatch{"a cluster that decodes", cluster.error().text()};
+  cluster->profile.preemption = {.percent = 100, .absolute = 100};
   const auto budgets = read_budgets(row);
   if (!budgets) return Mismatch{"budgets that decode", budgets.error().text()};
   const PodsOn pods_on = [&](const std::string& node) {
@@ -122,16 +123,14 @@ std::optional<Mismatch> preempt(const Json& row) {
     return found == cluster->pods.end() ? std::vector<PodPtr>() : found->second;
   };
   const VolumeFilter no_volumes;
-  const Placement refused =
-      place_pod(cluster->pod, cluster->nodes, NodeConditions::kByTaints, no_volumes, cluster->around);
+  const Placement refused = place_pod(cluster->pod, cluster->nodes, default_profile(), no_volumes, cluster->around);
   if (refused.node) return Mismatch{"a pod that fits nowhere", *refused.node};
   const PreemptionView view{.nodes = cluster->nodes,
                             .pods_on = pods_on,
                             .budgets = *budgets,
                             .around = cluster->around,
                             .volumes = no_volumes,
-                            .profile = cluster->profile,
-                            .share = {.percent = 100, .absolute = 100}};
+                            .profile = cluster->profile};
   const Preemption decided = decide_preemption(cluster->pod, refused, view);
   Json want = *row.find("want");
   for (const std::string_view member : {"writes", "events"}) {

@@ -1,0 +1,129 @@
+#include "cli/config/scheduler_config.h"
+
+#include "api/text/duration.h"
+#include "cli/config/scheduler_plugins.h"
+#include "yaml/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace spillway::cli {
+namespace {
+
+using yaml::Place;
+
+constexpr std::string_view kSchedulerApi = "kubescheduler.config.k8s.io/v1";
+
+/// Of how kube-scheduler does its work, not of what it decides.
+constexpr std::array<std::string_view, 5> kElsewhere{"parallelism", "percentageOfNodesToScore", "enableProfiling",
+                                                     "enableContentionProfiling", "delayCacheUntilActive"};
+
+Outcome read_duration(const Place& around, std::string_view name, Duration& into) {
+  SPILLWAY_TRY(text, around.optional_text(name));
+  if (text.empty()) return {};
+  const auto duration = api::parse_duration(text);
+  if (!duration || *duration <= Duration::zero()) {
+    return around.member(name).wrong(fmt::format("expected a duration such as 15s, got \"{}\"", text));
+  }
+  into = *duration;
+  return {};
+}
+
+Outcome read_election(const Place& place, LeaderElectionArgs& into) {
+  SPILLWAY_TRY_VOID(place.check_members({"leaderElect", "leaseDuration", "renewDeadline", "retryPeriod", "resourceLock",
+                                         "resourceName", "resourceNamespace"}));
+  SPILLWAY_TRY(elects, place.flag("leaderElect"));
+  into.enabled = elects.value_or(true);
+  SPILLWAY_TRY_VOID(read_duration(place, "leaseDuration", into.lease_duration));
+  SPILLWAY_TRY_VOID(read_duration(place, "renewDeadline", into.renew_deadline));
+  SPILLWAY_TRY_VOID(read_duration(place, "retryPeriod", into.retry_period));
+  SPILLWAY_TRY(lock, place.optional_text("resourceLock"));
+  if (!lock.empty() && lock != "leases") return place.member("resourceLock").wrong("expected leases");
+  SPILLWAY_TRY(name, place.optional_text("resourceName"));
+  if (!name.empty()) into.resource_name = std::move(name);
+  SPILLWAY_TRY(ns, place.optional_text("resourceNamespace"));
+  if (!ns.empty()) into.resource_namespace = std::move(ns);
+  return {};
+}
+
+Outcome read_connection(const Place& place, SchedulerConfig& into) {
+  SPILLWAY_TRY_VOID(place.check_members({"kubeconfig", "acceptContentTypes", "contentType", "qps", "burst"}));
+  SPILLWAY_TRY(kubeconfig, place.optional_text("kubeconfig"));
+  into.kubeconfig = std::move(kubeconfig);
+  for (const std::string_view other : {"acceptContentTypes", "contentType", "qps", "burst"}) {
+    if (place.has(other)) into.warnings.push_back(place.member(other).wrong("has no effect here").text());
+  }
+  return {};
+}
+
+Outcome read_backoff(const Place& top, scheduling::Backoff& into) {
+  constexpr std::int64_t kSecondsMax = 24 * 3600;
+  SPILLWAY_TRY(initial, top.number("podInitialBackoffSeconds", 1, kSecondsMax));
+  if (initial) into.initial = seconds(*initial);
+  SPILLWAY_TRY(most, top.number("podMaxBackoffSeconds", 1, kSecondsMax));
+  if (most) into.max = seconds(*most);
+  if (into.max >= into.initial) return {};
+  return top.wrong("podMaxBackoffSeconds must not be below podInitialBackoffSeconds");
+}
+
+Outcome read_profile(const Place& place, SchedulerConfig& into) {
+  SPILLWAY_TRY_VOID(place.check_members({"schedulerName", "percentageOfNodesToScore", "plugins", "pluginConfig"}));
+  scheduling::Profile profile;
+  SPILLWAY_TRY(name, place.optional_text("schedulerName"));
+  if (!name.empty()) profile.scheduler = std::move(name);
+  if (std::ranges::find(into.profiles, profile.scheduler, &scheduling::Profile::scheduler) != into.profiles.end()) {
+    return place.wrong(fmt::format("there is a profile of \"{}\" already", profile.scheduler));
+  }
+  PluginRest rest;
+  SPILLWAY_TRY(percent, place.number("percentageOfNodesToScore", 0, 100));
+  if (percent) {
+    rest.warnings.push_back(
+        place.member("percentageOfNodesToScore").wrong("all nodes are looked at: has no effect here").text());
+  }
+  SPILLWAY_TRY_VOID(read_plugins(place, profile, rest));
+  SPILLWAY_TRY_VOID(read_plugin_arguments(place, profile, rest));
+  into.claims_timeout = std::max(into.claims_timeout, rest.claims_timeout);
+  std::ranges::move(rest.warnings, std::back_inserter(into.warnings));
+  into.profiles.push_back(std::move(profile));
+  return {};
+}
+
+}  // namespace
+
+Result<SchedulerConfig> read_scheduler_config(const std::string& file, const yaml::Document& document) {
+  const Place top(file, document);
+  SchedulerConfig config;
+  SPILLWAY_TRY_VOID(top.expect("apiVersion", kSchedulerApi));
+  SPILLWAY_TRY_VOID(top.expect("kind", "KubeSchedulerConfiguration"));
+  SPILLWAY_TRY_VOID(
+      top.check_members({"apiVersion", "kind", "parallelism", "leaderElection", "clientConnection", "enableProfiling",
+                         "enableContentionProfiling", "percentageOfNodesToScore", "podInitialBackoffSeconds",
+                         "podMaxBackoffSeconds", "profiles", "extenders", "delayCacheUntilActive"}));
+  for (const std::string_view member : kElsewhere) {
+    if (top.has(member)) config.warnings.push_back(top.member(member).wrong("has no effect here").text());
+  }
+  if (top.has("extenders") && top.member("extenders").value() != api::Json::array()) {
+    return top.member("extenders").wrong("this scheduler asks no extenders");
+  }
+  if (top.has("leaderElection")) {
+    SPILLWAY_TRY_VOID(read_election(top.member("leaderElection"), config.leader_election));
+  }
+  if (top.has("clientConnection")) SPILLWAY_TRY_VOID(read_connection(top.member("clientConnection"), config));
+  SPILLWAY_TRY_VOID(read_backoff(top, config.backoff));
+  if (!top.has("profiles")) return config;
+  config.profiles.clear();
+  config.claims_timeout = Duration::zero();
+  SPILLWAY_TRY_VOID(top.for_each("profiles", [&](const Place& each) { return read_profile(each, config); }));
+  if (config.profiles.empty()) return top.member("profiles").wrong("must not be empty");
+  if (config.profiles.size() > kSchedulerProfilesMax) {
+    return top.member("profiles").wrong(fmt::format("more than {} profiles", kSchedulerProfilesMax));
+  }
+  return config;
+}
+
+}  // namespace spillway::cli

@@ -1,0 +1,36 @@
+// A KubeSchedulerConfiguration file: profiles with their plug-ins and arguments, back-offs, leader election. Strict: a
+// member that is not known is an error with its line and what may have been meant; what other parts of kube-scheduler
+// would read of it is accepted, with a warning that it has no effect here. Extenders and plug-ins of others are errors:
+// nobody would ask them.
+// Thread: any (pure). Bounds: kSchedulerProfilesMax. Source: Kubernetes docs, "Scheduler Configuration";
+// kube-scheduler configuration (v1).
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+#include "cli/flags/command_line.h"
+#include "policy/scheduling/pod_queue.h"
+#include "policy/scheduling/profile.h"
+#include "yaml/yaml_document.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+inline constexpr std::size_t kSchedulerProfilesMax = 16;
+
+struct SchedulerConfig {
+  std::vector<scheduling::Profile> profiles{scheduling::Profile()};  // at least one, each of another scheduler
+  scheduling::Backoff backoff;
+  Duration claims_timeout = seconds(600);  // VolumeBindingArgs: how long a placed pod waits for its claims
+  std::string kubeconfig;                  // clientConnection; empty: not given
+  LeaderElectionArgs leader_election = scheduler_election();
+  std::vector<std::string> warnings;  // "FILE:LINE: MEMBER: has no effect here"
+};
+
+/// kInvalid: what is wrong, and where.
+Result<SchedulerConfig> read_scheduler_config(const std::string& file, const yaml::Document& document);
+
+}  // namespace spillway::cli

@@ -1,0 +1,37 @@
+#include "policy/scheduling/plugins.h"
+
+namespace spillway::scheduling {
+
+std::string_view to_string(Filter filter) {
+  switch (filter) {
+    case Filter::kNodeUnschedulable:
+      return "NodeUnschedulable";
+    case Filter::kNodeName:
+      return "NodeName";
+    case Filter::kTaintToleration:
+      return "TaintToleration";
+    case Filter::kNodeAffinity:
+      return "NodeAffinity";
+    case Filter::kNodePorts:
+      return "NodePorts";
+    case Filter::kNodeResourcesFit:
+      return "NodeResourcesFit";
+    case Filter::kVolumeBinding:
+      return "VolumeBinding";
+    case Filter::kPodTopologySpread:
+      return "PodTopologySpread";
+    case Filter::kInterPodAffinity:
+      return "InterPodAffinity";
+    case Filter::kCheckNodeCondition:
+      return "CheckNodeCondition";
+    case Filter::kCheckNodeMemoryPressure:
+      return "CheckNodeMemoryPressure";
+    case Filter::kCheckNodePidPressure:
+      return "CheckNodePIDPressure";
+    case Filter::kCheckNodeDiskPressure:
+      return "CheckNodeDiskPressure";
+  }
+  return {};
+}
+
+}  // namespace spillway::scheduling

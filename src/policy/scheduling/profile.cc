@@ -1,0 +1,18 @@
+#include "policy/scheduling/profile.h"
+
+#include <algorithm>
+
+namespace spillway::scheduling {
+
+bool IgnoredResources::contains(std::string_view resource) const {
+  if (std::ranges::find(names, resource) != names.end()) return true;
+  const std::string_view domain = resource.substr(0, resource.find('/'));
+  return domain.size() < resource.size() && std::ranges::find(groups, domain) != groups.end();
+}
+
+const Profile& default_profile() {
+  static const Profile kDefault;
+  return kDefault;
+}
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,192 @@
+// Goal: what a KubeSchedulerConfiguration makes of the default profile, and that every mistake in one is told with its
+// place.
+#include "cli/config/scheduler_config.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using scheduling::Filter;
+using scheduling::Profile;
+using scheduling::ScoringStrategy;
+
+Result<SchedulerConfig> read(const std::string& members) {
+  const std::string text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" + members;
+  const auto document = yaml::parse("s.yaml", text);
+  if (!document) return document.error();
+  return read_scheduler_config("s.yaml", *document);
+}
+
+std::string error_of(const std::string& members) {
+  const auto found = read(members);
+  return found ? "" : found.error().text();
+}
+
+/// The one profile with these members, each line indented by four.
+Profile profile_of(const std::string& members) {
+  const auto found = read("profiles:\n  - schedulerName: mine\n" + members);
+  if (!found) {
+    ADD_FAILURE() << found.error().text();
+    return {};
+  }
+  return found->profiles.front();
+}
+
+TEST(SchedulerConfig, ThatSaysNothingIsTheDefault) {
+  const auto config = read("");
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_EQ(config->profiles, std::vector{Profile()});
+  EXPECT_EQ(config->claims_timeout, seconds(600));
+  EXPECT_EQ(config->leader_election.resource_name, "kube-scheduler");
+  EXPECT_TRUE(config->leader_election.enabled);
+  EXPECT_TRUE(config->warnings.empty());
+}
+
+TEST(SchedulerConfig, OfAStockSchedulerIsTaken) {
+  const auto config = read(R"(parallelism: 16
+percentageOfNodesToScore: 0
+podInitialBackoffSeconds: 2
+podMaxBackoffSeconds: 20
+enableProfiling: true
+enableContentionProfiling: true
+clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 50, burst: 100, contentType: "", acceptContentTypes: ""}
+leaderElection: {leaderElect: false, leaseDuration: 30s, renewDeadline: 20s, retryPeriod: 4s, resourceLock: leases,
+                 resourceName: other, resourceNamespace: ops}
+extenders: []
+profiles: [{schedulerName: default-scheduler}, {schedulerName: batch}]
+)");
+  ASSERT_TRUE(config) << config.error().text();
+  ASSERT_EQ(config->profiles.size(), 2U);
+  EXPECT_EQ(config->profiles[0], Profile());
+  EXPECT_EQ(config->profiles[1].scheduler, "batch");
+  EXPECT_EQ(config->backoff.initial, seconds(2));
+  EXPECT_EQ(config->backoff.max, seconds(20));
+  EXPECT_EQ(config->kubeconfig, "/etc/kubernetes/scheduler.conf");
+  EXPECT_FALSE(config->leader_election.enabled);
+  EXPECT_EQ(config->leader_election.lease_duration, seconds(30));
+  EXPECT_EQ(config->leader_election.renew_deadline, seconds(20));
+  EXPECT_EQ(config->leader_election.retry_period, seconds(4));
+  EXPECT_EQ(config->leader_election.resource_name, "other");
+  EXPECT_EQ(config->leader_election.resource_namespace, "ops");
+  ASSERT_FALSE(config->warnings.empty());
+  EXPECT_EQ(config->warnings.front(), "s.yaml:3: parallelism: has no effect here");
+}
+
+TEST(SchedulerConfig, SwitchesPlugins) {
+  const Profile off = profile_of(R"(    plugins:
+      filter: {disabled: [{name: NodePorts}, {name: InterPodAffinity}]}
+      score: {disabled: [{name: "*"}], enabled: [{name: NodeResourcesFit, weight: 5}, {name: ImageLocality}]}
+      postFilter: {disabled: [{name: DefaultPreemption}]}
+)");
+  EXPECT_TRUE(off.left_out.contains(Filter::kNodePorts));
+  EXPECT_TRUE(off.left_out.contains(Filter::kInterPodAffinity));
+  EXPECT_FALSE(off.left_out.contains(Filter::kNodeResourcesFit));
+  EXPECT_EQ(off.weights, (scheduling::ScoreWeights{5, 0, 1, 0, 0, 0, 0}));
+  EXPECT_FALSE(off.preempts);
+
+  const Profile everywhere = profile_of(R"(    plugins:
+      multiPoint:
+        disabled: [{name: TaintToleration}, {name: NodeAffinity}, {name: DefaultPreemption}]
+        enabled: [{name: NodeAffinity, weight: 7}, {name: PodTopologySpread}]
+      score: {disabled: [{name: NodeAffinity}]}
+)");
+  EXPECT_TRUE(everywhere.left_out.contains(Filter::kTaintToleration));
+  EXPECT_FALSE(everywhere.left_out.contains(Filter::kNodeAffinity));
+  EXPECT_EQ(everywhere.weights, (scheduling::ScoreWeights{1, 1, 1, 0, 0, 2, 1})) << "a weight not given is one";
+  EXPECT_FALSE(everywhere.preempts);
+}
+
+TEST(SchedulerConfig, GivesPluginsTheirArguments) {
+  const Profile profile = profile_of(R"(    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          apiVersion: kubescheduler.config.k8s.io/v1
+          kind: NodeResourcesFitArgs
+          ignoredResources: [example.com/one]
+          ignoredResourceGroups: [example.org]
+          scoringStrategy:
+            type: RequestedToCapacityRatio
+            resources: [{name: cpu, weight: 3}, {name: nvidia.com/gpu}]
+            requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}
+      - {name: NodeResourcesBalancedAllocation, args: {resources: [{name: cpu, weight: 1}]}}
+      - {name: InterPodAffinity, args: {hardPodAffinityWeight: 9, ignorePreferredTermsOfExistingPods: true}}
+      - name: PodTopologySpread
+        args:
+          defaultingType: List
+          defaultConstraints:
+            - {maxSkew: 2, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, minDomains: 3, nodeTaintsPolicy: Honor}
+      - name: NodeAffinity
+        args:
+          addedAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+              nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [a]}]}]
+            preferredDuringSchedulingIgnoredDuringExecution:
+              - {weight: 4, preference: {matchExpressions: [{key: disk, operator: Exists}]}}
+      - {name: DefaultPreemption, args: {minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 5}}
+)");
+  EXPECT_TRUE(profile.ignored.contains("example.com/one"));
+  EXPECT_FALSE(profile.ignored.contains("example.com/two"));
+  EXPECT_TRUE(profile.ignored.contains("example.org/any"));
+  EXPECT_FALSE(profile.ignored.contains("example.org"));
+  EXPECT_EQ(profile.fit.type, ScoringStrategy::Type::kRequestedToCapacityRatio);
+  EXPECT_EQ(profile.fit.resources, (std::vector<ScoringStrategy::Resource>{{"cpu", 3}, {"nvidia.com/gpu", 1}}));
+  EXPECT_EQ(profile.fit.shape, (std::vector<ScoringStrategy::Point>{{0, 0}, {100, 10}}));
+  EXPECT_EQ(profile.balanced, std::vector<std::string>{"cpu"});
+  EXPECT_EQ(profile.hard_pod_affinity_weight, 9);
+  EXPECT_TRUE(profile.ignore_preferred_terms_of_existing_pods);
+  ASSERT_TRUE(profile.default_constraints && profile.default_constraints->size() == 1);
+  const scheduling::SpreadConstraint& rack = profile.default_constraints->front();
+  EXPECT_EQ(rack.topology_key, "rack");
+  EXPECT_EQ(rack.max_skew, 2);
+  EXPECT_EQ(rack.min_domains, 3);
+  EXPECT_TRUE(rack.required && rack.honors_affinity && rack.honors_taints);
+  ASSERT_TRUE(profile.added_affinity.required);
+  EXPECT_EQ(profile.added_affinity.required->terms.size(), 1U);
+  EXPECT_EQ(profile.added_affinity.preferred.size(), 1U);
+  EXPECT_EQ(profile.preemption.percent, 0);
+  EXPECT_EQ(profile.preemption.absolute, 5);
+
+  const auto timeout = read("profiles: [{pluginConfig: [{name: VolumeBinding, args: {bindTimeoutSeconds: 30}}]}]\n");
+  ASSERT_TRUE(timeout);
+  EXPECT_EQ(timeout->claims_timeout, seconds(30));
+}
+
+TEST(SchedulerConfig, NamesWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"paralelism: 4\n", "s.yaml:3: paralelism: unknown (did you mean parallelism?)"},
+      {"profiles: []\n", "s.yaml:3: profiles: must not be empty"},
+      {"profiles:\n- {schedulerName: a}\n- {schedulerName: a}\n",
+       "s.yaml:5: profiles[1]: there is a profile of \"a\" already"},
+      {"profiles:\n- plugins:\n    score: {enabled: [{name: NodeResourceFit}]}\n",
+       "s.yaml:5: profiles[0][plugins][score][enabled][0][name]: there is no plug-in \"NodeResourceFit\" (did you mean "
+       "NodeResourcesFit?)"},
+      {"profiles:\n- plugins:\n    score: {enabled: [{name: NodePorts}]}\n",
+       "s.yaml:5: profiles[0][plugins][score][enabled][0][name]: NodePorts has nothing to say there"},
+      {"profiles:\n- plugins:\n    multiPoint: {disabled: [{name: '*'}]}\n",
+       "s.yaml:4: profiles[0][plugins]: PrioritySort is off and nothing is there in its place"},
+      {"profiles:\n- pluginConfig:\n  - {name: NodeName, args: {}}\n",
+       "s.yaml:5: profiles[0][pluginConfig][0][args]: NodeName takes no arguments"},
+      {"profiles:\n- pluginConfig:\n  - {name: NodeResourcesFit, args: {scoringStrategy: {type: Most}}}\n",
+       "s.yaml:5: profiles[0][pluginConfig][0][args][scoringStrategy][type]: expected LeastAllocated, MostAllocated or "
+       "RequestedToCapacityRatio"},
+      {"extenders: [{urlPrefix: 'https://x'}]\n", "s.yaml:3: extenders: this scheduler asks no extenders"},
+      {"podInitialBackoffSeconds: 20\n", "s.yaml:1: podMaxBackoffSeconds must not be below podInitialBackoffSeconds"},
+      {"leaderElection: {leaseDuration: soon}\n",
+       "s.yaml:3: leaderElection[leaseDuration]: expected a duration such as 15s, got \"soon\""},
+  };
+  for (const auto& [members, expected] : cases) EXPECT_EQ(error_of(members), expected);
+  EXPECT_NE(
+      error_of("profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultConstraints: [{maxSkew: 1}]}}]}]\n"),
+      "");
+  const auto other = read_scheduler_config("s.yaml", *yaml::parse("s.yaml", "apiVersion: v1\nkind: Pod\n"));
+  EXPECT_FALSE(other);
+}
+
+}  // namespace
+}  // namespace spillway::cli

@@ -1,0 +1,107 @@
+"""`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are told, and of two schedulers one acts."""
+import unittest
+
+from harness import Process, run, serving, wait_for, workspace
+
+PODS = "/api/v1/namespaces/default/pods"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
+CONFIGURATION = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+parallelism: 16
+leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 300ms}
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: packing
+  plugins: {score: {disabled: [{name: "*"}], enabled: [{name: NodeResourcesFit}]}}
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}
+- schedulerName: pool-b
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [b]}]}]
+"""
+
+
+def node(name, pool):
+    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"pool": pool}},
+            "status": {"capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}}
+
+
+def pod(name, scheduler):
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"schedulerName": scheduler, "containers": [container]}}
+
+
+class Scheduler(unittest.TestCase):
+    def test_profiles_and_takeover(self):
+        with workspace() as folder:
+            (folder / "scheduler.yaml").write_text(CONFIGURATION)
+            server = Process(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig")
+            schedulers = []
+            try:
+                api = serving(server, folder / "kubeconfig")
+                for name in ("n0", "n1"):
+                    api.create("/api/v1/nodes", node(name, "ab"[int(name[1])]))
+                    api.patch(f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
+                wait_for("the account of the namespace", lambda: api.find("/api/v1/namespaces/default/serviceaccounts/default"))
+
+                def start():
+                    schedulers.append(Process(folder, "scheduler", "--kubeconfig", folder / "kubeconfig", "--config", folder / "scheduler.yaml"))
+
+                def place(name, scheduler):
+                    api.create(PODS, pod(name, scheduler))
+                    return wait_for(f"a node for {name}", lambda: api.get(f"{PODS}/{name}")["spec"].get("nodeName"))
+
+                def leading():
+                    return [each for each in schedulers if each.running() and 'msg="leading"' in each.log.read_text()]
+
+                start()
+                wait_for("the first to lead", leading)
+                start()
+                wait_for("the second to stand by", lambda: "another scheduler leads" in schedulers[1].log.read_text())
+                self.assertIn("scheduler.yaml:3: parallelism: has no effect here", schedulers[0].log.read_text())
+                self.assertEqual({place("d0", "default-scheduler"), place("d1", "default-scheduler")}, {"n0", "n1"})
+                self.assertEqual(place("p0", "packing"), place("p1", "packing"))
+                self.assertEqual({place(f"b{i}", "pool-b") for i in range(3)}, {"n1"})
+                events = [e for e in api.get("/api/v1/namespaces/default/events")["items"] if e["involvedObject"]["name"] == "b0"]
+                self.assertEqual([e["source"]["component"] for e in events if e["reason"] == "Scheduled"], ["pool-b"])
+                schedulers[0].kill()
+                self.assertEqual(place("late", "pool-b"), "n1")
+                self.assertEqual(api.get(LEASE)["spec"]["leaseTransitions"], 1)
+                self.assertIn('msg="leading"', schedulers[1].log.read_text())
+                self.assertEqual(schedulers[1].stop(), 0)
+                self.assertEqual(api.get(LEASE)["spec"].get("holderIdentity", ""), "", "it gives the lease back")
+            except BaseException:
+                for each in schedulers:
+                    print(each.log.name, each.tail(8))
+                raise
+            finally:
+                for each in schedulers + [server]:
+                    each.kill()
+
+    def test_mistakes_are_told(self):
+        with workspace() as folder:
+            file = folder / "scheduler.yaml"
+            for text, expected in [
+                    ("apiVersion: v1\nkind: Pod\n", "expected kubescheduler.config.k8s.io/v1"),
+                    (CONFIGURATION.replace("MostAllocated", "Most"), "expected LeastAllocated, MostAllocated or RequestedToCapacityRatio"),
+                    (CONFIGURATION.replace("NodeResourcesFit}]", "NodeResourceFit}]"), "(did you mean NodeResourcesFit?)"),
+                    (CONFIGURATION + "extenders: [{urlPrefix: 'https://x'}]\n", "this scheduler asks no extenders")]:
+                file.write_text(text)
+                for command in (["scheduler", "--config"], ["up", "--data-dir", folder / "data", "--scheduler-config"]):
+                    code, _, said = run(*command, file)
+                    self.assertEqual(code, 2, said)
+                    self.assertIn(expected, said)
+                    self.assertIn(f"{file}:", said)
+            self.assertFalse((folder / "data").exists(), "nothing was begun")
+            code, _, said = run("scheduler", "--config", file, "--no-leader-elect")
+            self.assertEqual(code, 2)
+            self.assertIn("excludes", said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
