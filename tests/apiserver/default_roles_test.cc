@@ -50,6 +50,23 @@ TEST_F(DefaultRoles, ARuleThatAllowsMoreIsEnough) {
   EXPECT_EQ(member(kScheduler, "rules"), R"([{"apiGroups":["*"],"resources":["*"],"verbs":["*"]}])");
 }
 
+TEST_F(DefaultRoles, ThatCannotGrowKeepNoServerFromStarting) {
+  constexpr std::size_t kObjectMax = 1'572'864;
+  const auto rules_of = [](std::size_t length) {
+    return R"({"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":[")" +
+           std::string(length, 'x') + R"("]}]})";
+  };
+  std::size_t length = kObjectMax;
+  while (server.merge(kScheduler, rules_of(length)).code != 200) {
+    ASSERT_GT(length, kObjectMax / 2);
+    length -= 256;
+  }
+  const std::string rules = member(kScheduler, "rules");
+  server.restart();
+  EXPECT_EQ(server.get(kDiscovery).code, 200);
+  EXPECT_EQ(member(kScheduler, "rules"), rules);
+}
+
 TEST_F(DefaultRoles, AreLeftAloneWhereTheyShallBe) {
   merge(kScheduler,
         R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},"rules":[]})");

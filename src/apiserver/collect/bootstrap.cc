@@ -50,6 +50,13 @@ struct Progress {
   }
 };
 
+/// The object as it would be is not accepted; nothing is wrong with the store.
+bool is_refusal(const api::Status& status) {
+  constexpr int kTooLarge = 413;
+  constexpr int kInvalid = 422;
+  return status.code == kTooLarge || status.code == kInvalid;
+}
+
 std::vector<std::pair<const Resource*, Json>> wanted_objects(const ResourceRegistry& registry) {
   std::vector<std::pair<const Resource*, Json>> wanted;
   for (const std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
@@ -98,7 +105,13 @@ void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<
                     },
                     .trusted = true,
                     .context = {server_user(), "spillway", false}};
-      writer.update(std::move(job), [progress](const StatusResult<Written>& result) { progress->end(result); });
+      writer.update(std::move(job), [progress, log = &core.log, name](const StatusResult<Written>& result) {
+        if (result || !is_refusal(result.error())) return progress->end(result);
+        // What others have made of it does not let it grow. The server serves as it is.
+        log->warning("a default role or binding lacks what it should have, and cannot be given it",
+                     {{"name", name}, {"error", result.error().message}});
+        progress->end_one();
+      });
     }
   }
   progress->end_one();

@@ -10,7 +10,8 @@
 
 namespace spillway::apiserver {
 
-/// `done` once all of it exists, or with the first failure.
+/// `done` once all of it exists, or with the first failure. A role or binding that cannot be given what it lacks (it
+/// would be too large) is told in the log and left as it is.
 void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done);
 
 /// The user under which the server itself writes.
