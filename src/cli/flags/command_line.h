@@ -196,6 +196,7 @@ struct ServingArgs {
   std::string storage_media_type;    // empty: as what the store holds
   bool drop_unknown_fields = false;  // of values at rest that are written
   Duration event_ttl = hours(1);
+  bool what_if = true;  // futures are played for the page at /ui/
 };
 
 struct UpCommand {
@@ -404,6 +405,7 @@ struct SimulateCommand {
   std::string config_a;  // files of configuration: one scenario under both
   std::string config_b;
   bool from_cluster = false;
+  std::string from_lists;  // file of lists as API servers answer them, one a line; empty: none
   ClusterArgs api;
   OutputFormat output = OutputFormat::kText;
   std::string report;  // HTML file to write; empty: none

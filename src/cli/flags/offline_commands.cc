@@ -102,7 +102,13 @@ void define_simulate(Commands& commands) {
   auto* const b = app.add_option("--config-b", simulate->config_b, "… and under this one: what differs first");
   a->type_name("FILE")->needs(b)->excludes(compare);
   b->type_name("FILE")->needs(a)->excludes(compare);
-  app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  auto* const live =
+      app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  app.add_option("--from-lists", simulate->from_lists,
+                 "The cluster of a file of lists, each on one line as `kubectl get --raw` prints it, in place of the "
+                 "scenario's")
+      ->type_name("FILE")
+      ->excludes(live);
   add_client_api(app, simulate->api);
   app.add_option("--report", simulate->report,
                  "Write what happened as one HTML file that opens in any browser and loads nothing")
