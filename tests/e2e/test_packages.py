@@ -245,8 +245,9 @@ class Debian(unittest.TestCase):
             steady = api.get("/api/v1/namespaces/default/pods/steady")
             processes = processes_of(steady)
             self.assertTrue(processes)
-            process.kill()  # as postinst does it
+            process.terminate()  # as a restart does
             process.wait()
+            self.assertEqual(processes_of(steady), processes)
         kubeconfig.unlink()
 
         with workspace() as folder:
@@ -263,9 +264,14 @@ class Debian(unittest.TestCase):
             self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]], [each["containerID"] for each in steady["status"]["containerStatuses"]])
             self.assertEqual((now["metadata"]["uid"], now["status"]["phase"], now["status"]["containerStatuses"][0]["restartCount"]), (steady["metadata"]["uid"], "Running", 0))
             self.assertEqual(processes_of(steady), processes)
-            for name in ("steady", "hog"):
-                api.delete(f"/api/v1/namespaces/default/pods/{name}")
-            wait_for("their end", lambda: api.pod_phases() == {})
+            api.delete("/api/v1/namespaces/default/pods/hog")
+            wait_for("its end", lambda: list(api.pod_phases()) == ["steady"])
+            # What runs under a node that is run is not ended.
+            self.assertIn("is run by another process", fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway", code=1))
+            self.assertEqual(processes_of(steady), processes)
+        self.assertEqual(processes_of(steady), processes)
+        fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway/")  # as prerm and the unit do under systemd
+        self.assertEqual(processes_of(steady), set())
 
         fresh_root.run(self.root, "dpkg", "--remove", "spillway")
         self.assertFalse((self.root / "usr/bin/spillway").exists())

@@ -206,6 +206,7 @@ struct UpCommand {
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
+  std::string pods_at_stop = "end";  // or leave
   TraceArgs trace;
 };
 
@@ -279,6 +280,11 @@ struct DemoCommand {
 };
 
 /// A memory hog that stops by itself.
+/// Ends the pods that nodes with state below these directories have left running.
+struct EndPodsCommand {
+  std::vector<std::string> directories;
+};
+
 struct StressCommand {
   Bytes memory;
   Bytes rate_per_second;  // zero: as fast as possible
@@ -457,9 +463,9 @@ struct StoreCommand {
 };
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
-                             DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+                             DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
+                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
+                             ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;
