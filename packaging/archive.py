@@ -19,7 +19,7 @@ machine: glibc {glibc} or newer is needed (Debian 12 has 2.36). The libraries ar
 
 The time zones that CronJobs may name are those of the machine (/usr/share/zoneinfo).
 
-share/man has the manual pages, share/completions what makes a shell complete commands, spillway.spdx.json what all of it is made of.
+share/doc has the copyright notices of the program and of each library, share/man the manual pages, share/completions what makes a shell complete commands, spillway.spdx.json what all of it is made of.
 """
 
 
@@ -47,6 +47,9 @@ def write(program, libraries, pages, completions, bill, version, epoch, out):
     for path, text in completions.items():
         root.add(f"share/completions/{path}", text)
     root.add("spillway.spdx.json", bill)
+    root.add("share/doc/spillway/copyright", (pathlib.Path(__file__).resolve().parent / "debian/copyright").read_bytes())
+    for package, notice in linked.notices(library.package for library in own).items():
+        root.add(f"share/doc/{package}/copyright", notice)
     rows = sorted({f"  {library.package} {linked.version_of(library.package)}" for library in own})
     root.add("README", README.format(version=version, architecture=linked.architecture(), glibc=glibc, libraries="\n".join(rows)))
     name = out.name.removesuffix(".tar.gz")

@@ -2,6 +2,7 @@
 import gzip
 import hashlib
 import json
+import pathlib
 import time
 
 import files as packed
@@ -23,6 +24,9 @@ def contents(program, libraries):
         root.add(f"{place}/{library.name}", library.path.read_bytes(), 0o755)
         if library.name.startswith("ld-linux"):
             root.add_link(f"usr/lib64/{library.name}", f"/{place}/{library.name}")
+    root.add("usr/share/doc/spillway/copyright", (pathlib.Path(__file__).resolve().parent / "debian/copyright").read_bytes())
+    for package, notice in linked.notices([linked.ZONES, *(library.package for library in libraries)]).items():
+        root.add(f"usr/share/doc/{package}/copyright", notice)
     for place, path in linked.files_of(linked.ZONES, "/usr/share/zoneinfo").items():
         if place.startswith(("usr/share/zoneinfo/posix/", "usr/share/zoneinfo/right/")):
             continue  # the same once more, and with leap seconds

@@ -39,6 +39,14 @@ def libraries(binary):
     return [Library(name, path, owners[path]) for name, path in sorted(real.items())]
 
 
+def notices(packages):
+    """{package: its copyright file}, which goes wherever its files go."""
+    files = {package: pathlib.Path("/usr/share/doc") / package / "copyright" for package in sorted(set(packages))}
+    if missing := [package for package, file in files.items() if not file.exists()]:
+        raise SystemExit(f"package: {missing[0]} has no /usr/share/doc/{missing[0]}/copyright: it cannot be passed on without")
+    return {package: file.read_bytes() for package, file in files.items()}
+
+
 def asked_for(binary):
     """Names of the libraries that the program itself names, without those that only they need."""
     return re.findall(r"\(NEEDED\).*\[(.*)\]", _output("readelf", "-d", binary))

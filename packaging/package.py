@@ -78,7 +78,6 @@ def installed(program, pages, completions, bill, version, epoch):
     root.add(f"{documents}/changelog.gz", gzip.compress(debian_package.changelog(version, epoch).encode(), 9, mtime=0))
     root.add(f"{documents}/CHANGELOG.md.gz", gzip.compress((ROOT / "CHANGELOG.md").read_bytes(), 9, mtime=0))
     root.add(f"{documents}/spillway.spdx.json.gz", gzip.compress(bill.encode(), 9, mtime=0))
-    root.add("usr/lib/spillway/end-pods", (HERE / "debian/end-pods").read_bytes(), 0o755)
     root.add("usr/share/lintian/overrides/spillway", (HERE / "debian/lintian-overrides").read_bytes())
     return root
 

@@ -14,6 +14,7 @@
 #include "apiserver/collectors.h"
 #include "apiserver/flow/flow_control.h"
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/ports/future_player.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
 #include "apiserver/read/storage_report.h"
@@ -443,7 +444,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     const auto open = in_flight_.find(exchange->id());
     if (open == in_flight_.end()) return;
     std::optional<TimerQueue::Id>& deadline = open->second.deadline;
-    if (is_long_running(exchange->route)) {
+    if (is_long_running(exchange->route) || exchange->waits_for_others()) {
       if (deadline) timers_.cancel(*std::exchange(deadline, std::nullopt));
     } else if (!deadline) {
       deadline = timers_.at(core_.now.mono + kAnswerWithin, [exchange] {
@@ -488,6 +489,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {
       return exchange->answer(200, *std::move(table), "text/plain; charset=utf-8");
     }
+    if (asked.path == kWhatIfPath && method == api::Method::kPost && options_.futures != nullptr) return play(exchange);
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
     if (!form) return exchange->fail(form.error());
@@ -495,6 +497,17 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why, 1));
     }
     paths_.perform(exchange);
+  }
+
+  /// Elsewhere: nobody waits meanwhile for the seat, and the player has limits of its own.
+  void play(const ExchangePtr& exchange) {
+    const RequestId id = exchange->id();
+    exchange->wait_for_others([this, id] { options_.futures->abandon(id); });
+    flows_.stand(*exchange, in_flight_.at(id).ticket);
+    options_.futures->play(id, exchange->request(), exchange->shared_user(), [exchange](api::Response answer) {
+      const std::string type(answer.header("Content-Type"));
+      exchange->answer(answer.status, std::move(answer.body), type, {{"X-Content-Type-Options", "nosniff"}});
+    });
   }
 
   Options options_;

@@ -29,6 +29,7 @@ namespace spillway::apiserver {
 
 class Auditor;
 class CertificateReader;
+class FuturePlayer;
 class NodeGateway;
 class BootstrapTokens;
 class RequestAuthority;
@@ -61,6 +62,7 @@ class ApiServer {
     const RequestAuthority* client_authority = nullptr;   // null: the client certificates of nodes are not signed
     BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
     WebhookCaller* webhooks = nullptr;                    // null: admission webhooks cannot be asked
+    FuturePlayer* futures = nullptr;                      // null: what would happen is not played
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published

@@ -23,6 +23,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::ControllerCommand& set) { return apps::run_controller(line.log, set); },
                  [&](const cli::SchedulerCommand& scheduler) { return apps::run_scheduler(line.log, scheduler); },
                  [&](const cli::DemoCommand& demo) { return apps::run_demo(demo); },
+                 [&](const cli::EndPodsCommand& end_pods) { return apps::run_end_pods(end_pods); },
                  [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },
                  [&](const cli::LintCommand& lint) { return apps::run_lint(lint); },
                  [&](const cli::ExplainCommand& explain) { return apps::run_explain(explain); },

@@ -153,6 +153,7 @@ void TestServer::start() {
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
                                                            .webhooks = &webhooks,
+                                                           .futures = futures,
                                                            .auditor = auditor,
                                                            .tracer = tracer,
                                                            .root_ca_pem = root_ca_pem_,

@@ -27,6 +27,7 @@
 namespace spillway::apiserver {
 
 class Auditor;
+class FuturePlayer;
 
 /// Collects one answer.
 class TestSink final : public api::ResponseSink {
@@ -199,6 +200,7 @@ class TestServer {
   std::optional<Duration> token_life_max;                      // of the next restart()
   std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
   const Auditor* auditor = nullptr;                            // of the next restart()
+  FuturePlayer* futures = nullptr;                             // likewise
   telemetry::Tracer* tracer = nullptr;                         // likewise
   bool fair = true;                                            // likewise
   flow::Configuration flows = flow::built_in_configuration();  // likewise

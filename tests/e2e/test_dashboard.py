@@ -53,6 +53,21 @@ def parent_of(pid):
         return 0
 
 
+def children_of(parent):
+    """The processes that play, or are about to."""
+    return [pid for pid in (int(each.name) for each in pathlib.Path("/proc").iterdir() if each.name.isdigit()) if parent_of(pid) == parent]
+
+
+def playing_of(parent):
+    """Those that have become the program that plays."""
+    found = []
+    for pid in children_of(parent):
+        with contextlib.suppress(OSError):  # it is gone
+            if b"\0simulate\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
 class Looking(unittest.TestCase):
     """What the tests of pages share: one browser."""
 
@@ -116,6 +131,11 @@ class Looking(unittest.TestCase):
         serious = [each for each in found if each[0] in ("serious", "critical")]
         self.assertEqual(serious, [], what)
         return len(found)
+
+    def keep(self, view, width, dark):
+        """A picture for people, where they ask for one."""
+        if folder := os.environ.get("SPILLWAY_PICTURES"):
+            self.browser.picture(pathlib.Path(folder) / f"{view}-{width}{'-dark' if dark else ''}.png")
 
     def assert_fits(self, width, what):
         def outside():
@@ -196,17 +216,10 @@ class Stock(Looking):
         return (page or self.dashboard).ask("ui/what-if", "POST", json.dumps(question), {"Content-Type": "application/json"}, timeout=150)
 
     def children(self):
-        """Of the dashboard: the processes that play, or are about to."""
-        return [pid for pid in (int(each.name) for each in pathlib.Path("/proc").iterdir() if each.name.isdigit()) if parent_of(pid) == self.dashboard.child.pid]
+        return children_of(self.dashboard.child.pid)
 
     def playing(self):
-        """Those that have become the program that plays."""
-        found = []
-        for pid in self.children():
-            with contextlib.suppress(OSError):  # it is gone
-                if b"\0simulate\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                    found.append(pid)
-        return found
+        return playing_of(self.dashboard.child.pid)
 
     def test_what_if_a_zone_falls_silent(self):
         self.show(self.dashboard.url, "what-if?zone=eu%3A%3Aa")
@@ -225,11 +238,6 @@ class Stock(Looking):
                 self.keep("what-if", width, dark)
         self.browser.look(1280)
         self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
-
-    def keep(self, view, width, dark):
-        """A picture for people, where they ask for one."""
-        if folder := os.environ.get("SPILLWAY_PICTURES"):
-            self.browser.picture(pathlib.Path(folder) / f"{view}-{width}{'-dark' if dark else ''}.png")
 
     def test_what_if_thresholds(self):
         self.show(self.dashboard.url, "what-if")
@@ -292,7 +300,7 @@ class Stock(Looking):
             code, text = self.ask_what_if({"nodes": ["worker-1"], "minutes": 1}, off)
             self.assertEqual((code, "--what-if=off" in text), (403, True), text)
             self.show(off.url, "what-if")
-            self.see("one that was started with --what-if=off", "spillway simulate --from-cluster")
+            self.see("this dashboard was started with --what-if=off", "spillway simulate --from-cluster")
 
     def test_by_keyboard(self):
         self.show(self.dashboard.url, "cluster")
@@ -530,6 +538,152 @@ class Spillway(Looking):
             self.show(f"{base}ui/", "cluster")
             self.see("1 in 1 zone", "n1")
             self.assert_quiet(base, ("/proxy/",))
+
+
+READS = [{"apiGroups": ["", "apps", "policy", "scheduling.k8s.io", "coordination.k8s.io"], "verbs": ["get", "list", "watch"],
+          "resources": ["nodes", "pods", "events", "leases", "daemonsets", "replicasets", "deployments", "poddisruptionbudgets", "priorityclasses"]}]
+PLAYS = [{"nonResourceURLs": ["/ui/what-if"], "verbs": ["post"]}]
+PODS = 280  # more than a page of a list
+
+
+@needs(browser.find(), "there is no Chromium; tools/peers unpacks one")
+@needs(AXE.exists(), "there is no axe-core; ./dev build installs it")
+class PlayedByTheServer(Looking):
+    """What if at `/ui/` of an API server: a player, somebody who may only look, somebody who may play and not read."""
+
+    def setUp(self):
+        super().setUp()
+        kubeconfig = self.folder / "kubeconfig"
+        self.server = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig))
+        self.api = serving(self.server, kubeconfig)
+        self.base = f"https://127.0.0.1:{self.api.port}/"
+        for name in ("n1", "n2", "n3"):
+            self.api.create("/api/v1/nodes", self.node(name))
+        self.tokens = {}
+        for name, rules in (("player", READS + PLAYS), ("looker", READS), ("blind", PLAYS)):
+            self.api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": name}})
+            self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": name}, "rules": rules})
+            self.api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+                "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "kube-system"}]})
+            self.tokens[name] = re.search(r"token: (\S+)", account_kubeconfig(self.api, kubeconfig, name).read_text()).group(1)
+        self.browser.call("Security.setIgnoreCertificateErrors", ignore=True)
+        self.addCleanup(self.browser.call, "Network.setExtraHTTPHeaders", headers={})
+
+    def node(self, name):
+        node = silent_node(name)
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "a" if name == "n1" else "b"
+        node["status"]["allocatable"] = node["status"]["capacity"] = {"cpu": "64", "memory": "64Gi", "pods": "200", "ephemeral-storage": "100Gi"}
+        return node
+
+    def run_pods(self, count):
+        for i in range(count):
+            made = pod(f"p{i}", ["true"], nodeName=f"n{i % 3 + 1}", tolerations=[{"operator": "Exists"}])
+            self.api.create("/api/v1/namespaces/default/pods", {**made, "status": {"phase": "Running"}})
+
+    def look_as(self, name, view="what-if?zone=%3A%3Aa"):
+        """A browser with a token in place of a certificate, which it cannot be given without a hand."""
+        self.browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer {self.tokens[name]}"})
+        self.show(f"{self.base}ui/", view)
+
+    def ask(self, name, question, headers=()):
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        request = urllib.request.Request(f"{self.base}ui/what-if", json.dumps(question).encode(),
+                                         {"Authorization": f"Bearer {self.tokens[name]}", "Content-Type": "application/json", **dict(headers)}, method="POST")
+        try:
+            with urllib.request.urlopen(request, context=trusting, timeout=150) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def in_every_window(self, what):
+        for dark in (False, True):
+            for width in WIDTHS:
+                self.browser.look(width, dark=dark)
+                self.assert_fits(width, (what, dark))
+                self.assert_accessible((what, width, dark))
+                self.keep(what, width, dark)
+        self.browser.look(1280)
+
+    def test_whoever_may_plays(self):
+        self.run_pods(PODS)
+        self.look_as("player")
+        self.see("What happens", "once with the brakes", "Play it twice")
+        self.type_into(".filters input[type=number]", "1")
+        self.click("Play it twice")
+        self.see("without brakes: ", "with brakes: ", "Nodes that left Ready", f"3 nodes, {PODS} pods", timeout=120)
+        self.in_every_window("what-if-server")
+        self.assert_quiet(self.base, ASKED_IN_VAIN)
+
+    def test_whoever_may_not_is_told(self):
+        self.look_as("looker")
+        self.see("You may not have futures played by this API server", "the verb post on the path /ui/what-if", "spillway simulate --from-cluster")
+        self.assertNotIn("Play it twice", self.text())
+        self.in_every_window("what-if-denied")
+        code, text = self.ask("looker", {"zone": "a", "minutes": 1})
+        self.assertEqual((code, 'cannot post path \\"/ui/what-if\\"' in text), (403, True), text)
+        code, text = self.ask("blind", {"zone": "a", "minutes": 1})
+        self.assertEqual((code, 'cannot list resource \\"nodes\\"' in text), (403, True), text)
+        self.assertEqual(children_of(self.server.child.pid), [])
+        # The right to read goes while the page is open.
+        self.look_as("player")
+        self.see("Play it twice")
+        self.api.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/player")
+        self.click("Play it twice")
+        self.see("You may not have this played.", "cannot post path")
+
+    def test_one_at_a_time_with_limits(self):
+        self.run_pods(3)
+        one = threading.Thread(target=lambda: self.ask("player", {"nodes": ["n1"], "minutes": 60}))
+        one.start()
+        child = wait_for("the child that plays", lambda: playing_of(self.server.child.pid))[0]
+        os.kill(child, signal.SIGSTOP)
+        code, text = self.ask("player", {"zone": "a", "minutes": 1})
+        self.assertEqual((code, "one at a time" in text), (429, True), text)
+        limits = pathlib.Path(f"/proc/{child}/limits").read_text()
+        self.assertRegex(limits, r"Max address space +2147483648 +2147483648")
+        self.assertRegex(limits, r"Max cpu time +121 +121")
+        self.assertRegex(limits, r"Max file size +0 +0")
+        self.assertEqual(pathlib.Path(f"/proc/{child}/oom_score_adj").read_text().strip(), "1000")
+        arguments = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+        self.assertEqual((arguments[1], "--from-lists" in arguments, "--kubeconfig" in " ".join(arguments)), ("simulate", True, False), arguments)
+        # It has nothing of the server: no socket, no file of its store. (It may be loading its libraries.)
+        opened = {os.readlink(each) for each in pathlib.Path(f"/proc/{child}/fd").iterdir()}
+        self.assertEqual({each for each in opened if not each.startswith(("pipe:", "/memfd:", "/dev/null", "anon_inode:", "/usr/lib/", "/etc/ld.so"))}, set())
+        os.kill(child, signal.SIGKILL)
+        one.join(60)
+        wait_for("its end", lambda: not children_of(self.server.child.pid))
+        code, text = self.ask("player", {"zone": "nowhere", "minutes": 1})
+        self.assertEqual((code, 'there is no zone "nowhere"' in json.loads(text)["message"]), (422, True), text)
+        self.assertNotIn("/proc/self/fd", text)
+
+    def test_it_ends_with_whoever_asked_and_with_the_server(self):
+        self.look_as("player", "what-if?nodes=n1")
+        self.see("Nodes, apart by commas")
+        self.type_into(".filters input[type=number]", "60")
+        self.click("Play it twice")
+        wait_for("the child that plays", lambda: children_of(self.server.child.pid))
+        self.click("Stop")
+        wait_for("its end", lambda: not children_of(self.server.child.pid))
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(self.ask("player", {"nodes": ["n1"], "minutes": 60})))
+        asking.start()
+        child = wait_for("the child that plays", lambda: playing_of(self.server.child.pid))[0]
+        os.kill(child, signal.SIGSTOP)
+        self.assertEqual(self.server.stop(), 0)
+        asking.join(60)
+        self.assertEqual((answers[0][0], "shutting down" in answers[0][1]), (503, True), answers)
+        wait_for("its end", lambda: not pathlib.Path(f"/proc/{child}").exists())
+
+    def test_switched_off(self):
+        kubeconfig = self.folder / "off.kubeconfig"
+        with running(self.folder, "apiserver", "--data-dir", self.folder / "off", "--port", "0", "--write-kubeconfig", kubeconfig, "--insecure-http", "--what-if=off") as off:
+            api = serving(off, kubeconfig)
+            self.assertEqual(api.get("/ui/door.json")["whatIf"], False)
+            self.show(f"http://127.0.0.1:{api.port}/ui/", "what-if")
+            self.see("this API server was started with --what-if=off")
 
 
 class Door(unittest.TestCase):

@@ -52,6 +52,12 @@ def depended_on(deb):
     return [re.split(r"[ |(]", each.strip())[0] for each in depends.split(",")]
 
 
+def names_of(bill, *relations):
+    """Of the packages that the program has these relations to."""
+    related = {row["relatedSpdxElement"] for row in bill["relationships"] if row["relationshipType"] in relations}
+    return {row["name"] for row in bill["packages"] if row["SPDXID"] in related}
+
+
 class Made(unittest.TestCase):
     def test_two_runs_give_the_same_bytes(self):
         with workspace() as folder:
@@ -86,7 +92,14 @@ class Made(unittest.TestCase):
             found = subprocess.run(["dpkg-query", "-S", f"*/{pathlib.Path(path).name}"], capture_output=True, text=True, check=True).stdout
             owners = {line.split(":")[0] for line in found.splitlines()}
             self.assertTrue(owners & set(names), f"{path} of {owners}")
-        self.assertLess({"preact", "uplot", "libcli11-dev"}, set(names))
+        compiled_in = names_of(bill, "CONTAINS")
+        self.assertLess({"preact", "uplot", "libcli11-dev"}, compiled_in)
+        # What is part of the program itself has its notice in the program's copyright file.
+        notice = (ROOT / "packaging/debian/copyright").read_text()
+        words = {"preact": "Preact", "uplot": "uPlot", "libcli11-dev": "(CLI11)", "libboost1.81-dev": "Boost.Asio", "libboost-url1.81-dev": "URL)"}
+        self.assertEqual({name for name in compiled_in if name not in words or words[name] not in notice}, set())
+        licences = set(re.findall(r"^License: (.*)$", notice, re.M))
+        self.assertLessEqual({"Apache-2.0", "Expat", "BSD-3-clause", "BSL-1.0"}, licences)
         program = bill["packages"][0]["checksums"][0]["checksumValue"]
         with workspace() as folder:
             subprocess.run(["dpkg-deb", "-x", the("_*.deb"), folder], check=True)
@@ -98,6 +111,10 @@ class Made(unittest.TestCase):
             [layer] = [blob for blob in blobs if (blob.read(2), blob.seek(0))[0] == b"\x1f\x8b"]
             with tarfile.open(fileobj=layer) as files:
                 self.assertTrue(files.getmember("usr/share/zoneinfo/Europe/Berlin").isfile())
+                # Whatever is passed on goes with its notice.
+                bill = json.loads(the(".spdx.json").read_text())
+                noticed = {member.name.split("/")[-2] for member in files if member.isfile() and member.name.startswith("usr/share/doc/")}
+                self.assertEqual(noticed, names_of(bill, "DYNAMIC_LINK", "DEPENDS_ON") | {"spillway"})
         control = subprocess.run(["dpkg-deb", "-f", the("_*.deb"), "Depends"], capture_output=True, text=True, check=True).stdout
         self.assertIn("tzdata", control.strip().split(", "))
 
@@ -245,8 +262,9 @@ class Debian(unittest.TestCase):
             steady = api.get("/api/v1/namespaces/default/pods/steady")
             processes = processes_of(steady)
             self.assertTrue(processes)
-            process.kill()  # as postinst does it
+            process.terminate()  # as a restart does
             process.wait()
+            self.assertEqual(processes_of(steady), processes)
         kubeconfig.unlink()
 
         with workspace() as folder:
@@ -263,9 +281,14 @@ class Debian(unittest.TestCase):
             self.assertEqual([each["containerID"] for each in now["status"]["containerStatuses"]], [each["containerID"] for each in steady["status"]["containerStatuses"]])
             self.assertEqual((now["metadata"]["uid"], now["status"]["phase"], now["status"]["containerStatuses"][0]["restartCount"]), (steady["metadata"]["uid"], "Running", 0))
             self.assertEqual(processes_of(steady), processes)
-            for name in ("steady", "hog"):
-                api.delete(f"/api/v1/namespaces/default/pods/{name}")
-            wait_for("their end", lambda: api.pod_phases() == {})
+            api.delete("/api/v1/namespaces/default/pods/hog")
+            wait_for("its end", lambda: list(api.pod_phases()) == ["steady"])
+            # What runs under a node that is run is not ended.
+            self.assertIn("is run by another process", fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway", code=1))
+            self.assertEqual(processes_of(steady), processes)
+        self.assertEqual(processes_of(steady), processes)
+        fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway/")  # as prerm and the unit do under systemd
+        self.assertEqual(processes_of(steady), set())
 
         fresh_root.run(self.root, "dpkg", "--remove", "spillway")
         self.assertFalse((self.root / "usr/bin/spillway").exists())
@@ -343,7 +366,11 @@ class Archive(unittest.TestCase):
             said = fresh_root.run(root, "ldd", f"/opt/{place.name}/bin/spillway")
             elsewhere = {pathlib.Path(path).name for path in re.findall(r"(/\S+) \(0x", said) if not path.startswith("/opt/")}
             self.assertEqual(elsewhere, {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"})
-            self.assertRegex((place / "README").read_text(), r"It is not fully static\.[^§]*glibc 2\.3\d or newer")
+            readme = (place / "README").read_text()
+            listed = set(re.findall(r"^  (\S+) \S+$", readme, re.M))
+            self.assertGreater(len(listed), 10)
+            self.assertEqual({notice.parent.name for notice in (place / "share/doc").glob("*/copyright")}, listed | {"spillway"})
+            self.assertRegex(readme, r"It is not fully static\.[^§]*glibc 2\.3\d or newer")
 
 
 class Image(unittest.TestCase):

@@ -1,8 +1,10 @@
-"""The .deb under systemd: a machine with Debian 12 in QEMU, from the installation through an eviction, a kill, a reboot and an upgrade to the purge."""
+"""The .deb under systemd: a machine with Debian 12 in QEMU, from the installation through an eviction, a kill, a reboot and an upgrade to the purge; and on
+another one what a process can do in the sandbox of each unit, and an agent on its own."""
 import contextlib
 import http.client
 import pathlib
-import shutil
+import re
+import subprocess
 import tempfile
 import unittest
 
@@ -13,6 +15,33 @@ from test_packages import depended_on, LATER, package, UNITS, VERSION
 
 PODS = "/api/v1/namespaces/default/pods"
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
+# Root without a sandbox succeeds with each of them.
+ATTEMPTS = r"""
+attempt() { what=$1; shift; if "$@" >/dev/null 2>&1; then echo "done: $what"; else echo "refused: $what"; fi; }
+attempt 'write below /usr' touch /usr/attempt
+attempt 'write below /etc' touch /etc/attempt
+attempt 'write below /var/lib' touch /var/lib/attempt
+attempt 'read below /home' cat /home/someone/file
+attempt 'read below /root' cat /root/file
+attempt 'see the machine'"'"'s /tmp' test -e /tmp/file
+attempt 'see kernel modules' test -e /usr/lib/modules/file
+attempt 'write a kernel setting' sh -c 'cat /proc/sys/kernel/panic_on_oops >/proc/sys/kernel/panic_on_oops'
+attempt 'read the log of the kernel' dmesg
+attempt 'set the clock' sh -c 'date --set=@$(date +%s)'
+attempt 'name the machine' hostname guest
+attempt 'make a namespace' unshare --uts true
+attempt 'mount' mount -t tmpfs none /mnt
+attempt 'open a raw socket' perl -e 'socket(my $s, 17, 3, 0) or exit 1'
+attempt 'map memory to write and execute' perl -e 'exit(syscall(9, 0, 4096, 7, 0x22, -1, 0) == -1)'
+attempt 'run in real time' chrt --fifo 1 true
+attempt 'set the user bit' sh -c 'cp /bin/true $HOME/attempt && chmod u+s $HOME/attempt'
+attempt 'become another user' setpriv --reuid=1 true
+attempt 'make a cgroup' mkdir /sys/fs/cgroup/attempt-$$
+attempt 'read the disk' head -c 1 /dev/nvme0n1
+attempt 'see process 1' test -r /proc/1/environ
+"""
+# By its capabilities it ends processes that are not its own, in cgroups that it may limit.
+COMPANION_MAY = {"make a cgroup", "read the disk", "see process 1"}
 
 
 def setUpModule():
@@ -31,7 +60,7 @@ class Machine(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="spillway-guest-")))
         disk = self.folder / "disk"
-        shutil.copy(base, disk)
+        subprocess.run(["cp", "--sparse=always", base, disk], check=True)
         self.guest = self.enterContext(debian_guest.started(self.folder, disk))
         self.addCleanup(self.show_if_failed)
         self.said = 0.0
@@ -166,6 +195,97 @@ class Life(Machine):
         self.assertEqual(guest.run("ls -d /etc/spillway /var/lib/spillway* /etc/systemd/system/*/spillway* 2>/dev/null; true"), "")
         self.assertEqual(guest.run("systemctl is-system-running; true").strip(), "running", guest.run("systemctl --failed --no-pager"))
         self.tell("purged, once with the state kept and once without")
+
+
+@needs(not debian_guest.missing(), debian_guest.missing())
+class Parts(Machine):
+    def set_flags(self, unit, flags):
+        self.guest.run(f"sed -i 's|^SPILLWAY_FLAGS=.*|SPILLWAY_FLAGS={flags}|' /etc/spillway/{unit}.env")
+
+    def start(self, unit, sandbox=False):
+        """Started; with `sandbox`, which attempts a process in it succeeds with, before the program begins."""
+        if sandbox:
+            self.guest.run(f"mkdir /etc/systemd/system/spillway-{unit}.service.d && printf '[Service]\\nEnvironment=HOME=/tmp\\nExecStartPre=/bin/bash /usr/local/bin/attempts\\n' "
+                           f">/etc/systemd/system/spillway-{unit}.service.d/attempts.conf && systemctl daemon-reload")
+        self.guest.run(f"systemctl start spillway-{unit}")
+        if not sandbox:
+            return None
+
+        def all_found():
+            found = attempted(self.journal(unit))
+            return found if len(found) == ATTEMPTS.count("\nattempt ") else None
+        found = eventually(f"the attempts in {unit}", all_found)
+        return {what for what, how in found.items() if how == "done"}
+
+    def test_the_sandboxes_hold_and_let_the_program_work(self):
+        guest = self.guest
+        self.install(VERSION)
+        guest.run(f"set -e; mkdir -p /mnt /usr/local/bin /home/someone /usr/lib/modules; cat >/usr/local/bin/attempts <<'END'\n{ATTEMPTS}\nEND\nfor each in /home/someone /root /tmp /usr/lib/modules; do echo x >$each/file; chmod 644 $each/file; done")
+        free = attempted(guest.run("HOME=/tmp bash /usr/local/bin/attempts; umount /mnt; hostname fresh; rmdir /sys/fs/cgroup/attempt-*"))
+        self.assertEqual({what for what, how in free.items() if how == "refused"}, set(), "attempts that nobody can make show nothing")
+        self.assertEqual(len(free), ATTEMPTS.count("\nattempt "))
+        scores = guest.run(f"systemd-analyze security --no-pager {' '.join(f'spillway-{unit}.service' for unit in UNITS)} | grep 'exposure level'")
+        print(scores)
+        scores = {unit: float(score) for unit, score in re.findall(r"spillway-(\w+)\.service: ([\d.]+)", scores)}
+        self.assertEqual({unit: score for unit, score in scores.items() if score > {"up": 10, "agent": 10, "companion": 4}.get(unit, 2)}, {})
+        self.assertEqual(set(scores), set(UNITS))
+        self.tell("installed; scores")
+
+        with self.subTest(sandbox="apiserver"):
+            self.assertEqual(self.start("apiserver", sandbox=True), set())
+        api = self.api("spillway-apiserver")
+        eventually("the server", lambda: api.get("/readyz") == "ok")
+        self.tell("apiserver is ready in its sandbox")
+
+        guest.run("for part in bootstrap companion controller; do install --mode=640 --group=spillway /var/lib/spillway-apiserver/kubeconfig /etc/spillway/$part.kubeconfig; done; "
+                  "chmod 600 /etc/spillway/bootstrap.kubeconfig")
+        guest.run("install -d /var/lib/spillway-agent && install --mode=600 /var/lib/spillway-apiserver/kubeconfig /var/lib/spillway-agent/kubeconfig")
+        self.set_flags("agent", "--node-ip=127.0.0.1 --node-name=n")
+        self.start("agent")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.tell("agent: node Ready")
+
+        # The child that plays futures has limits of its own inside the sandbox. It has read the cluster when it says this; playing takes too long here.
+        with self.assertRaises(ApiError) as said:
+            api.create("/ui/what-if", {"zone": "nowhere", "minutes": 1})
+        self.assertIn('there is no zone \"nowhere\"', str(said.exception))
+        self.tell("apiserver has read the cluster for a future in its sandbox")
+
+        with self.subTest(sandbox="controller"):
+            self.assertEqual(self.start("controller", sandbox=True), set())
+        eventually("its caches", lambda: "caches are filled" in self.journal("controller"))
+        self.tell("controller has seen the cluster from its sandbox")
+
+        with self.subTest(sandbox="companion"):
+            self.assertEqual(self.start("companion", sandbox=True), COMPANION_MAY)
+        # There is no kubelet here, as it finds from the machine's cgroups.
+        eventually("its word on that", lambda: "neither /kubepods.slice nor /kubepods is below /sys/fs/cgroup" in self.journal("companion"))
+        guest.run("systemctl stop spillway-companion")
+        self.tell("companion has looked for a kubelet from its sandbox")
+
+        # An agent leaves its pods to the next one; when the machine goes down, or the package goes, there is none.
+        place(api, PODS, pod("steady", ["sleep", "3600"], nodeName="n", resources={"requests": {"memory": "16Mi"}}))
+        eventually("the pod", lambda: api.pod_phases().get("steady") == "Running")
+        steady, pids = self.container(api), self.pids()
+        guest.run("systemctl restart spillway-agent")
+        eventually("the node", lambda: api.nodes_ready() == ["n"])
+        self.assertEqual((self.container(api), self.pids(), len(pids)), (steady, pids, 1))
+        guest.run("systemctl enable spillway-apiserver spillway-agent")
+        guest.reboot()
+        self.assertNotIn("Waiting for process", guest.console.read_text(errors="replace"))
+        self.tell("agent restarted over a pod; machine rebooted, and did not wait for it")
+
+        api = self.api("spillway-apiserver")
+        eventually("the pod to run again", lambda: self.container(api)[1] == 1 and len(self.pids()) == 1)
+        guest.run("dpkg --remove spillway")
+        self.assertEqual(self.pids(), [])
+        self.assertEqual(guest.run("cat /proc/[0-9]*/comm | grep -c spillway; true").strip(), "0")
+        self.tell("removed; its pods are gone")
+
+
+def attempted(text):
+    """{attempt: "done" or "refused"}."""
+    return {what: how for how, what in re.findall(r"^(done|refused): (.*)$", text, re.M)}
 
 
 if __name__ == "__main__":

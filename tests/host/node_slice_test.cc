@@ -102,6 +102,27 @@ TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
   ASSERT_TRUE(slice->remove());
 }
 
+TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
+  EXPECT_TRUE(end_left_nodes(root(), instance_, seconds(5))) << "there is nothing";
+  const pid_t sleeper = leave_behind(options(), root());
+  ASSERT_GT(sleeper, 0);
+  NodeSliceOptions keeps = options();
+  keeps.leftovers = Leftovers::kKeep;
+  std::optional<Result<NodeSlice>> taken = NodeSlice::create(root(), keeps);
+  ASSERT_TRUE(*taken) << (*taken).error().text();
+  const Outcome refused = end_left_nodes(root(), instance_, seconds(5));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(*tree_pids((*taken)->slice()), std::vector<pid_t>{sleeper});
+  taken.reset();
+  EXPECT_TRUE(end_left_nodes(root(), instance_ + "-of-another", seconds(5)));
+  EXPECT_EQ(*tree_pids(*root().open_path("spillway/" + instance_)), std::vector<pid_t>{sleeper});
+  const Outcome ended = end_left_nodes(root(), instance_, seconds(5));
+  ASSERT_TRUE(ended) << ended.error().text();
+  const Result<CgroupDir> folder = root().open_child("spillway");  // a cgroup with a process in it cannot be removed
+  EXPECT_TRUE(!folder || !folder->open_child(instance_));
+}
+
 TEST_F(NodeSliceTest, TheWholeHostIsMeasuredAtTheRoot) {
   NodeSliceOptions host = options();
   host.root = NodeRoot::kHost;

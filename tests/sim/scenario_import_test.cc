@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace spillway::sim {
 
@@ -138,6 +140,48 @@ TEST(ClusterImport, LoadComesFromProfileThenMeasurementThenRequests) {
 TEST(ClusterImport, RefusesWhatIsNoCluster) {
   EXPECT_FALSE(import_cluster(api::Json::object(), {}));
   EXPECT_FALSE(import_cluster(api::Json::object({{"items", api::Json::array()}}), {}));
+}
+
+TEST(ClusterImport, ListsOfAnApiServerAreTheSameCluster) {
+  ClusterLists lists;
+  std::map<std::string, api::Json::Array> by_kind;
+  const api::Json whole = shop();
+  for (const api::Json& item : *whole.find("items")->if_array())
+    by_kind[std::string(item.string_at({"kind"})) + " " + std::string(item.string_at({"apiVersion"}))].push_back(item);
+  for (const auto& [name, items] : by_kind) {
+    const std::size_t blank = name.find(' ');
+    // Items of a typed list name neither; and a list may come in pages.
+    for (api::Json item : items) {
+      item.if_object()->erase("kind");
+      item.if_object()->erase("apiVersion");
+      const auto page = api::Json::object({{"kind", name.substr(0, blank) + "List"},
+                                           {"apiVersion", name.substr(blank + 1)},
+                                           {"items", api::Json::array({item})}});
+      ASSERT_TRUE(add_list(lists, page)) << name;
+    }
+  }
+  ASSERT_TRUE(add_list(lists, *api::parse_json(R"({"kind":"DaemonSetList","apiVersion":"apps/v1","items":null})")));
+  ASSERT_TRUE(add_list(lists, *api::parse_json(R"({"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1",
+    "items":[{"metadata":{"namespace":"shop","name":"x"},"containers":[{"usage":{"memory":"7Mi"}}]}]})")));
+  EXPECT_EQ(lists.options.measured, (std::map<std::string, Bytes>{{"shop/x", mebibytes(7)}}));
+  lists.options.measured.clear();
+  const auto of_lists = import_cluster(std::move(lists));
+  const auto of_whole = import_cluster(whole, {});
+  ASSERT_TRUE(of_lists) << of_lists.error().text();
+  ASSERT_TRUE(of_whole);
+  EXPECT_EQ(of_lists->pods.size(), of_whole->pods.size());
+  EXPECT_EQ(of_lists->machines.size(), of_whole->machines.size());
+  EXPECT_EQ(of_lists->left_out.size(), of_whole->left_out.size());
+}
+
+TEST(ClusterImport, RefusesWhatIsNoListOfAnApiServer) {
+  for (const char* text :
+       {"{}", "[]", R"({"kind":"Pod","apiVersion":"v1"})", R"({"kind":"List","apiVersion":"v1","items":[]})",
+        R"({"kind":"PodList","items":[]})", R"({"kind":"PodList","apiVersion":"v1"})"}) {
+    ClusterLists lists;
+    const Outcome added = add_list(lists, *api::parse_json(text));
+    EXPECT_FALSE(added) << text;
+  }
 }
 
 TEST(ClusterImport, ReadsMeasurements) {

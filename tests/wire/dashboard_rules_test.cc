@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +139,27 @@ TEST(DashboardDoor, KnowsPagesOfOtherOrigins) {
   EXPECT_TRUE(from({{"origin", "http://evil.example"}}));
   EXPECT_TRUE(from({{"origin", "null"}}));
   EXPECT_TRUE(from({{"origin", "http://127.0.0.1:8002"}}));
+}
+
+TEST(WhatIfQuestion, ComesFromNoPageOfAnotherOrigin) {
+  const auto read = [](std::string body, api::HeaderList headers) {
+    api::Request request{
+        .method = api::Method::kPost, .target = "/ui/what-if", .headers = {}, .body = std::move(body), .document = {}};
+    request.headers = std::move(headers);
+    request.headers.emplace_back("host", "[::1]:6443");
+    const auto question = read_what_if(request, "https");
+    return question ? std::optional<ErrorCode>() : question.error().code;
+  };
+  const std::pair<std::string, std::string> json{"content-type", "application/json"};
+  EXPECT_EQ(read("{}", {json}), std::nullopt);
+  EXPECT_EQ(read("{}", {json, {"origin", "https://[::1]:6443"}, {"sec-fetch-site", "same-origin"}}), std::nullopt);
+  EXPECT_EQ(read("{}", {json, {"origin", "http://[::1]:6443"}}), ErrorCode::kForbidden);
+  EXPECT_EQ(read("{}", {json, {"origin", "https://evil.example"}}), ErrorCode::kForbidden);
+  EXPECT_EQ(read("{}", {json, {"sec-fetch-site", "same-site"}}), ErrorCode::kForbidden);
+  EXPECT_EQ(read("{}", {}), ErrorCode::kBadRequest);
+  EXPECT_EQ(read("{}", {{"content-type", "text/plain"}}), ErrorCode::kBadRequest);
+  EXPECT_EQ(read("zone: a", {json}), ErrorCode::kBadRequest);
+  EXPECT_EQ(read("\"" + std::string(300'000, 'x') + "\"", {json}), ErrorCode::kRequestEntityTooLarge);
 }
 
 TEST(DashboardDoor, TokenLeadsIn) {

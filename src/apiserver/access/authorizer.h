@@ -6,6 +6,7 @@
 #include "apiserver/request/route.h"
 
 #include <string>
+#include <string_view>
 
 namespace spillway::apiserver {
 
@@ -26,6 +27,8 @@ api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& a
 bool in_group(const api::UserInfo& user, std::string_view group);
 /// Paths that say nothing about the cluster's content.
 bool is_public_path(std::string_view path);
+/// Where the dashboard has futures played: no file, and by POST for those alone who may.
+inline constexpr std::string_view kWhatIfPath = "/ui/what-if";
 /// The dashboard's files, which hold nothing of the cluster either: for whoever has shown who he is.
 bool is_dashboard_path(std::string_view path);
 

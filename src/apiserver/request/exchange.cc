@@ -189,6 +189,12 @@ void Exchange::fail(const api::Status& status) {
   answer(status.code, api::to_json(status), std::move(headers));
 }
 
+void Exchange::wait_for_others(std::function<void()> drop) {
+  if (finished()) return;
+  waits_for_others_ = true;
+  drop_ = std::move(drop);
+}
+
 void Exchange::open_stream(std::string_view content_type, std::function<void()> drop) {
   if (finished()) return;
   streaming_ = true;

@@ -46,6 +46,8 @@ class Exchange {
 
   const api::UserInfo& user() const { return *user_; }
 
+  const std::shared_ptr<const api::UserInfo>& shared_user() const { return user_; }
+
   /// What the request said as it came.
   const ReadRequest& read() const { return *read_; }
 
@@ -93,6 +95,11 @@ class Exchange {
   /// `bytes`: encoded as `form` says, JSON without a newline. `document`: what they say, or null.
   void answer_object(int code, std::string bytes, api::DocumentPtr document = nullptr);
   void fail(const api::Status& status);
+
+  /// The answer takes as long as somebody else needs for it. `drop` is called if the client goes away before.
+  void wait_for_others(std::function<void()> drop);
+
+  bool waits_for_others() const { return waits_for_others_; }
 
   /// Begins a streaming answer. `drop` is called if the client goes away before end().
   void open_stream(std::string_view content_type, std::function<void()> drop);
@@ -156,6 +163,7 @@ class Exchange {
   bool streaming_ = false;
   bool in_pieces_ = false;
   bool body_replaced_ = false;
+  bool waits_for_others_ = false;
 };
 
 using ExchangePtr = std::shared_ptr<Exchange>;

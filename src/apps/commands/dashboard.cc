@@ -1,9 +1,9 @@
 // `spillway dashboard`: a page that shows a cluster, for the person who started it.
 #include "apps/commands/commands.h"
-#include "apps/commands/what_if.h"
 #include "apps/process/process.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
+#include "apps/what_if/dashboard_what_if.h"
 #include "client/api_client.h"
 #include "wire/client/kubeconfig.h"
 #include "wire/dashboard/dashboard_server.h"
@@ -54,13 +54,14 @@ int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command)
   }
   Process process(log);
   auto server = wire::DashboardServer::start(
-      process.loop(), {.address = command.bind_address,
-                       .port = command.port,
-                       .endpoint = *std::move(endpoint),
-                       .controllers = way_to_controllers(*config),
-                       .what_if = command.what_if ? std::make_shared<WhatIfRuns>(process.loop(), command.api) : nullptr,
-                       .version = SPILLWAY_VERSION,
-                       .log = process.log()});
+      process.loop(),
+      {.address = command.bind_address,
+       .port = command.port,
+       .endpoint = *std::move(endpoint),
+       .controllers = way_to_controllers(*config),
+       .what_if = command.what_if ? std::make_shared<DashboardWhatIf>(process.loop(), command.api) : nullptr,
+       .version = SPILLWAY_VERSION,
+       .log = process.log()});
   if (!server) {
     print_error(server.error());
     return cli::kExitFailure;

@@ -2,30 +2,32 @@
 
 #include "apps/view/cluster_view.h"
 #include "apps/view/remote.h"
+#include "base/file.h"
+#include "base/unique_fd.h"
 #include "runtime/loop.h"
 #include "sim/scenario/cluster_import.h"
 
-#include <array>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace spillway::apps {
 namespace {
 
-struct Listed {
-  const char* path;
-  const char* kind;
-  const char* api_version;
-};
+constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
-constexpr std::array<Listed, 7> kListed = {
-    {{"/api/v1/nodes", "Node", "v1"},
-     {"/api/v1/pods", "Pod", "v1"},
-     {"/apis/policy/v1/poddisruptionbudgets", "PodDisruptionBudget", "policy/v1"},
-     {"/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass", "scheduling.k8s.io/v1"},
-     {"/apis/apps/v1/daemonsets", "DaemonSet", "apps/v1"},
-     {"/apis/apps/v1/replicasets", "ReplicaSet", "apps/v1"},
-     {"/apis/apps/v1/deployments", "Deployment", "apps/v1"}}};
+Outcome add_line(sim::ClusterLists& lists, const std::string& at, const std::string& line) {
+  if (line.empty()) return {};
+  auto list = api::parse_json(line);
+  if (!list) return invalid(at, "{}", list.error().text());
+  const Outcome added = add_list(lists, *std::move(list));
+  return added ? added : invalid(at, "{}", added.error().message);
+}
 
 }  // namespace
 
@@ -33,23 +35,41 @@ Result<sim::Inventory> read_live_inventory(const cli::ClusterArgs& api) {
   runtime::Loop loop;
   SPILLWAY_TRY(remote, connect_remote(loop, api));
   ClusterView view(loop, std::move(remote.transport));
-  api::Json items = api::Json::array();
-  for (const Listed& each : kListed) {
-    auto list = view.get(each.path);
-    if (!list && list.error().code == ErrorCode::kNotFound) continue;  // a server without that resource
+  sim::ClusterLists lists;
+  for (const std::string_view path : sim::cluster_lists()) {
+    auto list = view.get(std::string(path));
+    if (!list && (list.error().code == ErrorCode::kNotFound || path == sim::kMeasuredList)) continue;
     if (!list) return list.error();
-    const api::Json* found = list->find("items");
-    if (found == nullptr || !found->is_array()) continue;
-    for (api::Json item : *found->if_array()) {
-      item["kind"] = each.kind;
-      item["apiVersion"] = each.api_version;
-      items.if_array()->push_back(std::move(item));
-    }
+    SPILLWAY_TRY_VOID(add_list(lists, *std::move(list)));
   }
-  sim::ImportOptions options;
-  if (const auto metrics = view.get("/apis/metrics.k8s.io/v1beta1/pods"))
-    options.measured = sim::measured_memory(*metrics);
-  return sim::import_cluster(api::Json::object({{"items", std::move(items)}}), options);
+  return import_cluster(std::move(lists));
+}
+
+Result<sim::Inventory> read_listed_inventory(const std::string& file) {
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno_error(file, errno);
+  sim::ClusterLists lists;
+  std::string rest;
+  std::size_t bytes = 0;
+  int number = 1;
+  for (;;) {
+    const std::size_t before = rest.size();
+    rest.resize(before + kReadBytes);
+    const ssize_t got = ::read(fd.get(), rest.data() + before, kReadBytes);
+    if (got < 0) return errno_error(file, errno);
+    rest.resize(before + static_cast<std::size_t>(got));
+    bytes += static_cast<std::size_t>(got);
+    if (bytes > kListsBytesMax) return invalid(file, "expected {} bytes at most", kListsBytesMax);
+    std::size_t from = 0;
+    for (std::size_t end = rest.find('\n', before); end != std::string::npos; end = rest.find('\n', from)) {
+      SPILLWAY_TRY_VOID(add_line(lists, fmt::format("{}:{}", file, number++), rest.substr(from, end - from)));
+      from = end + 1;
+    }
+    rest.erase(0, from);
+    if (got > 0) continue;
+    SPILLWAY_TRY_VOID(add_line(lists, fmt::format("{}:{}", file, number), rest));
+    return import_cluster(std::move(lists));
+  }
 }
 
 }  // namespace spillway::apps

@@ -37,6 +37,10 @@ class Plan {
       SPILLWAY_TRY(inventory, read_live_inventory(command.api));
       instead.inventory = std::move(inventory);
     }
+    if (!command.from_lists.empty()) {
+      SPILLWAY_TRY(inventory, read_listed_inventory(command.from_lists));
+      instead.inventory = std::move(inventory);
+    }
     SPILLWAY_TRY(scenarios, read_scenarios(command.scenarios, instead));
     plan.scenarios = std::move(scenarios);
     if (command.brakes) {

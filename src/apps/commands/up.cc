@@ -157,7 +157,8 @@ class Up {
         .client_authority_pem = std::nullopt,
         .port = 0,
         .ips = {},
-        .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file}};
+        .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
+        .leaves_pods = command_.pods_at_stop == "leave"};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());

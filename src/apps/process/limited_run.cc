@@ -1,10 +1,12 @@
 #include "apps/process/limited_run.h"
 
+#include "base/file.h"
 #include "host/kernel/pidfd.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +26,7 @@ constexpr std::size_t kComplaintBytesMax = 4096;
 constexpr rlim_t kDescriptorsMax = 256;
 constexpr int kPartsAtOnce = 16;  // then the loop has its turn
 constexpr int kNiceness = 10;
+constexpr std::size_t kStackBytes = std::size_t{64} * 1024;  // of the child before it is another program
 
 void limit_to(__rlimit_resource what, rlim_t most) {
   const rlimit limit{most, most};
@@ -37,13 +40,28 @@ struct ChildPlan {
   std::vector<int> texts;
   rlim_t memory_bytes;
   rlim_t processor_seconds;
+  pid_t parent;
 };
 
-/// In the child, whose parent has other threads: system calls only.
-[[noreturn]] void become_limited(const ChildPlan& plan, pid_t parent) {
+/// The child is what the kernel ends first where memory runs out, whatever protects its parent.
+void offer_to_kernel() {
+  constexpr std::string_view kFirst = "1000";
+  const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (score < 0 || ::write(score, kFirst.data(), kFirst.size()) < 0) return;
+  close(score);
+}
+
+/// In the child, which lives in the memory of its parent until it is another program: system calls only, and no handler
+/// of a signal.
+int become_limited(void* given) {
+  const ChildPlan& plan = *static_cast<const ChildPlan*>(given);
+  struct sigaction usual{};
+  usual.sa_handler = SIG_DFL;
+  for (int each = 1; each < NSIG; ++each) sigaction(each, &usual, nullptr);
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);
+  if (getppid() != plan.parent) _exit(127);
+  offer_to_kernel();
   const int input = open("/dev/null", O_RDONLY);
   dup2(input, STDIN_FILENO);
   dup2(plan.output, STDOUT_FILENO);
@@ -60,6 +78,21 @@ struct ChildPlan {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   execv("/proc/self/exe", plan.argv.data());
   _exit(127);
+}
+
+/// As fork() and become_limited(), but that nothing of this process is copied, whose memory may be large: its loop
+/// would stand still for that. This thread waits until the child is another program.
+pid_t start_child(ChildPlan& plan) {
+  std::vector<char> stack(kStackBytes);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = clone(become_limited, stack.data() + stack.size(), CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
+  const int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return pid;
 }
 
 struct Pipe {
@@ -97,9 +130,13 @@ bool read_into(int fd, std::string& text) {
 
 Result<HandedText> HandedText::make(const std::string& text) {
   UniqueFd fd(memfd_create("spillway-scenario", MFD_CLOEXEC));
-  if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return make_error(ErrorCode::kInternalError, "memfd: {}", std::strerror(errno));
+  if (!fd) return make_error(ErrorCode::kInternalError, "memfd: {}", std::strerror(errno));
+  SPILLWAY_TRY_VOID(write_all(fd.get(), text, "memfd"));
   return HandedText(std::move(fd));
+}
+
+Outcome HandedText::append(std::string_view text) const {
+  return write_all(fd_.get(), text, "memfd");
 }
 
 std::string HandedText::path() const {
@@ -121,14 +158,13 @@ Result<std::unique_ptr<LimitedRun>> LimitedRun::start(runtime::Loop& loop, const
                  .complaint = complaint.writes.get(),
                  .texts = {},
                  .memory_bytes = static_cast<rlim_t>(limits.memory_max.count()),
-                 .processor_seconds = static_cast<rlim_t>(limits.time_max / seconds(1)) + 1};
+                 .processor_seconds = static_cast<rlim_t>(limits.time_max / seconds(1)) + 1,
+                 .parent = getpid()};
   for (std::string& word : words) plan.argv.push_back(word.data());
   plan.argv.push_back(nullptr);
   for (const HandedText& each : texts) plan.texts.push_back(each.fd());
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
+  const pid_t pid = start_child(plan);
   if (pid < 0) return make_error(ErrorCode::kInternalError, "cannot start a process: {}", std::strerror(errno));
-  if (pid == 0) become_limited(plan, parent);
   auto process = host::open_pidfd(pid);
   if (!process) {
     ::kill(pid, SIGKILL);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::apps {
@@ -22,6 +23,9 @@ namespace spillway::apps {
 class HandedText {
  public:
   static Result<HandedText> make(const std::string& text);
+
+  /// Before a child has it.
+  Outcome append(std::string_view text) const;
 
   /// In the child.
   std::string path() const;

@@ -122,6 +122,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
     SPILLWAY_TRY_VOID(open_certificates());
   }
   webhooks_ = std::make_unique<wire::HttpsWebhookCaller>(loop, wire::HttpsWebhookCaller::Options{});
+  if (args_.what_if) what_if_ = std::make_unique<ServerWhatIf>(loop, args_.insecure_http ? "http" : "https");
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
       apiserver::ApiServer::Options{
@@ -137,6 +138,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
           .webhooks = webhooks_.get(),
+          .futures = what_if_.get(),
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .tracer = process_.tracer(),
           .root_ca_pem = certificates_ ? certificates_->server_authority_pem() : std::string(),
@@ -153,11 +155,15 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
               },
           .checks = [this] { return checks(); },
           .pages = [this](std::string_view path) -> std::optional<api::Response> {
-            auto page = wire::dashboard_page(
-                path, {.version = SPILLWAY_VERSION, .through = "apiserver", .server = {}, .root = "/ui/"});
+            auto page = wire::dashboard_page(path, {.version = SPILLWAY_VERSION,
+                                                    .through = "apiserver",
+                                                    .what_if = what_if_ != nullptr,
+                                                    .server = {},
+                                                    .root = "/ui/"});
             return page || !pages_ ? page : pages_(path);
           }});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
+  if (what_if_) what_if_->read_from(*endpoint_);
   if (!store_->is_shared()) {
     look_for_copies(0, std::move(serving));
     return {};
@@ -498,6 +504,7 @@ void ApiServerPart::leave(const std::function<void()>& done) {
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
   if (certificate_timer_) process_.loop().cancel(*certificate_timer_);
+  if (what_if_) what_if_->end();
   server_->stop();
   auto close_store = [this, done = std::move(done)]() mutable {
     http_.reset();

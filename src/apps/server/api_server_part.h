@@ -7,6 +7,7 @@
 #include "apps/server/audit_part.h"
 #include "apps/server/local_gateway.h"
 #include "apps/server/server_certificates.h"
+#include "apps/what_if/server_what_if.h"
 #include "cli/flags/command_line.h"
 #include "store/server_lease.h"
 #include "store/server_roster.h"
@@ -100,6 +101,7 @@ class ApiServerPart final : public Part {
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
+  std::unique_ptr<ServerWhatIf> what_if_;  // null: futures are not played here
   std::unique_ptr<store::Store> store_;
   store::SqliteStore* embedded_ = nullptr;  // store_, unless it is an etcd
 

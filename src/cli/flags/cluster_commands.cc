@@ -130,15 +130,9 @@ void define_dashboard(Commands& commands) {
              "Where it is served; whoever reaches it and knows the URL acts as you, over plain HTTP", "ADDRESS",
              "127.0.0.1");
   add_parsed(app, "--port", dashboard->port, parse_port, "Its port; 0: any free one", "PORT", "0");
-  add_parsed(
-      app, "--what-if", dashboard->what_if,
-      [](const std::string& text) -> Result<bool> {
-        if (text != "on" && text != "off")
-          return make_error(ErrorCode::kInvalid, "expected on or off, got \"{}\"", text);
-        return text == "on";
-      },
-      "Whether the page may have what would happen played here: one child process at a time, two minutes, 2Gi",
-      "on|off", "on");
+  add_parsed(app, "--what-if", dashboard->what_if, parse_switch,
+             "Whether the page may have what would happen played here: one child process at a time, two minutes, 2Gi",
+             "on|off", "on");
   app.footer(
       "Prints the URL to open, which holds a secret that is new with every start, and serves until Ctrl-C. Works with\n"
       "any cluster; where Spillway's agents and controllers answer, the page shows more. It reads nodes, pods, events\n"

@@ -203,6 +203,7 @@ struct ServingArgs {
   std::string storage_media_type;    // empty: as what the store holds
   bool drop_unknown_fields = false;  // of values at rest that are written
   Duration event_ttl = hours(1);
+  bool what_if = true;  // futures are played for the page at /ui/
 };
 
 struct UpCommand {
@@ -213,6 +214,7 @@ struct UpCommand {
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
   std::string scheduler_config;  // a KubeSchedulerConfiguration; empty: none
+  std::string pods_at_stop = "end";  // or leave
   TraceArgs trace;
 };
 
@@ -288,6 +290,11 @@ struct DemoCommand {
 };
 
 /// A memory hog that stops by itself.
+/// Ends the pods that nodes with state below these directories have left running.
+struct EndPodsCommand {
+  std::vector<std::string> directories;
+};
+
 struct StressCommand {
   Bytes memory;
   Bytes rate_per_second;  // zero: as fast as possible
@@ -414,6 +421,7 @@ struct SimulateCommand {
   std::string config_a;  // files of configuration: one scenario under both
   std::string config_b;
   bool from_cluster = false;
+  std::string from_lists;  // file of lists as API servers answer them, one a line; empty: none
   ClusterArgs api;
   OutputFormat output = OutputFormat::kText;
   std::string report;  // HTML file to write; empty: none
@@ -465,9 +473,9 @@ struct StoreCommand {
 };
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand, HoldCommand,
-                             SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand, ReplayCommand,
-                             DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+                             DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
+                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
+                             ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;

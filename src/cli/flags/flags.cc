@@ -63,6 +63,11 @@ Result<std::string> parse_address(const std::string& text) {
   return make_error(ErrorCode::kInvalid, "\"{}\" is no address; expected for example 192.0.2.7 or 2001:db8::7", text);
 }
 
+Result<bool> parse_switch(const std::string& text) {
+  if (text != "on" && text != "off") return make_error(ErrorCode::kInvalid, "expected on or off, got \"{}\"", text);
+  return text == "on";
+}
+
 Result<std::uint16_t> parse_port(const std::string& text) {
   std::uint16_t port = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -380,6 +385,10 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   add_audit(app, args.audit);
   add_flow(app, args.flow);
   begin_group(app, "Serving");
+  add_parsed(app, "--what-if", args.what_if, parse_switch,
+             "Whether the page at /ui/ may have what would happen played here, for users with the verb post on "
+             "/ui/what-if: one child process at a time, two minutes, 2Gi",
+             "on|off", "on");
   app.add_flag("--insecure-http", args.insecure_http,
                "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {

@@ -47,6 +47,8 @@ Result<Bytes> parse_bytes(const std::string& text);
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);
 Result<std::string> parse_address(const std::string& text);
 Result<std::uint16_t> parse_port(const std::string& text);
+/// "on" or "off".
+Result<bool> parse_switch(const std::string& text);
 
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
 /// --kubeconfig, --context, --cluster, --user of a process that serves a cluster.

@@ -72,6 +72,21 @@ void define_stress(Commands& commands) {
   commands.choose(app, stress);
 }
 
+void define_end_pods(Commands& commands) {
+  const auto end_pods = std::make_shared<EndPodsCommand>();
+  CLI::App& app = commands.add("end-pods", "End the pods that nodes of this machine have left running, for good");
+  app.add_option("DIRECTORY", end_pods->directories,
+                 "A data directory of `spillway up`, or a --state-dir of `spillway agent`")
+      ->type_name("DIR")
+      ->required();
+  app.footer(
+      "For packages and units: nobody is to take these pods over any more. They get SIGTERM and 5 s; pods of a "
+      "container\n"
+      "runtime are not touched. A node that a process runs is left as it is.\n"
+      "Exit codes: 0 nothing is left, 1 something is, 2 wrong command line.");
+  commands.choose(app, end_pods);
+}
+
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
@@ -102,7 +117,13 @@ void define_simulate(Commands& commands) {
   auto* const b = app.add_option("--config-b", simulate->config_b, "… and under this one: what differs first");
   a->type_name("FILE")->needs(b)->excludes(compare);
   b->type_name("FILE")->needs(a)->excludes(compare);
-  app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  auto* const live =
+      app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  app.add_option("--from-lists", simulate->from_lists,
+                 "The cluster of a file of lists, each on one line as `kubectl get --raw` prints it, in place of the "
+                 "scenario's")
+      ->type_name("FILE")
+      ->excludes(live);
   add_client_api(app, simulate->api);
   app.add_option("--report", simulate->report,
                  "Write what happened as one HTML file that opens in any browser and loads nothing")
@@ -169,6 +190,7 @@ void define_swarm(Commands& commands) {
 void define_offline_commands(Commands& commands) {
   define_demo(commands);
   define_doctor(commands);
+  define_end_pods(commands);
   define_stress(commands);
   define_lint(commands);
   define_simulate(commands);

@@ -36,6 +36,15 @@ void add_trace(CLI::App& app, TraceArgs& args, Traced traced) {
       ->capture_default_str();
 }
 
+void add_pods_at_stop(CLI::App& app, std::string& into) {
+  app.add_option("--pods-at-stop", into,
+                 "What becomes of the pods when it is told to stop: leave (they run on, and the next start takes them "
+                 "over) or end")
+      ->check(one_of({"leave", "end"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // a unit says it, and its owner after it
+      ->capture_default_str();
+}
+
 void define_up(Commands& commands) {
   const auto up = std::make_shared<UpCommand>();
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
@@ -50,6 +59,7 @@ void define_up(Commands& commands) {
   app.add_option("--scheduler-config", up->scheduler_config,
                  "KubeSchedulerConfiguration (YAML): profiles and back-offs of the scheduler")
       ->check(CLI::ExistingFile);
+  add_pods_at_stop(app, up->pods_at_stop);
   add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
@@ -131,12 +141,7 @@ void define_agent(Commands& commands) {
              "Address the node reports, and serves logs and metrics on; with a comma, one of the other family besides",
              "ADDRESS[,ADDRESS]", "the machine's");
   app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
-  app.add_option(
-         "--pods-at-stop", agent->pods_at_stop,
-         "What becomes of its pods when the agent is told to stop: leave (they run on, and the next start takes "
-         "them over) or end")
-      ->check(one_of({"leave", "end"}))
-      ->capture_default_str();
+  add_pods_at_stop(app, agent->pods_at_stop);
   add_node(app, agent->node);
   add_companion(app, agent->companion);
   add_trace(app, agent->trace, Traced::kEvictions);

@@ -4,10 +4,15 @@
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/memory_stat.h"
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/pidfd.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace spillway::host {
 namespace {
@@ -16,7 +21,6 @@ std::string gibibytes_text(Bytes amount) {
   return fmt::format("{:.1f}Gi", static_cast<double>(amount.count()) / static_cast<double>(gibibytes(1).count()));
 }
 
-constexpr std::string_view kFolder = "spillway";
 constexpr std::string_view kLeaf = "spillway-agent";
 constexpr Bytes kMemoryMin = mebibytes(16);
 constexpr Duration kPatience = seconds(10);
@@ -72,6 +76,52 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
                       own.file_path(Controller::kMemory), kHowToGetRights);
   if (!delegated) return delegated.error();
   return own;
+}
+
+constexpr Duration kDeathMax = seconds(10);
+constexpr std::chrono::milliseconds kLookAtDeaths(100);
+
+/// What was told to end: in the cgroup before and after its pidfd was opened.
+std::vector<UniqueFd> tell_to_end(const CgroupDir& cgroup) {
+  std::vector<UniqueFd> told;
+  const auto before = tree_pids(cgroup);
+  if (!before) return told;
+  std::vector<std::pair<pid_t, UniqueFd>> held;
+  for (const pid_t pid : *before) {
+    auto fd = open_pidfd(pid);
+    if (fd) held.emplace_back(pid, *std::move(fd));
+  }
+  const auto after = tree_pids(cgroup);
+  if (!after) return told;
+  for (auto& [pid, fd] : held) {
+    if (std::ranges::binary_search(*after, pid) && send_signal(fd.get(), SIGTERM)) told.push_back(std::move(fd));
+  }
+  return told;
+}
+
+/// Until all have ended, at most `grace`.
+void wait_for_all(std::vector<UniqueFd> told, Duration grace) {
+  for (Duration waited{}; !told.empty() && waited < grace;) {
+    std::vector<pollfd> polled;
+    for (const UniqueFd& each : told) polled.push_back({each.get(), POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), static_cast<int>(kLookAtDeaths.count())) <= 0) {
+      waited += kLookAtDeaths;
+      continue;
+    }
+    std::erase_if(told, [&](const UniqueFd& each) {
+      return std::ranges::any_of(polled,
+                                 [&](const pollfd& found) { return found.fd == each.get() && found.revents != 0; });
+    });
+  }
+}
+
+Outcome end_node(const CgroupDir& instance, const std::string& name, Duration grace) {
+  const auto node = instance.open_child(name);
+  if (!node) return node.error().code == ErrorCode::kNotFound ? Outcome() : Outcome(node.error());
+  if (const Outcome locked = node->lock(); !locked)
+    return make_error(ErrorCode::kConflict, "{} is run by another process, and left as it is", node->path());
+  if (const auto pods = node->open_child("kubepods")) wait_for_all(tell_to_end(*pods), grace);
+  return destroy_tree(instance, name, kDeathMax);
 }
 
 }  // namespace
@@ -143,7 +193,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
     SPILLWAY_TRY(whole, slice.root_.hierarchy_root());
     slice.machine_ = std::move(whole);
   }
-  const std::string folder = fmt::format("{}/{}", kFolder, slice.options_.instance);
+  const std::string folder = fmt::format("{}/{}", kNodesFolder, slice.options_.instance);
   for (int tries = 0;; ++tries) {
     Result<CgroupDir> instance = slice.root_.create_path(folder);
     // Another process may remove the empty folder above right after we made it.
@@ -201,10 +251,25 @@ Result<NodeSlice> NodeSlice::attach(CgroupDir root, KubeletTree tree) {
 Outcome NodeSlice::remove() {
   if (!slice_ || !instance_) return {};
   SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kPatience));
-  const Result<CgroupDir> folder = root_.open_child(std::string(kFolder));
+  const Result<CgroupDir> folder = root_.open_child(std::string(kNodesFolder));
   if (folder) ignored(folder->remove_child(options_.instance), "other nodes of the instance live on");
-  ignored(root_.remove_child(std::string(kFolder)), "other instances live on");
+  ignored(root_.remove_child(std::string(kNodesFolder)), "other instances live on");
   slice_ = CgroupDir();
+  return {};
+}
+
+Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Duration grace) {
+  const auto folder = root.open_child(std::string(kNodesFolder));
+  const auto nodes = folder ? folder->open_child(instance) : Result<CgroupDir>(folder.error());
+  if (!nodes) return nodes.error().code == ErrorCode::kNotFound ? Outcome() : Outcome(nodes.error());
+  SPILLWAY_TRY(names, nodes->children());
+  Outcome worst;
+  for (const std::string& name : names) {
+    if (Outcome ended = end_node(*nodes, name, grace); !ended) worst = std::move(ended);
+  }
+  if (!worst) return worst;
+  ignored(folder->remove_child(instance), "somebody may have begun anew");
+  ignored(root.remove_child(std::string(kNodesFolder)), "other instances live on");
   return {};
 }
 

@@ -9,14 +9,19 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file_lock.h"
+#include "base/time.h"
 #include "host/cgroup/cgroup.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::host {
+
+/// Below the root: the folder of the instances.
+inline constexpr std::string_view kNodesFolder = "spillway";
 
 enum class NodeRoot { kSlice, kHost };
 
@@ -97,5 +102,11 @@ class NodeSlice {
   CgroupDir burstable_;
   CgroupDir best_effort_;
 };
+
+/// For pods that nobody is to take over any more: their program is removed, or the machine goes down. Thread: main;
+/// waits. Of all nodes of `instance` (NodeSliceOptions) below `root`: SIGTERM to what runs in pods, after `grace`
+/// SIGKILL to whatever is left, and the cgroups go. Nothing there is fine. kConflict: a process runs one of them, which
+/// is left as it is; the others are ended all the same.
+Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Duration grace);
 
 }  // namespace spillway::host

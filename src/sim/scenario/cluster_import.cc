@@ -284,6 +284,39 @@ Result<Inventory> import_cluster(const Json& list, const ImportOptions& options)
   return Importer(options).run(*items->if_array());
 }
 
+std::span<const std::string_view> cluster_lists() {
+  static constexpr auto kLists =
+      std::to_array<std::string_view>({"/api/v1/nodes", "/api/v1/pods", "/apis/policy/v1/poddisruptionbudgets",
+                                       "/apis/scheduling.k8s.io/v1/priorityclasses", "/apis/apps/v1/daemonsets",
+                                       "/apis/apps/v1/replicasets", "/apis/apps/v1/deployments", kMeasuredList});
+  return kLists;
+}
+
+Outcome add_list(ClusterLists& to, Json list) {
+  constexpr std::string_view kEnd = "List";
+  std::string kind(list.string_at({"kind"}));
+  const std::string version(list.string_at({"apiVersion"}));
+  Json* items = list.find("items");
+  if (!kind.ends_with(kEnd) || kind.size() == kEnd.size() || version.empty() || items == nullptr)
+    return invalid("list", "expected a list of one kind, as an API server answers it, got \"{}\"", kind);
+  if (kind == "PodMetricsList") {
+    to.options.measured.merge(measured_memory(list));
+    return {};
+  }
+  kind.resize(kind.size() - kEnd.size());
+  if (items->if_array() == nullptr) return {};  // null: none
+  for (Json& item : *items->if_array()) {
+    item["kind"] = kind;
+    item["apiVersion"] = version;
+    to.items.push_back(std::move(item));
+  }
+  return {};
+}
+
+Result<Inventory> import_cluster(ClusterLists lists) {
+  return import_cluster(Json::object({{"items", Json(std::move(lists.items))}}), lists.options);
+}
+
 std::map<std::string, Bytes> measured_memory(const Json& pod_metrics) {
   std::map<std::string, Bytes> out;
   const Json* items = pod_metrics.find("items");

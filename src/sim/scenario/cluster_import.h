@@ -9,7 +9,9 @@
 #include "sim/scenario/inventory.h"
 
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,22 @@ struct ImportOptions {
 
 /// kInvalid: it is not such a List, or has no node that is Ready.
 Result<Inventory> import_cluster(const api::Json& list, const ImportOptions& options);
+
+/// The lists of an API server that a cluster is made of, by path; the last is kMeasuredList, and can be done without.
+std::span<const std::string_view> cluster_lists();
+inline constexpr std::string_view kMeasuredList = "/apis/metrics.k8s.io/v1beta1/pods";
+
+/// What of a cluster has been read so far.
+struct ClusterLists {
+  api::Json::Array items;
+  ImportOptions options;
+};
+
+/// Takes one answer to one of cluster_lists(), or one page of it. kInvalid: it is no list.
+Outcome add_list(ClusterLists& to, api::Json list);
+
+/// As above, of lists.
+Result<Inventory> import_cluster(ClusterLists lists);
 
 /// Memory by namespace/name, from a PodMetricsList of metrics.k8s.io.
 std::map<std::string, Bytes> measured_memory(const api::Json& pod_metrics);

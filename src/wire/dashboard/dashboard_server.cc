@@ -22,8 +22,6 @@ HttpLimits dashboard_limits() {
   return limits;
 }
 
-constexpr const char* kExpectedJson = "expected a body of the type application/json";
-
 /// 128 random bits as a path segment.
 std::optional<std::string> random_token() {
   std::array<unsigned char, 16> bytes{};
@@ -81,11 +79,8 @@ void DashboardServer::on_abandoned(Ticket ticket) {
   if (what_if_ != nullptr) what_if_->abandon(ticket);
 }
 
-/// As for what is passed on: a form of another origin cannot have this type.
 void DashboardServer::ask_what_if(Ticket ticket, const api::Request& request, std::shared_ptr<api::ResponseSink> sink) {
-  const auto question = request.header("content-type") == "application/json"
-                            ? api::parse_json(request.body)
-                            : Result<api::Json>(make_error(ErrorCode::kBadRequest, "{}", kExpectedJson));
+  const auto question = read_what_if(request, "http");
   if (!question) {
     sink->on_response(status_response(question.error()));
     return;

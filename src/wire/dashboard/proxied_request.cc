@@ -1,7 +1,5 @@
 #include "wire/dashboard/proxied_request.h"
 
-#include "api/json/json.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@ using api::Method;
 
 constexpr std::size_t kSegmentBytesMax = 253;  // as long as the name of an object may be
 constexpr std::size_t kPath = 10;              // segments
+constexpr std::size_t kQuestionBytesMax = std::size_t{256} * 1024;
 
 /// One kind of request. "*" stands for any one segment.
 struct Allowed {
@@ -148,11 +147,21 @@ bool is_own_host(std::string_view host, std::string_view address, std::uint16_t 
   return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == address;
 }
 
-bool is_cross_origin(const api::Request& request) {
+bool is_cross_origin(const api::Request& request, std::string_view scheme) {
   const std::string_view site = request.header("sec-fetch-site");
   if (!site.empty() && site != "same-origin" && site != "none") return true;
   const std::string_view origin = request.header("origin");
-  return !origin.empty() && origin != fmt::format("http://{}", request.header("host"));
+  return !origin.empty() && origin != fmt::format("{}://{}", scheme, request.header("host"));
+}
+
+Result<api::Json> read_what_if(const api::Request& asked, std::string_view scheme) {
+  if (is_cross_origin(asked, scheme))
+    return make_error(ErrorCode::kForbidden, "pages of other origins may ask for nothing here");
+  if (asked.header("content-type") != "application/json")
+    return make_error(ErrorCode::kBadRequest, "expected a body of the type application/json");
+  if (asked.body.size() > kQuestionBytesMax)
+    return make_error(ErrorCode::kRequestEntityTooLarge, "expected a question of {} bytes at most", kQuestionBytesMax);
+  return api::parse_json(asked.body);
 }
 
 std::string_view behind_token(std::string_view target, std::string_view token) {

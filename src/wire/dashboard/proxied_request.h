@@ -4,6 +4,7 @@
 #pragma once
 
 #include "api/exchange/exchange.h"
+#include "api/json/json.h"
 #include "base/error.h"
 
 #include <string_view>
@@ -27,8 +28,12 @@ Result<ProxiedRequest> judge_proxied(const api::Request& asked);
 /// that of a page elsewhere which has had its own name point to this machine. A browser sends the port unless it is 80.
 bool is_own_host(std::string_view host, std::string_view address, std::uint16_t port);
 
-/// Does the request come from a page of another origin, as far as a browser says so?
-bool is_cross_origin(const api::Request& request);
+/// Does the request come from a page of another origin, as far as a browser says so? `scheme`: of this server's own.
+bool is_cross_origin(const api::Request& request, std::string_view scheme = "http");
+
+/// The question of a POST to …/ui/what-if, which no page of another origin can put: kForbidden, or a body of a type
+/// that a form cannot have, kBadRequest. kRequestEntityTooLarge: longer than any question.
+Result<api::Json> read_what_if(const api::Request& asked, std::string_view scheme);
 
 /// The rest of a target behind "/TOKEN"; empty: it does not begin so. Takes as long for any wrong token.
 std::string_view behind_token(std::string_view target, std::string_view token);

@@ -48,6 +48,8 @@ GRANTS = [
         ("", "configmaps", "*", ""),
                            ("apps", "replicasets replicasets/scale deployments daemonsets", "*", "")]),
     ("debugger", "ours", [("", "pods/ephemeralcontainers", "get update patch", ""), ("", "pods", "get", "")]),
+    ("player", None, []),
+    ("player-of-nodes", None, [("", "nodes", "list", "")]),
     ("log-reader", "ours", [("", "pods/log", "get", ""), ("", "pods", "get list watch", "")]),
 ]
 
@@ -178,7 +180,8 @@ class Cluster:
         self.bound_pod("ours", "on-n2", "n2", serviceAccountName="app")
         self.bound_pod("theirs", "other", "n2", volumes=disk, env=[{"name": "V", "valueFrom": {"secretKeyRef": {"name": "hidden", "key": "value"}}}])
         for name, namespace, rules in GRANTS:
-            self.grant(name, namespace, [rule(*each) for each in rules])
+            paths = [{"nonResourceURLs": ["/ui/what-if"], "verbs": ["post"]}] if name.startswith("player") else []
+            self.grant(name, namespace, [rule(*each) for each in rules] + paths)
         make(f"{RBAC}/namespaces/ours/rolebindings", {"metadata": {"name": "editor"}, "roleRef": role_ref("ClusterRole", "edit"),
                                                      "subjects": [subject("editor")]})
         self.show("editor", self.signed("/CN=editor"))

@@ -15,6 +15,22 @@ def at_the_server():
         yield Ask(f"{path} by nobody", "nobody", "GET", path, want=(401, 403))
     yield Ask("/ui/ by alice", "alice", "GET", "/ui/", want=200, says="app.js")
     yield Ask("/ui/ written to by alice", "alice", "POST", "/ui/", body={}, want=(403, 404, 405))
+    ask = {"zone": "a", "minutes": 1}
+    for who in ("nobody", "n1", "alice", "lister", "editor"):
+        yield Ask(f"a future for {who}", who, "POST", "/ui/what-if", body=ask, want=(401, 403), hides="api/v1")
+    yield Ask("a future of what the player may not read", "player", "POST", "/ui/what-if", body=ask, want=403, says=('cannot list resource \\"nodes\\"', "what you may read"))
+    yield Ask("a future of pods the player may not read", "player-of-nodes", "POST", "/ui/what-if", body=ask, want=403, says='cannot list resource \\"pods\\"')
+    yield Ask("a future as the administrator", "player", "POST", "/ui/what-if", body=ask, headers=(("Impersonate-User", "admin"), ("Impersonate-Group", "system:masters")), want=403)
+    yield Ask("a future for a form of another site", "admin", "POST", "/ui/what-if", body=ask, type="text/plain", want=400)
+    yield Ask("a future for a page of another origin", "admin", "POST", "/ui/what-if", body=ask, headers=(("Origin", "https://evil.example"),), want=403)
+    yield Ask("a future for an image on another site", "admin", "POST", "/ui/what-if", body=ask, headers=(("Sec-Fetch-Site", "cross-site"),), want=403)
+    yield Ask("a future of a file of the server", "admin", "POST", "/ui/what-if", body={**ask, "import": "/etc/passwd"}, want=422, says="is not asked")
+    yield Ask("a future as a flag", "admin", "POST", "/ui/what-if", body={"nodes": ["--report=/tmp/x"], "minutes": 1}, want=422)
+    yield Ask("a future of hours", "admin", "POST", "/ui/what-if", body={"zone": "a", "minutes": 100000}, want=422)
+    yield Ask("a question without end", "admin", "POST", "/ui/what-if", body='"' + "x" * 400_000 + '"', want=413)
+    yield Ask("a deep question", "admin", "POST", "/ui/what-if", body="[" * 100_000, want=400)
+    yield Ask("a future by reading", "alice", "GET", "/ui/what-if", want=(404, 405))
+    yield Ask("a path below it", "player", "POST", "/ui/what-if/x", body=ask, want=403)
     yield Ask("a path beside the files", "alice", "GET", "/ui/../api/v1/secrets", want=(400, 401, 403, 404))
     yield Ask("another path that begins so", "alice", "GET", "/uix", want=403)
 

@@ -60,11 +60,15 @@ export async function send(method: string, path: string, body: unknown): Promise
 }
 
 /** Whether the user may; false as well where nobody can say. */
-export async function may(verb: string, resource: string, namespace: string, name: string): Promise<boolean> {
+export const may = (verb: string, resource: string, namespace: string, name: string): Promise<boolean> =>
+  review({ resourceAttributes: { verb, resource, namespace, name } });
+
+export const mayAt = (verb: string, path: string): Promise<boolean> => review({ nonResourceAttributes: { verb, path } });
+
+async function review(spec: unknown): Promise<boolean> {
   try {
     const answer = await send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
-      apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes: { verb, resource, namespace, name } },
+      apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec,
     });
     return answer.status?.allowed === true;
   } catch {

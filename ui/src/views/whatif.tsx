@@ -1,7 +1,7 @@
 // The same future twice: nodes or a zone fall silent, with the brakes off and on; or pods grow, under two thresholds.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Cluster } from '../live/cluster.ts';
-import { ApiError, open } from '../live/api.ts';
+import { ApiError, mayAt, open } from '../live/api.ts';
 import { namesIn, minutesText, outcomeOf, questionOf, verdictOf, zoneLabel, type Asked, type Future, type Happened, type Outcome } from '../rules/whatif.ts';
 import { Grid, Note, problemOf, Section, useCluster } from './parts.tsx';
 
@@ -11,6 +11,14 @@ interface Played { outcome: Outcome; labels: [string, string] }
 
 const labelsOf = (asked: Asked): [string, string] =>
   asked.kind === 'threshold' ? [`at ${asked.thresholds[0]}`, `at ${asked.thresholds[1]}`] : ['without brakes', 'with brakes'];
+
+/** Whether the user may have futures played by the API server behind this door; null: not known yet. Those of `spillway dashboard` are played with the rights of whoever started it. */
+function useMayPlay(cluster: Cluster): boolean | null {
+  const asks = cluster.door.through === 'apiserver' && cluster.door.whatIf === true;
+  const [may, setMay] = useState<boolean | null>(null);
+  useEffect(() => { if (asks) void mayAt('post', '/ui/what-if').then(setMay); }, [asks]);
+  return asks ? may : true;
+}
 
 /** Pods lost and nodes tainted, over time. */
 function Lane({ future, label, most }: { future: Future; label: string; most: number }) {
@@ -65,10 +73,12 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
   const [to, setTo] = useState('2Gi');
   const [thresholds, setThresholds] = useState<[string, string]>(['100Mi', '500Mi']);
   const [problem, setProblem] = useState('');
+  const [denied, setDenied] = useState(false);
   const [played, setPlayed] = useState<Played | null>(null);
   const [since, setSince] = useState<number | null>(null);
   const cancel = useRef<AbortController | null>(null);
   useEffect(() => () => cancel.current?.abort(), []);
+  const may = useMayPlay(cluster);
   const chosen = zone !== '' ? zone : zones[0] ?? '';
   const ask = () => {
     const asked: Asked = kind === 'zone' ? { kind, zone: chosen, minutes: Number(minutes) } : kind === 'nodes' ? { kind, nodes: namesIn(nodes), minutes: Number(minutes) }
@@ -77,19 +87,33 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
     setPlayed(null);
     if ('problem' in question) { setProblem(question.problem); return; }
     setProblem('');
+    setDenied(false);
     setSince(Date.now());
     const mine = new AbortController();
     cancel.current = mine;
     open('ui/what-if', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question.body), signal: mine.signal })
       .then((answer) => answer.json())
       .then((document) => { const outcome = outcomeOf(document); if (outcome === null) throw new Error('the answer is no comparison'); setPlayed({ outcome, labels: labelsOf(asked) }); })
-      .catch((error: Error) => { if (!mine.signal.aborted) setProblem(error instanceof ApiError && error.gone ? 'The connection broke off.' : error.message); })
+      .catch((error: Error) => {
+        if (mine.signal.aborted) return;
+        setDenied(error instanceof ApiError && error.denied);
+        setProblem(error instanceof ApiError && error.gone ? 'The connection broke off.' : error.message);
+      })
       .finally(() => setSince(null));
   };
   const busy = since !== null;
   const blocked = problemOf(cluster.nodes.session, 'nodes', cluster.nodes.items.size === 0);
   if (cluster.door.through !== '' && !cluster.door.whatIf) {
-    return <Section title="What if"><Note kind="empty">Futures are played by <code>spillway dashboard</code> with your own credentials, not by {cluster.door.through === 'dashboard' ? 'one that was started with --what-if=off' : 'an API server'}. In a terminal: <code>spillway simulate --from-cluster</code>.</Note></Section>;
+    return <Section title="What if"><Note kind="empty">No futures are played here: {cluster.door.through === 'dashboard' ? 'this dashboard' : 'this API server'} was started with <code>--what-if=off</code>. In a terminal: <code>spillway simulate --from-cluster</code>.</Note></Section>;
+  }
+  if (may === null) return <Section title="What if"><Note kind="loading">Asking what you may do…</Note></Section>;
+  if (!may) {
+    return (
+      <Section title="What if">
+        <Note kind="denied"><b>You may not have futures played by this API server.</b> Whoever looks after the cluster can give you the verb <code>post</code> on the path <code>/ui/what-if</code>, and <code>list</code> on what is played: nodes, pods, workloads, disruption budgets, priority classes.</Note>
+        <p class="quiet">Without that: <code>spillway dashboard</code> or <code>spillway simulate --from-cluster</code> play them on your own machine, with what you may read.</p>
+      </Section>
+    );
   }
   return (
     <Section title="What if" sub="The cluster as it is now, copied into a simulation of the product, and the same future played twice. Nothing is changed.">
@@ -110,7 +134,7 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
       </form>
       <datalist id="what-if-nodes">{[...cluster.nodes.items.keys()].slice(0, 200).map((each) => <option key={each} value={each} />)}</datalist>
       <div aria-live="polite">
-        {problem !== '' && <Note kind="denied">Not played: {problem}</Note>}
+        {problem !== '' && <Note kind="denied">{denied ? <b>You may not have this played.</b> : 'Not played:'} {problem}</Note>}
         {busy && <Note kind="loading">Playing both futures, which takes from a second to two minutes…</Note>}
         {played !== null && <Futures played={played} />}
         {played === null && !busy && problem === '' && blocked === null && <Note kind="empty">{kind === 'threshold' ? 'The pods use more and more memory, once with the first threshold of hard eviction on every node and once with the second.' : 'The nodes stop talking and come back, once with the brakes of Spillway’s controllers off, as stock controllers are, and once with them on.'}</Note>}

@@ -1,0 +1,27 @@
+// Who plays what would happen to the cluster, beside the API server. Thread: loop.
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace spillway::apiserver {
+
+/// Port. It takes nothing of the loop but the reading of what the asker may read. Implemented by apps/.
+class FuturePlayer {
+ public:
+  using Done = std::move_only_function<void(api::Response)>;
+
+  virtual ~FuturePlayer() = default;
+
+  /// `asked`: a POST whose sender, `asker`, may have futures played; its body is the question. `done` is called once,
+  /// perhaps from within, with a refusal as well; not after abandon(). `id`: of the request.
+  virtual void play(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> asker,
+                    Done done) = 0;
+  /// Nobody waits for the answer any more.
+  virtual void abandon(std::uint64_t id) = 0;
+};
+
+}  // namespace spillway::apiserver
