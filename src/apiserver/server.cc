@@ -86,6 +86,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
                {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
         acts_(!store.is_shared()) {
     for (const auto& origin : cache_.origins()) feeds_.push_back(std::make_unique<CacheFeed>(core_, hub_, *origin));
+    core_.clock = options_.clock;
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
@@ -120,6 +121,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         std::make_shared<Exchange>(id, std::move(request), std::move(user), std::move(read), std::move(sink),
                                    new_uid(core_.rng), [this](Exchange& done, int code) { finished(done, code); });
     exchange->started = now.mono;
+    if (options_.tracer != nullptr) exchange->steps.keep();
     in_flight_.emplace(id, Open{exchange, std::nullopt, {}});
     metrics_.set_in_flight(in_flight_.size());
     take_in(exchange);

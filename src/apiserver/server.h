@@ -75,6 +75,8 @@ class ApiServer {
     StorageOptions storage = {};
     std::vector<SeparateStore> separate = {};   // for resources that do not live in the main store
     Duration compaction_interval = minutes(5);  // so much of each store's history is kept; 0: all
+    /// The time in callbacks of the store and of agents. Empty: the time that was told last.
+    std::function<Now()> clock;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
     /// whoever drives the server looks at next_wakeup() after the store has called back.
     std::function<void()> rearm;

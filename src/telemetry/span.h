@@ -43,7 +43,7 @@ std::optional<SpanContext> parse_traceparent(std::string_view text);
 std::string to_hex(const TraceId& id);
 std::string to_hex(SpanId id);
 
-enum class SpanKind : std::uint8_t { kInternal = 1, kServer = 2 };
+enum class SpanKind : std::uint8_t { kInternal = 1, kServer = 2, kClient = 3 };
 
 struct Attribute {
   std::string name;

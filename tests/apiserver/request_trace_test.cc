@@ -72,6 +72,91 @@ TEST_F(RequestTrace, NobodyAskedAndNotDrawnLeavesNone) {
   EXPECT_TRUE(taken().empty());
 }
 
+/// "name whom", in the order of their beginning; each within its request.
+std::vector<std::string> steps_of(const std::vector<Span>& spans) {
+  std::vector<std::string> steps;
+  for (const Span& span : spans) {
+    if (span.parent == 0) continue;
+    EXPECT_EQ(span.parent, spans.front().id);
+    EXPECT_EQ(span.trace, spans.front().trace);
+    EXPECT_EQ(span.kind, telemetry::SpanKind::kClient);
+    EXPECT_GE(span.begin, spans.front().begin);
+    EXPECT_LE(span.end, spans.front().end);
+    EXPECT_LE(span.begin, span.end);
+    const std::string whom = span.attributes.size() == 1 ? std::get<std::string>(span.attributes[0].value) : "?";
+    steps.push_back(span.name + " " + whom + (span.failed ? " failed" : ""));
+  }
+  return steps;
+}
+
+TEST_F(RequestTrace, HasWhatOthersDidForIt) {
+  trace(1'000'000);
+  using Steps = std::vector<std::string>;
+  ASSERT_EQ(server.post(kMaps, R"({"metadata":{"name":"a"}})").code, 201);
+  EXPECT_EQ(steps_of(taken()), Steps{"write to store configmaps"});
+  ASSERT_EQ(server.get(kMaps + "/a").code, 200);
+  EXPECT_EQ(steps_of(taken()), Steps{});
+  ASSERT_EQ(server.merge(kMaps + "/a", R"({"data":{"b":"c"}})").code, 200);
+  EXPECT_EQ(steps_of(taken()), Steps{"write to store configmaps"});
+  ASSERT_EQ(server.remove(kMaps + "/a").code, 200);
+  EXPECT_EQ(steps_of(taken()), Steps{"write to store configmaps"});
+  ASSERT_EQ(server
+                .post("/api/v1/nodes", R"({"metadata":{"name":"n1"},"status":{
+      "addresses":[{"type":"InternalIP","address":"192.0.2.1"}],"daemonEndpoints":{"kubeletEndpoint":{"Port":10250}}}})")
+                .code,
+            201);
+  taken();
+  server.get("/api/v1/nodes/n1/proxy/configz");
+  EXPECT_EQ(steps_of(taken()), Steps{"ask agent n1"});
+}
+
+TEST_F(RequestTrace, HasTheWebhooksThatWereAskedAndThoseThatDidNotAnswer) {
+  trace(1'000'000);
+  server.webhooks.answers = [](const TestWebhooks::Asked&) { return std::nullopt; };
+  ASSERT_EQ(server
+                .post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+                      R"({"metadata":{"name":"slow"},
+        "webhooks":[{"name":"slow.example.com","clientConfig":{"url":"https://hook.example.com/"},
+        "rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}],
+        "sideEffects":"None","admissionReviewVersions":["v1"],"timeoutSeconds":2,"failurePolicy":"Ignore"}]})")
+                .code,
+            201);
+  taken();
+  server.send(api::Method::kPost, kMaps, R"({"metadata":{"name":"late"}})");
+  server.advance(seconds(3));
+  const std::vector<Span> spans = taken();
+  EXPECT_EQ(steps_of(spans),
+            (std::vector<std::string>{"ask webhook slow.example.com failed", "write to store configmaps"}));
+  EXPECT_EQ(spans.at(1).end - spans.at(1).begin, seconds(2));
+}
+
+TEST_F(RequestTrace, NamesSoManyStepsAndCountsTheRest) {
+  trace(1'000'000);
+  RequestSteps none;
+  EXPECT_EQ(none.begin(RequestStep::Of::kStore, "x", Instant{}), std::nullopt) << "nothing is kept unless it is wanted";
+  server.webhooks.answers = [](const TestWebhooks::Asked&) {
+    return make_error(ErrorCode::kServiceUnavailable, "no answer");
+  };
+  std::string hooks;
+  for (int i = 0; i < 20; ++i) {
+    hooks += fmt::format(
+        R"({}{{"name":"h{}.example.com","clientConfig":{{"url":"https://hook.example.com/"}},
+        "rules":[{{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}}],
+        "sideEffects":"None","admissionReviewVersions":["v1"],"failurePolicy":"Ignore"}})",
+        i == 0 ? "" : ",", i);
+  }
+  ASSERT_EQ(server
+                .post("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+                      R"({"metadata":{"name":"many"},"webhooks":[)" + hooks + "]}")
+                .code,
+            201);
+  taken();
+  ASSERT_EQ(server.post(kMaps, R"({"metadata":{"name":"a"}})").code, 201);
+  const std::vector<Span> spans = taken();
+  EXPECT_EQ(spans.size(), 1 + RequestSteps::kStepsMax);
+  EXPECT_EQ(text_of(spans[0], "spillway.steps_left_out"), "5");  // four webhooks, and the write
+}
+
 TEST_F(RequestTrace, WhoMayAskHasItInTheOwnTrace) {
   trace(0);
   server.call(api::Method::kGet, "/api/v1/nodes", {}, {{"traceparent", std::string(kAsked)}});
@@ -121,7 +206,7 @@ TEST_F(RequestTrace, ASlowRequestIsAlwaysTraced) {
   server.advance(seconds(3));
   EXPECT_TRUE(waits->answered());
   const std::vector<Span> spans = taken();
-  ASSERT_EQ(spans.size(), 1);
+  ASSERT_EQ(spans.size(), 3);
   EXPECT_EQ(spans[0].name, "create configmaps");
   EXPECT_GE(spans[0].end - spans[0].begin, seconds(2));
 }

@@ -93,6 +93,23 @@ class Traces(unittest.TestCase):
             asked = [span for span in collector.named("get pods") if attributes(span)["url.path"].endswith("/absent-for-the-trace")]
             self.assertEqual([(attributes(span)["http.response.status_code"], span["kind"]) for span in asked], [("404", 2)])
 
+    def test_a_request_with_what_others_did_for_it(self):
+        with Collector() as collector, workspace() as folder:
+            with one_node(folder, "--otlp-endpoint", collector.url, "--trace-requests-per-million", "1000000") as process:
+                process.api.create("/api/v1/namespaces/default/configmaps", {"metadata": {"name": "for-the-trace"}})
+                process.api.get("/api/v1/nodes/n/proxy/configz")
+                self.assertEqual(process.stop(), 0)
+            for name, path, below, about in (("create configmaps", "/api/v1/namespaces/default/configmaps", "write to store", ("spillway.resource", "configmaps")),
+                                             ("get nodes/proxy", "/api/v1/nodes/n/proxy/configz", "ask agent", ("k8s.node.name", "n"))):
+                [request] = [span for span in collector.named(name) if attributes(span)["url.path"] == path and attributes(span)["user.name"] == "admin"]
+                [step] = [span for span in collector.spans if span.get("parentSpanId") == request["spanId"]]
+                self.assertEqual((step["name"], step["kind"], step["traceId"], list(attributes(step).items())), (below, 3, request["traceId"], [about]))
+                (begin, end), (first, last) = times(request), times(step)
+                self.assertLessEqual(begin, first)
+                self.assertLess(first, last)
+                self.assertLessEqual(last, end)
+                print("\n".join(["", *tree(collector.spans, request)]))
+
     def test_a_collector_that_is_not_there_holds_nothing_up(self):
         with Collector() as collector:
             url = collector.url

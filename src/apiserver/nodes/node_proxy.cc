@@ -4,6 +4,7 @@
 #include "apiserver/nodes/node_address.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,14 +22,18 @@ std::string type_of(const api::Response& response) {
 
 class RelaySink final : public api::PacedSink {
  public:
-  explicit RelaySink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+  RelaySink(Core& core, ExchangePtr exchange, const std::string& node) : core_(core), exchange_(std::move(exchange)) {
+    step_ = exchange_->steps.begin(RequestStep::Of::kAgent, node, core_.now.mono);
+  }
 
   void on_response(api::Response response) override {
+    answers(response.status >= 500);
     const std::string type = type_of(response);
     exchange_->answer(response.status, std::move(response.body), type);
   }
 
   void on_stream(api::Response head) override {
+    answers(false);
     exchange_->open_stream(type_of(head), [] {});
   }
 
@@ -39,7 +44,16 @@ class RelaySink final : public api::PacedSink {
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes(); }
 
  private:
+  /// A stream goes on for as long as it is read: what counts is when it begins.
+  void answers(bool failed) {
+    if (exchange_->finished()) return;
+    core_.catch_up();
+    exchange_->steps.end(step_, core_.now.mono, failed);
+  }
+
+  Core& core_;
   ExchangePtr exchange_;
+  std::optional<std::size_t> step_;
 };
 
 /// What follows ".../nodes/NAME/proxy" in the target, query and all; at least "/".
@@ -66,7 +80,7 @@ void NodeProxy::get(const ExchangePtr& exchange) {
   }
   gateway_->open(route.name, address->host, address->port,
                  api::Request{api::Method::kGet, path_below(exchange->request().target), {}, {}},
-                 std::make_shared<RelaySink>(exchange));
+                 std::make_shared<RelaySink>(core_, exchange, route.name));
 }
 
 }  // namespace spillway::apiserver

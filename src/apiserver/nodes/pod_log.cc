@@ -5,6 +5,7 @@
 #include "apiserver/nodes/pod_container.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,9 +22,12 @@ constexpr std::string_view kPassedOn[] = {"follow",    "previous",   "sinceSecon
 /// Passes the agent's answer on to the client, a refusal with its status.
 class RelaySink final : public api::PacedSink {
  public:
-  explicit RelaySink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+  RelaySink(Core& core, ExchangePtr exchange, const std::string& node) : core_(core), exchange_(std::move(exchange)) {
+    step_ = exchange_->steps.begin(RequestStep::Of::kAgent, node, core_.now.mono);
+  }
 
   void on_response(api::Response response) override {
+    answers(response.status >= 500);
     if (response.ok()) return exchange_->answer(response.status, std::move(response.body), "text/plain");
     std::string_view why = std::string_view(response.body).substr(0, kReasonBytesMax);
     why = why.substr(0, why.find_last_not_of("\r\n") + 1);
@@ -33,6 +37,7 @@ class RelaySink final : public api::PacedSink {
 
   void on_stream(api::Response head) override {
     static_cast<void>(head);
+    answers(false);
     exchange_->open_stream("text/plain", [] {});
   }
 
@@ -43,7 +48,16 @@ class RelaySink final : public api::PacedSink {
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes(); }
 
  private:
+  /// A stream goes on for as long as it is read: what counts is when it begins.
+  void answers(bool failed) {
+    if (exchange_->finished()) return;
+    core_.catch_up();
+    exchange_->steps.end(step_, core_.now.mono, failed);
+  }
+
+  Core& core_;
   ExchangePtr exchange_;
+  std::optional<std::size_t> step_;
 };
 
 }  // namespace
@@ -68,7 +82,8 @@ void PodLog::get(const ExchangePtr& exchange) {
     separator = '&';
   }
   gateway_->open(agent->node, agent->address.host, agent->address.port,
-                 {.method = api::Method::kGet, .target = std::move(target)}, std::make_shared<RelaySink>(exchange));
+                 {.method = api::Method::kGet, .target = std::move(target)},
+                 std::make_shared<RelaySink>(core_, exchange, agent->node));
 }
 
 }  // namespace spillway::apiserver

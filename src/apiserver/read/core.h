@@ -13,6 +13,7 @@
 #include "store/store.h"
 #include "telemetry/log.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,15 @@ struct Core {
   AdmissionRules admission{};
   StorageOptions storage{};  // of a server that serves with a media type
   Now now{};
+  std::function<Now()> clock{};  // empty: time is told with each event
+
+  /// In a callback, which no time comes with.
+  void catch_up() {
+    if (!clock) return;
+    now = clock();
+    cache.set_time(now.mono);
+  }
+
   std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
 };
 

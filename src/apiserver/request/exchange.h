@@ -12,6 +12,7 @@
 #include "apiserver/request/negotiation.h"
 #include "apiserver/request/read_request.h"
 #include "apiserver/request/request_options.h"
+#include "apiserver/request/request_steps.h"
 #include "apiserver/request/route.h"
 #include "base/time.h"
 
@@ -86,6 +87,7 @@ class Exchange {
   std::optional<Instant> dispatched;  // its turn came
   const FlowMark* flow = nullptr;     // null: not known
   std::size_t effort = 0;             // what it has cost so far, in bytes as slices count them (slice_queue.h)
+  RequestSteps steps;                 // what others do for it meanwhile
   std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});

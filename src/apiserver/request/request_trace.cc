@@ -55,6 +55,19 @@ std::vector<telemetry::Attribute> attributes_of(const Exchange& exchange, int co
   return attributes;
 }
 
+/// How a step is named, and whom it asked.
+std::pair<std::string_view, std::string_view> words_of(RequestStep::Of of) {
+  switch (of) {
+    case RequestStep::Of::kWebhook:
+      return {"ask webhook", "spillway.webhook"};
+    case RequestStep::Of::kStore:
+      return {"write to store", "spillway.resource"};
+    case RequestStep::Of::kAgent:
+      return {"ask agent", "k8s.node.name"};
+  }
+  return {};
+}
+
 }  // namespace
 
 void trace_request(telemetry::Tracer& tracer, const Exchange& exchange, int code, Now now) {
@@ -84,6 +97,20 @@ void trace_request(telemetry::Tracer& tracer, const Exchange& exchange, int code
                      .end = at(*exchange.dispatched),
                      .attributes = {}});
   }
+  for (const RequestStep& step : exchange.steps.all()) {
+    const auto [name, attribute] = words_of(step.of);
+    spans.push_back({.trace = request.trace,
+                     .id = tracer.new_span(),
+                     .parent = request.id,
+                     .kind = telemetry::SpanKind::kClient,
+                     .name = std::string(name),
+                     .begin = at(step.begun),
+                     .end = step.ended ? at(*step.ended) : now.wall,
+                     .attributes = {{std::string(attribute), cut(step.whom)}},
+                     .failed = step.failed || !step.ended});
+  }
+  if (const std::size_t left_out = exchange.steps.left_out(); left_out > 0)
+    request.attributes.push_back({"spillway.steps_left_out", static_cast<std::int64_t>(left_out)});
   spans.insert(spans.begin(), std::move(request));
   tracer.add(std::move(spans));
 }

@@ -1,4 +1,5 @@
-// An answered request as spans: the request, and within it how long it waited for its turn.
+// An answered request as spans: the request, and within it how long it waited for its turn and what others did for it
+// (request_steps.h).
 // Thread: loop. Source: OpenTelemetry, "Semantic conventions for HTTP spans"; docs/observability.md, "Traces".
 #pragma once
 

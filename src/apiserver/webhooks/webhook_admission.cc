@@ -155,7 +155,13 @@ std::optional<Status> Admission::hindrance() const {
 
 void Admission::ask(const Webhook& webhook, const Form& form, WebhookDesk::Answered answered) {
   const std::string uid = new_uid(tools_.core.rng);
-  tools_.desk.ask(webhook, uid, review(form, uid), deadline_ - tools_.core.now.mono, std::move(answered));
+  const auto step = exchange_->steps.begin(RequestStep::Of::kWebhook, webhook.name, tools_.core.now.mono);
+  tools_.desk.ask(
+      webhook, uid, review(form, uid), deadline_ - tools_.core.now.mono,
+      [self = shared_from_this(), step, answered = std::move(answered)](Result<ReviewAnswer> answer) mutable {
+        self->exchange_->steps.end(step, self->tools_.core.now.mono, !answer);
+        answered(std::move(answer));
+      });
 }
 
 // Mutating webhooks.

@@ -82,6 +82,7 @@ void Committer::write(const Resource& resource, std::string key, store::Write wr
   store::Value value = write.value;
   store_of(resource).write(std::move(write), [this, &resource, key = std::move(key), value = std::move(value),
                                               done = std::move(done)](Result<store::WriteResult> result) mutable {
+    core_.catch_up();
     core_.cache.forget(value);
     if (!result) return done(store_failure(result.error()));
     done(commit_of(resource, key, *result, value));
@@ -102,6 +103,7 @@ void Committer::erase(const Resource& resource, std::string key, api::Json last,
   store_of(resource).write(std::move(write), [this, &resource, key = std::move(key), store_key = std::move(store_key),
                                               shows, last_text = std::move(last_text), meta = std::move(meta),
                                               done = std::move(done)](Result<store::WriteResult> result) mutable {
+    core_.catch_up();
     if (shows) core_.cache.forget_deletion(store_key);
     if (!result) return done(store_failure(result.error()));
     if (!result->committed) return done(commit_of(resource, key, *result, nullptr));

@@ -30,6 +30,25 @@ struct Renewal {
   std::optional<api::Json> document;  // what they say, if somebody will want it
 };
 
+/// A write as a step of the request that asked for it, begun now; null: nobody did.
+class StoreStep {
+ public:
+  StoreStep(const Core& core, const ExchangePtr& asked, const Resource& resource) : core_(core) {
+    if (asked == nullptr || !asked->steps.are_kept()) return;
+    asked_ = asked;
+    step_ = asked_->steps.begin(RequestStep::Of::kStore, std::string(resource.plural), core.now.mono);
+  }
+
+  void end(const api::StatusResult<Commit>& result) const {
+    if (asked_) asked_->steps.end(step_, core_.now.mono, !result);
+  }
+
+ private:
+  const Core& core_;
+  ExchangePtr asked_;
+  std::optional<std::size_t> step_;
+};
+
 class Committer {
  public:
   /// An error means the store did not write: 413, 429 or 503, and 500 for a value at rest that cannot be read, or

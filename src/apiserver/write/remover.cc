@@ -194,7 +194,9 @@ void Remover::carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& 
     const ObjectPtr shown = step.object.is_null() ? current : Committer::imagine(resource, step.object);
     return state->done(Removed{shown, gone});
   }
-  const auto committed = [this, state, current, gone](const StatusResult<Commit>& result) {
+  const auto committed = [this, state, current, gone,
+                          step = StoreStep(core_, job.asked, resource)](const StatusResult<Commit>& result) {
+    step.end(result);
     if (!result) return state->done(result.error());
     if (result->committed) return state->done(Removed{result->object ? result->object : current, gone});
     const Resource& raced = core_.cache.of(*state->job.resource).resource();

@@ -60,7 +60,9 @@ void Writer::try_create(CreatePtr state) {
   }
   Json document = state->prefix.empty() ? std::move(state->object) : state->object;
   committer_.put(resource, key, std::move(document), store::Revision(0), Committer::Checks::kPassed,
-                 [this, state, &resource, name, exists](const StatusResult<Commit>& result) {
+                 [this, state, &resource, name, exists,
+                  step = StoreStep(core_, state->job.context.asked, resource)](const StatusResult<Commit>& result) {
+                   step.end(result);
                    if (!result) return state->done(result.error());
                    if (result->committed) {
                      reservations_.settle(state->hold);
@@ -157,7 +159,9 @@ void Writer::secure_update(const UpdatePtr& state, Json object) {
 void Writer::store_update(const UpdatePtr& state, Json object) {
   const Resource& resource = core_.cache.of(*state->job.resource).resource();
   const ObjectPtr current = state->current;
-  auto committed = [this, state](const StatusResult<Commit>& result) {
+  auto committed = [this, state,
+                    step = StoreStep(core_, state->job.context.asked, resource)](const StatusResult<Commit>& result) {
+    step.end(result);
     if (!result) return finish_update(state, result.error());
     if (result->committed) {
       reservations_.settle(state->hold);

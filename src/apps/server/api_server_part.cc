@@ -149,6 +149,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .storage = storage_options(args_),
           .separate = separate_stores(),
           .compaction_interval = args_.etcd.compaction_interval.value_or(kCompactionInterval),
+          .clock = [&loop] { return loop.now(); },
           .rearm =
               [this] {
                 if (endpoint_) endpoint_->rearm();
