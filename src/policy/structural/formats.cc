@@ -23,9 +23,6 @@ struct FormatRow {
   std::string_view pattern;  // empty: it is checked otherwise
 };
 
-constexpr std::string_view kHostnamePattern =
-    R"(^([a-zA-Z0-9\p{S}\p{L}](-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?|([a-zA-Z0-9\p{S}\p{L}]([a-zA-Z0-9\-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?\.)+[a-zA-Z0-9\p{S}\p{L}](-?[a-zA-Z0-9\p{S}\p{L}]){1,62})$)";
-
 // Sorted by format.
 constexpr std::array<FormatRow, 26> kFormats{{
     {Format::kNone, "", ""},
@@ -38,7 +35,7 @@ constexpr std::array<FormatRow, 26> kFormats{{
     {Format::kDuration, "duration", ""},
     {Format::kEmail, "email", ""},
     {Format::kHexColor, "hexcolor", "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"},
-    {Format::kHostname, "hostname", kHostnamePattern},
+    {Format::kHostname, "hostname", ""},
     {Format::kIpv4, "ipv4", ""},
     {Format::kIpv6, "ipv6", ""},
     {Format::kIsbn, "isbn", ""},
@@ -76,6 +73,10 @@ const cel::Pattern& pattern_of(Format format) {
     return patterns;
   }();
   return *kPatterns[static_cast<std::size_t>(format)];  // NOLINT(bugprone-unchecked-optional-access): it has a pattern
+}
+
+bool is_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 bool all_digits(std::string_view text) {
@@ -178,14 +179,22 @@ bool is_date_time(std::string_view text) {
   return api::parse_time(upper).has_value();
 }
 
+/// Letters, of other alphabets too, digits, and dashes that are neither first nor last.
+bool is_host_label(std::string_view label) {
+  constexpr std::size_t kLabelMax = 63;
+  const auto is_inner = [](char c) { return is_alphanumeric(c) || (static_cast<unsigned char>(c) & 0x80U) != 0; };
+  return !label.empty() && label.size() <= kLabelMax && is_inner(label.front()) && is_inner(label.back()) &&
+         std::ranges::all_of(label, [&](char c) { return is_inner(c) || c == '-'; });
+}
+
+/// Labels joined by points; the last of several has two characters at least.
 bool is_hostname(std::string_view text) {
   constexpr std::size_t kHostnameMax = 255;
-  constexpr std::size_t kLabelMax = 63;
-  if (text.size() > kHostnameMax || !pattern_of(Format::kHostname).matches(text)) return false;
-  while (true) {
+  if (text.size() > kHostnameMax) return false;
+  for (bool several = false;; several = true) {
     const std::size_t point = text.find('.');
-    if (text.substr(0, point).size() > kLabelMax) return false;
-    if (point == std::string_view::npos) return true;
+    if (!is_host_label(text.substr(0, point))) return false;
+    if (point == std::string_view::npos) return !several || text.size() > 1;
     text.remove_prefix(point + 1);
   }
 }

@@ -63,10 +63,10 @@ struct Node {
   bool embedded = false;       // x-kubernetes-embedded-resource
   bool atomic_map = false;     // x-kubernetes-map-type
   // Whether there is any such thing here or below.
-  bool has_lists = false;     // of type set or map
-  bool has_embedded = false;  // embedded resources
-  bool has_rules = false;     // x-kubernetes-validations
-  bool has_numbers = false;   // what rules do not see as it is written: numbers, times, bytes, escaped names
+  bool has_lists = false;      // of type set or map
+  bool has_embedded = false;   // embedded resources
+  bool has_rules = false;      // x-kubernetes-validations
+  bool has_converted = false;  // what rules do not see as it is written: numbers, times, bytes, nulls, escaped names
   std::vector<std::string> list_keys;
   api::Json default_value;  // null: none
   std::unique_ptr<Node> items;

@@ -54,6 +54,7 @@ cel::Value made_map(const Node& node, const Json::Object& object) {
   entries.reserve(object.size());
   for (const auto& [name, member] : object) {
     if (const Node* property = node.property(name)) {
+      if (member.is_null()) continue;
       entries.emplace_back(cel::Value::text(escaped_name(name)), rule_value(*property, member));
     } else {
       entries.emplace_back(cel::Value::text(name),
@@ -92,7 +93,7 @@ bool is_converted(const Node& node) {
 }
 
 cel::Value rule_value(const Node& node, const Json& value) {
-  if (!node.has_numbers || value.is_null()) return cel::Value::of(value);
+  if (!node.has_converted || value.is_null()) return cel::Value::of(value);
   if (const Json::Object* object = value.if_object()) return made_map(node, *object);
   if (const Json::Array* list = value.if_array()) return made_list(node, *list);
   if (const std::string* text = value.if_string()) return made_text(node, *text, value);

@@ -20,7 +20,8 @@ std::string escaped_name(std::string_view name);
 /// Whether its values are others in expressions than they are in documents: numbers, times, durations, bytes.
 bool is_converted(const Node& node);
 
-/// The value as expressions see it. A view of `value` where nothing below is converted.
+/// The value as expressions see it: properties that are null are absent. A view of `value` where nothing below is
+/// converted.
 cel::Value rule_value(const Node& node, const api::Json& value);
 
 }  // namespace spillway::structural

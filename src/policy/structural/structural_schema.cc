@@ -150,18 +150,18 @@ class NodeReader {
     node.has_rules = rules != nullptr && rules->is_array() && !rules->if_array()->empty();
     node.has_lists = node.list_type == ListType::kSet || node.list_type == ListType::kMap;
     node.has_embedded = node.embedded;
-    node.has_numbers = is_converted(node);
+    node.has_converted = is_converted(node);
     const auto note = [&node](const Node& child) {
       node.has_rules = node.has_rules || child.has_rules;
       node.has_lists = node.has_lists || child.has_lists;
       node.has_embedded = node.has_embedded || child.has_embedded;
-      node.has_numbers = node.has_numbers || child.has_numbers;
+      node.has_converted = node.has_converted || child.has_converted;
     };
     if (node.items != nullptr) note(*node.items);
     if (node.entries != nullptr) note(*node.entries);
     for (const Property& property : node.properties) {
       note(property.node);
-      node.has_numbers = node.has_numbers || escaped_name(property.name) != property.name;
+      node.has_converted = node.has_converted || property.node.nullable || escaped_name(property.name) != property.name;
     }
   }
 
