@@ -122,6 +122,8 @@ class Components {
         return typed("string", "date-time");
       case api::ValueKind::kIntOrString:
         return typed("string", "int-or-string");
+      case api::ValueKind::kNumber:
+        return typed("number");
       case api::ValueKind::kRawJson:
         return typed("object");
       case api::ValueKind::kStrings:
