@@ -4,8 +4,8 @@
 
 namespace spillway::apiserver {
 
-Collectors::Collectors(Core& core, Writer& writer, Remover& remover, const Authorizer& authorizer,
-                       const ApiServer::Options& options)
+Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover,
+                       const Authorizer& authorizer, const ApiServer::Options& options)
     : garbage_(core, writer, remover),
       namespaces_(core, writer, remover),
       budgets_(core, writer),
@@ -19,7 +19,8 @@ Collectors::Collectors(Core& core, Writer& writer, Remover& remover, const Autho
       tokens_(core, remover, kTokenExpiry,
               options.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
       node_signer_(core, writer, authorizer, options.certificates,
-                   {.serving = options.serving_authority, .client = options.client_authority}) {}
+                   {.serving = options.serving_authority, .client = options.client_authority}),
+      definitions_(core, kinds, writer, remover) {}
 
 void Collectors::act(bool wanted) {
   if (std::exchange(acts_, wanted) == wanted) return;

@@ -9,6 +9,7 @@
 #include "apiserver/collect/quotas.h"
 #include "apiserver/collect/reservation_keeper.h"
 #include "apiserver/collect/root_ca.h"
+#include "apiserver/custom/definition_controller.h"
 #include "apiserver/read/collector.h"
 #include "apiserver/read/core.h"
 #include "apiserver/server.h"
@@ -22,7 +23,7 @@ namespace spillway::apiserver {
 
 class Collectors {
  public:
-  Collectors(Core& core, Writer& writer, Remover& remover, const Authorizer& authorizer,
+  Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover, const Authorizer& authorizer,
              const ApiServer::Options& options);
 
   /// Begins what has not begun, or ends what has. What a collector has on its way to the store goes on.
@@ -42,8 +43,9 @@ class Collectors {
   Expiry requests_;
   Expiry tokens_;
   NodeSigner node_signer_;
-  const std::array<Collector*, 10> all_{&garbage_,      &namespaces_, &budgets_,  &quotas_, &root_ca_,
-                                        &reservations_, &events_,     &requests_, &tokens_, &node_signer_};
+  DefinitionController definitions_;
+  const std::array<Collector*, 11> all_{&garbage_, &namespaces_, &budgets_, &quotas_,      &root_ca_,    &reservations_,
+                                        &events_,  &requests_,   &tokens_,  &node_signer_, &definitions_};
   bool acts_ = false;
 };
 

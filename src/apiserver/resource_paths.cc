@@ -1,5 +1,7 @@
 #include "apiserver/resource_paths.h"
 
+#include "apiserver/resource/custom_kind.h"
+
 namespace spillway::apiserver {
 
 ResourcePaths::ResourcePaths(const Parts& parts, const ApiServer::Options& options)
@@ -25,6 +27,9 @@ void ResourcePaths::perform(const ExchangePtr& exchange) {
 
 void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
+  if (route.resource->custom != nullptr && !route.resource->custom->deprecation.empty()) {
+    exchange->warnings.push_back(route.resource->custom->deprecation);
+  }
   if (const auto readable = storage_.check(route); !readable) return exchange->fail(readable.error());
   if (!route.resource->stored()) {
     return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);

@@ -12,6 +12,8 @@
 #include "apiserver/collect/bootstrap.h"
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collectors.h"
+#include "apiserver/custom/custom_kinds.h"
+#include "apiserver/custom/definition_controller.h"
 #include "apiserver/flow/flow_control.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/ports/future_player.h"
@@ -74,11 +76,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
         webhook_table_(core_),
         webhooks_(core_, webhook_table_, options_.webhooks, authorizer_, metrics),
         bound_tokens_(core_),
+        custom_kinds_(core_, registry_, hub_),
+        definition_limits_(core_),
         paths_({core_, reader_, writer_, remover_, storage_report_, authorizer_, roles_, node_restriction_,
                 bound_tokens_, webhooks_, metrics},
                options_),
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
-        collectors_(core_, writer_, remover_, authorizer_, options_),
+        collectors_(core_, custom_kinds_, writer_, remover_, authorizer_, options_),
         compaction_(core_, options_.compaction_interval),
         pages_(registry_, metrics, options_.version),
         metrics_(metrics),
@@ -90,6 +94,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(signing_);
+    writer_.add_check(definition_limits_);
     writer_.add_check(pod_security_);
     writer_.ask_webhooks(webhooks_);
     remover_.ask_webhooks(webhooks_);
@@ -128,9 +133,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return id;
   }
 
-  /// Thread: any. The table of resources and the configuration of flows do not change.
+  /// Thread: any. A table of resources and the configuration of flows do not change.
   std::shared_ptr<const ReadRequest> read(const api::Request& request, const api::UserInfo& user, Body body) const {
-    auto read = std::make_shared<ReadRequest>(read_request(registry_, request));
+    auto read = std::make_shared<ReadRequest>(read_request(registry_.table(), request));
     if (!read->understood) read->asked = audited_attributes(request);
     read->flow = flows_.schema_of(user, read->asked);
     if (body == Body::kYes) read_body(request, *read);
@@ -231,12 +236,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
     storage_report_.choose_media_type();
     for (Collector* knower : knowers_) knower->begin();
     compaction_.start();
-    if (acts_) act_as_told();
-    create_cluster_objects(core_, writer_, [this](Outcome outcome) {
-      if (!outcome) return fail_start(outcome.error());
-      serving_ = true;
-      act_as_told();
-      if (ready_) std::exchange(ready_, nullptr)({});
+    custom_kinds_.when_settled([this] {
+      if (acts_) act_as_told();
+      create_cluster_objects(core_, writer_, [this](Outcome outcome) {
+        if (!outcome) return fail_start(outcome.error());
+        serving_ = true;
+        act_as_told();
+        if (ready_) std::exchange(ready_, nullptr)({});
+      });
     });
   }
 
@@ -385,6 +392,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
   /// Written down where the audit log wants it, before anything is done. `understood`: else it is answered so, once it
   /// is clear that its sender may ask.
   void judge(const ExchangePtr& exchange, const api::StatusResult<void>& understood) {
+    if (leads_nowhere(*exchange) && custom_kinds_.is_settling() && custom_kinds_.has_room()) {
+      // The kind may be one whose objects are just being read.
+      limit_time(exchange);
+      return custom_kinds_.when_settled([this, exchange, understood] {
+        if (!exchange->finished()) judge(exchange, understood);
+      });
+    }
+    if (exchange->asked.is_resource && exchange->read().table != registry_.table()) reroute(*exchange);
     if (const Outcome bound = check_token(*exchange); !bound) return refuse_token(*exchange, bound.error());
     auto carry_out = [this, understood](const ExchangePtr& taken) {
       if (!understood) return taken->fail(understood.error());
@@ -402,6 +417,18 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (!may) return taken->fail(may.error());
       carry_out(taken);
     });
+  }
+
+  static bool leads_nowhere(const Exchange& exchange) {
+    const auto& route = exchange.read().route;
+    return exchange.asked.is_resource && !route && route.error().code == 404;
+  }
+
+  /// Kinds have come or gone since the request was read.
+  void reroute(Exchange& exchange) const {
+    auto read = std::make_shared<ReadRequest>(read_request(registry_.table(), exchange.request()));
+    read->flow = exchange.read().flow;
+    exchange.reroute(std::move(read));
   }
 
   /// A request waits for its turn where others go before it.
@@ -538,9 +565,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
   WebhookTable webhook_table_;
   WebhookAdmission webhooks_;
   BoundTokens bound_tokens_;
+  CustomKinds custom_kinds_;
+  DefinitionLimits definition_limits_;
   ResourcePaths paths_;
   BootstrapSecrets bootstrap_secrets_;
-  const std::array<Collector*, 3> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_};  // they write nothing
+  const std::array<Collector*, 4> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_,
+                                           &custom_kinds_};  // they write nothing
   Collectors collectors_;
   Compaction compaction_;
   Pages pages_;

@@ -38,10 +38,10 @@ std::string note_of(const Resource& resource, std::string_view value, AtRest& at
 
 }  // namespace
 
-StoredValues::StoredValues() : registry_(kinds::kind_hooks) {}
+StoredValues::StoredValues() : table_(ResourceRegistry(kinds::kind_hooks).table()) {}
 
 const Resource* StoredValues::resource_of(std::string_view key) const {
-  for (const Resource& resource : registry_.all()) {
+  for (const Resource& resource : table_->all()) {
     // Of two rows over one storage the one that is no view describes the stored form.
     if (resource.stored() && resource.view.from_stored == nullptr && key.starts_with(resource.storage)) {
       return &resource;
@@ -52,7 +52,7 @@ const Resource* StoredValues::resource_of(std::string_view key) const {
 
 std::vector<std::string> StoredValues::prefixes_without_history() const {
   std::vector<std::string> prefixes;
-  for (const Resource& resource : registry_.all()) {
+  for (const Resource& resource : table_->all()) {
     if (resource.stored() && !resource.keeps_history) prefixes.push_back(resource.storage);
   }
   return prefixes;

@@ -31,7 +31,7 @@ class StoredValues {
  private:
   const Resource* resource_of(std::string_view key) const;
 
-  ResourceRegistry registry_;
+  ResourceTablePtr table_;
 };
 
 }  // namespace spillway::apiserver

@@ -390,7 +390,7 @@ TEST_F(AuditTrail, OwnersOfFieldsAreToldUnlessTheyAreLeftOut) {
 
 std::shared_ptr<const ReadRequest> read_of_maps() {
   static const ResourceRegistry registry(kinds::kind_hooks);
-  return std::make_shared<const ReadRequest>(read_request(registry, {api::Method::kGet, kMaps, {}, {}}));
+  return std::make_shared<const ReadRequest>(read_request(registry.table(), {api::Method::kGet, kMaps, {}, {}}));
 }
 
 TEST_F(AuditTrail, AnAnswerThatANodeMadeIsNoPartOfTheEvent) {

@@ -17,7 +17,7 @@ const std::string kMap = "/api/v1/namespaces/default/configmaps/m";
 ReadRequest read(api::Method method, const std::string& target, std::string body, api::HeaderList headers = {}) {
   static const ResourceRegistry registry(kinds::kind_hooks);
   const api::Request request{method, target, std::move(headers), std::move(body)};
-  ReadRequest out = read_request(registry, request);
+  ReadRequest out = read_request(registry.table(), request);
   read_body(request, out);
   return out;
 }

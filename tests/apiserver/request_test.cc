@@ -27,7 +27,7 @@ struct RouteCase {
 };
 
 std::string routed(const RouteCase& row) {
-  const auto route = find_route(registry(), request_attributes(row.method, target_of(row.target)));
+  const auto route = find_route(*registry().table(), request_attributes(row.method, target_of(row.target)));
   if (!route) return std::to_string(route.error().code);
   std::string text = std::string(to_string(route->verb)) + " " + std::string(route->resource->plural);
   if (route->subresource != nullptr) text += "/" + std::string(route->subresource->name);
@@ -121,7 +121,7 @@ TEST(Route, WhatIsAskedAboutIsWhatIsDone) {
         for (const std::string_view query : queries) {
           const std::string target = std::string(base) + std::string(path) + std::string(query);
           const RequestAttributes asked = request_attributes(method, target_of(target));
-          const auto route = find_route(registry(), asked);
+          const auto route = find_route(*registry().table(), asked);
           if (!route) continue;
           ++served;
           EXPECT_EQ(asked.verb, to_string(route->verb)) << target;

@@ -34,8 +34,11 @@ inline constexpr std::size_t kStoredWireFieldsMax = 64 * kDocumentValuesMax;
 inline constexpr std::size_t kComplaintsMax = 100;
 inline constexpr std::size_t kComplaintBytesMax = 1'024;
 
+/// Values of a CustomResourceDefinition: those of large operators have tens of thousands, and few are ever written.
+inline constexpr std::size_t kDefinitionValuesMax = 100'000;
+
 /// kRequestEntityTooLarge, with the bound.
-Error too_many_values();
+Error too_many_values(std::size_t values_max = kDocumentValuesMax);
 
 /// As parse_json, and kRequestEntityTooLarge as soon as there are more than `values_max` values.
 Result<Json> parse_bounded_json(std::string_view text, std::vector<std::string>* duplicates = nullptr,

@@ -191,9 +191,9 @@ Result<Json> parse(std::string_view text, std::vector<std::string>* duplicates, 
 
 }  // namespace
 
-Error too_many_values() {
+Error too_many_values(std::size_t values_max) {
   return make_error(ErrorCode::kRequestEntityTooLarge,
-                    "Request entity too large: a document may have at most {} values", kDocumentValuesMax);
+                    "Request entity too large: a document may have at most {} values", values_max);
 }
 
 std::string complaint_path(std::string path) {

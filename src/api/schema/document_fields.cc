@@ -16,12 +16,15 @@ struct Slot {
 
   Kind kind = Kind::kLeaf;
   const Type* type = nullptr;    // kStruct
-  const Field* field = nullptr;  // kMap, kKeyedList: describes the elements
+  const Field* field = nullptr;  // kMap, kKeyedList: describes the elements; null: nothing does
 
   bool is_leaf() const { return kind == Kind::kLeaf; }
 
   bool is_object() const { return kind == Kind::kStruct || kind == Kind::kMap; }
 };
+
+/// What no schema tells of: objects are owned by their members, all else as a whole.
+constexpr Slot kUntold{Slot::Kind::kMap, nullptr, nullptr};
 
 Slot slot_of_element(const Field& field) {
   if (field.kind != ValueKind::kMessage || field.message->atomic()) return {};
@@ -51,11 +54,13 @@ Slot slot_of(const Field* field) {
 /// The slot of a member of a struct or map, or of an element of a list.
 Slot below(const Slot& slot, std::string_view member) {
   switch (slot.kind) {
-    case Slot::Kind::kStruct:
-      return slot_of(slot.type->find(member));
+    case Slot::Kind::kStruct: {
+      const Field* field = slot.type->find(member);
+      return field == nullptr && slot.type->open() ? kUntold : slot_of(field);
+    }
     case Slot::Kind::kMap:
     case Slot::Kind::kKeyedList:
-      return slot_of_element(*slot.field);
+      return slot.field == nullptr ? kUntold : slot_of_element(*slot.field);
     case Slot::Kind::kLeaf:
     case Slot::Kind::kSet:
       break;

@@ -269,6 +269,7 @@ Result<Json> read_delimited(const Field& field, std::string_view bytes, Json bef
     case ValueKind::kBool:
     case ValueKind::kInt32:
     case ValueKind::kInt64:
+    case ValueKind::kNumber:
       break;
   }
   return wrong_wire_type(field);

@@ -232,6 +232,7 @@ void write_delimited(const Field& field, V value, BackwardBytes& out) {
     case ValueKind::kBool:
     case ValueKind::kInt32:
     case ValueKind::kInt64:
+    case ValueKind::kNumber:  // of types without a protobuf form
       break;
   }
   SPILLWAY_CHECK(false);

@@ -22,6 +22,7 @@ struct GroupRow {
 
 constexpr std::array kGroups = {
     GroupRow{"admissionregistration", "admissionregistration.k8s.io"},
+    GroupRow{"apiextensions", "apiextensions.k8s.io"},
     GroupRow{"apps", "apps"},
     GroupRow{"authentication", "authentication.k8s.io"},
     GroupRow{"authorization", "authorization.k8s.io"},
@@ -56,6 +57,7 @@ constexpr std::array kValueKinds = {
     KindOfName{"meta/v1.MicroTime", ValueKind::kMicroTime},
     KindOfName{"resource.Quantity", ValueKind::kQuantity},
     KindOfName{"intstr.IntOrString", ValueKind::kIntOrString},
+    KindOfName{"number", ValueKind::kNumber},
     KindOfName{"runtime.RawExtension", ValueKind::kRawJson},
     KindOfName{"meta/v1.FieldsV1", ValueKind::kRawJson},
     KindOfName{"authentication/v1.ExtraValue", ValueKind::kStrings},
@@ -161,6 +163,8 @@ class Schema {
         field.pointer = true;
       } else if (flag == "keep") {
         field.keep = true;
+      } else if (flag == "or") {
+        field.or_other = true;
       } else if (flag == "inline") {
         field.inlined = true;
       } else if (flag.starts_with("mk=")) {
@@ -200,6 +204,8 @@ class Schema {
       type.api_version_ = row.group.empty() ? version : keep(fmt::format("{}/{}", row.group, version));
       type.kind_ = rest;
     }
+    type.json_only_ = prefix == "apiextensions";
+    if (type.json_only_) type.values_max_ = kDefinitionValuesMax;
     SPILLWAY_CHECK(!type.kind_.empty());
     by_kind_.emplace(std::pair(type.api_version_, type.kind_), &type);
   }

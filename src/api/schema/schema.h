@@ -4,7 +4,11 @@
 // contract", 5.
 #pragma once
 
+#include "api/json/document_bounds.h"
+#include "api/json/json.h"
+
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +30,7 @@ enum class ValueKind : std::uint8_t {
   kMicroTime,    // RFC 3339, six digits; null when zero
   kQuantity,     // "500m"
   kIntOrString,  // 80 or "http"
+  kNumber,       // with or without a fraction
   kRawJson,      // any JSON (FieldsV1, RawExtension)
   kStrings,      // a list of strings (ExtraValue)
   kMessage,      // an object described by another Type
@@ -45,6 +50,7 @@ struct Field {
   bool pointer = false;           // presence matters: a zero value is kept
   bool keep = false;              // written to JSON even when zero or empty
   bool inlined = false;           // its fields sit in the parent's JSON object
+  bool or_other = false;          // of kMessage: values that are no object are taken as they are
 
   // Strategic merge
   std::string_view merge_key;  // lists merged by this key; empty: replaced, unless merge_set
@@ -78,6 +84,25 @@ class Type {
   /// One owner for the whole object under server-side apply, wherever it occurs.
   bool atomic() const { return atomic_; }
 
+  /// Documents have no protobuf form: numbers with a fraction, or whatever a schema of the cluster allows.
+  bool json_only() const { return json_only_; }
+
+  /// Values that a document may have.
+  std::size_t values_max() const { return values_max_; }
+
+  /// Members that are no field are taken as they are. Under server-side apply objects among them are owned member by
+  /// member, everything else as a whole.
+  bool open() const { return open_; }
+
+  /// Made at run time (derived_types.h): not in the table.
+  bool derived() const { return derived_; }
+
+  /// Takes from a document what it must not hold; `dropped` receives the paths ("spec.foo").
+  using Trim = std::function<void(Json& document, std::vector<std::string>& dropped)>;
+
+  /// Of a type that was made at run time; may be empty.
+  const Trim& trim() const { return trim_; }
+
   /// As declared; inlined fields are one entry.
   std::span<const Field> fields() const { return fields_; }
 
@@ -94,11 +119,17 @@ class Type {
 
  private:
   friend class Schema;
+  friend class DerivedTypes;
 
   std::string_view name_;
   std::string_view api_version_;
   std::string_view kind_;
   bool atomic_ = false;
+  bool json_only_ = false;
+  std::size_t values_max_ = kDocumentValuesMax;
+  bool open_ = false;
+  bool derived_ = false;
+  Trim trim_;
   std::vector<Field> fields_;
   std::vector<const Field*> wire_fields_;
   std::vector<std::pair<std::string_view, const Field*>> json_fields_;

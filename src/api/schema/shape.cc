@@ -35,12 +35,14 @@ bool fits(const Field& field, const Json& value) {
       return value.is_string() || value.if_int64().has_value();
     case ValueKind::kIntOrString:
       return value.is_string() || fits_int32(value);
+    case ValueKind::kNumber:
+      return value.is_number();
     case ValueKind::kRawJson:
       return true;
     case ValueKind::kStrings:
       return are_strings(value);
     case ValueKind::kMessage:
-      return has_shape(*field.message, value);
+      return (field.or_other && !value.is_object()) || has_shape(*field.message, value);
   }
   return false;
 }

@@ -101,6 +101,7 @@ bool is_struct(ValueKind kind) {
     case ValueKind::kMicroTime:
     case ValueKind::kQuantity:
     case ValueKind::kIntOrString:
+    case ValueKind::kNumber:
     case ValueKind::kRawJson:
     case ValueKind::kMessage:
       return true;
@@ -120,7 +121,7 @@ enum class Fill : std::uint8_t { kWhole, kPartial };
 
 class Reader {
  public:
-  explicit Reader(Fill fill) : fill_(fill) {}
+  Reader(Fill fill, std::size_t values_max) : fill_(fill), values_max_(values_max) {}
 
   /// `known`: what is in canonical form and stands in the same place, or nullptr.
   Result<Json> message(const Type& type, const Json& document, const Json* known, const Path& path) {
@@ -133,13 +134,18 @@ class Reader {
     if (type.has_type_meta()) SPILLWAY_TRY_VOID(type_meta(*object, path, out));
     for (const auto& [key, value] : *object) {
       if (type.find(key) == nullptr && !(type.has_type_meta() && (key == "kind" || key == "apiVersion"))) {
-        if (unknown_.size() < kComplaintsMax) unknown_.push_back(complaint_path(path.member(key).text()));
+        if (type.open()) {
+          SPILLWAY_TRY_VOID(count());
+          out.push_back({key, value});
+        } else if (unknown_.size() < kComplaintsMax) {
+          unknown_.push_back(complaint_path(path.member(key).text()));
+        }
       }
     }
     auto next = object->begin();  // both are sorted: one walk
     for (const auto& [name, field] : type.json_fields()) {
       while (next != object->end() && next->key < name) ++next;
-      const bool present = next != object->end() && next->key == name && !next->value.is_null();
+      const bool present = next != object->end() && next->key == name && (type.derived() || !next->value.is_null());
       SPILLWAY_TRY_VOID(put_field(*field, present ? &next->value : nullptr, known, path, out));
     }
     return object_of(std::move(out));
@@ -156,7 +162,7 @@ class Reader {
 
   /// One more value of the result.
   Outcome count() {
-    if (++values_ > kDocumentValuesMax) return too_many_values();
+    if (++values_ > values_max_) return too_many_values(values_max_);
     return {};
   }
 
@@ -183,6 +189,10 @@ class Reader {
   Outcome put_field(const Field& field, const Json* value, const Json* known, const Path& path,
                     JsonObject::Members& out) {
     if (value == nullptr) return put_absent(field, path, out);
+    if (value->is_null()) {
+      out.push_back({std::string(field.name), Json()});
+      return count();
+    }
     SPILLWAY_TRY(read, field_value(field, *value, below(known, field.name), path.member(field.name)));
     const bool always = fill_ == Fill::kPartial || field.keep || field.pointer ||
                         (field.shape == Shape::kSingle && is_struct(field.kind));
@@ -213,6 +223,7 @@ class Reader {
       case ValueKind::kInt32:
       case ValueKind::kInt64:
       case ValueKind::kIntOrString:
+      case ValueKind::kNumber:
         return Json(0);
       case ValueKind::kQuantity:
         return Json("0");
@@ -266,7 +277,7 @@ class Reader {
   Result<Json> element(const Field& field, const Json& value, const Json* known, const Path& path) {
     SPILLWAY_TRY_VOID(count());
     if (value.is_null() && field.kind == ValueKind::kBytes && field.shape != Shape::kSingle) return Json("");
-    if (value.is_null()) return zero_of(field, path);
+    if (value.is_null()) return field.or_other ? Result<Json>(value) : zero_of(field, path);
     if (known != nullptr && value.is_string() && value == *known) return value;
     switch (field.kind) {
       case ValueKind::kString:
@@ -287,11 +298,14 @@ class Reader {
       case ValueKind::kIntOrString:
         if (value.is_string()) return value;
         return integer(value, path, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max());
+      case ValueKind::kNumber:
+        return value.is_number() ? Result<Json>(value) : wrong_type(path, "a number", value);
       case ValueKind::kRawJson:
         return value;
       case ValueKind::kStrings:
         return strings(value, path);
       case ValueKind::kMessage:
+        if (field.or_other && !value.is_object()) return value;
         return message(*field.message, value, known, path);
     }
     return Json();
@@ -345,11 +359,39 @@ class Reader {
   }
 
   Fill fill_;
+  std::size_t values_max_;
   std::size_t values_ = 0;
   std::vector<std::string> unknown_;
 };
 
+/// A document of a type that was made at run time says itself what it is; its kind is left to validation.
+Outcome check_named(const Type& type, const Json& document) {
+  const std::string_view kind = document.string_at({"kind"});
+  const std::string_view api_version = document.string_at({"apiVersion"});
+  if (!document.is_object()) return {};
+  for (const auto& [value, member] : {std::pair(kind, "Kind"), std::pair(api_version, "apiVersion")}) {
+    if (!value.empty()) continue;
+    constexpr std::size_t kShownBytesMax = 256;
+    return make_error(ErrorCode::kBadRequest, "Object '{}' is missing in '{}'", member,
+                      to_text(document).substr(0, kShownBytesMax));
+  }
+  if (api_version == type.api_version()) return {};
+  return make_error(ErrorCode::kBadRequest,
+                    "the API version in the data ({}) does not match the expected API version ({})", api_version,
+                    type.api_version());
+}
+
+Result<TypedDocument> read_derived(const Type& type, const Json& document, const Json* canonical, Fill fill) {
+  SPILLWAY_TRY_VOID(check_named(type, document));
+  Reader reader(fill, type.values_max());
+  SPILLWAY_TRY(object, reader.message(type, document, canonical, Path()));
+  std::vector<std::string> unknown = reader.take_unknown();
+  if (type.trim()) type.trim()(object, unknown);
+  return TypedDocument{std::move(object), std::move(unknown), {}};
+}
+
 Result<TypedDocument> read(const Type& type, const Json& document, const Json* canonical, Fill fill) {
+  if (type.derived()) return read_derived(type, document, canonical, fill);
   const std::string_view kind = document.string_at({"kind"});
   const std::string_view api_version = document.string_at({"apiVersion"});
   if (type.has_type_meta() && !(kind.empty() && api_version.empty())) {
@@ -361,7 +403,7 @@ Result<TypedDocument> read(const Type& type, const Json& document, const Json* c
                         type.kind(), type.api_version());
     }
   }
-  Reader reader(fill);
+  Reader reader(fill, type.values_max());
   SPILLWAY_TRY(object, reader.message(type, document, canonical, Path()));
   for (const auto& [key, value] : {std::pair("apiVersion", type.api_version()), std::pair("kind", type.kind())}) {
     if (type.has_type_meta() && std::as_const(object).string_at({key}) != value) object[key] = value;
@@ -370,6 +412,7 @@ Result<TypedDocument> read(const Type& type, const Json& document, const Json* c
 }
 
 Error refused_body(const Type& type, const Error& error) {
+  if (type.derived() && error.at.empty()) return error;
   std::string_view version = type.api_version();
   version.remove_prefix(std::min(version.find('/') + 1, version.size()));
   if (error.code == ErrorCode::kRequestEntityTooLarge) return error;
@@ -400,7 +443,7 @@ Result<TypedDocument> read_body(const Type& type, const Json& document, const Js
 
 Result<TypedDocument> read_body(const Type& type, std::string_view text) {
   std::vector<std::string> duplicates;
-  const Result<Json> document = parse_bounded_json(text, &duplicates);
+  const Result<Json> document = parse_bounded_json(text, &duplicates, 2 * type.values_max());
   if (!document && document.error().code == ErrorCode::kRequestEntityTooLarge) return document.error();
   if (!document) {
     return unrecognized_body(

@@ -27,9 +27,7 @@ Json::Array* owner_list(Json& document) {
 }  // namespace
 
 GarbageCollector::GarbageCollector(Core& core, Writer& writer, Remover& remover)
-    : core_(core), writer_(writer), remover_(remover) {
-  for (std::size_t i = 0; i < core_.cache.all().size(); ++i) index_of_.emplace(core_.cache.all()[i].get(), i);
-}
+    : core_(core), writer_(writer), remover_(remover) {}
 
 void GarbageCollector::load() {
   dependents_.clear();
@@ -71,7 +69,7 @@ void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& even
       now->meta.orphaning == before->meta.orphaning) {
     return;
   }
-  const Ref ref{index_of_.at(&cache), now != nullptr ? now->key : before->key};
+  const Ref ref{cache.index(), now != nullptr ? now->key : before->key};
   if (before != nullptr) unlink(ref, *before);
   if (now != nullptr) {
     link(ref, *now);
@@ -87,7 +85,7 @@ void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& even
     const ResourceCache& owners = core_.cache.of(*resource);
     const ObjectPtr found = owners.find(object_key(resource->namespaced() ? before->ns : std::string(), owner.name));
     if (found && found->meta.uid == owner.uid && found->meta.deleting) {
-      dirty_.insert({index_of_.at(&owners), found->key});
+      dirty_.insert({owners.index(), found->key});
     }
   }
 }

@@ -70,7 +70,6 @@ class GarbageCollector final : public Collector {
   Core& core_;
   Writer& writer_;
   Remover& remover_;
-  std::map<const ResourceCache*, std::size_t> index_of_;
   std::map<std::string, std::set<Ref>, std::less<>> dependents_;  // by uid of the owner
   std::set<Ref> dirty_;
   std::set<Ref> busy_;

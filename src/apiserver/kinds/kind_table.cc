@@ -26,6 +26,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "ServiceAccount"}, service_account_hooks()},
       {{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}, mutating_webhook_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},
+      {{"apiextensions.k8s.io", "CustomResourceDefinition"}, custom_resource_definition_hooks()},
       {{"apps", "DaemonSet"}, daemon_set_hooks()},
       {{"apps", "ControllerRevision"}, controller_revision_hooks()},
       {{"apps", "Deployment"}, deployment_hooks()},

@@ -59,6 +59,8 @@ KindHooks priority_class_hooks();
 // webhook_configurations.cc
 KindHooks mutating_webhook_hooks();
 KindHooks validating_webhook_hooks();
+// custom_resource_definitions.cc
+KindHooks custom_resource_definition_hooks();
 // roles.cc
 KindHooks role_hooks();
 KindHooks role_binding_hooks();

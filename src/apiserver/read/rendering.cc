@@ -1,6 +1,7 @@
 #include "apiserver/read/rendering.h"
 
 #include "api/schema/protobuf_writer.h"
+#include "apiserver/resource/custom_kind.h"
 #include "apiserver/resource/slice_queue.h"
 #include "base/check.h"
 
@@ -20,10 +21,12 @@ constexpr std::array<TableColumn, 2> kNeutralColumns{
     TableColumn{"Created At", "date", "", 0, "When the object was created."}};
 
 std::span<const TableColumn> columns_of(const Resource& resource) {
+  if (resource.custom != nullptr) return resource.custom->table_columns;
   return resource.hooks->table_row != nullptr ? resource.hooks->columns : std::span<const TableColumn>(kNeutralColumns);
 }
 
 TableRow row_of(const Resource& resource, const Json& document, WallTime now) {
+  if (resource.custom != nullptr) return resource.custom->table_row(resource.from_stored(document), now);
   if (resource.hooks->table_row != nullptr) return resource.hooks->table_row(document, now);
   return {{Json(document.string_at({"metadata", "name"})), Json(document.string_at({"metadata", "creationTimestamp"}))},
           {}};
@@ -100,7 +103,7 @@ std::string_view Rendering::stream_type() const {
 Json Rendering::shown(const StoredObject& object) const {
   Json document = object.document();
   if (form_.form == Form::kPartialMetadata) return metadata_only(document);
-  return resource_->view.from_stored != nullptr ? resource_->view.from_stored(document) : document;
+  return resource_->from_stored(document);
 }
 
 std::string Rendering::body(const StoredObject& object) const {
@@ -116,7 +119,7 @@ std::string Rendering::body(const StoredObject& object) const {
 
 /// What encoded() writes of an object that is small and kept as text alone, without a document; else nullopt.
 std::optional<std::string> Rendering::flat_protobuf(const StoredObject& object) const {
-  if (!is_protobuf() || form_.form != Form::kObject || resource_->view.from_stored != nullptr) return std::nullopt;
+  if (!is_protobuf() || form_.form != Form::kObject || resource_->is_view()) return std::nullopt;
   if (object.parsed || !object.checked) return std::nullopt;  // what others wrote need not be canonical text
   const auto document = api::FlatJson::parse(*object.text);
   return document ? std::optional(api::write_protobuf(item_type(), *document)) : std::nullopt;
@@ -148,7 +151,9 @@ const api::Type& Rendering::item_type() const {
 }
 
 std::string Rendering::list_kind() const {
-  return form_.form == Form::kPartialMetadata ? "PartialObjectMetadataList" : std::string(resource_->kind) + "List";
+  return form_.form == Form::kPartialMetadata ? "PartialObjectMetadataList"
+         : resource_->list_kind.empty()       ? std::string(resource_->kind) + "List"
+                                              : std::string(resource_->list_kind);
 }
 
 std::string Rendering::list_version() const {
@@ -174,8 +179,7 @@ Json Rendering::row(const StoredObject& object, WallTime now) const {
       out["object"] = metadata_only(document);
       break;
     case IncludeObject::kObject:
-      out["object"] =
-          resource_->view.from_stored != nullptr ? resource_->view.from_stored(document) : std::move(document);
+      out["object"] = resource_->from_stored(document);
       break;
   }
   return out;

@@ -47,9 +47,7 @@ class Rendering {
   bool is_copied() const { return is_verbatim() || (form_.form == Form::kPartialMetadata && !is_protobuf()); }
 
   /// The stored bytes are what this rendering writes.
-  bool is_verbatim() const {
-    return form_.form == Form::kObject && resource_->view.from_stored == nullptr && !is_protobuf();
-  }
+  bool is_verbatim() const { return form_.form == Form::kObject && !resource_->is_view() && !is_protobuf(); }
 
   bool is_table() const { return form_.form == Form::kTable; }
 
@@ -101,9 +99,7 @@ class Rendering {
   api::Json shown(const StoredObject& object) const;
 
   /// Another version of the kind may have another length, and only one of them is kept.
-  bool keeps_item_bytes() const {
-    return form_.form == Form::kPartialMetadata || resource_->view.from_stored == nullptr;
-  }
+  bool keeps_item_bytes() const { return form_.form == Form::kPartialMetadata || !resource_->is_view(); }
 
   std::uint32_t& known_item_bytes(const StoredObject& object) const;
   std::string body(const StoredObject& object) const;

@@ -17,6 +17,7 @@ bool Selection::matches(const StoredObject& object) const {
         value = &object.ns;
         break;
       case FieldTerm::Of::kExtracted:
+        if (term.index >= object.meta.fields.size()) return false;  // the kind looks otherwise by now
         value = &object.meta.fields[term.index];
         break;
     }

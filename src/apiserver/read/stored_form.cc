@@ -4,6 +4,7 @@
 #include "api/schema/protobuf_writer.h"
 #include "api/schema/shape.h"
 #include "api/schema/typed.h"
+#include "apiserver/resource/custom_kind.h"
 
 #include <algorithm>
 #include <utility>
@@ -74,9 +75,31 @@ std::optional<StorageMediaType> media_type_of(std::string_view bytes) {
   return std::nullopt;
 }
 
+namespace {
+
+/// Whatever version it was written in: nothing is converted but the name of the version.
+Result<AtRest> decode_custom(const Resource& resource, std::string_view bytes) {
+  auto parsed = api::parse_json(bytes);
+  if (!parsed) return unreadable(fmt::format("is no JSON ({}), expected a {}", parsed.error().text(), resource.kind));
+  const std::string_view version = parsed->string_at({"apiVersion"});
+  const bool of_group = version.starts_with(resource.group) && version.substr(resource.group.size()).starts_with('/');
+  if (!of_group || parsed->string_at({"kind"}) != resource.kind) {
+    return unreadable(fmt::format("is a \"{}\" of \"{}\", expected a {} of {}", parsed->string_at({"kind"}), version,
+                                  resource.kind, resource.group));
+  }
+  const Json* metadata = std::as_const(*parsed).find("metadata");
+  if (metadata == nullptr || !metadata->is_object()) return unreadable("has no metadata");
+  Json shaped = resource.custom->kind->at_rest(*parsed);
+  const bool is_text = metadata->find("resourceVersion") == nullptr && shaped == *parsed;
+  return AtRest{std::move(shaped), {}, StorageMediaType::kJson, is_text};
+}
+
+}  // namespace
+
 Result<AtRest> decode_stored(const Resource& resource, std::string_view bytes) {
   if (bytes.starts_with(kEncrypted)) return unreadable("is encrypted, and this server has no key");
   if (bytes.starts_with(kCbor)) return unreadable("is CBOR, expected JSON or protobuf");
+  if (resource.custom != nullptr) return decode_custom(resource, bytes);
   const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
   if (api::is_protobuf(bytes)) return decode_protobuf(resource, type, bytes);
   return decode_json(resource, type, bytes);
@@ -85,7 +108,8 @@ Result<AtRest> decode_stored(const Resource& resource, std::string_view bytes) {
 std::string encode_stored(const Resource& resource, Json& document, StorageMediaType media_type) {
   document.erase({"metadata", "resourceVersion"});
   if (media_type == StorageMediaType::kProtobuf) {
-    if (const api::Type* type = api::find_kind(resource.api_version(), resource.kind)) {
+    const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
+    if (type != nullptr && !type->json_only()) {
       return api::write_protobuf(*type, document);
     }
   }

@@ -21,6 +21,7 @@ std::string path_value(const Json& document, std::string_view path) {
   if (at == nullptr) return {};
   if (const std::string* text = at->if_string()) return *text;
   if (const auto flag = at->if_bool()) return *flag ? "true" : "false";
+  if (at->is_integer()) return api::to_text(*at);
   return {};
 }
 

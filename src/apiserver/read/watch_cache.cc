@@ -1,5 +1,6 @@
 #include "apiserver/read/watch_cache.h"
 
+#include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ std::size_t weight(const CacheEvent& event) {
 
 }  // namespace
 
-ResourceCache::ResourceCache(const Resource& resource, Origin& origin) : resource_(resource), origin_(origin) {}
+ResourceCache::ResourceCache(const Resource& resource, Origin& origin, std::size_t index)
+    : resource_(&resource), origin_(origin), index_(index) {}
 
 ObjectPtr ResourceCache::find(std::string_view key) const {
   const auto found = objects_.find(key);
@@ -114,7 +116,7 @@ void ResourceCache::put(const ObjectPtr& object) {
     by_revision_.erase(slot->revision);
   }
   slot = object;
-  if (!resource_.keeps_history) by_revision_.insert_or_assign(by_revision_.end(), object->revision, object);
+  if (!resource_->keeps_history) by_revision_.insert_or_assign(by_revision_.end(), object->revision, object);
   index(*object, object);
 }
 
@@ -136,7 +138,7 @@ void ResourceCache::remember(EventPtr event) {
   ring_bytes_ += weight(*event);
   const Instant now = event->at;
   ring_.push_back(std::move(event));
-  const RingLimits& limits = resource_.keeps_history ? kRing : kRingWithoutHistory;
+  const RingLimits& limits = resource_->keeps_history ? kRing : kRingWithoutHistory;
   const auto too_much = [&] {
     if (ring_.size() > limits.events_max || ring_bytes_ > limits.bytes_max) return ring_.size() > 1;
     return ring_.size() > kRingEventsMin && ring_.front()->at + limits.age < now;
@@ -149,7 +151,7 @@ void ResourceCache::remember(EventPtr event) {
 }
 
 void ResourceCache::remember_deletion(EventPtr event) {
-  if (resource_.keeps_history) return;
+  if (resource_->keeps_history) return;
   const Instant now = event->at;
   deletions_bytes_ += weight(*event);
   deletions_.push_back(std::move(event));
@@ -196,17 +198,75 @@ WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener, sto
     origins_.push_back(std::make_unique<Origin>(*this, *store.store, store.name, origins_.size()));
     for (const std::string& storage : store.storages) elsewhere.emplace(storage, origins_.back().get());
   }
-  for (const Resource& resource : registry.all()) {
+  for (const Resource& resource : registry.built_in()) {
     if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
     // Of two rows over one storage the one that is no view describes the stored form.
-    const auto owner = std::ranges::find_if(registry.all(), [&](const Resource& row) {
+    const auto owner = std::ranges::find_if(registry.built_in(), [&](const Resource& row) {
       return row.storage == resource.storage && row.view.from_stored == nullptr;
     });
-    SPILLWAY_CHECK(owner != registry.all().end());
+    SPILLWAY_CHECK(owner != registry.built_in().end());
     const auto lives = elsewhere.find(resource.storage);
-    caches_.push_back(
-        std::make_unique<ResourceCache>(*owner, lives == elsewhere.end() ? *origins_.front() : *lives->second));
-    by_prefix_.emplace(resource.storage, caches_.back().get());
+    add_cache(*owner, lives == elsewhere.end() ? *origins_.front() : *lives->second);
+  }
+}
+
+ResourceCache& WatchCache::add_cache(const Resource& resource, Origin& origin) {
+  caches_.push_back(std::make_unique<ResourceCache>(resource, origin, caches_.size()));
+  by_prefix_.emplace(resource.storage, caches_.back().get());
+  return *caches_.back();
+}
+
+ResourceCache& WatchCache::attach(const CustomKindPtr& kind) {
+  const Resource& resource = kind->stored();
+  const auto known = by_prefix_.find(resource.storage);
+  ResourceCache& cache = known != by_prefix_.end() ? *known->second : add_cache(resource, *origins_.front());
+  const bool is_new = cache.custom_ == nullptr;
+  const bool reshapes = !is_new && kind->reshapes(*cache.custom_);
+  cache.custom_ = kind;
+  cache.resource_ = &resource;
+  if (is_new) cache.is_filling_ = true;
+  if (reshapes) reshape(cache);
+  return cache;
+}
+
+void WatchCache::detach(ResourceCache& cache) {
+  cache.objects_.clear();
+  cache.unreadable_.clear();
+  cache.waiting_.clear();
+  cache.is_filling_ = false;
+  cache.filled_to_ = store::Revision();
+  cache.ring_.clear();
+  cache.ring_bytes_ = 0;
+  cache.kept_ = std::move(cache.custom_);
+}
+
+void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {
+  if (!std::exchange(cache.is_filling_, false)) return;
+  Origin& origin = cache.origin();
+  const store::Revision reached = origin.revision_;
+  std::vector<store::Change> changes;
+  changes.reserve(state.entries.size());
+  for (const store::Entry& entry : state.entries) {
+    changes.push_back({entry.key, entry.mod_revision, entry.create_revision, entry.value, nullptr});
+  }
+  for (store::Change& change : std::exchange(cache.waiting_, {})) {
+    if (change.revision > state.revision) changes.push_back(std::move(change));
+  }
+  cache.loaded_to_ = state.revision;
+  for (const store::Change& change : changes) apply(origin, change);
+  cache.horizon_ = cache.state_horizon_ = cache.filled_to_ = state.revision;
+  origin.revision_ = reached;  // others are not as far
+}
+
+/// Objects that were read by an earlier schema look as the present one says.
+void WatchCache::reshape(ResourceCache& cache) {
+  for (auto& [key, object] : cache.objects_) {
+    Result<ObjectPtr> again = read_object(cache.resource(), key, stored_bytes(*object), object->revision);
+    if (!again) continue;
+    if (*(*again)->text == *object->text && (*again)->meta.fields == object->meta.fields) continue;
+    auto changed = std::make_shared<StoredObject>(**again);
+    changed->created = object->created;
+    object = std::move(changed);
   }
 }
 
@@ -347,7 +407,9 @@ void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) 
 void WatchCache::apply(Origin& origin, const store::Change& change) {
   origin.revision_ = std::max(origin.revision_, change.revision);
   ResourceCache* cache = cache_of_key(origin, change.key);
-  if (cache == nullptr) return;
+  if (cache == nullptr || cache->is_detached()) return;
+  if (cache->is_filling_) return cache->waiting_.push_back(change);
+  if (change.revision <= cache->filled_to_) return;  // the state that it was filled with has it
   auto event = std::make_shared<CacheEvent>();
   event->revision = change.revision;
   event->at = now_;
@@ -393,11 +455,16 @@ void WatchCache::on_reached(Origin& origin, store::Revision revision) {
 }
 
 void WatchCache::rebase(Origin& origin, const store::RangeResult& state) {
+  for (const auto& cache : caches_) {
+    if (&cache->origin() != &origin) continue;
+    cache->is_filling_ = false;  // here is all that it waits for
+    cache->waiting_.clear();
+  }
   std::vector<store::Change> changes;
   std::set<std::string_view> present;
   for (const store::Entry& entry : state.entries) {
     ResourceCache* cache = cache_of_key(origin, entry.key);
-    if (cache == nullptr) continue;
+    if (cache == nullptr || cache->is_detached()) continue;
     present.insert(entry.key);
     const std::string_view key = std::string_view(entry.key).substr(cache->resource().storage.size());
     const ObjectPtr known = cache->find(key);

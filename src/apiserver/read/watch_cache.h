@@ -64,9 +64,19 @@ class ResourceCache {
     virtual void on_change(const std::string& key, const ObjectPtr& previous) = 0;
   };
 
-  ResourceCache(const Resource& resource, Origin& origin);
+  ResourceCache(const Resource& resource, Origin& origin, std::size_t index);
 
-  const Resource& resource() const { return resource_; }
+  /// Of a custom kind: as it is described now.
+  const Resource& resource() const { return *resource_; }
+
+  /// Its place in WatchCache::all(), which it keeps.
+  std::size_t index() const { return index_; }
+
+  /// Of a custom kind that is not served: empty, and not followed.
+  bool is_detached() const { return custom_ == nullptr && kept_ != nullptr; }
+
+  /// The objects that were there before it was attached are being read.
+  bool is_filling() const { return is_filling_; }
 
   /// Where its objects live.
   Origin& origin() const { return origin_; }
@@ -82,7 +92,7 @@ class ResourceCache {
   const Unreadable* find_unreadable(std::string_view key) const;
 
   /// True if on_node() knows: the first selectable field is spec.nodeName.
-  bool indexes_nodes() const { return !resource_.fields.empty() && resource_.fields.front().name == "spec.nodeName"; }
+  bool indexes_nodes() const { return !resource_->fields.empty() && resource_->fields.front().name == "spec.nodeName"; }
 
   /// Pods bound to that node; nullptr if there are none or the resource is not indexed by node.
   const ObjectMap* on_node(std::string_view node) const;
@@ -100,7 +110,7 @@ class ResourceCache {
   std::vector<EventPtr> events_after(store::Revision after) const;
 
   /// True if changes_since() knows.
-  bool covers_state(store::Revision after) const { return !resource_.keeps_history && after >= state_horizon_; }
+  bool covers_state(store::Revision after) const { return !resource_->keeps_history && after >= state_horizon_; }
 
   /// The last change of each object that was changed or deleted after `after`, by revision; of what has been created
   /// and deleted since, nothing. covers_state(after) must hold.
@@ -125,8 +135,14 @@ class ResourceCache {
   void remember_deletion(EventPtr event);
   void forget_history(store::Revision before);
 
-  const Resource& resource_;
+  const Resource* resource_;
   Origin& origin_;
+  std::size_t index_;
+  CustomKindPtr custom_;  // null: built in, or detached
+  CustomKindPtr kept_;    // the last one of a detached one, which owns `resource_`
+  bool is_filling_ = false;
+  std::vector<store::Change> waiting_;  // changes that come while it is filled
+  store::Revision filled_to_;           // changes up to here are in it, though its store may not have told them
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
@@ -170,6 +186,14 @@ class WatchCache {
   std::optional<StorageMediaType> media_type_at_rest() const;
 
   ResourceCache& of(const Resource& resource);
+
+  /// The objects of a custom kind from now on, or as they are described from now on. A new one is_filling() until
+  /// fill(). It lives in the main store.
+  ResourceCache& attach(const CustomKindPtr& kind);
+  /// What was in the store below its prefix when it was attached; what has changed since is known.
+  void fill(ResourceCache& cache, const store::RangeResult& state);
+  /// The kind is not served any more. The cache stays, empty: the kind may come back.
+  void detach(ResourceCache& cache);
 
   const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
 
@@ -215,6 +239,8 @@ class WatchCache {
     std::size_t bytes = 0;
   };
 
+  ResourceCache& add_cache(const Resource& resource, Origin& origin);
+  void reshape(ResourceCache& cache);
   void keep_parsed(const ObjectPtr& object, api::Json document);
   void on_changes(Origin& origin, const std::vector<store::Change>& changes);
   void on_reached(Origin& origin, store::Revision revision);

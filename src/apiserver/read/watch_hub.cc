@@ -392,9 +392,17 @@ void WatchHub::end_all() {
 }
 
 void WatchHub::end_all(const Origin& origin) {
+  end_those([&](const Watch& watch) { return &watch.cache->origin() == &origin; });
+}
+
+void WatchHub::end_all(const ResourceCache& cache) {
+  end_those([&](const Watch& watch) { return watch.cache == &cache; });
+}
+
+void WatchHub::end_those(const std::function<bool(const Watch&)>& which) {
   std::vector<WatchPtr> there;
   for (const auto& [id, watch] : watches_) {
-    if (&watch->cache->origin() == &origin) there.push_back(watch);
+    if (which(*watch)) there.push_back(watch);
   }
   for (const WatchPtr& watch : there) {
     if (!watch->closed) end(*watch);

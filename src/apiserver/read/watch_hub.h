@@ -16,6 +16,7 @@
 #include "apiserver/resource/slice_queue.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,8 @@ class WatchHub {
   void end_all();
   /// The same of those of objects that live there.
   void end_all(const Origin& origin);
+  /// The same of those of one resource.
+  void end_all(const ResourceCache& cache);
 
   std::size_t open_count() const { return watches_.size(); }
 
@@ -112,6 +115,7 @@ class WatchHub {
   /// Forgets the watch; its exchange is ended by the caller.
   void drop(Watch& watch);
   void end(Watch& watch);
+  void end_those(const std::function<bool(const Watch&)>& which);
 
   Core& core_;
   SliceQueue& slices_;

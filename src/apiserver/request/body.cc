@@ -3,6 +3,7 @@
 #include "api/json/document_bounds.h"
 #include "api/schema/protobuf.h"
 #include "apiserver/request/negotiation.h"
+#include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
 
 #include <utility>
@@ -27,7 +28,12 @@ StatusResult<void> check_size(const api::Request& request) {
   return make_error(ErrorCode::kRequestEntityTooLarge, "Request entity too large: limit is {}", kBodyBytesMax);
 }
 
+const api::Type& field_type_of(const Resource& resource) {
+  return resource.custom != nullptr ? *resource.custom->fields : type_of(resource);
+}
+
 const api::Type& type_of(const Resource& resource) {
+  if (resource.custom != nullptr) return *resource.custom->body;
   const api::Type* type = api::find_kind(resource.api_version(), resource.kind);
   SPILLWAY_CHECK(type != nullptr);
   return *type;
@@ -67,6 +73,11 @@ StatusResult<Json> judged(Result<api::TypedDocument> document, const api::Type& 
 StatusResult<Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
                                std::vector<std::string>& warnings, const Json* canonical) {
   SPILLWAY_TRY(format, body_format(request.header("content-type")));
+  if (format == BodyFormat::kProtobuf && type.json_only()) {
+    return make_error(ErrorCode::kUnsupportedMediaType,
+                      "the body of the request was in an unknown format - accepted media types include: "
+                      "application/json, application/yaml");
+  }
   SPILLWAY_TRY_VOID(check_size(request));
   return judged(read_typed(request, type, format, canonical), type, validation, warnings);
 }

@@ -21,8 +21,10 @@ inline constexpr std::size_t kBodyBytesMax = 3U << 20U;
 /// 413 for a body over 3 MiB.
 api::StatusResult<void> check_size(const api::Request& request);
 
-/// The type of a resource's documents.
+/// The type of a resource's documents: as which bodies are read.
 const api::Type& type_of(const Resource& resource);
+/// As which their fields have owners.
+const api::Type& field_type_of(const Resource& resource);
 
 /// The body as a JSON document, parsed unless it came parsed. Errors as parse_bounded_json.
 Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max);

@@ -49,11 +49,14 @@ class Exchange {
 
   const std::shared_ptr<const api::UserInfo>& shared_user() const { return user_; }
 
-  /// What the request said as it came.
-  const ReadRequest& read() const { return *read_; }
+  /// What the request said as it came; where it leads, since it was rerouted.
+  const ReadRequest& read() const { return rerouted_ ? *rerouted_ : *read_; }
+
+  /// It leads where `read` says: of the same request, with another table of resources.
+  void reroute(std::shared_ptr<const ReadRequest> read) { rerouted_ = std::move(read); }
 
   /// What has been read of its body; empty where that was not done, or says something else by now.
-  const ReadBody& read_ahead() const { return body_replaced_ ? kUnread : read_->body; }
+  const ReadBody& read_ahead() const { return body_replaced_ || rerouted_ ? kUnread : read_->body; }
 
   /// The request says this from now on, as JSON: webhooks have changed it.
   void replace_body(const api::Json& document);
@@ -157,6 +160,7 @@ class Exchange {
   api::Request request_;
   std::shared_ptr<const api::UserInfo> user_;
   std::shared_ptr<const ReadRequest> read_;
+  std::shared_ptr<const ReadRequest> rerouted_;  // null: it was not
   std::shared_ptr<api::ResponseSink> sink_;
   std::string audit_id_;
   Finished finished_;

@@ -117,8 +117,8 @@ api::StatusResult<BodyFormat> body_format(std::string_view content_type) {
 /// Of metrics the wire schema knows how they look in JSON alone.
 Encodings encodings_of(const Route& route) {
   if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
-  const bool known = api::find_kind(route.resource->api_version(), route.resource->kind) != nullptr;
-  return known ? Encodings::kProtobufToo : Encodings::kJsonOnly;
+  const api::Type* type = api::find_kind(route.resource->api_version(), route.resource->kind);
+  return type != nullptr && !type->json_only() ? Encodings::kProtobufToo : Encodings::kJsonOnly;
 }
 
 }  // namespace spillway::apiserver

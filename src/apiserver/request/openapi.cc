@@ -2,7 +2,9 @@
 
 #include "api/schema/schema.h"
 #include "apiserver/request/body.h"
+#include "apiserver/resource/custom_kind.h"
 #include "base/rng.h"
+#include "policy/structural/open_api.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +28,20 @@ std::string component_name(const api::Type& type) {
   return (meta ? "io.k8s.apimachinery.pkg.apis." : "io.k8s.api.") + name;
 }
 
+/// "stable.example.com", v1, CronTab → "com.example.stable.v1.CronTab".
+std::string component_name(const Resource& row) {
+  if (row.custom == nullptr) return component_name(type_of(row));
+  std::string name;
+  std::string_view rest = row.group;
+  while (!rest.empty()) {
+    const std::size_t dot = rest.rfind('.');
+    name += rest.substr(dot == std::string_view::npos ? 0 : dot + 1);
+    name += '.';
+    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(0, dot);
+  }
+  return fmt::format("{}{}.{}", name, row.version, row.kind);
+}
+
 Json gvk(std::string_view group, std::string_view version, std::string_view kind) {
   return Json::object({{"group", group}, {"version", version}, {"kind", kind}});
 }
@@ -36,9 +52,35 @@ Json typed(std::string_view type, std::string_view format = {}) {
   return out;
 }
 
+/// What a definition says, and what every object has.
+Json custom_schema(const Resource& row, Json schema, Json metadata) {
+  if (!schema.is_object()) schema = Json::object();
+  schema["type"] = "object";
+  Json& properties = schema["properties"];
+  if (!properties.is_object()) properties = Json::object();
+  properties["apiVersion"] = typed("string");
+  properties["apiVersion"]["description"] = "The version of the schema that this object is written in.";
+  properties["kind"] = typed("string");
+  properties["kind"]["description"] = "What this object is.";
+  properties["metadata"] = std::move(metadata);
+  properties["metadata"]["description"] = "What every object has: its name, labels, owners.";
+  schema[kGvk] = Json::array({gvk(row.group, row.version, row.kind)});
+  return schema;
+}
+
 /// The schemas of a document: those asked for and all they refer to.
 class Components {
  public:
+  Json reference(const Resource& row) {
+    if (row.custom == nullptr) return reference(type_of(row));
+    const std::string name = component_name(row);
+    if (known_.insert(name).second) {
+      Json metadata = Json::object({{"allOf", Json::array({reference(*api::find_type("meta/v1.ObjectMeta"))})}});
+      custom_.push_back({name, custom_schema(row, structural::open_api_v3(row.custom->schema), std::move(metadata))});
+    }
+    return Json::object({{"$ref", "#/components/schemas/" + name}});
+  }
+
   Json reference(const api::Type& type) {
     const std::string name = component_name(type);
     if (known_.insert(name).second) waiting_.push_back(&type);
@@ -47,6 +89,7 @@ class Components {
 
   Json finish() {
     Json schemas = Json::object();
+    for (auto& [name, schema] : custom_) schemas[name] = std::move(schema);
     while (!waiting_.empty()) {
       const api::Type& type = *waiting_.back();
       waiting_.pop_back();
@@ -122,6 +165,8 @@ class Components {
         return typed("string", "date-time");
       case api::ValueKind::kIntOrString:
         return typed("string", "int-or-string");
+      case api::ValueKind::kNumber:
+        return typed("number");
       case api::ValueKind::kRawJson:
         return typed("object");
       case api::ValueKind::kStrings:
@@ -134,6 +179,7 @@ class Components {
 
   std::set<std::string> known_;
   std::vector<const api::Type*> waiting_;
+  std::vector<std::pair<std::string, Json>> custom_;
 };
 
 Json operation(const Resource& row, std::string_view action, Json reference) {
@@ -178,7 +224,7 @@ Json OpenApi::build(std::string_view group, std::string_view version) const {
   const std::string prefix = "/" + document_path(group, version);
   for (const Resource& row : registry_.all()) {
     if (row.group != group || row.version != version) continue;
-    const Json reference = components.reference(type_of(row));
+    const Json reference = components.reference(row);
     const std::string collection =
         prefix + (row.namespaced() ? "/namespaces/{namespace}/" : "/") + std::string(row.plural);
     Json on_collection = Json::object();
@@ -204,6 +250,7 @@ Json OpenApi::build(std::string_view group, std::string_view version) const {
 }
 
 const std::string* OpenApi::v3_document(const std::string& path) {
+  forget_others();
   if (const auto found = documents_.find(path); found != documents_.end()) return &found->second;
   for (const Resource& row : registry_.all()) {
     if (document_path(row.group, row.version) != path) continue;
@@ -212,13 +259,24 @@ const std::string* OpenApi::v3_document(const std::string& path) {
   return nullptr;
 }
 
+/// Of custom kinds by what defines them: their documents are made when somebody asks.
+std::uint64_t OpenApi::hash_of(const std::string& path, const Resource& row) {
+  if (row.custom == nullptr) return fnv1a64(*v3_document(path));
+  std::uint64_t hash = fnv1a64(path);
+  for (const Resource& other : registry_.all()) {
+    if (other.custom == nullptr || other.group != row.group || other.version != row.version) continue;
+    hash = fnv1a64(fmt::format("{} {}", other.plural, other.custom->kind->digest()), hash);
+  }
+  return hash;
+}
+
 std::string OpenApi::v3_index() {
   Json paths = Json::object();
   for (const Resource& row : registry_.all()) {
     const std::string path = document_path(row.group, row.version);
     if (paths.find(path) != nullptr) continue;
-    paths[path] = Json::object(
-        {{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={:016X}", path, fnv1a64(*v3_document(path)))}});
+    paths[path] =
+        Json::object({{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={:016X}", path, hash_of(path, row))}});
   }
   return api::to_text(Json::object({{"paths", std::move(paths)}})) + "\n";
 }
@@ -230,23 +288,35 @@ std::string OpenApi::v2_protobuf() const {
         fmt::format("- group: \"{}\"\n  kind: {}\n  version: {}\n", row.group, row.kind, row.version);
     const std::string schema = message(4, row.kind) + message(22, message(1, "object")) +
                                message(31, message(1, kGvk) + message(2, message(2, extension)));
-    definitions += message(1, message(1, component_name(type_of(row))) + message(2, schema));
+    definitions += message(1, message(1, component_name(row)) + message(2, schema));
   }
   return message(1, "2.0") + message(2, message(1, "Spillway") + message(2, version_)) + message(8, "") +
          message(9, definitions);
 }
 
-std::string OpenApi::v2_json() const {
+const std::string& OpenApi::v2_json() {
+  forget_others();
+  if (!v2_.empty()) return v2_;
   Json definitions = Json::object();
   for (const Resource& row : registry_.all()) {
-    definitions[component_name(type_of(row))] =
-        Json::object({{"type", "object"}, {kGvk, Json::array({gvk(row.group, row.version, row.kind)})}});
+    definitions[component_name(row)] =
+        row.custom != nullptr
+            ? custom_schema(row, structural::open_api_v2(row.custom->schema), typed("object"))
+            : Json::object({{"type", "object"}, {kGvk, Json::array({gvk(row.group, row.version, row.kind)})}});
   }
-  return api::to_text(Json::object({{"swagger", "2.0"},
-                                    {"info", Json::object({{"title", "Spillway"}, {"version", version_}})},
-                                    {"paths", Json::object()},
-                                    {"definitions", std::move(definitions)}})) +
-         "\n";
+  v2_ = api::to_text(Json::object({{"swagger", "2.0"},
+                                   {"info", Json::object({{"title", "Spillway"}, {"version", version_}})},
+                                   {"paths", Json::object()},
+                                   {"definitions", std::move(definitions)}})) +
+        "\n";
+  return v2_;
+}
+
+/// What tells of another table of resources.
+void OpenApi::forget_others() {
+  if (std::exchange(generation_, registry_.generation()) == registry_.generation()) return;
+  documents_.clear();
+  v2_.clear();
 }
 
 }  // namespace spillway::apiserver

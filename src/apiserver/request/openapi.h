@@ -6,6 +6,7 @@
 #include "api/json/json.h"
 #include "apiserver/resource/resource_registry.h"
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,16 +22,21 @@ class OpenApi {
   /// GET /openapi/v3/PATH for "api/v1", "apis/apps/v1"; nullptr if there is none.
   const std::string* v3_document(const std::string& path);
 
-  /// The kinds without their fields, as older clients need them: protobuf and JSON.
+  /// The kinds, of those that are built in without their fields, as older clients need them: protobuf (without any) and
+  /// JSON.
   std::string v2_protobuf() const;
-  std::string v2_json() const;
+  const std::string& v2_json();
 
  private:
+  void forget_others();
+  std::uint64_t hash_of(const std::string& path, const Resource& row);
   api::Json build(std::string_view group, std::string_view version) const;
 
   const ResourceRegistry& registry_;
   std::string version_;
   std::map<std::string, std::string> documents_;
+  std::string v2_;                // empty: not made yet
+  std::uint64_t generation_ = 0;  // of the table that they tell of
 };
 
 }  // namespace spillway::apiserver

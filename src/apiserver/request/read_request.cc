@@ -27,8 +27,9 @@ void read_patch(const api::Request& request, ReadBody& body) {
 
 }  // namespace
 
-ReadRequest read_request(const ResourceRegistry& registry, const api::Request& request) {
+ReadRequest read_request(ResourceTablePtr table, const api::Request& request) {
   ReadRequest read;
+  read.table = std::move(table);
   auto target = read_target(request.target);
   if (!target) {
     read.understood = target.error();
@@ -36,7 +37,7 @@ ReadRequest read_request(const ResourceRegistry& registry, const api::Request& r
   }
   read.target = *std::move(target);
   read.asked = request_attributes(request.method, read.target);
-  read.route = find_route(registry, read.asked);
+  read.route = find_route(*read.table, read.asked);
   read.form = negotiate(request.header("accept"), encodings_of(read.route ? *read.route : Route()));
   return read;
 }
@@ -52,6 +53,7 @@ void read_body(const api::Request& request, ReadRequest& read) {
   }
   if (!says_object(route)) return;
   const auto format = body_format(request.header("content-type"));
+  if (format && *format == BodyFormat::kProtobuf && type_of(*route.resource).json_only()) return;
   if (!format || (renews && route.verb == Verb::kUpdate)) return;
   read.body.type = &type_of(*route.resource);
   read.body.object = read_typed(request, *read.body.type, *format);

@@ -23,6 +23,7 @@ struct ReadBody {
 };
 
 struct ReadRequest {
+  ResourceTablePtr table;              // what the route leads to lives there
   api::StatusResult<void> understood;  // else the answer, to whoever may ask
   api::Target target;
   RequestAttributes asked;
@@ -32,9 +33,8 @@ struct ReadRequest {
   ReadBody body;
 };
 
-/// All of it but the body and the flow. `registry` must outlive what is read. Of a request that is not understood, only
-/// that.
-ReadRequest read_request(const ResourceRegistry& registry, const api::Request& request);
+/// All of it but the body and the flow. Of a request that is not understood, only that.
+ReadRequest read_request(ResourceTablePtr table, const api::Request& request);
 
 /// Reads the body as well, where it is one of those whose reading takes long: objects that are written as they are, and
 /// patches. Nothing is read of others, nor of what is refused for its format or size. Work: bounded by the size.

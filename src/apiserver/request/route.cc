@@ -152,10 +152,10 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   return out;
 }
 
-api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked) {
+api::StatusResult<Route> find_route(const ResourceTable& table, const RequestAttributes& asked) {
   if (!asked.is_resource || asked.too_deep) return api::unknown_resource_status();
   Route route;
-  route.resource = registry.find(asked.group, asked.version, asked.resource);
+  route.resource = table.find(asked.group, asked.version, asked.resource);
   if (route.resource == nullptr) return api::unknown_resource_status();
   if (!asked.below.empty() && !route.resource->namespaced()) return api::unknown_resource_status();
   route.ns = asked.below;

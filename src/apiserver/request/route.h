@@ -50,7 +50,7 @@ struct Route {
 };
 
 /// 404 for what is not served, 405 for a method that is not served there.
-api::StatusResult<Route> find_route(const ResourceRegistry& registry, const RequestAttributes& asked);
+api::StatusResult<Route> find_route(const ResourceTable& table, const RequestAttributes& asked);
 
 /// Answers that go on for as long as both sides like.
 bool is_long_running(const Route& route);

@@ -1,13 +1,20 @@
 // The one table of resources the server knows: names, scope, verbs, storage, subresources and hooks. Routing,
 // discovery, OpenAPI, the watch cache and the collectors all read it; a new resource is a row here plus its hooks.
-// Thread: any (immutable after construction). Source: spec "API server contract", 2, 9.5, 22.2.
+// Kinds that definitions in the cluster describe come and go: a table never changes, the registry has another one then.
+// Thread: ResourceTable any (immutable); ResourceRegistry loop, but for table(). Source: spec "API server contract", 2,
+// 9.5, 22.2; docs/adr/0049.
 #pragma once
 
 #include "api/exchange/status.h"
 #include "apiserver/resource/kind_hooks.h"
+#include "base/published.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
+#include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -102,12 +109,16 @@ struct DocumentView {
   api::Json (*from_stored)(const api::Json& object) = nullptr;
 };
 
+class CustomKind;
+struct CustomVersion;
+
 struct Resource {
   std::string_view group;  // empty: core
   std::string_view version;
   std::string_view plural;
   std::string_view singular;
   std::string_view kind;
+  std::string_view list_kind;  // empty: the kind and "List"
   Scope scope = Scope::kNamespaced;
   VerbSet verbs{};
   /// "/registry/minions/": where its objects live. Empty: nothing is stored (reviews).
@@ -146,6 +157,16 @@ struct Resource {
   std::string_view unattended;
   DocumentView view;
   const KindHooks* hooks = nullptr;
+  /// What the version of a custom kind adds in place of hooks; null: the kind is built in.
+  const CustomVersion* custom = nullptr;
+  /// A finalizer that a deletion adds: something has to be cleared away before the object goes. Empty: nothing.
+  std::string_view cleanup_finalizer;
+
+  /// Its documents differ from those that are stored.
+  bool is_view() const;
+  /// A stored document as this resource shows it, and back. Of one that is no view: the document.
+  api::Json from_stored(const api::Json& object) const;
+  api::Json to_stored(const api::Json& object) const;
 
   bool namespaced() const { return scope == Scope::kNamespaced; }
 
@@ -161,27 +182,96 @@ struct Resource {
   const Subresource* subresource(std::string_view name) const;
 };
 
+using CustomKindPtr = std::shared_ptr<const CustomKind>;
+
+/// All resources of a moment. Rows stay where they are for as long as somebody holds a table that has them.
+class ResourceTable {
+ public:
+  using BuiltIn = std::shared_ptr<const std::vector<Resource>>;
+
+  ResourceTable(BuiltIn built_in, std::vector<CustomKindPtr> custom);
+
+  /// The built-in ones, then custom ones by group, version (newest first) and name.
+  auto all() const {
+    return rows_ | std::views::transform([](const Resource* row) -> const Resource& { return *row; });
+  }
+
+  std::span<const Resource> built_in() const { return *built_in_; }
+
+  const std::vector<CustomKindPtr>& custom() const { return custom_; }
+
+  /// The same with other custom kinds.
+  std::shared_ptr<const ResourceTable> with_custom(std::vector<CustomKindPtr> custom) const {
+    return std::make_shared<const ResourceTable>(built_in_, std::move(custom));
+  }
+
+  const Resource* find(std::string_view group, std::string_view version, std::string_view plural) const;
+
+ private:
+  BuiltIn built_in_;
+  std::vector<CustomKindPtr> custom_;
+  std::vector<const Resource*> rows_;
+};
+
+using ResourceTablePtr = std::shared_ptr<const ResourceTable>;
+
+/// A row of a custom kind is good until the kind is replaced and kRetired later; longer for whoever holds a table.
 class ResourceRegistry {
  public:
   explicit ResourceRegistry(KindTable hooks);
 
-  std::span<const Resource> all() const { return resources_; }
+  /// Thread: any.
+  ResourceTablePtr table() const { return published_.take(); }
 
-  const Resource* find(std::string_view group, std::string_view version, std::string_view plural) const;
+  auto all() const { return table_->all(); }
+
+  std::span<const Resource> built_in() const { return table_->built_in(); }
+
+  const Resource* find(std::string_view group, std::string_view version, std::string_view plural) const {
+    return table_->find(group, version, plural);
+  }
+
   /// By "apps/v1" and "Deployment", as owner references name it.
   const Resource* find_kind(std::string_view api_version, std::string_view kind) const;
-  /// By group and kind, whatever version an owner reference names; views are not found.
+  /// By group and kind, whatever version an owner reference names; views are not found, but for custom kinds, of which
+  /// it is one of the versions.
   const Resource* find_group_kind(std::string_view group, std::string_view kind) const;
   /// By "pods" or "deployments.apps".
   const Resource* find_plural(std::string_view plural_and_group) const;
   bool serves(std::string_view group, std::string_view version) const;
   bool serves_group(std::string_view group) const;
+  /// One of the groups that are served without a definition.
+  bool is_built_in_group(std::string_view group) const;
 
   /// The resource, which must exist.
   const Resource& get(std::string_view plural_and_group) const;
 
+  /// How often the table has been replaced.
+  std::uint64_t generation() const { return generation_; }
+
+  const std::vector<CustomKindPtr>& custom() const { return table_->custom(); }
+
+  /// From now on these are the custom kinds. What they replace is kept until release() of a later time: writes that
+  /// have begun with it have ended by then.
+  void replace_custom(std::vector<CustomKindPtr> kinds, Instant now);
+
+  static constexpr Duration kRetired = minutes(10);
+
+  /// Lets go of tables that were replaced kRetired ago. Returns when there is more to let go; nullopt: nothing.
+  std::optional<Instant> release(Instant now);
+
+  std::size_t retired() const { return retired_.size(); }
+
  private:
-  std::vector<Resource> resources_;
+  struct Retired {
+    Instant since;
+    ResourceTablePtr table;
+  };
+
+  ResourceTablePtr table_;
+  Published<ResourceTable> published_;
+  std::deque<Retired> retired_;  // oldest first
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace spillway::apiserver

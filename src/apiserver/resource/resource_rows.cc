@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 1> kPc{"pc"};
 constexpr std::array<std::string_view, 1> kCsr{"csr"};
 constexpr std::array<std::string_view, 1> kPv{"pv"};
 constexpr std::array<std::string_view, 1> kPvc{"pvc"};
+constexpr std::array<std::string_view, 2> kCrd{"crd", "crds"};
 constexpr std::array<std::string_view, 1> kSc{"sc"};
 
 // Kinds whose checks of metadata differ from the usual ones.
@@ -565,6 +566,22 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("storageclasses"),
        .short_names = kSc,
        .put_creates = true},
+      // apiextensions.k8s.io
+      {.group = "apiextensions.k8s.io",
+       .version = "v1",
+       .plural = "customresourcedefinitions",
+       .singular = "customresourcedefinition",
+       .kind = "CustomResourceDefinition",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("apiextensions.k8s.io/customresourcedefinitions"),
+       .short_names = kCrd,
+       .categories = kExtensions,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .counts_generation = true,
+       .metadata = kAnyFinalizer,
+       .cleanup_finalizer = "customresourcecleanup.apiextensions.k8s.io"},
   };
   for (Resource& row : rows) row.hooks = &hooks(row.group, row.kind);
   return rows;

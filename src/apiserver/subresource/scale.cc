@@ -3,7 +3,9 @@
 #include "api/json/document_bounds.h"
 #include "api/patch/patch.h"
 #include "apiserver/request/body.h"
+#include "apiserver/resource/custom_kind.h"
 #include "apiserver/write/write_path.h"
+#include "policy/structural/json_path.h"
 
 #include <memory>
 #include <utility>
@@ -88,6 +90,48 @@ Json scale_of(const Json& workload) {
                        {"status", std::move(status)}});
 }
 
+namespace {
+
+/// The scale of a custom object stands where its definition says.
+Json custom_scale(const CustomVersion& version, const Json& object) {
+  Json scale = scale_of(object);
+  Json spec = Json::object();
+  if (const Json* replicas = structural::member_at(object, version.scale->spec_replicas)) spec["replicas"] = *replicas;
+  Json status = Json::object({{"replicas", 0}});
+  if (const Json* replicas = structural::member_at(object, version.scale->status_replicas)) {
+    status["replicas"] = *replicas;
+  }
+  const Json* selector =
+      version.scale->selector.empty() ? nullptr : structural::member_at(object, version.scale->selector);
+  if (selector != nullptr && selector->is_string() && !selector->if_string()->empty()) status["selector"] = *selector;
+  scale["spec"] = std::move(spec);
+  scale["status"] = std::move(status);
+  return scale;
+}
+
+StatusResult<Json> with_custom_scale(const CustomVersion& version, const Json& object, const Json& scale,
+                                     std::string_view name) {
+  SPILLWAY_TRY(checked, with_scale(object, scale, name));
+  Json changed = object;
+  changed["metadata"] = *checked.find("metadata");
+  const Json* replicas = scale.at({"spec", "replicas"});
+  const Json count = replicas == nullptr ? Json(0) : *replicas;
+  if (!structural::set_member_at(changed, version.scale->spec_replicas, count)) {
+    return make_error(ErrorCode::kInternalError, "the replicas cannot be set at {}", version.scale->spec_replicas);
+  }
+  return changed;
+}
+
+EndpointForm form_of(const Resource& resource) {
+  if (resource.custom == nullptr) return {.show = scale_of, .take = with_scale};
+  const CustomVersion& version = *resource.custom;
+  return {.show = [&version](const Json& object) { return custom_scale(version, version.from_stored(object)); },
+          .take = [&version](const Json& object, const Json& scale,
+                             std::string_view name) { return with_custom_scale(version, object, scale, name); }};
+}
+
+}  // namespace
+
 void ScalePath::perform(const ExchangePtr& exchange) {
   if (exchange->route.verb == Verb::kGet) return get(exchange);
   change(exchange);
@@ -97,7 +141,7 @@ void ScalePath::get(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
   if (!found) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
-  exchange->answer(200, scale_of(found->document()));
+  exchange->answer(200, form_of(*route.resource).show(found->document()));
 }
 
 void ScalePath::change(const ExchangePtr& exchange) {
@@ -106,12 +150,13 @@ void ScalePath::change(const ExchangePtr& exchange) {
   const auto options = parse_write_options(exchange->target, patches ? "PatchOptions" : "UpdateOptions");
   if (!options) return exchange->fail(options.error());
   const api::Type& type = *api::find_kind("autoscaling/v1", "Scale");
+  const EndpointForm form = form_of(*route.resource);
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,
                 .name = route.name,
                 .part = SubresourceId::kScale,
-                .form = EndpointForm{.show = scale_of, .take = with_scale},
+                .form = form,
                 .context = WritePath::context_of(exchange, *options)};
   if (patches) {
     const auto patch_type = api::parse_patch_type(exchange->request().header("content-type"));
@@ -122,12 +167,12 @@ void ScalePath::change(const ExchangePtr& exchange) {
     }
     if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
     auto patch = std::make_shared<const Result<Json>>(api::parse_bounded_json(exchange->request().body));
-    job.change = [exchange, patch, &type, patch_type = *patch_type,
+    job.change = [exchange, patch, &type, form, patch_type = *patch_type,
                   validation = options->field_validation](const Json& current) -> StatusResult<Json> {
       if (!*patch) return patch->error();
-      SPILLWAY_TRY(
-          scale, patched_object(type, "Scale", scale_of(current), patch_type, **patch, validation, exchange->warnings));
-      return with_scale(current, scale, exchange->route.name);
+      SPILLWAY_TRY(scale, patched_object(type, "Scale", form.show(current), patch_type, **patch, validation,
+                                         exchange->warnings));
+      return form.take(current, scale, exchange->route.name);
     };
   } else {
     auto body = read_object(exchange->request(), type, options->field_validation, exchange->warnings);
@@ -135,11 +180,13 @@ void ScalePath::change(const ExchangePtr& exchange) {
     if (const auto same = check_namespace_matches(*body, route.ns); !same) return exchange->fail(same.error());
     job.uid = body->string_at({"metadata", "uid"});
     auto scale = std::make_shared<const Json>(*std::move(body));
-    job.change = [scale, exchange](const Json& current) { return with_scale(current, *scale, exchange->route.name); };
+    job.change = [scale, exchange, form](const Json& current) {
+      return form.take(current, *scale, exchange->route.name);
+    };
   }
-  writer_.update(std::move(job), [exchange](StatusResult<Written> result) {
+  writer_.update(std::move(job), [exchange, form](StatusResult<Written> result) {
     if (!result) return exchange->fail(result.error());
-    exchange->answer(200, scale_of(result->object->document()));
+    exchange->answer(200, form.show(result->object->document()));
   });
 }
 

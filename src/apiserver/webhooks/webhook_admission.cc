@@ -32,8 +32,7 @@ const Json* present(const Json& object) {
 /// An object in the form of one resource as another one serves it.
 Json served(const Resource& from, const Resource& to, Json object) {
   if (&from == &to || object.is_null()) return object;
-  Json stored = from.view.to_stored != nullptr ? from.view.to_stored(object) : std::move(object);
-  return to.view.from_stored != nullptr ? to.view.from_stored(stored) : std::move(stored);
+  return to.from_stored(from.to_stored(object));
 }
 
 webhooks::ResourceName rule_name(const Resource& resource) {
@@ -338,8 +337,9 @@ void Admission::note(const Webhook& webhook, const ReviewAnswer& answer) {
 }
 
 Admission::Phases WebhookAdmission::phases_of(const Resource& resource, const Subresource* part, Operation operation) {
-  if (version_ != table_.version()) {
+  if (version_ != table_.version() || generation_ != core_.registry.generation()) {
     version_ = table_.version();
+    generation_ = core_.registry.generation();
     phases_.clear();
   }
   const auto [known, first] = phases_.try_emplace({&resource, part, operation});

@@ -210,7 +210,8 @@ class WebhookAdmission {
   WebhookDesk desk_;
   WebhookMetrics metrics_;
   const Authorizer& authorizer_;
-  std::uint64_t version_ = 0;  // of the table when `phases_` was begun
+  std::uint64_t version_ = 0;     // of the table when `phases_` was begun
+  std::uint64_t generation_ = 0;  // of the table of resources then
   std::map<Kind, Admission::Phases> phases_;
 };
 

@@ -3,6 +3,7 @@
 #include "api/json/json_values.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
+#include "apiserver/resource/object_condition.h"
 #include "apiserver/webhooks/admission_options.h"
 
 #include <algorithm>
@@ -83,6 +84,10 @@ Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::stri
     metadata["finalizers"] = Json::Array(finalizers.begin(), finalizers.end());
   }
   if (resource.kind == "Namespace") object.make({"status", "phase"}) = "Terminating";
+  if (!resource.cleanup_finalizer.empty()) {
+    set_condition(object, "Terminating", "True", "InstanceDeletionPending",
+                  "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now);
+  }
   return object;
 }
 
@@ -91,6 +96,10 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
   const bool deleting = !deletion.empty();
   std::vector<std::string> finalizers = finalizers_of(object);
   if (!deleting) finalizers = with_policy(std::move(finalizers), options.propagation);
+  if (!deleting && !resource.cleanup_finalizer.empty() &&
+      std::ranges::find(finalizers, resource.cleanup_finalizer) == finalizers.end()) {
+    finalizers.emplace_back(resource.cleanup_finalizer);
+  }
   const bool held = !finalizers.empty() || holds_content(object);
 
   std::int64_t grace = wanted_grace(resource, object, options);
@@ -173,7 +182,7 @@ void Remover::attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& cu
 void Remover::ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
   const Resource& row = *state->job.resource;
   const Json stored = current->document();
-  const Json old = row.view.from_stored != nullptr ? row.view.from_stored(stored) : stored;
+  const Json old = row.from_stored(stored);
   state->admission->set_options(admission_options(state->job.options));
   state->admission->mutate(Json(), old, [this, state, current, old](const StatusResult<std::optional<Json>>& mutated) {
     if (!mutated) return state->done(mutated.error());

@@ -87,7 +87,7 @@ void WritePath::create(const ExchangePtr& exchange) {
 
 /// The object that the route names, if its document is at hand in the form of that route.
 api::DocumentPtr WritePath::kept_document(const Route& route) const {
-  if (route.resource->view.from_stored != nullptr) return nullptr;
+  if (route.resource->is_view()) return nullptr;
   const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
   return found ? found->parsed : nullptr;
 }
@@ -147,6 +147,12 @@ void WritePath::patch(const ExchangePtr& exchange) {
                    "the body of the request was in an unknown format - accepted media types include: "
                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, "
                    "application/strategic-merge-patch+json"));
+  }
+  if (*type == api::PatchType::kStrategicMerge && exchange->route.resource->custom != nullptr) {
+    return exchange->fail(
+        make_error(ErrorCode::kUnsupportedMediaType,
+                   "the body of the request was in an unknown format - accepted media types include: "
+                   "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"));
   }
   const auto general = [this, exchange, type = *type] { patch_generally(exchange, type); };
   if (*type == api::PatchType::kJson || !renew(exchange, RenewalForm::kPatch, "PatchOptions", general)) general();
@@ -211,7 +217,7 @@ void WritePath::apply(const ExchangePtr& exchange) {
                        manager = options->field_manager, part = job.part](const Json* live) -> StatusResult<Json> {
     const Resource& resource = *exchange->route.resource;
     const api::FieldWriter writer = field_writer(resource, part, manager, core_.now.wall, live == nullptr);
-    return api::apply_config(type_of(resource), live, *config, writer, force);
+    return api::apply_config(field_type_of(resource), live, *config, writer, force);
   };
   job.change = [merged](const Json& current) { return merged(&current); };
   if (route.subresource == nullptr) {

@@ -3,6 +3,7 @@
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "apiserver/request/body.h"
+#include "apiserver/resource/custom_kind.h"
 #include "apiserver/resource/metadata_rules.h"
 #include "apiserver/resource/object_change.h"
 #include "apiserver/write/write_state.h"
@@ -83,6 +84,15 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     object = std::move(isolated);
     return;
   }
+  if (part == SubresourceId::kStatus && resource.custom != nullptr) {
+    Json isolated = old;
+    keep_member(isolated, object, "status");
+    for (const std::string_view member : {"resourceVersion", "uid", "managedFields"}) {
+      keep_member(isolated["metadata"], object["metadata"], member);
+    }
+    object = std::move(isolated);
+    return;
+  }
   if (part == SubresourceId::kStatus || part == SubresourceId::kApproval) {
     Json isolated = old;
     keep_member(isolated, object, "status");
@@ -143,12 +153,29 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
 /// The spec, and what stands in its place.
 constexpr std::array<std::string_view, 5> kCountedMembers{"spec", "webhooks", "endpoints", "ports", "addressType"};
 
+/// Of a custom kind: of everything but metadata, and the status where that has an endpoint of its own.
+bool differs_beyond_metadata(const Resource& resource, Json object, Json old) {
+  for (Json* document : {&object, &old}) {
+    document->erase({"metadata"});
+    document->erase({"apiVersion"});
+    if (resource.status_subresource) document->erase({"status"});
+  }
+  return !(object == old);
+}
+
+void set_defaults(const Resource& row, Json& object) {
+  if (row.custom != nullptr) return row.custom->set_defaults(object);
+  if (row.hooks->set_defaults != nullptr) row.hooks->set_defaults(object);
+}
+
 /// One more with every change of these (and, of some kinds, of the annotations or the labels).
 void count_generation(const Resource& resource, Json& object, const Json& old) {
   const bool changed =
-      std::ranges::any_of(kCountedMembers, [&](auto member) { return differs(object, old, {member}); }) ||
-      (resource.counts_annotations && differs(object, old, {"metadata", "annotations"})) ||
-      (resource.counts_labels && differs(object, old, {"metadata", "labels"}));
+      resource.custom != nullptr
+          ? differs_beyond_metadata(resource, object, old)
+          : std::ranges::any_of(kCountedMembers, [&](auto member) { return differs(object, old, {member}); }) ||
+                (resource.counts_annotations && differs(object, old, {"metadata", "annotations"})) ||
+                (resource.counts_labels && differs(object, old, {"metadata", "labels"}));
   const Json* generation = old.at({"metadata", "generation"});
   const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
   object["metadata"]["generation"] = count + (changed ? 1 : 0);
@@ -221,7 +248,7 @@ Json Writer::tracked(const Resource& resource, const Json* old, Json object, con
     object["metadata"]["managedFields"] = std::move(managers);
     return object;
   }
-  return api::track_update(type_of(resource), old, std::move(object), writer);
+  return api::track_update(field_type_of(resource), old, std::move(object), writer);
 }
 
 /// What the server alone gives an object when it is made.
@@ -266,15 +293,15 @@ StatusResult<void> Writer::prepare_create(Create& state) {
   state.prefix.clear();
   state.hold.reset();
   set_identity(resource, state.job.ns, object["metadata"]);
-  if (row.view.to_stored != nullptr) object = row.view.to_stored(object);
+  if (row.is_view()) object = row.to_stored(object);
   join_owners(object, state.warnings);
   const KindHooks& hooks = *row.hooks;
-  if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
+  set_defaults(row, object);
   if (object.string_at({"metadata", "name"}).empty()) {
     state.prefix = object.string_at({"metadata", "generateName"});
     if (!state.prefix.empty()) object["metadata"]["name"] = generated_name(state.prefix, core_.rng);
   }
-  if (resource.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
+  if (row.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object);
   if (hooks.prepare_create != nullptr) hooks.prepare_create(object);
   if (hooks.admit_create != nullptr) {
     const AdmissionContext context{cluster_,       state.job.context.user, core_.now.wall,
@@ -297,6 +324,7 @@ StatusResult<void> Writer::check_create(Create& state) {
   validate_metadata(row, object, errors);
   for (const AdmissionCheck* check : checks_) check->validate_create(resource, object, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object, errors);
+  if (row.custom != nullptr) row.custom->validate(object, nullptr, errors);
   if (errors.empty() && row.metadata.create == 0) validate_any_metadata(object, errors);
   if (!errors.empty()) {
     return api::invalid_status(resource.group_kind(), object.string_at({"metadata", "name"}), errors);
@@ -445,7 +473,9 @@ StatusResult<void> Writer::check_update(Update& state, const Resource& resource,
   const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
   validate_metadata_update(*job.resource, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object, old, errors);
   for (const AdmissionCheck* check : checks_) check->validate_update(resource, object, old, errors);
-  if (hooks.validate_update != nullptr) {
+  if (job.resource->custom != nullptr) {
+    job.resource->custom->validate(object, &old, errors);
+  } else if (hooks.validate_update != nullptr) {
     hooks.validate_update(object, old, endpoint, errors);
   } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
     hooks.validate_create(object, errors);
@@ -466,7 +496,7 @@ StatusResult<Json> Writer::wanted_object(const Update& state, const Json& old) c
   const UpdateJob& job = state.job;
   if (state.mutated && job.form) return job.form->take(old, *state.mutated, job.name);
   if (state.mutated) return *state.mutated;
-  return job.resource->view.from_stored != nullptr ? job.change(job.resource->view.from_stored(old)) : job.change(old);
+  return job.change(job.resource->from_stored(old));
 }
 
 StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
@@ -475,7 +505,7 @@ StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
   state.hold.reset();
   StatusResult<Json> wanted = wanted_object(state, old);
   if (!wanted) return wanted.error();
-  Json object = job.resource->view.to_stored != nullptr ? job.resource->view.to_stored(*wanted) : *std::move(wanted);
+  Json object = job.resource->to_stored(*wanted);
 
   Json& metadata = object["metadata"];
   if (const auto addressed = address(job, resource, state.current, metadata); !addressed) return addressed.error();
@@ -485,11 +515,13 @@ StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
   const Endpoint endpoint = endpoint_of(job.part);
   if (!job.trusted) {
     join_owners(object, state.warnings);
-    if (hooks.set_defaults != nullptr) hooks.set_defaults(object);
-    isolate(resource, job.part, object, old);
+    set_defaults(*job.resource, object);
+    isolate(job.resource->custom != nullptr ? *job.resource : resource, job.part, object, old);
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
-  if (resource.counts_generation && endpoint == Endpoint::kMain) count_generation(resource, object, old);
+  if (resource.counts_generation && endpoint == Endpoint::kMain) {
+    count_generation(job.resource->custom != nullptr ? *job.resource : resource, object, old);
+  }
   if (job.trusted) return object;
   SPILLWAY_TRY_VOID(admit_update(state, resource, object, old));
   if (!job.context.dry_run) state.hold = reservations_.hold(resource, object, &old);

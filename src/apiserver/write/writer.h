@@ -46,9 +46,10 @@ using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
 
 /// How an endpoint shows the object that it changes, where it shows something else (scale).
 struct EndpointForm {
-  api::Json (*show)(const api::Json& object);
+  std::function<api::Json(const api::Json& object)> show;
   /// The object with what is shown. 400, 422: it cannot be.
-  api::StatusResult<api::Json> (*take)(const api::Json& object, const api::Json& shown, std::string_view name);
+  std::function<api::StatusResult<api::Json>(const api::Json& object, const api::Json& shown, std::string_view name)>
+      take;
 };
 
 struct CreateJob {

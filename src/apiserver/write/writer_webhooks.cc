@@ -15,7 +15,7 @@ using api::StatusResult;
 /// The object as its resource, or the endpoint of it, shows it.
 Json shown(const Resource& row, const std::optional<EndpointForm>& form, const Json& object) {
   if (form) return form->show(object);
-  return row.view.from_stored != nullptr ? row.view.from_stored(object) : object;
+  return row.from_stored(object);
 }
 
 /// A new object before the server has given it what it alone gives.

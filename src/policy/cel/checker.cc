@@ -60,7 +60,7 @@ bool is_constant_text(const Node& node) {
 
 class Checker {
  public:
-  explicit Checker(std::vector<SyntaxError>& problems) : problems_(problems) {}
+  Checker(std::vector<SyntaxError>& problems, const Type* self) : problems_(problems), self_(self) {}
 
   Type visit(Node& node) {
     switch (node.kind) {
@@ -123,9 +123,13 @@ class Checker {
   }
 
   /// What is declared under that name outside of macros.
-  static std::optional<Type> declared(Node& node, std::string_view name) {
+  std::optional<Type> declared(Node& node, std::string_view name) const {
+    if (self_ != nullptr && (name == "self" || name == "oldSelf")) {
+      node.variable = name == "self" ? Variable::kSelf : Variable::kOldSelf;
+      return *self_;
+    }
     const auto* given = std::ranges::find(kVariables, name, &Given::name);
-    if (given != kVariables.end()) {
+    if (self_ == nullptr && given != kVariables.end()) {
       node = {.kind = NodeKind::kIdentifier, .position = node.position, .name = std::string(name)};
       node.variable = given->variable;
       return Type{.kind = given->type};
@@ -159,6 +163,11 @@ class Checker {
     const Type operand = visit(node.children[0]);
     if (operand.kind == TypeKind::kDyn) return {};
     if (operand.kind == TypeKind::kMap) return operand.of[1];
+    if (operand.kind == TypeKind::kObject) {
+      if (const Type* field = find_field(operand, node.name)) return *field;
+      problem(node, fmt::format("undefined field '{}'", node.name));
+      return {};
+    }
     if (is_message(operand.kind)) {
       if (std::optional<Type> field = field_type(operand.kind, node.name)) return *std::move(field);
       problem(node, fmt::format("undefined field '{}'", node.name));
@@ -294,14 +303,15 @@ class Checker {
   }
 
   std::vector<SyntaxError>& problems_;
+  const Type* self_;
   std::vector<Local> locals_;
   std::size_t patterns_ = 0;
 };
 
 }  // namespace
 
-Type check(Node& node, std::vector<SyntaxError>& problems) {
-  return Checker(problems).visit(node);
+Type check(Node& node, std::vector<SyntaxError>& problems, const Type* self) {
+  return Checker(problems, self).visit(node);
 }
 
 }  // namespace spillway::cel

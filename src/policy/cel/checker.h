@@ -14,7 +14,7 @@ namespace spillway::cel {
 inline constexpr std::size_t kProblemsMax = 10;  // that are told
 
 /// The type of the whole. Fills in what the evaluator has to know of the nodes. `problems` stays empty where all is
-/// well.
-Type check(Node& node, std::vector<SyntaxError>& problems);
+/// well. `self`: of what type the variables self and oldSelf are; nullptr: the variables are those of a request.
+Type check(Node& node, std::vector<SyntaxError>& problems, const Type* self = nullptr);
 
 }  // namespace spillway::cel

@@ -77,6 +77,11 @@ Result<Value> Evaluator::identifier(const Node& node) const {
       return access_of(AccessStage::kAuthorizer, {});
     case Variable::kRequestResource:
       return access_of(AccessStage::kResource, activation_.access);
+    case Variable::kSelf:
+      return *activation_.self;
+    case Variable::kOldSelf:
+      if (activation_.old_self == nullptr) return evaluation_error("no such attribute(s): oldSelf");
+      return *activation_.old_self;
   }
   return no_such_overload();
 }

@@ -27,6 +27,9 @@ struct Activation {
   const api::Json& request;     // an AdmissionRequest without its objects
   AccessRequest access = {};    // authorizer.requestResource
   const AccessCheck* check = nullptr;
+  // Of a SelfExpression.
+  const Value* self = nullptr;
+  const Value* old_self = nullptr;
 };
 
 class Expression {

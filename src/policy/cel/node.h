@@ -35,7 +35,16 @@ enum class NodeKind : std::uint8_t {
 };
 
 /// The variables that are there before an expression begins.
-enum class Variable : std::uint8_t { kLocal, kObject, kOldObject, kRequest, kAuthorizer, kRequestResource };
+enum class Variable : std::uint8_t {
+  kLocal,
+  kObject,
+  kOldObject,
+  kRequest,
+  kAuthorizer,
+  kRequestResource,
+  kSelf,
+  kOldSelf
+};
 
 struct Node {
   NodeKind kind = NodeKind::kConstant;

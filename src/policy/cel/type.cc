@@ -10,7 +10,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::array<std::string_view, 24> kNames{"dyn",
+constexpr std::array<std::string_view, 25> kNames{"dyn",
                                                   "null",
                                                   "bool",
                                                   "int",
@@ -33,7 +33,8 @@ constexpr std::array<std::string_view, 24> kNames{"dyn",
                                                   "kubernetes.GroupVersionResource",
                                                   "kubernetes.UserInfo",
                                                   "A",
-                                                  "B"};
+                                                  "B",
+                                                  "object"};
 
 struct Field {
   TypeKind message;
@@ -100,6 +101,20 @@ bool bind(std::optional<Type>& bound, const Type& given, Bindings& bindings) {
 
 }  // namespace
 
+Type object_of(std::vector<std::pair<std::string, Type>> members) {
+  std::ranges::sort(members, {}, &std::pair<std::string, Type>::first);
+  Type type{.kind = TypeKind::kObject};
+  type.fields = std::make_shared<const ObjectFields>(ObjectFields{std::move(members)});
+  return type;
+}
+
+const Type* find_field(const Type& object, std::string_view name) {
+  const auto& members = object.fields->members;
+  const auto found = std::ranges::lower_bound(members, name, std::ranges::less{},
+                                              [](const auto& member) { return std::string_view(member.first); });
+  return found == members.end() || found->first != name ? nullptr : &found->second;
+}
+
 Type list_of(Type element) {
   Type type{.kind = TypeKind::kList};
   type.of.push_back(std::move(element));
@@ -147,7 +162,7 @@ bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
   if (const std::optional<std::size_t> at = parameter(wanted.kind)) return bind(bindings[*at], given, bindings);
   if (wanted.kind == TypeKind::kDyn || given.kind == TypeKind::kDyn) return true;
   if (given.kind == TypeKind::kNull) return takes_null(wanted.kind);
-  if (wanted.kind != given.kind) return false;
+  if (wanted.kind != given.kind || wanted.fields != given.fields) return false;
   for (std::size_t i = 0; i < wanted.of.size(); ++i) {
     if (!assignable(wanted.of[i], given.of[i], bindings)) return false;
   }
@@ -156,13 +171,14 @@ bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
 
 Type resolved(const Type& type, const Bindings& bindings) {
   if (const std::optional<std::size_t> at = parameter(type.kind)) return bindings[*at].value_or(Type{});
-  Type made{.kind = type.kind};
+  Type made{.kind = type.kind, .fields = type.fields};
   for (const Type& part : type.of) made.of.push_back(resolved(part, bindings));
   return made;
 }
 
 bool fits(TypeKind kind, const Value& value) {
   if (kind == TypeKind::kDyn || parameter(kind)) return true;
+  if (kind == TypeKind::kObject) return value.is(Kind::kMap);
   if (kind >= TypeKind::kAuthorizer && kind <= TypeKind::kDecision) {
     return value.is(Kind::kAccess) && static_cast<int>(value.as<Access>().stage) ==
                                           static_cast<int>(kind) - static_cast<int>(TypeKind::kAuthorizer);

@@ -6,9 +6,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::cel {
@@ -38,14 +40,27 @@ enum class TypeKind : std::uint8_t {
   kUserInfo,
   kParameterA,  // in signatures: the same type wherever it stands
   kParameterB,
+  kObject,  // with `fields`
 };
+
+struct ObjectFields;
 
 struct Type {
   TypeKind kind = TypeKind::kDyn;
   std::vector<Type> of = {};
+  std::shared_ptr<const ObjectFields> fields = {};  // two objects are of one type if they share them
 
   friend bool operator==(const Type&, const Type&) = default;
 };
+
+/// The members of an object, sorted by name.
+struct ObjectFields {
+  std::vector<std::pair<std::string, Type>> members;
+};
+
+Type object_of(std::vector<std::pair<std::string, Type>> members);
+/// nullptr: it has no such member.
+const Type* find_field(const Type& object, std::string_view name);
 
 Type list_of(Type element);
 Type map_of(Type key, Type value);

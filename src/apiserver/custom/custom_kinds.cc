@@ -1,0 +1,155 @@
+#include "apiserver/custom/custom_kinds.h"
+
+#include "apiserver/custom/definition_names.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+constexpr Duration kReadObjectsAgain = seconds(1);
+constexpr std::size_t kTablesMax = 1'000;  // replaced and not let go of yet
+
+}  // namespace
+
+CustomKinds::CustomKinds(Core& core, ResourceRegistry& registry, WatchHub& hub)
+    : core_(core), registry_(registry), hub_(hub), definitions_(core.cache.of(registry.get(kDefinitions))) {}
+
+const ResourceCache* CustomKinds::served(std::string_view name) const {
+  const auto found = kinds_.find(name);
+  return found != kinds_.end() && found->second.is_ready ? found->second.cache : nullptr;
+}
+
+bool CustomKinds::is_settling(std::string_view name) const {
+  return settling_.contains(name);
+}
+
+void CustomKinds::when_settled(std::function<void()> act) {
+  if (settling_.empty()) return act();
+  waiting_.push_back(std::move(act));
+}
+
+void CustomKinds::load() {
+  for (const auto& [name, definition] : definitions_.objects()) dirty_.insert(name);
+}
+
+void CustomKinds::on_event(const ResourceCache& cache, const EventPtr& event) {
+  if (&cache == &definitions_) dirty_.insert((event->object ? event->object : event->previous)->name);
+}
+
+void CustomKinds::act() {
+  if (dirty_.empty()) return;
+  // A table is kept for a while after it was replaced: who changes definitions without end waits for that.
+  if (registry_.retired() >= kTablesMax) return;
+  for (const std::string& name : std::exchange(dirty_, {})) look_at(name);
+  publish();
+}
+
+void CustomKinds::look_at(const std::string& name) {
+  const ObjectPtr object = definitions_.find(name);
+  if (!object) return retire(name);
+  const api::DocumentPtr definition = object->shared_document();
+  if (!is_condition_true(*definition, "Established")) return retire(name);
+  const auto known = kinds_.find(name);
+  if (known != kinds_.end() && known->second.kind->digest() == CustomKind::digest_of(*definition)) return;
+  const bool has_room = known != kinds_.end() ||
+                        (kinds_.size() < kDefinitionsMax && (names_.contains(name) || names_.size() < kNamesMax));
+  if (!has_room || registry_.is_built_in_group(definition->string_at({"spec", "group"}))) {
+    core_.log.warning("a custom kind is not served",
+                      {{"definition", name}, {"reason", "no room, or a built-in group"}});
+    return;
+  }
+  Result<CustomKindPtr> kind = CustomKind::make(*definition);
+  if (!kind) {
+    core_.log.warning("a custom kind is not served", {{"definition", name}, {"reason", kind.error().text()}});
+    return retire(name);
+  }
+  begin(name, *std::move(kind));
+}
+
+void CustomKinds::begin(const std::string& name, CustomKindPtr kind) {
+  Served& served = kinds_[name];
+  names_.insert(name);
+  served.cache = &core_.cache.attach(kind);
+  if (served.kind == nullptr || !kind->looks_like(*served.kind)) changed_.push_back(served.cache);
+  served.kind = std::move(kind);
+  is_stale_ = true;
+  if (served.is_ready || settling_.contains(name)) return;
+  settling_[name] = ++turn_;
+  read_objects(name, turn_);
+}
+
+void CustomKinds::read_objects(const std::string& name, std::uint64_t turn) {
+  const auto found = settling_.find(name);
+  if (found == settling_.end() || found->second != turn) return;  // it has gone, and may have come back
+  ResourceCache& cache = *kinds_.at(name).cache;
+  cache.origin().store().range(
+      {.prefix = cache.resource().storage, .start_after = {}, .at = std::nullopt},
+      [this, name, turn](Result<store::RangeResult> state) {
+        const auto still = settling_.find(name);
+        if (still == settling_.end() || still->second != turn) return;
+        ResourceCache& filled = *kinds_.at(name).cache;
+        if (!state) {
+          core_.log.warning("the objects of a custom kind cannot be read",
+                            {{"definition", name}, {"error", state.error().text()}});
+          core_.timers.at(core_.now.mono + kReadObjectsAgain, [this, name, turn] { read_objects(name, turn); });
+          return;
+        }
+        core_.cache.fill(filled, *state);
+        // The cache as a whole must not be behind what it shows of this kind.
+        filled.origin().barrier([this, name, turn](const Result<store::Revision>& reached) {
+          const auto waits = settling_.find(name);
+          if (waits == settling_.end() || waits->second != turn) return;
+          if (reached) return settle(name);
+          core_.timers.at(core_.now.mono + kReadObjectsAgain, [this, name, turn] { read_objects(name, turn); });
+        });
+      });
+}
+
+void CustomKinds::settle(const std::string& name) {
+  settling_.erase(name);
+  kinds_.at(name).is_ready = true;
+  is_stale_ = true;
+  publish();
+}
+
+void CustomKinds::retire(const std::string& name) {
+  settling_.erase(name);
+  const auto found = kinds_.find(name);
+  if (found == kinds_.end()) return publish();
+  changed_.push_back(found->second.cache);
+  core_.cache.detach(*found->second.cache);
+  kinds_.erase(found);
+  is_stale_ = true;
+}
+
+/// What has changed shows at once; watches of what looked otherwise before end, and begin anew.
+void CustomKinds::publish() {
+  if (std::exchange(is_stale_, false)) {
+    std::vector<CustomKindPtr> ready;
+    for (const auto& [name, served] : kinds_) {
+      if (served.is_ready) ready.push_back(served.kind);
+    }
+    registry_.replace_custom(std::move(ready), core_.now.mono);
+    for (const ResourceCache* cache : std::exchange(changed_, {})) hub_.end_all(*cache);
+    arm_release();
+  }
+  if (!settling_.empty()) return;
+  for (const auto& waiting : std::exchange(waiting_, {})) waiting();
+}
+
+void CustomKinds::arm_release() {
+  const auto next = registry_.release(core_.now.mono);
+  if (release_ || !next) return;
+  release_ = core_.timers.at(*next, [this] {
+    release_.reset();
+    arm_release();
+    run();
+  });
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,78 @@
+// Which custom kinds this server serves: those of established definitions, as its own watch tells of them, so that
+// every server of a store learns of each by itself. Of a new kind the objects in the store are read first; then it is
+// in the table of resources. It writes nothing. Thread: loop. Bounds: kDefinitionsMax kinds; a cache of each name that
+// was ever served, at most kNamesMax of them; requests that wait for a kind, kWaitingMax. Source: docs/adr/0049.
+#pragma once
+
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/watch_hub.h"
+#include "apiserver/resource/custom_kind.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class CustomKinds final : public Collector {
+ public:
+  CustomKinds(Core& core, ResourceRegistry& registry, WatchHub& hub);
+
+  /// The objects of the definition of that name; nullptr: it is not served, or its objects are being read.
+  const ResourceCache* served(std::string_view name) const;
+
+  /// Its objects are being read.
+  bool is_settling(std::string_view name) const;
+
+  bool is_settling() const { return !settling_.empty(); }
+
+  /// Once no kind is settling; at once if none is. A request waits kWaitMax for it.
+  void when_settled(std::function<void()> act);
+
+  /// False: so many wait already.
+  bool has_room() const { return waiting_.size() < kWaitingMax; }
+
+  static constexpr std::size_t kWaitingMax = 1'000;
+  static constexpr std::size_t kNamesMax = 4'096;
+
+ private:
+  struct Served {
+    CustomKindPtr kind;
+    ResourceCache* cache = nullptr;
+    bool is_ready = false;  // its objects have been read
+  };
+
+  // Collector
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+  void act() override;
+
+  void look_at(const std::string& name);
+  void begin(const std::string& name, CustomKindPtr kind);
+  void read_objects(const std::string& name, std::uint64_t turn);
+  void settle(const std::string& name);
+  void retire(const std::string& name);
+  void publish();
+  void arm_release();
+
+  Core& core_;
+  ResourceRegistry& registry_;
+  WatchHub& hub_;
+  const ResourceCache& definitions_;
+  std::map<std::string, Served, std::less<>> kinds_;  // by the name of the definition
+  std::set<std::string> names_;                       // that ever had a cache
+  std::set<std::string> dirty_;
+  std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
+  std::vector<std::function<void()>> waiting_;
+  std::vector<const ResourceCache*> changed_;  // whose watches end with the next table
+  std::uint64_t turn_ = 0;
+  bool is_stale_ = false;  // the table of resources
+  std::optional<TimerQueue::Id> release_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,240 @@
+#include "apiserver/custom/definition_controller.h"
+
+#include "apiserver/collect/bootstrap.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+constexpr Duration kLookAgainAt = seconds(1);
+
+bool is_definition(const Resource& resource) {
+  return resource.kind == "CustomResourceDefinition" && resource.group == "apiextensions.k8s.io";
+}
+
+std::string built_in_group(std::string_view group) {
+  return fmt::format("the group \"{}\" is served by this server itself", group);
+}
+
+}  // namespace
+
+DefinitionController::DefinitionController(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover)
+    : core_(core),
+      kinds_(kinds),
+      writer_(writer),
+      remover_(remover),
+      definitions_(core.cache.of(core.registry.get(kDefinitions))) {}
+
+void DefinitionController::load() {
+  for (auto* noted : {&unnamed_, &clearing_, &due_}) noted->clear();
+  for (const auto& [name, definition] : definitions_.objects()) {
+    if (definition->meta.deleting) {
+      clearing_.insert(name);
+      due_.insert(name);
+    } else {
+      unnamed_.insert(name);
+    }
+  }
+}
+
+void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& event) {
+  if (&cache != &definitions_) {
+    if (cache.resource().custom == nullptr || event->object) return;
+    const std::string name(cache.resource().custom->kind->name());
+    if (clearing_.contains(name)) due_.insert(name);
+    return;
+  }
+  if (!event->object) {
+    clearing_.erase(event->previous->name);
+    // Names that it had may be another's now.
+    for (const auto& [name, definition] : definitions_.objects()) {
+      if (!definition->meta.deleting) unnamed_.insert(name);
+    }
+    return;
+  }
+  const std::string& name = event->object->name;
+  if (event->object->meta.deleting) {
+    clearing_.insert(name);
+    due_.insert(name);
+  } else {
+    unnamed_.insert(name);
+  }
+}
+
+void DefinitionController::act() {
+  for (const std::string& name : std::exchange(due_, {})) clear(name);
+  name_next();
+}
+
+TakenNames DefinitionController::taken_by_others(std::string_view group, std::string_view name) const {
+  TakenNames taken;
+  for (const auto& [other, object] : definitions_.objects()) {
+    if (other == name) continue;
+    const api::DocumentPtr definition = object->shared_document();
+    if (definition->string_at({"spec", "group"}) == group) taken.add(*definition);
+  }
+  return taken;
+}
+
+std::string DefinitionController::refusal_of(const Json& definition) const {
+  const std::string_view group = definition.string_at({"spec", "group"});
+  return core_.registry.is_built_in_group(group) ? built_in_group(group) : std::string();
+}
+
+void DefinitionController::name_next() {
+  while (!is_writing_ && !unnamed_.empty()) {
+    const std::string name = *unnamed_.begin();
+    unnamed_.erase(unnamed_.begin());
+    const ObjectPtr object = definitions_.find(name);
+    if (!object || object->meta.deleting) continue;
+    const api::DocumentPtr definition = object->shared_document();
+    const TakenNames taken = taken_by_others(definition->string_at({"spec", "group"}), name);
+    if (with_names(*definition, taken, refusal_of(*definition), core_.now.wall) == *definition) continue;
+    write_status(name, object->meta.uid);
+  }
+}
+
+/// One after the other: a name that was given away shows in the cache before the next is given.
+void DefinitionController::write_status(const std::string& name, const std::string& uid) {
+  is_writing_ = true;
+  UpdateJob job{.resource = &definitions_.resource(),
+                .name = name,
+                .part = SubresourceId::kStatus,
+                .change = [this, name](const Json& current) -> StatusResult<Json> {
+                  const TakenNames taken = taken_by_others(current.string_at({"spec", "group"}), name);
+                  return with_names(current, taken, refusal_of(current), core_.now.wall);
+                },
+                .uid = uid,
+                .trusted = true,
+                .context = {server_user(), {}, false}};
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
+    is_writing_ = false;
+    const bool settled = result || result.error().code == 404 || result.error().code == 409;
+    if (!settled) look_again(name);
+    run();
+  });
+}
+
+/// Its objects go first, as many at a time as may be on their way.
+void DefinitionController::clear(const std::string& name) {
+  const ObjectPtr object = definitions_.find(name);
+  if (!object || !object->meta.deleting) return;
+  const api::DocumentPtr definition = object->shared_document();
+  if (kinds_.is_settling(name)) return look_again(name);
+  const ResourceCache* cache = kinds_.served(name);
+  if (cache == nullptr || (cache->objects().empty() && cache->unreadable().empty())) {
+    return finish(name, object->meta.uid);
+  }
+  std::vector<ObjectPtr> left;
+  cache->visit({}, {}, [&](const ObjectPtr& instance) {
+    if (!instance->meta.deleting) left.push_back(instance);
+    return removing_.size() + left.size() < kCollectorWritesMax;
+  });
+  for (const ObjectPtr& instance : left) {
+    const std::string store_key = cache->resource().storage + instance->key;
+    if (removing_.size() >= kCollectorWritesMax || !removing_.insert(store_key).second) continue;
+    DeleteOptions options;
+    options.uid = instance->meta.uid;
+    options.propagation = Propagation::kBackground;
+    remover_.remove({&cache->resource(), instance->ns, instance->name, options},
+                    [this, name, store_key](const StatusResult<Removed>& result) {
+                      removing_.erase(store_key);
+                      if (!result && result.error().code != 404) return look_again(name);
+                      if (clearing_.contains(name)) due_.insert(name);
+                      if (removing_.size() <= kCollectorWritesMax / 2) run();
+                    });
+  }
+}
+
+/// What other servers were told is written must be seen here before the kind is called empty.
+void DefinitionController::finish(const std::string& name, const std::string& uid) {
+  if (!finishing_.insert(name).second) return;
+  definitions_.origin().barrier([this, name, uid](const Result<store::Revision>& reached) {
+    const ResourceCache* cache = kinds_.served(name);
+    const bool is_empty = cache == nullptr || (cache->objects().empty() && cache->unreadable().empty());
+    if (!reached || !acts() || !is_empty) {
+      finishing_.erase(name);
+      return look_again(name);
+    }
+    UpdateJob job{.resource = &definitions_.resource(),
+                  .name = name,
+                  .change = [](const Json& current) -> StatusResult<Json> {
+                    Json document = current;
+                    Json* list = document.at({"metadata", "finalizers"});
+                    if (list == nullptr || list->if_array() == nullptr) return document;
+                    std::erase_if(*list->if_array(),
+                                  [](const Json& each) { return each.string_at({}) == kCleanupFinalizer; });
+                    if (list->if_array()->empty()) document.erase({"metadata", "finalizers"});
+                    return document;
+                  },
+                  .uid = uid,
+                  .trusted = true,
+                  .context = {server_user(), {}, false}};
+    writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
+      finishing_.erase(name);
+      if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
+    });
+  });
+}
+
+void DefinitionController::look_again(const std::string& name) {
+  core_.timers.at(core_.now.mono + kLookAgainAt, [this, name] {
+    const ObjectPtr object = definitions_.find(name);
+    if (object) (object->meta.deleting ? due_ : unnamed_).insert(name);
+    run();
+  });
+}
+
+StatusResult<void> DefinitionLimits::check_size(const Json& object) {
+  const std::size_t bytes = api::to_text(object).size();
+  const Json* versions = object.at({"spec", "versions"});
+  const std::size_t count = versions != nullptr && versions->if_array() != nullptr ? versions->if_array()->size() : 0;
+  if (bytes > kDefinitionBytesMax) {
+    return make_error(ErrorCode::kRequestEntityTooLarge,
+                      "a CustomResourceDefinition may have at most {} bytes, this one has {}", kDefinitionBytesMax,
+                      bytes);
+  }
+  if (count > kVersionsMax) {
+    return make_error(ErrorCode::kRequestEntityTooLarge,
+                      "a CustomResourceDefinition may have at most {} versions, this one has {}", kVersionsMax, count);
+  }
+  return {};
+}
+
+StatusResult<void> DefinitionLimits::check_create(const api::UserInfo& /*user*/, const Resource& resource,
+                                                  const Json& object) const {
+  if (!is_definition(resource)) return {};
+  const std::string_view name = object.string_at({"metadata", "name"});
+  const std::string_view group = object.string_at({"spec", "group"});
+  if (core_.registry.is_built_in_group(group) && !group.empty()) {
+    return api::forbidden_status(resource.group_resource(), name, built_in_group(group));
+  }
+  std::size_t bytes = 0;
+  for (const auto& [key, each] : definitions_.objects()) bytes += each->text->size();
+  if (definitions_.objects().size() >= kDefinitionsMax) {
+    return api::forbidden_status(resource.group_resource(), name,
+                                 fmt::format("this server holds at most {} definitions", kDefinitionsMax));
+  }
+  if (bytes > kDefinitionsBytesMax) {
+    return api::forbidden_status(
+        resource.group_resource(), name,
+        fmt::format("this server holds definitions of at most {} bytes in all", kDefinitionsBytesMax));
+  }
+  return check_size(object);
+}
+
+StatusResult<void> DefinitionLimits::check_update(const api::UserInfo& /*user*/, const Resource& resource,
+                                                  SubresourceId /*part*/, const Json& object, const Json& old) const {
+  if (!is_definition(resource) || object.find("spec") == nullptr) return {};
+  const Json* before = old.find("spec");
+  if (before != nullptr && *object.find("spec") == *before) return {};
+  return check_size(object);
+}
+
+}  // namespace spillway::apiserver

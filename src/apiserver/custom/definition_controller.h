@@ -1,0 +1,74 @@
+// What a server does with CustomResourceDefinitions, one server of a store at a time: it accepts their names, says that
+// they are established, and clears away the objects of those that are deleted, before they go.
+// Thread: loop. Bounds: one definition is named at a time, kCollectorWritesMax objects are removed at a time.
+// Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; docs/adr/0049.
+#pragma once
+
+#include "apiserver/custom/custom_kinds.h"
+#include "apiserver/custom/definition_names.h"
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/resource/admission_check.h"
+#include "apiserver/write/remover.h"
+#include "apiserver/write/writer.h"
+
+#include <set>
+#include <string>
+
+namespace spillway::apiserver {
+
+class DefinitionController final : public Collector {
+ public:
+  DefinitionController(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover);
+
+ private:
+  // Collector
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+  void act() override;
+
+  void name_next();
+  /// `name` itself is left out.
+  TakenNames taken_by_others(std::string_view group, std::string_view name) const;
+  std::string refusal_of(const api::Json& definition) const;
+  void write_status(const std::string& name, const std::string& uid);
+  void clear(const std::string& name);
+  void finish(const std::string& name, const std::string& uid);
+  void look_again(const std::string& name);
+
+  Core& core_;
+  const CustomKinds& kinds_;
+  Writer& writer_;
+  Remover& remover_;
+  const ResourceCache& definitions_;
+  std::set<std::string> unnamed_;   // to be looked at for their names
+  std::set<std::string> clearing_;  // that are being deleted
+  std::set<std::string> due_;       // of them, to be looked at
+  std::set<std::string> finishing_;
+  std::set<std::string> removing_;  // store keys of objects
+  bool is_writing_ = false;
+};
+
+/// Bounds of what definitions may be: how many, how large, and not of a group that is built in.
+class DefinitionLimits final : public AdmissionCheck {
+ public:
+  explicit DefinitionLimits(Core& core) : core_(core), definitions_(core.cache.of(core.registry.get(kDefinitions))) {}
+
+  api::StatusResult<void> check_create(const api::UserInfo& user, const Resource& resource,
+                                       const api::Json& object) const override;
+  api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
+                                       const api::Json& object, const api::Json& old) const override;
+
+  bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
+                      std::string_view /*name*/) const override {
+    return true;
+  }
+
+ private:
+  static api::StatusResult<void> check_size(const api::Json& object);
+
+  Core& core_;
+  const ResourceCache& definitions_;
+};
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,75 @@
+// CustomResourceDefinitions: defaults, what is stored of their versions, table. What is wrong with one is in
+// custom_resource_definition_rules.h. Conditions and accepted names are set by who serves the resources.
+#include "apiserver/kinds/custom_resource_definition_rules.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/kinds.h"
+#include "base/ascii.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using api::Json;
+
+constexpr std::array kDefinitionColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
+                                        TableColumn{"Created At", "date", "", 0, "Time of creation"}};
+
+void set_definition_defaults(Json& definition) {
+  Json* spec = definition.find("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  if (Json* names = spec->find("names"); names != nullptr && names->is_object()) {
+    const std::string kind(text(*names, "kind"));
+    if (!kind.empty()) {
+      set_default(*names, "singular", Json(lower_case(kind)));
+      set_default(*names, "listKind", Json(kind + "List"));
+    }
+  }
+  if (!has(*spec, "conversion")) (*spec)["conversion"] = Json::object({{"strategy", "None"}});
+}
+
+/// What has been a storage version stays named until somebody says that nothing is stored in it any more.
+void note_stored_versions(Json& definition) {
+  const Json* spec = definition.find("spec");
+  if (spec == nullptr || !spec->is_object()) return;
+  Json stored = value_of(value_of(definition, "status"), "storedVersions");
+  if (!stored.is_array()) stored = Json::array();
+  for (const Json& version : elements(*spec, "versions")) {
+    if (!is_true(version, "storage")) continue;
+    Json::Array& names = *stored.if_array();
+    const Json name(text(version, "name"));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  definition["status"]["storedVersions"] = std::move(stored);
+}
+
+void prepare_new_definition(Json& definition) {
+  definition["status"] = Json::object();
+  note_stored_versions(definition);
+}
+
+void prepare_changed_definition(Json& definition, const Json& /*old*/, Endpoint endpoint) {
+  if (endpoint == Endpoint::kMain) note_stored_versions(definition);
+}
+
+TableRow definition_row(const Json& definition, WallTime /*now*/) {
+  return {{definition.string_at({"metadata", "name"}), definition.string_at({"metadata", "creationTimestamp"})}, {}};
+}
+
+}  // namespace
+
+KindHooks custom_resource_definition_hooks() {
+  return {.set_defaults = set_definition_defaults,
+          .prepare_create = prepare_new_definition,
+          .validate_create = validate_new_definition,
+          .prepare_update = prepare_changed_definition,
+          .validate_update = validate_changed_definition,
+          .columns = kDefinitionColumns,
+          .table_row = definition_row};
+}
+
+}  // namespace spillway::apiserver::kinds

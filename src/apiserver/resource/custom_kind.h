@@ -1,0 +1,136 @@
+// A kind that a CustomResourceDefinition describes, as one value: its rows in the table of resources, and of each
+// version what hooks are to built-in kinds: what is kept and filled in, what is valid, columns, paths of the scale.
+// Of a definition that changes there is a new value; the old one lives for as long as somebody holds it.
+// Thread: any (immutable). Bounds: kVersionsMax, the sizes of its schemas (policy/structural).
+// Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; docs/adr/0049.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "api/schema/derived_types.h"
+#include "apiserver/resource/kind_hooks.h"
+#include "apiserver/resource/resource_registry.h"
+#include "policy/structural/printer_columns.h"
+#include "policy/structural/structural_schema.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// Definitions that one server holds, versions of each, and bytes of one.
+inline constexpr std::size_t kDefinitionsMax = 500;
+inline constexpr std::size_t kVersionsMax = 32;
+inline constexpr std::size_t kDefinitionBytesMax = 1U << 20U;
+/// Bytes of all of them.
+inline constexpr std::size_t kDefinitionsBytesMax = 64U << 20U;
+
+/// Where the scale of an object is: ".spec.replicas".
+struct ScalePaths {
+  std::string spec_replicas;
+  std::string status_replicas;
+  std::string selector;  // empty: none
+};
+
+struct CustomVersion {
+  const CustomKind* kind = nullptr;
+  std::string api_version;  // "stable.example.com/v1"
+  bool served = false;
+  bool storage = false;
+  bool has_status = false;
+  structural::Schema schema;
+  std::optional<ScalePaths> scale;
+  std::vector<TableColumn> table_columns;                       // the first is Name
+  std::vector<std::optional<structural::PrinterColumn>> cells;  // of the others; nullopt: nothing is ever there
+  std::string deprecation;                                      // what whoever uses the version is told; empty: nothing
+  /// As which bodies are read: metadata are typed, what the schema does not know is taken out, the rest stays as it is.
+  const api::Type* body = nullptr;
+  /// As which fields have owners (server-side apply).
+  const api::Type* fields = nullptr;
+
+  bool converts() const;
+  /// The version that is asked for takes the place of the stored one, and back: nothing else is converted.
+  api::Json from_stored(const api::Json& object) const;
+  api::Json to_stored(const api::Json& object) const;
+
+  void set_defaults(api::Json& object) const;
+  void validate(const api::Json& object, const api::Json* old, api::FieldErrors& errors) const;
+  TableRow table_row(const api::Json& object, WallTime now) const;
+};
+
+class CustomKind {
+ public:
+  /// Of a definition as it is stored. kInvalid: it cannot be served, and why.
+  static Result<CustomKindPtr> make(const api::Json& definition);
+
+  /// Use make().
+  CustomKind() = default;
+  CustomKind(const CustomKind&) = delete;
+  CustomKind& operator=(const CustomKind&) = delete;
+
+  /// "crontabs.stable.example.com"
+  std::string_view name() const { return name_; }
+
+  /// Versions that are served.
+  std::span<const Resource> rows() const { return {rows_.data(), served_}; }
+
+  /// The version that is stored, served or not.
+  const Resource& stored() const { return rows_[stored_]; }
+
+  bool converts() const { return versions_.size() > 1; }
+
+  const std::deque<CustomVersion>& versions() const { return versions_; }
+
+  /// Objects that `older` has read look otherwise now.
+  bool reshapes(const CustomKind& older) const;
+
+  /// Of its definition: of equal digests are equal kinds.
+  std::uint64_t digest() const { return digest_; }
+
+  /// Objects can be looked at as `older` looked at them: only what may be done with them differs.
+  bool looks_like(const CustomKind& older) const { return shape_ == older.shape_; }
+
+  static std::uint64_t digest_of(const api::Json& definition);
+  static std::uint64_t shape_of(const api::Json& definition);
+
+  /// An object as it was found in the store, in the version that is stored now and as its schema says.
+  api::Json at_rest(api::Json document) const;
+
+ private:
+  Outcome read_names(const api::Json& definition);
+  Outcome add_version(const api::Json& document);
+  void add_columns(CustomVersion& version, const api::Json& document);
+  void make_rows();
+
+  std::string name_;
+  std::string group_;
+  std::string kind_;
+  std::string list_kind_;
+  std::string plural_;
+  std::string singular_;
+  std::uint64_t digest_ = 0;
+  std::uint64_t shape_ = 0;  // the same without whether it is being deleted
+  bool terminating_ = false;
+  Scope scope_ = Scope::kNamespaced;
+  std::deque<std::string> texts_;  // what the next three point to
+  std::vector<std::string_view> short_names_;
+  std::vector<std::string_view> categories_;
+  std::vector<SelectableField> fields_;
+  api::DerivedTypes types_;
+  std::deque<CustomVersion> versions_;
+  std::vector<Resource> rows_;  // those that are served first
+  std::size_t served_ = 0;
+  std::size_t stored_ = 0;
+};
+
+/// Whether version `a` comes before `b`: v2 before v1 before v1beta1 before names without a number.
+bool is_preferred_version(std::string_view a, std::string_view b);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,21 @@
+// The text of an expression to a checked tree. Thread: any (pure). Source: CEL language definition.
+#pragma once
+
+#include "base/error.h"
+#include "policy/cel/node.h"
+#include "policy/cel/type.h"
+
+#include <string_view>
+
+namespace spillway::cel {
+
+struct CheckedText {
+  Node root;
+  Type type;
+};
+
+/// The tree holds views of `text`. `self`: of what type self and oldSelf are; nullptr: the variables are those of a
+/// request. kInvalid: it does not compile, with upstream's words.
+Result<CheckedText> compile_text(std::string_view text, const Type* self);
+
+}  // namespace spillway::cel

@@ -1,0 +1,47 @@
+// Texts that a schema asks to be of a format. Formats that are not known ask nothing.
+// Thread: any (pure). Source: Kubernetes docs, CustomResourceDefinition v1, JSONSchemaProps, format; RFC 3339, RFC
+// 4122, RFC 4291, RFC 5322.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace spillway::structural {
+
+enum class Format : std::uint8_t {
+  kNone,
+  kBsonObjectId,
+  kByte,
+  kCidr,
+  kCreditCard,
+  kDate,
+  kDateTime,
+  kDuration,
+  kEmail,
+  kHexColor,
+  kHostname,
+  kIpv4,
+  kIpv6,
+  kIsbn,
+  kIsbn10,
+  kIsbn13,
+  kMac,
+  kPassword,
+  kQuantity,
+  kRgbColor,
+  kSsn,
+  kUri,
+  kUuid,
+  kUuid3,
+  kUuid4,
+  kUuid5,
+};
+
+/// Points between words may be left out: "date-time", "datetime". kNone: not known.
+Format parse_format(std::string_view name);
+/// As messages name it: "date-time".
+std::string_view to_string(Format format);
+
+bool has_format(Format format, std::string_view text);
+
+}  // namespace spillway::structural

@@ -1,0 +1,33 @@
+// Elements of a list by what tells them apart: their keys in a list of type map, their place in one of no type.
+// Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; "Extend the Kubernetes API with
+// CustomResourceDefinitions", validation ratcheting.
+#pragma once
+
+#include "api/json/json.h"
+#include "policy/structural/node.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace spillway::structural {
+
+/// The members of an element that are keys, as one text. Elements that are no objects have none.
+api::Json keys_of(const Node& list, const api::Json& element);
+
+/// What elements of a list were before.
+class OldElements {
+ public:
+  /// `old`: the list as it was; null: it was not there.
+  OldElements(const Node& list, const api::Json* old);
+
+  /// nullptr: there is nothing that it can be compared with.
+  const api::Json* of(const api::Json& element, std::size_t index) const;
+
+ private:
+  const Node& list_;
+  const api::Json::Array* old_ = nullptr;
+  std::map<std::string, const api::Json*> by_keys_;
+};
+
+}  // namespace spillway::structural

@@ -1,0 +1,54 @@
+#include "policy/structural/object_rules.h"
+
+#include "policy/structural/embedded_rules.h"
+#include "policy/structural/list_rules.h"
+#include "policy/structural/node.h"
+#include "policy/structural/rule_check.h"
+#include "policy/structural/value_path.h"
+#include "policy/structural/value_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace spillway::structural {
+
+namespace {
+
+/// Rules may count on the object being as its schema says but for such as the others.
+bool keeps_from_rules(const api::FieldError& error) {
+  using enum api::FieldReason;
+  constexpr std::array kBasic{kRequired, kNotSupported, kTooLong, kTooMany, kTypeInvalid};
+  return std::ranges::find(kBasic, error.reason) != kBasic.end();
+}
+
+void check_lists_of_update(const Node& root, const api::Json& object, const api::Json* old, api::FieldErrors& errors) {
+  api::FieldErrors found;
+  check_lists(root, object, found);
+  if (found.empty()) return;
+  api::FieldErrors before;
+  if (old != nullptr) check_lists(root, *old, before);
+  if (before.empty()) errors.add(std::move(found));
+}
+
+}  // namespace
+
+void validate_object(const Schema& schema, const api::Json& object, const api::Json* old, api::FieldErrors& errors) {
+  const Node& root = schema.root();
+  api::FieldErrors found;
+  check_values(root, object, old, "", found);
+  if (root.has_embedded) check_embedded(root, object, "", found);
+  if (root.has_lists) check_lists_of_update(root, object, old, found);
+  if (root.has_rules) {
+    if (std::ranges::any_of(found.errors(), keeps_from_rules)) {
+      found.invalid("<nil>", api::Json("null"),
+                    "some validation rules were not checked because the object was invalid; correct the existing "
+                    "errors to complete validation");
+    } else {
+      check_rules(root, object, old, "", found);
+    }
+  }
+  errors.add(std::move(found));
+}
+
+}  // namespace spillway::structural

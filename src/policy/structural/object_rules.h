@@ -1,0 +1,16 @@
+// A custom resource against the schema of its version. Thread: any (pure). Source: Kubernetes docs, "Extend the
+// Kubernetes API with CustomResourceDefinitions", validation, validation ratcheting.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "policy/structural/structural_schema.h"
+
+namespace spillway::structural {
+
+/// Adds everything that is wrong with an object whose own kind, apiVersion and metadata are checked elsewhere: its
+/// values, resources embedded in it, lists that are sets or maps, then the rules of its schema. `old`: what is updated;
+/// null: it is created. What an update leaves as it was is not told again.
+void validate_object(const Schema& schema, const api::Json& object, const api::Json* old, api::FieldErrors& errors);
+
+}  // namespace spillway::structural

@@ -1,0 +1,214 @@
+#include "policy/structural/object_shape.h"
+
+#include "api/exchange/status.h"
+#include "api/json/document_bounds.h"
+#include "policy/structural/node.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace spillway::structural {
+
+namespace {
+
+using api::Json;
+
+bool is_type_or_metadata(std::string_view name) {
+  return name == "apiVersion" || name == "kind" || name == "metadata";
+}
+
+/// What is known of a value.
+struct Known {
+  const Node* node = nullptr;  // null: nothing
+  bool resource = false;       // kind, apiVersion and metadata stay
+  bool keeps = false;          // what is not known stays
+};
+
+Known known_by(const Node* node) {
+  if (node == nullptr) return {};
+  return {.node = node, .resource = node->embedded, .keeps = node->keeps_unknown};
+}
+
+class Pruner {
+ public:
+  std::vector<std::string> take_dropped() {
+    std::ranges::sort(dropped_);
+    return std::move(dropped_);
+  }
+
+  /// False: nothing has to go, and nothing was changed. A document that is shared stays shared then.
+  bool has_surplus(const Known& known, const Json& value) const {
+    if (const Json::Object* object = value.if_object()) {
+      return std::ranges::any_of(*object, [&](const auto& member) {
+        const Step step = step_of(known, member.key);
+        return step.drops || (step.goes_on && has_surplus(step.known, member.value));
+      });
+    }
+    const Json::Array* list = value.if_array();
+    if (list == nullptr) return false;
+    const std::optional<Known> items = items_of(known);
+    return items && std::ranges::any_of(*list, [&](const Json& each) { return has_surplus(*items, each); });
+  }
+
+  void prune(const Known& known, Json& value, const std::string& path) {
+    if (!has_surplus(known, value)) return;
+    if (value.is_array()) return prune_list(known, value, path);
+    std::vector<std::string> surplus;
+    for (auto& [name, member] : *value.if_object()) {
+      const Step step = step_of(known, name);
+      const std::string at = path.empty() ? name : path + "." + name;
+      if (step.drops) {
+        surplus.push_back(name);
+        if (dropped_.size() < api::kComplaintsMax) dropped_.push_back(api::complaint_path(at));
+      } else if (step.goes_on) {
+        prune(step.known, member, at);
+      }
+    }
+    for (const std::string& name : surplus) value.if_object()->erase(name);
+  }
+
+ private:
+  /// What becomes of one member.
+  struct Step {
+    bool drops = false;
+    bool goes_on = false;
+    Known known = {};
+  };
+
+  static Step step_of(const Known& known, std::string_view name) {
+    if (known.resource && is_type_or_metadata(name)) return {};
+    const Node* node = known.node;
+    if (node == nullptr) return {.drops = true};
+    if (const Node* property = node->property(name)) return {.goes_on = true, .known = known_by(property)};
+    if (node->additional != Additional::kUnset) return {.goes_on = true, .known = known_by(node->entries.get())};
+    return {.drops = !known.keeps};
+  }
+
+  /// nullopt: elements stay as they are.
+  static std::optional<Known> items_of(const Known& known) {
+    const Node* items = known.node == nullptr ? nullptr : known.node->items.get();
+    if (items == nullptr && known.keeps) return std::nullopt;
+    Known of_items = known_by(items);
+    of_items.keeps = of_items.keeps || known.keeps;
+    return of_items;
+  }
+
+  void prune_list(const Known& known, Json& value, const std::string& path) {
+    const std::optional<Known> items = items_of(known);
+    Json::Array& list = *value.if_array();
+    for (std::size_t i = 0; i < list.size() && items; ++i) prune(*items, list[i], api::index_path(path, i));
+  }
+
+  std::vector<std::string> dropped_;
+};
+
+/// Neither may it be null nor is there anything to put instead.
+bool is_plain(const Node* node) {
+  return node != nullptr && !node->nullable && node->default_value.is_null();
+}
+
+bool has_stray_null(const Node* node, const Json& value) {
+  if (const Json::Object* object = value.if_object()) {
+    return std::ranges::any_of(*object, [&](const auto& member) {
+      const Node* own = node == nullptr ? nullptr : node->member(member.key);
+      return (member.value.is_null() && is_plain(own)) || has_stray_null(own, member.value);
+    });
+  }
+  const Json::Array* list = value.if_array();
+  if (list == nullptr) return false;
+  const Node* items = node == nullptr ? nullptr : node->items.get();
+  return std::ranges::any_of(*list, [&](const Json& each) { return has_stray_null(items, each); });
+}
+
+void drop_nulls(const Node* node, Json& value) {
+  if (!has_stray_null(node, value)) return;
+  if (value.is_array()) {
+    const Node* items = node == nullptr ? nullptr : node->items.get();
+    for (Json& each : *value.if_array()) drop_nulls(items, each);
+    return;
+  }
+  std::vector<std::string> stray;
+  for (auto& [name, member] : *value.if_object()) {
+    const Node* own = node == nullptr ? nullptr : node->member(name);
+    if (member.is_null() && is_plain(own)) {
+      stray.push_back(name);
+    } else {
+      drop_nulls(own, member);
+    }
+  }
+  for (const std::string& name : stray) value.if_object()->erase(name);
+}
+
+bool wants_default(const Node& node, const Json* value) {
+  if (node.default_value.is_null()) return false;
+  return value == nullptr || (value->is_null() && !node.nullable);
+}
+
+/// Whether anything is missing that has a default.
+bool lacks_default(const Node& node, const Json& value) {
+  if (const Json::Object* object = value.if_object()) {
+    for (const Property& property : node.properties) {
+      const Json* own = object->find(property.name);
+      if (wants_default(property.node, own) || (own != nullptr && lacks_default(property.node, *own))) return true;
+    }
+    return node.entries != nullptr && std::ranges::any_of(*object, [&](const auto& member) {
+             return node.property(member.key) == nullptr &&
+                    (wants_default(*node.entries, &member.value) || lacks_default(*node.entries, member.value));
+           });
+  }
+  const Json::Array* list = value.if_array();
+  return list != nullptr && node.items != nullptr && std::ranges::any_of(*list, [&](const Json& each) {
+           return wants_default(*node.items, &each) || lacks_default(*node.items, each);
+         });
+}
+
+void fill_in(const Node& node, Json& value);
+
+void fill_in_at(const Node& node, Json& value) {
+  if (wants_default(node, &value)) value = node.default_value;
+  fill_in(node, value);
+}
+
+void fill_in(const Node& node, Json& value) {
+  if (!lacks_default(node, value)) return;
+  if (Json::Object* object = value.if_object()) {
+    for (const Property& property : node.properties) {
+      if (wants_default(property.node, std::as_const(*object).find(property.name))) {
+        (*object)[property.name] = property.node.default_value;
+      }
+    }
+    for (auto& [name, member] : *object) {
+      if (const Node* property = node.property(name)) {
+        fill_in(*property, member);
+      } else if (node.entries != nullptr) {
+        fill_in_at(*node.entries, member);
+      }
+    }
+  } else if (Json::Array* list = value.if_array()) {
+    for (Json& each : *list) fill_in_at(*node.items, each);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> prune(const Schema& schema, Json& object) {
+  Pruner pruner;
+  Known root = known_by(&schema.root());
+  root.resource = true;
+  pruner.prune(root, object, "");
+  return pruner.take_dropped();
+}
+
+std::vector<std::string> prune_value(const Node& node, Json& value) {
+  Pruner pruner;
+  pruner.prune(known_by(&node), value, "");
+  return pruner.take_dropped();
+}
+
+void apply_defaults(const Schema& schema, Json& object) {
+  drop_nulls(&schema.root(), object);
+  fill_in(schema.root(), object);
+}
+
+}  // namespace spillway::structural

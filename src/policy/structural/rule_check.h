@@ -1,0 +1,25 @@
+// The rules of a schema asked about a value. What they cost is bounded, each and all together.
+// Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", validation
+// rules, transition rules, resource use.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace spillway::structural {
+
+struct Node;
+
+/// Units of policy/cel/value.h: of one rule, of all rules of one object.
+inline constexpr std::uint64_t kRuleUnitsMax = 1'000'000;
+inline constexpr std::uint64_t kObjectRuleUnitsMax = 10'000'000;
+
+/// Adds what does not hold. `old`: what the value was; null: it was not there, and rules that compare are not asked.
+/// `prefix` stands before the fields that are told.
+void check_rules(const Node& node, const api::Json& value, const api::Json* old, std::string_view prefix,
+                 api::FieldErrors& errors);
+
+}  // namespace spillway::structural

@@ -1,0 +1,21 @@
+// The rules of a schema, compiled. Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with
+// CustomResourceDefinitions", validation rules.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "policy/structural/node.h"
+
+#include <cstddef>
+#include <string_view>
+
+namespace spillway::structural {
+
+inline constexpr std::size_t kRulesMax = 1'000;                // of one schema
+inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // of their texts together
+
+/// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds what is wrong with them;
+/// a rule that does not compile keeps its place and says why when it is asked.
+void read_rules(const api::Json& document, std::string_view path, Node& root, api::FieldErrors& errors);
+
+}  // namespace spillway::structural

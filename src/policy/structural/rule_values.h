@@ -1,0 +1,27 @@
+// What expressions see of an object: the types that its schema gives, and values of those types. Members that names of
+// expressions cannot say, and what has no type, are not seen. Thread: any (pure). Source: Kubernetes docs, "Extend the
+// Kubernetes API with CustomResourceDefinitions", validation rules, escaping, type system.
+#pragma once
+
+#include "api/json/json.h"
+#include "policy/cel/type.h"
+#include "policy/cel/value.h"
+#include "policy/structural/node.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::structural {
+
+/// "a__dash__b", "__namespace__"; empty: it cannot be said.
+std::string escaped_name(std::string_view name);
+
+/// Whether its values are others in expressions than they are in documents: numbers, times, durations, bytes.
+bool is_converted(const Node& node);
+
+/// The value as expressions see it: properties that are null are absent. A view of `value` where nothing below is
+/// converted.
+cel::Value rule_value(const Node& node, const api::Json& value);
+
+}  // namespace spillway::structural

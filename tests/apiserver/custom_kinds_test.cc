@@ -1,0 +1,549 @@
+// Custom kinds: a definition becomes a kind that is served like any other, changes, and goes with its objects.
+#include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/watch_cache.h"
+#include "apiserver/request/read_request.h"
+#include "apiserver/resource/custom_kind.h"
+#include "apiserver/server_fixture.h"
+#include "apiserver/shared_store.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using Names = std::vector<std::string>;
+
+const std::string kDefinitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const std::string kTabs = "/apis/stable.example.com/v1/namespaces/default/crontabs";
+
+constexpr std::string_view kV1 = R"({"name":"v1","served":true,"storage":true,
+ "schema":{"openAPIV3Schema":{"type":"object","properties":{
+   "spec":{"type":"object","required":["cron"],"properties":{
+     "cron":{"type":"string","pattern":"^[0-9*/ ]+$"},
+     "replicas":{"type":"integer","minimum":1,"maximum":10,"default":2},
+     "jobs":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
+       "items":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"n":{"type":"integer"}}}}}},
+   "status":{"type":"object","properties":{"replicas":{"type":"integer"},"selector":{"type":"string"}}}}}},
+ "subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas",
+   "labelSelectorPath":".status.selector"}},
+ "selectableFields":[{"jsonPath":".spec.cron"}],
+ "additionalPrinterColumns":[{"name":"Cron","type":"string","jsonPath":".spec.cron"},
+   {"name":"Replicas","type":"integer","jsonPath":".spec.replicas"}]})";
+
+std::string definition(std::string_view plural = "crontabs", std::string_view kind = "CronTab",
+                       std::string_view group = "stable.example.com", std::string_view versions = kV1,
+                       std::string_view short_names = R"(["ct"])") {
+  return fmt::format(R"({{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+    "metadata":{{"name":"{0}.{2}"}},"spec":{{"group":"{2}","scope":"Namespaced",
+    "names":{{"plural":"{0}","kind":"{1}","shortNames":{4}}},"versions":[{3}]}}}})",
+                     plural, kind, group, versions, short_names);
+}
+
+std::string tab(std::string_view name, std::string_view spec = R"({"cron":"* * *"})") {
+  return fmt::format(
+      R"({{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{{"name":"{}"}},"spec":{}}})", name, spec);
+}
+
+/// "Status/Reason" of a condition.
+std::string condition(const Json& object, std::string_view type) {
+  const Json* list = object.at({"status", "conditions"});
+  if (list == nullptr || list->if_array() == nullptr) return {};
+  for (const Json& each : *list->if_array()) {
+    if (each.string_at({"type"}) == type) {
+      return fmt::format("{}/{}", each.string_at({"status"}), each.string_at({"reason"}));
+    }
+  }
+  return {};
+}
+
+void define(TestServer& server, const std::string& body) {
+  const Answer made = server.post(kDefinitionsPath, body);
+  ASSERT_EQ(made.code, 201) << made.text;
+  server.settle();
+}
+
+TEST(CustomKinds, ADefinitionIsNamedEstablishedAndServed) {
+  TestServer server;
+  EXPECT_EQ(server.get(kTabs).code, 404);
+  define(server, definition());
+  const Answer made = server.get(kDefinitionsPath + "/crontabs.stable.example.com");
+  EXPECT_EQ(condition(made.body, "NamesAccepted"), "True/NoConflicts");
+  EXPECT_EQ(condition(made.body, "Established"), "True/InitialNamesAccepted");
+  EXPECT_EQ(made.string_at({"status", "acceptedNames", "listKind"}), "CronTabList");
+  EXPECT_EQ(made.string_at({"status", "acceptedNames", "singular"}), "crontab");
+  EXPECT_EQ(api::to_text(*made.body.at({"status", "storedVersions"})), R"(["v1"])");
+  const Answer list = server.get(kTabs);
+  EXPECT_EQ(list.code, 200) << list.text;
+  EXPECT_EQ(list.string_at({"kind"}), "CronTabList");
+  EXPECT_EQ(server.get("/apis/stable.example.com/v1/crontabs").code, 200);
+}
+
+TEST(CustomKinds, DiscoveryTellsOfIt) {
+  TestServer server;
+  define(server, definition());
+  const Answer group = server.get("/apis/stable.example.com");
+  EXPECT_EQ(group.code, 200);
+  EXPECT_EQ(group.string_at({"preferredVersion", "groupVersion"}), "stable.example.com/v1");
+  const Answer rows = server.get("/apis/stable.example.com/v1");
+  EXPECT_NE(rows.text.find(R"("name":"crontabs/scale")"), std::string::npos) << rows.text;
+  EXPECT_NE(rows.text.find(R"("shortNames":["ct"])"), std::string::npos) << rows.text;
+  const Answer schema = server.get("/openapi/v3/apis/stable.example.com/v1");
+  EXPECT_NE(schema.text.find(R"("com.example.stable.v1.CronTab")"), std::string::npos) << schema.text;
+  EXPECT_NE(schema.text.find(R"("pattern")"), std::string::npos) << schema.text;
+  EXPECT_NE(server.get("/openapi/v3").text.find("apis/stable.example.com/v1"), std::string::npos);
+}
+
+TEST(CustomKinds, ObjectsAreDefaultedPrunedAndChecked) {
+  TestServer server;
+  define(server, definition());
+  const Answer made = server.post(kTabs, tab("a", R"({"cron":"* *","extra":1})"));
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(api::to_text(*made.body.find("spec")), R"({"cron":"* *","replicas":2})");
+  EXPECT_EQ(*made.body.at({"metadata", "generation"}), Json(1));
+  const Answer strict = server.post(kTabs + "?fieldValidation=Strict", tab("b", R"({"cron":"* *","extra":1})"));
+  EXPECT_EQ(strict.code, 400);
+  EXPECT_NE(strict.text.find(R"(unknown field \"spec.extra\")"), std::string::npos) << strict.text;
+  const Answer bad = server.post(kTabs, tab("b", R"({"cron":"daily","replicas":11})"));
+  EXPECT_EQ(bad.code, 422) << bad.text;
+  EXPECT_EQ(api::to_text(causes_of(bad.body)),
+            R"([["spec.cron","FieldValueInvalid"],["spec.replicas","FieldValueInvalid"]])");
+  EXPECT_EQ(server.post(kTabs, tab("b", "{}")).code, 422);
+  EXPECT_EQ(server
+                .post(kTabs, R"({"apiVersion":"stable.example.com/v1","kind":"Other","metadata":{"name":"b"},
+                                   "spec":{"cron":"*"}})")
+                .code,
+            422);
+  EXPECT_EQ(
+      server.post(kTabs, R"({"apiVersion":"stable.example.com/v2","kind":"CronTab","metadata":{"name":"b"}})").code,
+      400);
+  EXPECT_EQ(server.post(kTabs, R"({"metadata":{"name":"b"},"spec":{"cron":"*"}})").code, 400);
+}
+
+TEST(CustomKinds, UpdatesPatchesAndGenerations) {
+  TestServer server;
+  define(server, definition());
+  const Answer made = server.post(kTabs, tab("a"));
+  const std::string path = kTabs + "/a";
+  EXPECT_EQ(server.strategic(path, R"({"spec":{"replicas":3}})").code, 415);
+  const Answer merged = server.merge(path, R"({"spec":{"replicas":3}})");
+  ASSERT_EQ(merged.code, 200) << merged.text;
+  EXPECT_EQ(*merged.body.at({"metadata", "generation"}), Json(2));
+  EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").body.at({"metadata", "generation"})->if_int64(),
+            2);
+  EXPECT_EQ(server.json_patch(path, R"([{"op":"replace","path":"/spec/replicas","value":0}])").code, 422);
+  EXPECT_EQ(server.put(path, made.text).code, 409) << "its resourceVersion is stale";
+  const Answer status = server.merge(path + "/status", R"({"status":{"replicas":3},"spec":{"replicas":9},
+                                                           "metadata":{"labels":{"a":"c"}}})");
+  ASSERT_EQ(status.code, 200) << status.text;
+  EXPECT_EQ(*status.body.at({"spec", "replicas"}), Json(3));
+  EXPECT_EQ(*status.body.at({"status", "replicas"}), Json(3));
+  EXPECT_EQ(status.string_at({"metadata", "labels", "a"}), "b") << "a status update changes no metadata";
+  EXPECT_EQ(*status.body.at({"metadata", "generation"}), Json(2));
+  const Answer main = server.merge(path, R"({"status":{"replicas":7}})");
+  EXPECT_EQ(*main.body.at({"status", "replicas"}), Json(3)) << "the main endpoint leaves the status";
+}
+
+TEST(CustomKinds, TheScaleStandsWhereTheDefinitionSays) {
+  TestServer server;
+  define(server, definition());
+  server.post(kTabs, tab("a"));
+  server.merge(kTabs + "/a/status", R"({"status":{"replicas":1,"selector":"app=a"}})");
+  const Answer scale = server.get(kTabs + "/a/scale");
+  EXPECT_EQ(*scale.body.at({"spec", "replicas"}), Json(2)) << scale.text;
+  EXPECT_EQ(*scale.body.at({"status", "replicas"}), Json(1));
+  EXPECT_EQ(scale.string_at({"status", "selector"}), "app=a");
+  EXPECT_EQ(server.merge(kTabs + "/a/scale", R"({"spec":{"replicas":5}})").code, 200);
+  EXPECT_EQ(*server.get(kTabs + "/a").body.at({"spec", "replicas"}), Json(5));
+  EXPECT_EQ(server.merge(kTabs + "/a/scale", R"({"spec":{"replicas":50}})").code, 422)
+      << "the schema holds there as well";
+}
+
+TEST(CustomKinds, TablesShowTheColumnsOfTheDefinition) {
+  TestServer server;
+  define(server, definition());
+  server.post(kTabs, tab("a"));
+  const Answer table = server.get(kTabs, "application/json;as=Table;v=v1;g=meta.k8s.io");
+  const Json::Array* columns = table.body.find("columnDefinitions")->if_array();
+  ASSERT_EQ(columns->size(), 3U) << table.text;
+  EXPECT_EQ((*columns)[1].string_at({"name"}), "Cron");
+  EXPECT_EQ(api::to_text(*table.body.find("rows")->if_array()->front().find("cells")), R"(["a","* * *",2])");
+}
+
+TEST(CustomKinds, ServerSideApplyKnowsKeyedLists) {
+  TestServer server;
+  define(server, definition());
+  const auto apply = [&](std::string_view manager, std::string_view spec) {
+    return server.call(api::Method::kPatch, fmt::format("{}/a?fieldManager={}", kTabs, manager), tab("a", spec),
+                       {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  EXPECT_EQ(apply("one", R"({"cron":"*","jobs":[{"name":"x","n":1}]})").code, 201);
+  const Answer second = apply("two", R"({"cron":"*","jobs":[{"name":"y","n":2}]})");
+  ASSERT_EQ(second.code, 200) << second.text;
+  EXPECT_EQ(second.body.at({"spec", "jobs"})->if_array()->size(), 2U);
+  EXPECT_EQ(apply("two", R"({"cron":"*","jobs":[{"name":"x","n":5}]})").code, 409);
+  const Answer back = apply("one", R"({"cron":"*"})");
+  ASSERT_EQ(back.code, 200) << back.text;
+  EXPECT_EQ(api::to_text(*back.body.at({"spec", "jobs"})), R"([{"n":2,"name":"y"}])");
+}
+
+TEST(CustomKinds, SelectableFieldsAndWatches) {
+  TestServer server;
+  define(server, definition());
+  const auto all = server.watch(kTabs + "?watch=1");
+  const auto some = server.watch(kTabs + "?watch=1&fieldSelector=spec.cron%3D0");
+  server.post(kTabs, tab("a"));
+  server.post(kTabs, tab("b", R"({"cron":"0"})"));
+  server.remove(kTabs + "/a");
+  EXPECT_EQ(all->names(), (Names{"ADDED:a", "ADDED:b", "DELETED:a"}));
+  EXPECT_EQ(some->names(), (Names{"ADDED:b"}));
+  EXPECT_EQ(server.get(kTabs + "?fieldSelector=spec.cron%3D0").body.find("items")->if_array()->size(), 1U);
+  EXPECT_EQ(server.get(kTabs + "?fieldSelector=spec.replicas%3D1").code, 400);
+}
+
+TEST(CustomKinds, ADeletedDefinitionTakesItsObjectsAlong) {
+  TestServer server;
+  define(server, definition());
+  server.post(kTabs, tab("a"));
+  server.post(kTabs, R"({"apiVersion":"stable.example.com/v1","kind":"CronTab","spec":{"cron":"*"},
+                         "metadata":{"name":"held","finalizers":["example.com/held"]}})");
+  const auto watch = server.watch(kTabs + "?watch=1");
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.settle();
+  const Answer going = server.get(path);
+  EXPECT_EQ(going.code, 200) << "an object is held";
+  EXPECT_EQ(condition(going.body, "Terminating").substr(0, 5), "True/");
+  EXPECT_EQ(server.get(kTabs + "/a").code, 404);
+  EXPECT_EQ(server.post(kTabs, tab("late")).code, 405);
+  EXPECT_FALSE(watch->ended);
+  EXPECT_EQ(server.merge(kTabs + "/held", R"({"metadata":{"finalizers":null}})").code, 200);
+  server.settle();
+  server.advance(seconds(2));
+  EXPECT_EQ(server.get(path).code, 404);
+  EXPECT_EQ(server.get(kTabs).code, 404);
+  EXPECT_EQ(server.get("/apis/stable.example.com").code, 404);
+  EXPECT_TRUE(watch->ended);
+  EXPECT_EQ(watch->names().back(), "DELETED:held");
+  EXPECT_TRUE(server.at_rest("/registry/stable.example.com/crontabs/default/a").empty());
+  define(server, definition());
+  EXPECT_EQ(server.post(kTabs, tab("a")).code, 201) << "the kind may come back";
+  EXPECT_EQ(server.get(kTabs).body.find("items")->if_array()->size(), 1U);
+}
+
+TEST(CustomKinds, ARestartFindsEverythingAgain) {
+  TestServer server;
+  define(server, definition());
+  server.post(kTabs, tab("a"));
+  const std::string before = server.get(kTabs).text;
+  server.restart();
+  EXPECT_EQ(server.get(kTabs).text, before);
+  const auto watch = server.watch(kTabs + "?watch=1");
+  server.post(kTabs, tab("b"));
+  EXPECT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
+}
+
+TEST(CustomKinds, NamesThatOthersHaveAreRefused) {
+  TestServer server;
+  define(server, definition());
+  define(server, definition("cronjobbies", "CronTab"));
+  const Answer taken = server.get(kDefinitionsPath + "/cronjobbies.stable.example.com");
+  EXPECT_EQ(condition(taken.body, "NamesAccepted"), "False/ListKindConflict");
+  EXPECT_EQ(condition(taken.body, "Established"), "False/NotAccepted");
+  EXPECT_EQ(server.get("/apis/stable.example.com/v1/cronjobbies").code, 404);
+  define(server, definition("others", "Other"));
+  const Answer named_short = server.get(kDefinitionsPath + "/others.stable.example.com");
+  EXPECT_EQ(condition(named_short.body, "NamesAccepted"), "False/ShortNamesConflict");
+  server.remove(kDefinitionsPath + "/crontabs.stable.example.com");
+  server.settle();
+  server.advance(seconds(2));
+  const Answer freed = server.get(kDefinitionsPath + "/cronjobbies.stable.example.com");
+  EXPECT_EQ(condition(freed.body, "Established"), "True/InitialNamesAccepted") << freed.text;
+}
+
+TEST(CustomKinds, BuiltInGroupsAreNotForDefinitions) {
+  TestServer server;
+  EXPECT_EQ(server.post(kDefinitionsPath, definition("roles", "Role", "rbac.authorization.k8s.io")).code, 403);
+  EXPECT_EQ(server.post(kDefinitionsPath, definition("reserved", "Reserved", "spillway.dev")).code, 403)
+      << "addresses are reserved there";
+  EXPECT_EQ(server.get("/apis/rbac.authorization.k8s.io/v1/clusterroles").code, 200);
+}
+
+TEST(CustomKinds, SeveralVersionsShowTheSameObjects) {
+  TestServer server;
+  const std::string other = R"({"name":"v1beta1","served":true,"storage":false,"deprecated":true,
+    "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
+      "cron":{"type":"string"},"old":{"type":"string","default":"yes"}}}}}}})";
+  define(server, definition("crontabs", "CronTab", "stable.example.com", std::string(kV1) + "," + other));
+  const std::string old_path = "/apis/stable.example.com/v1beta1/namespaces/default/crontabs";
+  EXPECT_EQ(server.get("/apis/stable.example.com").string_at({"preferredVersion", "version"}), "v1");
+  server.post(kTabs, tab("a"));
+  const Answer shown = server.get(old_path + "/a");
+  EXPECT_EQ(shown.string_at({"apiVersion"}), "stable.example.com/v1beta1") << shown.text;
+  EXPECT_EQ(shown.string_at({"spec", "old"}), "yes");
+  EXPECT_EQ(shown.body.at({"spec", "replicas"}), nullptr) << "this version has none";
+  const auto watch = server.watch(old_path + "?watch=1");
+  const Answer made = server.post(old_path, R"({"apiVersion":"stable.example.com/v1beta1","kind":"CronTab",
+                                                "metadata":{"name":"b"},"spec":{"cron":"0"}})");
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(made.string_at({"apiVersion"}), "stable.example.com/v1beta1");
+  EXPECT_EQ(server.get(kTabs + "/b").string_at({"apiVersion"}), "stable.example.com/v1");
+  ASSERT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
+  EXPECT_EQ(watch->events()[1].string_at({"object", "apiVersion"}), "stable.example.com/v1beta1");
+  EXPECT_NE(server.at_rest("/registry/stable.example.com/crontabs/default/b").find("example.com/v1\""),
+            std::string::npos);
+}
+
+TEST(CustomKinds, AChangedSchemaIsFollowed) {
+  TestServer server;
+  define(server, definition());
+  server.post(kTabs, tab("a"));
+  const auto watch = server.watch(kTabs + "?watch=1");
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  const Answer patched = server.json_patch(
+      path, R"([{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/zone",
+                 "value":{"type":"string","default":"west"}}])");
+  ASSERT_EQ(patched.code, 200) << patched.text;
+  server.settle();
+  EXPECT_TRUE(watch->ended) << "whoever watches looks again";
+  EXPECT_EQ(server.get(kTabs + "/a").string_at({"spec", "zone"}), "west") << "defaults hold for what is stored";
+  EXPECT_EQ(server.post(kTabs, tab("b", R"({"cron":"*","zone":"east"})")).string_at({"spec", "zone"}), "east");
+}
+
+TEST(CustomKinds, OwnersNamespacesAndQuotasKnowThem) {
+  TestServer server;
+  define(server, definition());
+  const Answer owner = server.post(kTabs, tab("a"));
+  const std::string uid = owner.string_at({"metadata", "uid"});
+  server.post(kMaps, fmt::format(R"({{"metadata":{{"name":"owned","ownerReferences":[{{
+    "apiVersion":"stable.example.com/v1","kind":"CronTab","name":"a","uid":"{}"}}]}}}})",
+                                 uid));
+  server.remove(kTabs + "/a");
+  server.settle();
+  server.advance(seconds(1));
+  EXPECT_EQ(server.get(kMaps + "/owned").code, 404);
+
+  server.post("/api/v1/namespaces", R"({"metadata":{"name":"away"}})");
+  const std::string away = "/apis/stable.example.com/v1/namespaces/away/crontabs";
+  EXPECT_EQ(server.post(away, tab("a")).code, 201);
+  server.remove("/api/v1/namespaces/away");
+  server.settle();
+  server.advance(seconds(1));
+  EXPECT_EQ(server.get(away + "/a").code, 404);
+  EXPECT_EQ(server.get("/api/v1/namespaces/away").code, 404);
+
+  server.post("/api/v1/namespaces/default/resourcequotas",
+              R"({"metadata":{"name":"q"},"spec":{"hard":{"count/crontabs.stable.example.com":"1"}}})");
+  server.settle();
+  server.advance(seconds(1));
+  EXPECT_EQ(server.post(kTabs, tab("one")).code, 201);
+  EXPECT_EQ(server.post(kTabs, tab("two")).code, 403);
+}
+
+TEST(CustomKinds, ThereAreOnlySoMany) {
+  TestServer server;
+  const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+    "x-kubernetes-preserve-unknown-fields":true}}})";
+  int made = 0;
+  Answer refused;
+  for (int i = 0; i < 600; ++i) {
+    refused = server.post(kDefinitionsPath, definition(fmt::format("things{}", i), fmt::format("Thing{}", i),
+                                                       "many.example.com", small, "[]"));
+    if (refused.code != 201) break;
+    ++made;
+  }
+  EXPECT_EQ(made, 500);
+  EXPECT_EQ(refused.code, 403) << refused.text;
+  EXPECT_NE(refused.text.find("at most 500 definitions"), std::string::npos) << refused.text;
+}
+
+TEST(CustomKinds, WhatTheSchemaLeavesOpenStays) {
+  TestServer server;
+  const std::string open = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+    "x-kubernetes-preserve-unknown-fields":true}}})";
+  define(server, definition("crontabs", "CronTab", "stable.example.com", open));
+  const Answer made = server.post(kTabs, tab("a", R"({"cron":null,"zero":0,"empty":[],"big":9007199254740993})"));
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(api::to_text(*made.body.find("spec")), R"({"big":9007199254740993,"cron":null,"empty":[],"zero":0})");
+}
+
+TEST(CustomKinds, ARequestThatWasReadBeforeTheyChangedFollows) {
+  TestServer server;
+  const api::Request request{api::Method::kGet, kTabs, {}, {}};
+  const auto user = std::make_shared<const api::UserInfo>(kAdmin);
+  const auto answer = [&](const std::shared_ptr<const ReadRequest>& read) {
+    auto sink = std::make_shared<TestSink>();
+    server.server().handle(request, user, read, sink, server.now());
+    server.settle();
+    return sink->response->status;
+  };
+  const auto early = server.server().read(request, *user, ApiServer::Body::kNo);
+  define(server, definition());
+  EXPECT_EQ(answer(early), 200) << "it leads somewhere by now";
+  const auto late = server.server().read(request, *user, ApiServer::Body::kNo);
+  server.remove(kDefinitionsPath + "/crontabs.stable.example.com");
+  server.settle();
+  server.advance(seconds(2));
+  EXPECT_EQ(answer(late), 404) << "the kind has gone";
+}
+
+TEST(CustomKinds, AWriteThatWasReadBeforeTheSchemaChangedIsCheckedByTheNewOne) {
+  TestServer server;
+  define(server, definition());
+  const api::Request request{api::Method::kPost, kTabs, {}, tab("a", R"({"cron":"*","replicas":9})")};
+  const auto user = std::make_shared<const api::UserInfo>(kAdmin);
+  const auto read = server.server().read(request, *user, ApiServer::Body::kYes);
+  const Answer patched = server.json_patch(
+      kDefinitionsPath + "/crontabs.stable.example.com",
+      R"([{"op":"replace","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/maximum",
+           "value":5}])");
+  ASSERT_EQ(patched.code, 200) << patched.text;
+  server.settle();
+  auto sink = std::make_shared<TestSink>();
+  server.server().handle(request, user, read, sink, server.now());
+  server.settle();
+  EXPECT_EQ(sink->response->status, 422) << sink->response->body;
+}
+
+/// Old tables are kept for a while, not forever.
+TEST(CustomKinds, ManyChangesInARowAreFollowed) {
+  TestServer server;
+  define(server, definition());
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  for (int i = 0; i < 1'100; ++i) {
+    server.merge(path, fmt::format(R"({{"spec":{{"names":{{"categories":["c{}"]}}}}}})", i));
+  }
+  EXPECT_EQ(server.get(kTabs).code, 200);
+  server.advance(minutes(11));
+  EXPECT_NE(server.get("/apis/stable.example.com/v1").text.find("\"c1099\""), std::string::npos)
+      << "the last one shows once there is room";
+}
+
+class NoListener final : public WatchCache::Listener {
+ public:
+  void on_cache_event(ResourceCache& /*cache*/, const EventPtr& event) override { seen.push_back(event); }
+
+  void on_cache_progress() override {}
+
+  void on_cache_lost(Origin& /*origin*/, const Error& error) override { ADD_FAILURE() << error.text(); }
+
+  std::vector<EventPtr> seen;
+};
+
+/// The objects of a new kind come by two ways: read from the store at some revision, and told by its watch, earlier and
+/// later than that.
+class FilledKind : public ::testing::Test {
+ protected:
+  static store::Value object(std::string_view name, int number) {
+    return std::make_shared<const std::string>(fmt::format(
+        R"({{"apiVersion":"stable.example.com/v1","kind":"CronTab","metadata":{{"name":"{}","namespace":"default",
+             "uid":"u"}},"spec":{{"cron":"{}"}}}})",
+        name, number));
+  }
+
+  static std::string key(std::string_view name) {
+    return fmt::format("/registry/stable.example.com/crontabs/default/{}", name);
+  }
+
+  void tell(std::string_view name, std::uint64_t revision, const store::Value& value) {
+    cache.origins().front()->on_changes(
+        {{key(name), store::Revision(revision), store::Revision(revision), value, nullptr}});
+  }
+
+  std::string cron_of(std::string_view name) const {
+    const ObjectPtr found = crontabs.find(fmt::format("default/{}", name));
+    return found ? std::string(found->document().string_at({"spec", "cron"})) : "none";
+  }
+
+  CustomKindPtr kind() {
+    Json document = *api::parse_json(definition());
+    document["status"]["acceptedNames"] = *document.at({"spec", "names"});
+    return *CustomKind::make(document);
+  }
+
+  ResourceRegistry registry{kinds::kind_hooks};
+  NoListener events;
+  store::MemoryStore store{[](const auto&) {}};
+  WatchCache cache{registry, events, store};
+  ResourceCache& crontabs = cache.attach(kind());
+};
+
+TEST_F(FilledKind, WhatIsReadAndWhatIsToldMakeOneState) {
+  tell("told", 5, object("told", 5));
+  tell("both", 6, object("both", 6));
+  tell("later", 9, object("later", 9));
+  tell("gone", 10, nullptr);
+  EXPECT_TRUE(crontabs.objects().empty()) << "nothing shows before all of it does";
+  store::RangeResult state;
+  state.revision = store::Revision(8);
+  for (const auto& [name, revision] : {std::pair{"both", 7}, {"gone", 3}, {"read", 2}, {"told", 5}}) {
+    const store::Revision at(static_cast<std::uint64_t>(revision));
+    state.entries.push_back({key(name), object(name, revision), at, at, 1});
+  }
+  cache.fill(crontabs, state);
+  EXPECT_EQ(cron_of("told"), "5");
+  EXPECT_EQ(cron_of("both"), "7");
+  EXPECT_EQ(cron_of("later"), "9");
+  EXPECT_EQ(cron_of("read"), "2");
+  EXPECT_EQ(cron_of("gone"), "none");
+  tell("both", 7, object("both", 7));
+  tell("both", 8, object("both", 8));
+  EXPECT_EQ(cron_of("both"), "7") << "what the watch tells of the past is in the state already";
+  tell("both", 11, object("both", 11));
+  EXPECT_EQ(cron_of("both"), "11");
+  EXPECT_FALSE(crontabs.covers(store::Revision(7)));
+  EXPECT_TRUE(crontabs.covers(store::Revision(8)));
+}
+
+TEST_F(FilledKind, APlaceIsKeptForAKindThatComesBack) {
+  cache.fill(crontabs, {.entries = {}, .revision = store::Revision(1), .remaining = 0});
+  tell("a", 2, object("a", 2));
+  cache.detach(crontabs);
+  EXPECT_TRUE(crontabs.is_detached());
+  tell("b", 3, object("b", 3));
+  EXPECT_TRUE(crontabs.objects().empty());
+  EXPECT_EQ(&cache.attach(kind()), &crontabs);
+  EXPECT_TRUE(crontabs.is_filling());
+}
+
+class CustomKindsOfServers : public ::testing::Test {
+ protected:
+  SharedServers all;
+  SharedServers::Server& a = all.add();
+  SharedServers::Server& b = all.add();
+};
+
+TEST_F(CustomKindsOfServers, EachLearnsOfThemByItself) {
+  a.api->act(true, all.now);
+  all.settle();
+  ASSERT_EQ(all.call(a, api::Method::kPost, kDefinitionsPath, definition()).code, 201);
+  ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("a")).code, 201);
+  EXPECT_EQ(all.call(b, api::Method::kGet, kTabs + "/a").code, 200);
+  const auto watch = all.begin(b, api::Method::kGet, kTabs + "?watch=1");
+  all.settle();
+  ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("b")).code, 201);
+  EXPECT_EQ(watch->names(), (Names{"ADDED:a", "ADDED:b"}));
+  SharedServers::Server& c = all.add();
+  EXPECT_EQ(all.call(c, api::Method::kGet, kTabs).body.find("items")->if_array()->size(), 2U) << "one that comes later";
+  ASSERT_EQ(all.call(b, api::Method::kDelete, kDefinitionsPath + "/crontabs.stable.example.com").code, 200);
+  all.advance(seconds(3));
+  for (SharedServers::Server* server : {&a, &b, &c}) EXPECT_EQ(all.call(*server, api::Method::kGet, kTabs).code, 404);
+  EXPECT_TRUE(all.keys("/registry/stable.example.com/").empty());
+}
+
+TEST_F(CustomKindsOfServers, ALateServerHasHeardOfAKindThatAnotherHasNamed) {
+  a.api->act(true, all.now);
+  all.settle();
+  b.view.late = true;
+  ASSERT_EQ(all.call(a, api::Method::kPost, kDefinitionsPath, definition()).code, 201);
+  ASSERT_EQ(all.call(a, api::Method::kPost, kTabs, tab("a")).code, 201);
+  EXPECT_EQ(all.call(b, api::Method::kGet, kTabs + "/a").code, 200);
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
