@@ -213,7 +213,7 @@ struct UpCommand {
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
-  std::string scheduler_config;  // a KubeSchedulerConfiguration; empty: none
+  std::string scheduler_config;      // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";  // or leave
   TraceArgs trace;
 };
@@ -280,7 +280,7 @@ struct ControllerCommand {
 
 struct SchedulerCommand {
   ClusterArgs api;
-  std::string config;  // a KubeSchedulerConfiguration; empty: none
+  std::string config;                                         // a KubeSchedulerConfiguration; empty: none
   LeaderElectionArgs leader_election = scheduler_election();  // without a file
   bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
 };
