@@ -533,7 +533,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     const RequestId id = exchange->id();
     exchange->wait_for_others([this, id] { options_.futures->abandon(id); });
     flows_.stand(*exchange, in_flight_.at(id).ticket);
-    options_.futures->play(id, exchange->request(), exchange->shared_user(), [exchange](api::Response answer) {
+    options_.futures->play(id, exchange->request(), exchange->shared_user(), [this, exchange](api::Response answer) {
+      core_.catch_up();
       const std::string type(answer.header("Content-Type"));
       exchange->answer(answer.status, std::move(answer.body), type, {{"X-Content-Type-Options", "nosniff"}});
     });

@@ -134,6 +134,13 @@ TEST(SchedulerConfig, GivesPluginsTheirArguments) {
   EXPECT_FALSE(profile.ignored.contains("example.com/two"));
   EXPECT_TRUE(profile.ignored.contains("example.org/any"));
   EXPECT_FALSE(profile.ignored.contains("example.org"));
+  const Profile native =
+      profile_of("    pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [cpu, pods]}}]\n");
+  EXPECT_FALSE(native.ignored.contains("cpu")) << "extended resources alone";
+  EXPECT_FALSE(native.ignored.contains("pods"));
+  const Profile empty =
+      profile_of("    pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: []}}}]\n");
+  EXPECT_EQ(empty.fit, Profile().fit) << "as if it were not there";
   EXPECT_EQ(profile.fit.type, ScoringStrategy::Type::kRequestedToCapacityRatio);
   EXPECT_EQ(profile.fit.resources, (std::vector<ScoringStrategy::Resource>{{"cpu", 3}, {"nvidia.com/gpu", 1}}));
   EXPECT_EQ(profile.fit.shape, (std::vector<ScoringStrategy::Point>{{0, 0}, {100, 10}}));

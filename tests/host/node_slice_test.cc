@@ -71,11 +71,12 @@ TEST_F(NodeSliceTest, WaitsForTheLockOfAProcessThatIsGoing) {
 }
 
 /// A slice with a process in it, as a killed agent leaves it behind.
-pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root) {
+pid_t leave_behind(NodeSliceOptions options, const CgroupDir& root, bool supervised = true) {
   const pid_t agent = ::fork();
   if (agent == 0) {
     Result<NodeSlice> slice = NodeSlice::create(CgroupDir(*find_writable_root(*read_cgroup_mounts())), options);
     if (!slice) ::_exit(1);
+    if (supervised && !slice->slice().create_child(std::string(kSupervisorsFolder))) ::_exit(1);
     const Result<CgroupDir> pod = slice->parent_of(api::QosClass::kBestEffort).create_child("podx");
     const int null = ::open("/dev/null", O_WRONLY);
     SpawnPlan plan{.argv = {"sleep", "1000"}, .environment = {"PATH=/bin:/usr/bin"}, .working_dir = "/"};
@@ -121,6 +122,16 @@ TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
   ASSERT_TRUE(ended) << ended.error().text();
   const Result<CgroupDir> folder = root().open_child("spillway");  // a cgroup with a process in it cannot be removed
   EXPECT_TRUE(!folder || !folder->open_child(instance_));
+}
+
+TEST_F(NodeSliceTest, PodsOfAContainerRuntimeAreNotEnded) {
+  const pid_t sleeper = leave_behind(options(), root(), false);
+  ASSERT_GT(sleeper, 0);
+  EXPECT_TRUE(end_left_nodes(root(), instance_, seconds(5)));
+  EXPECT_EQ(*tree_pids(*root().open_path("spillway/" + instance_)), std::vector<pid_t>{sleeper});
+  Result<NodeSlice> slice = NodeSlice::create(root(), options());  // clears it away
+  ASSERT_TRUE(slice) << slice.error().text();
+  ASSERT_TRUE(slice->remove());
 }
 
 TEST_F(NodeSliceTest, TheWholeHostIsMeasuredAtTheRoot) {

@@ -5,22 +5,36 @@
 #include "host/cgroup/node_slice.h"
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <system_error>
-#include <vector>
 
 namespace spillway::apps {
 namespace {
 
 constexpr Duration kGraceOfLeftPods = seconds(5);
 
+/// The ways in which somebody may have named it when its nodes were started: their cgroups are named after the text.
+std::set<std::string> spellings_of(const std::string& directory) {
+  const auto bare = [](std::string text) {
+    while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+    return text;
+  };
+  std::error_code unknown;
+  const std::string whole = bare(std::filesystem::absolute(directory, unknown).lexically_normal().string());
+  return {directory, bare(directory), whole, whole + "/"};
+}
+
 /// Of `spillway up` with this data directory, and of agents with a state directory in here.
-std::vector<std::string> instances_below(std::string directory) {
-  while (directory.size() > 1 && directory.ends_with('/')) directory.pop_back();
-  std::vector<std::string> found{instance_of(directory)};
+std::set<std::string> instances_below(const std::string& directory) {
+  std::set<std::string> found;
+  const std::set<std::string> spellings = spellings_of(directory);
+  for (const std::string& each : spellings) found.insert(instance_of(each));
   std::error_code unreadable;
-  for (const auto& each : std::filesystem::directory_iterator(directory, unreadable))
-    found.push_back(instance_of(each.path().string()));
+  for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable)) {
+    const std::string name = entry.path().filename().string();
+    for (const std::string& each : spellings) found.insert(instance_of(each + "/" + name));
+  }
   return found;
 }
 

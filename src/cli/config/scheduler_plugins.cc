@@ -193,7 +193,7 @@ Outcome check_arguments_kind(const Place& arguments, std::string_view plugin) {
 }
 
 Outcome read_resources(const Place& around, std::int64_t weight_max, std::vector<ScoringStrategy::Resource>& into) {
-  if (!around.has("resources")) return {};
+  if (!around.has("resources") || around.member("resources").value() == api::Json::array()) return {};
   into.clear();
   return around.for_each("resources", [&](const Place& each) -> Outcome {
     SPILLWAY_TRY_VOID(each.check_members({"name", "weight"}));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace spillway::controllers {
@@ -21,7 +22,10 @@ client::ObjectKey key_of(const api::Pod& pod) {
 /// A change of the node that can let a pod in which was refused before.
 bool may_make_room(const api::Node& before, const api::Node& after) {
   return before.spec != after.spec || before.metadata.labels != after.metadata.labels ||
-         before.status.allocatable != after.status.allocatable;
+         before.status.allocatable != after.status.allocatable ||
+         !std::ranges::equal(before.status.conditions, after.status.conditions, [](const auto& was, const auto& is) {
+           return was.type == is.type && was.status == is.status;  // not their times
+         });
 }
 
 std::vector<std::string> names_of(const std::vector<scheduling::Profile>& profiles) {
@@ -190,7 +194,9 @@ void Scheduler::try_refused_again() {
 void Scheduler::try_related_again(const api::Pod& other) {
   for (const client::ObjectKey& key : related_) {
     const PodPtr pod = pods_.cache().find(key);
-    if (pod && scheduling::may_let_in(*pod, other, placer_.surroundings())) queue_.wake(key);
+    if (!pod) continue;
+    const scheduling::Profile& profile = placer_.profile_of(*pod);
+    if (scheduling::may_let_in(*pod, profile, other, placer_.surroundings())) queue_.wake(key);
   }
 }
 

@@ -120,6 +120,8 @@ Outcome end_node(const CgroupDir& instance, const std::string& name, Duration gr
   if (!node) return node.error().code == ErrorCode::kNotFound ? Outcome() : Outcome(node.error());
   if (const Outcome locked = node->lock(); !locked)
     return make_error(ErrorCode::kConflict, "{} is run by another process, and left as it is", node->path());
+  if (!node->is_child_of(instance)) return {};  // its process has removed it; what has the name now is another's
+  if (!node->open_child(std::string(kSupervisorsFolder))) return {};
   if (const auto pods = node->open_child("kubepods")) wait_for_all(tell_to_end(*pods), grace);
   return destroy_tree(instance, name, kDeathMax);
 }

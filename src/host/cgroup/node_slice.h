@@ -22,6 +22,9 @@ namespace spillway::host {
 
 /// Below the root: the folder of the instances.
 inline constexpr std::string_view kNodesFolder = "spillway";
+/// In a node, beside that of its pods: the supervisors of containers that are processes. A node whose containers a
+/// container runtime has is without it.
+inline constexpr std::string_view kSupervisorsFolder = "supervisors";
 
 enum class NodeRoot { kSlice, kHost };
 
@@ -105,7 +108,8 @@ class NodeSlice {
 
 /// For pods that nobody is to take over any more: their program is removed, or the machine goes down. Thread: main;
 /// waits. Of all nodes of `instance` (NodeSliceOptions) below `root`: SIGTERM to what runs in pods, after `grace`
-/// SIGKILL to whatever is left, and the cgroups go. Nothing there is fine. kConflict: a process runs one of them, which
+/// SIGKILL to whatever is left, and the cgroups go. Nothing there is fine; a node whose pods a container runtime has is
+/// left as it is. kConflict: a process runs one of them, which
 /// is left as it is; the others are ended all the same.
 Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Duration grace);
 

@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSupervisors = "supervisors";  // a cgroup beside that of the pods
-
 }  // namespace
 
 /// Only what this runtime makes has two underscores in its name and can be of nobody else.
@@ -47,7 +45,7 @@ Outcome ProcessRuntime::remove_stale_pods() const {
 Outcome ProcessRuntime::look_around() {
   SPILLWAY_TRY(program, open_supervisor_program());
   supervisor_program_ = std::move(program);
-  SPILLWAY_TRY(cgroup, slice_.slice().create_child(std::string(kSupervisors)));
+  SPILLWAY_TRY(cgroup, slice_.slice().create_child(std::string(kSupervisorsFolder)));
   supervisors_ = std::move(cgroup);
   read_kept_pods();
   UniqueFd volumes = find_supervisors();

@@ -23,9 +23,12 @@ void Relations::score(std::span<const std::size_t> numbers, std::span<FittingNod
   for (std::size_t i = 0; i < inter_pod.size(); ++i) fitting[i].score.inter_pod = inter_pod[i];
 }
 
-bool may_let_in(const api::Pod& refused, const api::Pod& other, const Surroundings& around) {
+bool may_let_in(const api::Pod& refused, const Profile& profile, const api::Pod& other, const Surroundings& around) {
   const api::Json::Array* spread = refused.spec.topology_spread.if_array();
-  if (spread != nullptr && !spread->empty() && refused.metadata.ns == other.metadata.ns) return true;
+  const bool by_itself = spread != nullptr && !spread->empty();
+  const bool by_profile = !by_itself && profile.default_constraints &&
+                          std::ranges::any_of(*profile.default_constraints, &SpreadConstraint::required);
+  if ((by_itself || by_profile) && refused.metadata.ns == other.metadata.ns) return true;
   const PodTerms terms = pod_terms_of(refused);
   return std::ranges::any_of(terms.required, [&](const PodTerm& term) {
     return term.matches(other.metadata.ns, around.labels_of(other.metadata.ns), other.metadata.labels);

@@ -76,6 +76,6 @@ class Relations {
 };
 
 /// A pod that came, or has other labels now, may let in one that was refused for the sake of other pods.
-bool may_let_in(const api::Pod& refused, const api::Pod& other, const Surroundings& around);
+bool may_let_in(const api::Pod& refused, const Profile& profile, const api::Pod& other, const Surroundings& around);
 
 }  // namespace spillway::scheduling
