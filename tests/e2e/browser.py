@@ -71,12 +71,13 @@ class Browser:
         return message
 
     def open(self, url):
-        """Returns when the page is loaded and has drawn twice."""
+        """Returns when the page is loaded and has drawn twice: why the browser shows a page of its own instead, or "" if it does not."""
         begin = len(self.events)
-        self.call("Page.navigate", url=url)
+        failure = self.call("Page.navigate", url=url).get("errorText", "")
         while not any(event["method"] == "Page.loadEventFired" for event in self.events[begin:]):
             self.receive()
         self.settle()
+        return failure
 
     def settle(self):
         """Two frames later."""

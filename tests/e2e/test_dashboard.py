@@ -85,7 +85,7 @@ class Looking(unittest.TestCase):
     def show(self, url, view):
         self.browser.open("about:blank")
         self.browser.events.clear()
-        self.browser.open(f"{url}#/{view}")
+        return self.browser.open(f"{url}#/{view}")
 
     def text(self):
         return self.browser.run("document.body.innerText")
@@ -584,7 +584,9 @@ class PlayedByTheServer(Looking):
     def look_as(self, name, view="what-if?zone=%3A%3Aa"):
         """A browser with a token in place of a certificate, which it cannot be given without a hand."""
         self.browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer {self.tokens[name]}"})
-        self.show(f"{self.base}ui/", view)
+        # That certificates do not matter reaches the part of the browser that asks a moment after it is told.
+        failures = []
+        wait_for(lambda: f"the page: {failures[-1]}", lambda: not (failures.append(self.show(f"{self.base}ui/", view)) or failures[-1]), 20, 0.2)
 
     def ask(self, name, question, headers=()):
         trusting = ssl.create_default_context()
