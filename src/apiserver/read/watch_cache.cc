@@ -235,8 +235,8 @@ void WatchCache::detach(ResourceCache& cache) {
   cache.waiting_.clear();
   cache.is_filling_ = false;
   cache.filled_to_ = store::Revision();
-  cache.ring_.clear();
-  cache.ring_bytes_ = 0;
+  cache.forget_history(cache.origin().revision());
+  cache.state_horizon_ = cache.horizon_;
   cache.kept_ = std::move(cache.custom_);
 }
 

@@ -1,0 +1,170 @@
+// What custom kinds must stand: requests that waited while their kind changed or went, objects that are stored
+// otherwise than they are shown, fields that come and go.
+#include "apiserver/audit/auditor.h"
+#include "apiserver/webhooks_fixture.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using webhook_tests::World;
+
+const std::string kDefinitionsAt = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const std::string kJobsDefinition = kDefinitionsAt + "/jobs.races.example.com";
+const std::string kRaceJobs = "/apis/races.example.com/v1/namespaces/default/jobs";
+const std::string kJobAtRest = "/registry/races.example.com/jobs/default/a";
+
+/// A version of the kind, with these properties of its spec, and these selectable fields.
+std::string version_of(std::string_view name, std::string_view properties, std::string_view fields = "") {
+  return fmt::format(
+      R"({{"name":"{}","served":true,"storage":{},"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{
+        "spec":{{"type":"object","properties":{{{}}}}}}}}}}},"selectableFields":[{}]}})",
+      name, name == "v1", properties, fields);
+}
+
+std::string jobs_definition(const std::string& versions) {
+  return fmt::format(R"({{"metadata":{{"name":"jobs.races.example.com"}},"spec":{{"group":"races.example.com",
+    "scope":"Namespaced","names":{{"plural":"jobs","kind":"Job"}},"versions":[{}]}}}})",
+                     versions);
+}
+
+void define_jobs(TestServer& server, const std::string& versions) {
+  const Answer made = server.post(kDefinitionsAt, jobs_definition(versions));
+  ASSERT_EQ(made.code, 201) << made.text;
+  server.settle();
+}
+
+/// The definition has these versions from now on.
+void change_versions(TestServer& server, const std::string& versions) {
+  const Answer changed = server.merge(kJobsDefinition, fmt::format(R"({{"spec":{{"versions":[{}]}}}})", versions));
+  ASSERT_EQ(changed.code, 200) << changed.text;
+  server.settle();
+}
+
+void remove_definition(TestServer& server) {
+  EXPECT_EQ(server.remove(kJobsDefinition).code, 200);
+  server.settle();
+  server.advance(seconds(2));
+}
+
+std::string job(std::string_view name, std::string_view spec, std::string_view version = "v1") {
+  return fmt::format(R"({{"apiVersion":"races.example.com/{}","kind":"Job","metadata":{{"name":"{}"}},"spec":{}}})",
+                     version, name, spec);
+}
+
+Answer apply_job(TestServer& server, std::string_view name, std::string_view spec, std::string_view query = "") {
+  return server.call(api::Method::kPatch, fmt::format("{}/{}?fieldManager=one{}", kRaceJobs, name, query),
+                     job(name, spec), {{"Content-Type", "application/apply-patch+yaml"}});
+}
+
+constexpr std::string_view kText = R"({"type":"string"})";
+const std::string kZone = fmt::format(R"("zone":{})", kText);
+constexpr std::string_view kByZone = R"({"jsonPath":".spec.zone"})";
+
+/// Lets lines stand in it at once, or when the test says.
+class HeldLog final : public AuditLog {
+ public:
+  void write(std::string /*line*/) override {}
+
+  void write(std::string /*line*/, std::move_only_function<void(Outcome)> done) override {
+    if (!holds) return done({});
+    held.push_back(std::move(done));
+  }
+
+  void release() {
+    holds = false;
+    for (auto& done : std::exchange(held, {})) done({});
+  }
+
+  bool holds = false;
+  std::vector<std::move_only_function<void(Outcome)>> held;
+};
+
+/// Watches wait for the audit log.
+class AuditedKinds : public ::testing::Test {
+ protected:
+  AuditedKinds() {
+    server.auditor = &auditor;
+    server.restart();
+    define_jobs(server, version_of("v1", kZone, kByZone));
+  }
+
+  std::shared_ptr<TestSink> waiting_watch(const std::string& query) {
+    log.holds = true;
+    auto sink = server.watch(kRaceJobs + "?watch=1" + query);
+    log.holds = false;
+    EXPECT_FALSE(sink->answered() || sink->streaming);
+    return sink;
+  }
+
+  HeldLog log;
+  Auditor auditor{Auditor::Options{.policy = {.rules = {AuditRule{.level = AuditLevel::kMetadata}}},
+                                   .log = &log,
+                                   .clock = [this] { return server.now().wall; },
+                                   .wait = Auditor::Wait::kWritten}};
+  TestServer server;
+};
+
+TEST_F(AuditedKinds, AWatchThatWaitedSeesTheFieldsOfNow) {
+  const auto watch = waiting_watch("&fieldSelector=spec.zone%3Deast");
+  change_versions(server, version_of("v1", kZone));
+  log.release();
+  server.settle();
+  ASSERT_TRUE(watch->answered()) << "it has no such field by now";
+  EXPECT_EQ(watch->response->status, 400);
+  EXPECT_EQ(server.post(kRaceJobs, job("a", R"({"zone":"east"})")).code, 201);
+}
+
+TEST_F(AuditedKinds, AWatchThatWaitedFindsItsKindGone) {
+  const auto watch = waiting_watch("");
+  remove_definition(server);
+  log.release();
+  server.settle();
+  ASSERT_TRUE(watch->answered());
+  EXPECT_EQ(watch->response->status, 404);
+}
+
+TEST(CustomKindsRaces, ACreateThatWaitedForAWebhookFindsItsKindGone) {
+  World world;
+  TestServer& server = world.server;
+  define_jobs(server, version_of("v1", kZone));
+  world.validating("slow", webhook_tests::rules(R"("CREATE")", R"("jobs")", R"("races.example.com")"));
+  world.script["slow"] = [](const TestWebhooks::Asked&) { return std::nullopt; };
+  const auto late = server.send(api::Method::kPost, kRaceJobs, job("a", "{}"));
+  ASSERT_EQ(server.webhooks.open.size(), 1U);
+  remove_definition(server);
+  ASSERT_EQ(server.get(kJobsDefinition).code, 404);
+  server.webhooks.answer_next(webhook_tests::allowed(server.webhooks.asked.back()));
+  server.settle();
+  ASSERT_TRUE(late->answered());
+  EXPECT_EQ(late->response->status, 405) << late->response->body;
+  EXPECT_EQ(server.at_rest(kJobAtRest), "") << "nobody would ever clear it away";
+}
+
+TEST(CustomKindsRaces, NothingIsAppliedIntoAKindThatGoes) {
+  TestServer server;
+  define_jobs(server, version_of("v1", kZone));
+  server.post(kRaceJobs, R"({"apiVersion":"races.example.com/v1","kind":"Job",
+                             "metadata":{"name":"held","finalizers":["example.com/held"]}})");
+  remove_definition(server);
+  ASSERT_EQ(server.get(kJobsDefinition).code, 200) << "an object is held";
+  EXPECT_EQ(apply_job(server, "a", "{}").code, 405);
+  EXPECT_EQ(server.at_rest(kJobAtRest), "");
+  EXPECT_EQ(apply_job(server, "held", R"({"zone":"east"})").code, 200) << "what is there may change";
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
