@@ -71,7 +71,9 @@ Answer apply_job(TestServer& server, std::string_view name, std::string_view spe
 
 constexpr std::string_view kText = R"({"type":"string"})";
 const std::string kZone = fmt::format(R"("zone":{})", kText);
+const std::string kZoneAndNode = fmt::format(R"("zone":{0},"nodeName":{0})", kText);
 constexpr std::string_view kByZone = R"({"jsonPath":".spec.zone"})";
+constexpr std::string_view kByNode = R"({"jsonPath":".spec.nodeName"})";
 
 /// Lets lines stand in it at once, or when the test says.
 class HeldLog final : public AuditLog {
@@ -163,6 +165,16 @@ TEST(CustomKindsRaces, NothingIsAppliedIntoAKindThatGoes) {
   EXPECT_EQ(apply_job(server, "a", "{}").code, 405);
   EXPECT_EQ(server.at_rest(kJobAtRest), "");
   EXPECT_EQ(apply_job(server, "held", R"({"zone":"east"})").code, 200) << "what is there may change";
+}
+
+TEST(CustomKindsRaces, AFieldNamedAsTheNodeOfPodsSelectsAsAnyOther) {
+  TestServer server;
+  define_jobs(server, version_of("v1", kZoneAndNode));
+  server.post(kRaceJobs, job("a", R"({"nodeName":"n1"})"));
+  change_versions(server, version_of("v1", kZoneAndNode, kByNode));
+  const std::string on_n1 = kRaceJobs + "?fieldSelector=spec.nodeName%3Dn1";
+  EXPECT_EQ(server.get(on_n1).body.find("items")->if_array()->size(), 1U);
+  EXPECT_EQ(server.watch(on_n1 + "&watch=1")->names(), (std::vector<std::string>{"ADDED:a"}));
 }
 
 }  // namespace
