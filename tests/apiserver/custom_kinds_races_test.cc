@@ -69,6 +69,11 @@ Answer apply_job(TestServer& server, std::string_view name, std::string_view spe
                      job(name, spec), {{"Content-Type", "application/apply-patch+yaml"}});
 }
 
+std::string spec_text(const Answer& answer) {
+  const Json* spec = answer.body.find("spec");
+  return spec == nullptr ? "none: " + answer.text : api::to_text(*spec);
+}
+
 constexpr std::string_view kText = R"({"type":"string"})";
 const std::string kZone = fmt::format(R"("zone":{})", kText);
 const std::string kZoneAndNode = fmt::format(R"("zone":{0},"nodeName":{0})", kText);
@@ -165,6 +170,20 @@ TEST(CustomKindsRaces, NothingIsAppliedIntoAKindThatGoes) {
   EXPECT_EQ(apply_job(server, "a", "{}").code, 405);
   EXPECT_EQ(server.at_rest(kJobAtRest), "");
   EXPECT_EQ(apply_job(server, "held", R"({"zone":"east"})").code, 200) << "what is there may change";
+}
+
+TEST(CustomKindsRaces, AFieldThatComesBackIsWhatIsStored) {
+  TestServer server;
+  define_jobs(server, version_of("v1", kZoneAndNode));
+  server.post(kRaceJobs, job("a", R"({"zone":"east","nodeName":"n"})"));
+  change_versions(server, version_of("v1", R"("nodeName":{"type":"string"},"count":{"type":"integer","default":1})"));
+  EXPECT_EQ(spec_text(server.get(kRaceJobs + "/a")), R"({"count":1,"nodeName":"n"})");
+  change_versions(server, version_of("v1", kZoneAndNode));
+  const std::string all = R"({"nodeName":"n","zone":"east"})";
+  EXPECT_EQ(spec_text(server.get(kRaceJobs + "/a")), all);
+  EXPECT_EQ(spec_text(server.merge(kRaceJobs + "/a", R"({"metadata":{"labels":{"a":"b"}}})")), all);
+  server.restart();
+  EXPECT_EQ(spec_text(server.get(kRaceJobs + "/a")), all);
 }
 
 TEST(CustomKindsRaces, AFieldNamedAsTheNodeOfPodsSelectsAsAnyOther) {

@@ -62,14 +62,7 @@ class WatchHub::Frames {
   /// What a DELETED event shows: the old content under the new revision.
   const ObjectPtr& leaving() {
     if (event_->last) return event_->last;
-    if (!leaving_) {
-      auto object = std::make_shared<StoredObject>(*event_->previous);
-      object->parsed = nullptr;
-      object->text = std::make_shared<const std::string>(object->text_at(event_->revision));
-      object->version_length = std::to_string(event_->revision.number()).size();
-      object->revision = event_->revision;
-      leaving_ = std::move(object);
-    }
+    if (!leaving_) leaving_ = make_last(*event_->previous, event_->revision);
     return leaving_;
   }
 

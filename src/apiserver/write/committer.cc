@@ -25,7 +25,7 @@ api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, cons
   const ResourceCache& cache = core_.cache.of(resource);
   if (ObjectPtr cached = cache.find(key); cached && cached->revision == revision) return cached;
   // Overwritten meanwhile: what this write made of it.
-  Result<ObjectPtr> read = read_object(cache.resource(), key, *value, revision);
+  Result<ObjectPtr> read = read_object(cache.resource(), key, value, revision);
   if (!read) return unreadable_status(resource.storage + key, revision, read.error().message);
   return *std::move(read);
 }
