@@ -1,6 +1,7 @@
 // What custom kinds must stand: requests that waited while their kind changed or went, objects that are stored
 // otherwise than they are shown, fields that come and go.
 #include "apiserver/audit/auditor.h"
+#include "apiserver/shared_store.h"
 #include "apiserver/webhooks_fixture.h"
 
 #include <fmt/format.h>
@@ -194,6 +195,65 @@ TEST(CustomKindsRaces, AFieldNamedAsTheNodeOfPodsSelectsAsAnyOther) {
   const std::string on_n1 = kRaceJobs + "?fieldSelector=spec.nodeName%3Dn1";
   EXPECT_EQ(server.get(on_n1).body.find("items")->if_array()->size(), 1U);
   EXPECT_EQ(server.watch(on_n1 + "&watch=1")->names(), (std::vector<std::string>{"ADDED:a"}));
+}
+
+/// Of a kind that is being read, an object is in the store that no server has seen.
+class KindBeingRead : public ::testing::Test {
+ protected:
+  KindBeingRead() {
+    all.settle();
+    server.api->act(true, all.now);
+    all.settle();
+    server.view.keeps_ranges = [](const store::Range& range) { return range.prefix.starts_with("/registry/races."); };
+  }
+
+  void read_kind_with(std::string_view ns, std::string_view metadata) {
+    auto value = std::make_shared<const std::string>(
+        fmt::format(R"({{"apiVersion":"races.example.com/v1","kind":"Job","metadata":{{"name":"unseen","namespace":"{}",
+          "uid":"u"{}}},"spec":{{}}}})",
+                    ns, metadata));
+    all.store.write({fmt::format("/registry/races.example.com/jobs/{}/unseen", ns), std::move(value), std::nullopt},
+                    [](const Result<store::WriteResult>& result) { EXPECT_TRUE(result && result->committed); });
+    const Answer made = all.call(server, api::Method::kPost, kDefinitionsAt, jobs_definition(version_of("v1", kZone)));
+    ASSERT_EQ(made.code, 201) << made.text;
+    all.settle();
+    ASSERT_EQ(server.view.ranges_kept(), 1U);
+  }
+
+  int code_of(const std::string& path) { return all.call(server, api::Method::kGet, path).code; }
+
+  SharedServers all;
+  SharedServers::Server& server = all.add();
+};
+
+TEST_F(KindBeingRead, ANamespaceWaits) {
+  const std::string space = "/api/v1/namespaces/away";
+  ASSERT_EQ(all.call(server, api::Method::kPost, "/api/v1/namespaces", R"({"metadata":{"name":"away"}})").code, 201);
+  read_kind_with("away", "");
+  EXPECT_EQ(all.call(server, api::Method::kDelete, space).code, 200);
+  all.advance(seconds(5));
+  EXPECT_EQ(code_of(space), 200) << "there may be something in it";
+  server.view.release_ranges();
+  all.advance(seconds(5));
+  EXPECT_EQ(code_of(space), 404);
+  EXPECT_TRUE(all.keys("/registry/races.example.com/").empty());
+}
+
+TEST_F(KindBeingRead, AnOwnerThatLeavesItsDependentsWaits) {
+  const Answer owner = all.call(server, api::Method::kPost, kMaps, R"({"metadata":{"name":"owner"}})");
+  read_kind_with(
+      "default",
+      fmt::format(R"(,"ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":"{}"}}])",
+                  owner.string_at({"metadata", "uid"})));
+  EXPECT_EQ(all.call(server, api::Method::kDelete, kMaps + "/owner", R"({"propagationPolicy":"Orphan"})").code, 200);
+  all.advance(seconds(5));
+  EXPECT_EQ(code_of(kMaps + "/owner"), 200) << "whom it owns is not known";
+  server.view.release_ranges();
+  all.advance(seconds(5));
+  EXPECT_EQ(code_of(kMaps + "/owner"), 404);
+  const Answer left = all.call(server, api::Method::kGet, kRaceJobs + "/unseen");
+  EXPECT_EQ(left.code, 200) << left.text;
+  EXPECT_EQ(left.body.at({"metadata", "ownerReferences"}), nullptr);
 }
 
 }  // namespace
