@@ -25,6 +25,7 @@ using webhook_tests::World;
 const std::string kDefinitionsAt = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const std::string kJobsDefinition = kDefinitionsAt + "/jobs.races.example.com";
 const std::string kRaceJobs = "/apis/races.example.com/v1/namespaces/default/jobs";
+const std::string kOldJobs = "/apis/races.example.com/v1beta1/namespaces/default/jobs";
 const std::string kJobAtRest = "/registry/races.example.com/jobs/default/a";
 
 /// A version of the kind, with these properties of its spec, and these selectable fields.
@@ -254,6 +255,42 @@ TEST_F(KindBeingRead, AnOwnerThatLeavesItsDependentsWaits) {
   const Answer left = all.call(server, api::Method::kGet, kRaceJobs + "/unseen");
   EXPECT_EQ(left.code, 200) << left.text;
   EXPECT_EQ(left.body.at({"metadata", "ownerReferences"}), nullptr);
+}
+
+const std::string kListOfN = R"("list":{"type":"array","items":{"type":"object",
+  "properties":{"n":{"type":"integer"}}}})";
+
+TEST(CustomKindsRaces, WhatIsAppliedIsPruned) {
+  TestServer server;
+  define_jobs(server, version_of("v1", kListOfN));
+  const std::string spec = R"({"list":[{"n":1,"junk":true}]})";
+  const std::string kept = R"({"list":[{"n":1}]})";
+  EXPECT_EQ(spec_text(apply_job(server, "dry", spec, "&dryRun=All")), kept);
+  const Answer made = apply_job(server, "a", spec);
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(spec_text(made), kept);
+  EXPECT_EQ(server.at_rest(kJobAtRest).find(R"("junk")"), std::string::npos);
+  const Answer again = apply_job(server, "a", spec);
+  EXPECT_EQ(spec_text(again), kept);
+  EXPECT_EQ(again.string_at({"metadata", "resourceVersion"}), made.string_at({"metadata", "resourceVersion"}))
+      << "nothing has changed";
+}
+
+TEST(CustomKindsRaces, AnotherVersionStoresWhatTheStoredOneHas) {
+  TestServer server;
+  define_jobs(server, version_of("v1", R"("zone":{"type":"string"},"count":{"type":"integer","default":1})") + "," +
+                          version_of("v1beta1", fmt::format(R"("zone":{0},"old":{0})", kText)));
+  const std::string body = job("a", R"({"zone":"east","old":"x"})", "v1beta1");
+  EXPECT_EQ(spec_text(server.post(kOldJobs + "?dryRun=All", body)), R"({"zone":"east"})");
+  const Answer made = server.post(kOldJobs, body);
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(spec_text(made), R"({"zone":"east"})");
+  EXPECT_EQ(spec_text(server.get(kRaceJobs + "/a")), R"({"count":1,"zone":"east"})");
+  EXPECT_EQ(server.at_rest(kJobAtRest).find(R"("old")"), std::string::npos);
+  const Answer same = server.put(kOldJobs + "/a", made.text);
+  ASSERT_EQ(same.code, 200) << same.text;
+  EXPECT_EQ(*same.body.at({"metadata", "generation"}), Json(1)) << "what is stored has not changed";
+  EXPECT_EQ(same.string_at({"metadata", "resourceVersion"}), made.string_at({"metadata", "resourceVersion"}));
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old)
     finish_update(state, Written{state->current, false, false, std::move(state->warnings)});
   };
   state->deletes = completes_deletion(object, old);
+  object = at_rest_of(resource, std::move(object));
   if (!state->deletes) {
     if (object == old) return unchanged();
     if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
