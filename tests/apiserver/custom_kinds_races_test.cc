@@ -293,6 +293,34 @@ TEST(CustomKindsRaces, AnotherVersionStoresWhatTheStoredOneHas) {
   EXPECT_EQ(same.string_at({"metadata", "resourceVersion"}), made.string_at({"metadata", "resourceVersion"}));
 }
 
+TEST(CustomKindsRaces, DocumentsOfOpenApiFollowTheKinds) {
+  TestServer server;
+  const auto tag = [&](const std::string& path) {
+    const Answer answer = server.get(path);
+    const auto found = std::ranges::find(answer.headers, "ETag", &api::HeaderList::value_type::first);
+    return found == answer.headers.end() ? "none: " + answer.text : found->second;
+  };
+  const std::vector<std::string> pages{"/openapi/v2", "/openapi/v3"};
+  std::vector<std::string> before;
+  for (const std::string& page : pages) before.push_back(tag(page));
+  const std::string core = tag("/openapi/v3/api/v1");
+  define_jobs(server, version_of("v1", kZone));
+  const std::string path = "/openapi/v3/apis/races.example.com/v1";
+  const std::string first = tag(path);
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const std::string now = tag(pages[i]);
+    EXPECT_NE(now, before[i]);
+    EXPECT_EQ(server.call(api::Method::kGet, pages[i], {}, {{"If-None-Match", now}}).code, 304);
+    EXPECT_EQ(server.call(api::Method::kGet, pages[i], {}, {{"If-None-Match", before[i]}}).code, 200);
+  }
+  change_versions(server, version_of("v1", kZoneAndNode));
+  EXPECT_NE(tag(path), first);
+  EXPECT_EQ(tag("/openapi/v3/api/v1"), core);
+  remove_definition(server);
+  EXPECT_EQ(server.get(path).code, 404);
+  for (std::size_t i = 0; i < pages.size(); ++i) EXPECT_EQ(tag(pages[i]), before[i]);
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver
