@@ -490,6 +490,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     const api::Method method = exchange->request().method;
     const RequestAttributes& asked = exchange->asked;
+    // It may have waited long for the audit log or its turn.
+    if (asked.is_resource && exchange->read().table != registry_.table()) reroute(*exchange);
     if (asked.is_resource && !why_not_served().empty()) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }

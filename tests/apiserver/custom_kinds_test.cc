@@ -502,8 +502,10 @@ TEST_F(FilledKind, WhatIsReadAndWhatIsToldMakeOneState) {
 TEST_F(FilledKind, APlaceIsKeptForAKindThatComesBack) {
   cache.fill(crontabs, {.entries = {}, .revision = store::Revision(1), .remaining = 0});
   tell("a", 2, object("a", 2));
+  EXPECT_TRUE(crontabs.covers(store::Revision(1)));
   cache.detach(crontabs);
   EXPECT_TRUE(crontabs.is_detached());
+  EXPECT_FALSE(crontabs.covers(store::Revision(1))) << "what happened until it went is forgotten";
   tell("b", 3, object("b", 3));
   EXPECT_TRUE(crontabs.objects().empty());
   EXPECT_EQ(&cache.attach(kind()), &crontabs);

@@ -32,6 +32,10 @@ class LateView final : public store::Store {
   void range(store::Range range, store::Completion<store::RangeResult> done) override {
     ++ranges;
     if (away) return done(make_error(ErrorCode::kTimeout, "{} is away", name));
+    if (keeps_ranges(range)) {
+      kept_ranges_.emplace_back(std::move(range), std::move(done));
+      return;
+    }
     store_.range(std::move(range), after_changes(std::move(done)));
   }
 
@@ -64,6 +68,13 @@ class LateView final : public store::Store {
 
   std::size_t kept() const { return kept_.size(); }
 
+  void release_ranges() {
+    keeps_ranges = [](const store::Range&) { return false; };
+    for (auto& [range, done] : std::exchange(kept_ranges_, {})) this->range(std::move(range), std::move(done));
+  }
+
+  std::size_t ranges_kept() const { return kept_ranges_.size(); }
+
   /// The first change that it is late with, alone.
   void deliver_one() {
     const store::Change first = changes_.front();
@@ -82,6 +93,7 @@ class LateView final : public store::Store {
   std::string name = "the store";
   int ranges = 0;  // asked for, barriers among them
   std::function<bool(const store::Write&)> keeps_writes = [](const store::Write&) { return false; };
+  std::function<bool(const store::Range&)> keeps_ranges = [](const store::Range&) { return false; };
 
  private:
   struct Watcher final : store::Watcher {
@@ -112,6 +124,7 @@ class LateView final : public store::Store {
   Watcher watcher_;
   std::vector<store::Change> changes_;
   std::vector<std::pair<store::Write, store::Completion<store::WriteResult>>> kept_;
+  std::vector<std::pair<store::Range, store::Completion<store::RangeResult>>> kept_ranges_;
 };
 
 class SharedServers {

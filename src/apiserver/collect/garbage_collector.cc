@@ -150,6 +150,11 @@ std::vector<Origin*> GarbageCollector::origins_but(const Origin& own) const {
   return others;
 }
 
+/// A custom kind is being read: what it owns, or is owned by, is not known yet.
+bool GarbageCollector::is_reading() const {
+  return std::ranges::any_of(core_.cache.all(), [](const auto& cache) { return cache->is_filling(); });
+}
+
 /// Once all is seen that was told before the object was looked at. If it has changed meanwhile, from the beginning.
 void GarbageCollector::look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind) {
   busy_.insert(ref);
@@ -201,6 +206,7 @@ void GarbageCollector::process(const Ref& ref, Elsewhere elsewhere) {
 }
 
 void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner, Elsewhere elsewhere) {
+  if (is_reading()) return retry(ref);
   const auto found = dependents_.find(owner->meta.uid);
   const std::set<Ref> dependents = found == dependents_.end() ? std::set<Ref>() : found->second;
   const auto behind =
@@ -291,13 +297,15 @@ void GarbageCollector::update(const Ref& ref, const ObjectPtr& object, std::func
 
 void GarbageCollector::finished(const Ref& ref, bool done) {
   busy_.erase(ref);
-  if (!done) {
-    core_.timers.at(core_.now.mono + kRetry, [this, ref] {
-      dirty_.insert(ref);
-      run();
-    });
-  }
+  if (!done) retry(ref);
   run();
+}
+
+void GarbageCollector::retry(const Ref& ref) {
+  core_.timers.at(core_.now.mono + kRetry, [this, ref] {
+    dirty_.insert(ref);
+    run();
+  });
 }
 
 }  // namespace spillway::apiserver

@@ -59,6 +59,7 @@ class GarbageCollector final : public Collector {
   void process_deletion(const Ref& ref, const ObjectPtr& owner, Elsewhere elsewhere);
   std::vector<Origin*> origins_of_dangling(const Ref& ref, const StoredObject& object) const;
   std::vector<Origin*> origins_but(const Origin& own) const;
+  bool is_reading() const;
   void look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind);
   void remove(const Ref& ref, const ObjectPtr& object, Propagation propagation);
   void strip_owners(const Ref& ref, const ObjectPtr& object, std::vector<std::string> uids);
@@ -66,6 +67,7 @@ class GarbageCollector final : public Collector {
   void drop_finalizer(const Ref& ref, const ObjectPtr& object, std::string_view finalizer);
   void update(const Ref& ref, const ObjectPtr& object, std::function<void(api::Json&)> change);
   void finished(const Ref& ref, bool done);
+  void retry(const Ref& ref);
 
   Core& core_;
   Writer& writer_;

@@ -93,7 +93,12 @@ void NamespaceCollector::empty(const std::string& ns) {
   if (space ? !space->meta.deleting : !gone_.contains(ns)) return;
   bool occupied = false;
   for (const auto& cache : core_.cache.all()) {
-    if (!cache->resource().namespaced() || !cache->occupies(ns)) continue;
+    if (!cache->resource().namespaced()) continue;
+    if (cache->is_filling()) {
+      occupied = true;
+      look_again(ns, kRetry);
+    }
+    if (!cache->occupies(ns)) continue;
     occupied = true;
     std::vector<ObjectPtr> left;
     cache->visit(ns + "/", {}, [&](const ObjectPtr& object) {
@@ -101,7 +106,7 @@ void NamespaceCollector::empty(const std::string& ns) {
       return removing_.size() + left.size() < kCollectorWritesMax;
     });
     for (const ObjectPtr& object : left) remove(*cache, *object);
-    if (cache->hides(ns)) look_again(ns);
+    if (cache->hides(ns)) look_again(ns, kLookAgain);
   }
   if (!occupied && space) finish(ns);
 }
@@ -124,8 +129,9 @@ void NamespaceCollector::finish(const std::string& ns) {
 }
 
 bool NamespaceCollector::is_occupied(const std::string& ns) const {
-  return std::ranges::any_of(
-      core_.cache.all(), [&ns](const auto& cache) { return cache->resource().namespaced() && cache->occupies(ns); });
+  return std::ranges::any_of(core_.cache.all(), [&ns](const auto& cache) {
+    return cache->resource().namespaced() && (cache->is_filling() || cache->occupies(ns));
+  });
 }
 
 void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& object) {
@@ -148,10 +154,11 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
                   });
 }
 
-/// No event tells when a value that cannot be read has gone.
-void NamespaceCollector::look_again(const std::string& ns) {
+/// No event tells when a value that cannot be read has gone, nor when a custom kind of which there may be objects here
+/// has been read.
+void NamespaceCollector::look_again(const std::string& ns, Duration after) {
   if (!looked_at_again_.insert(ns).second) return;
-  core_.timers.at(core_.now.mono + kLookAgain, [this, ns] {
+  core_.timers.at(core_.now.mono + after, [this, ns] {
     looked_at_again_.erase(ns);
     if (terminating_.contains(ns)) dirty_.insert(ns);
     run();

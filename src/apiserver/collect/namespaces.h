@@ -33,7 +33,7 @@ class NamespaceCollector final : public Collector {
   void remove(const ResourceCache& cache, const StoredObject& object);
   void finish(const std::string& ns);
   bool is_occupied(const std::string& ns) const;
-  void look_again(const std::string& ns);
+  void look_again(const std::string& ns, Duration after);
   void finalize(const std::string& ns);
   void create_account(const std::string& ns);
   void retry(const std::string& ns);

@@ -36,7 +36,7 @@ bool ListJob::read(SliceBudget& budget) {
     if (!take(budget, look_cost() + entries_[read_].value->size())) return false;
     const store::Entry entry = std::move(entries_[read_]);
     Result<ObjectPtr> object =
-        read_object(*resource_, entry.key.substr(resource_->storage.size()), *entry.value, entry.mod_revision);
+        read_object(*resource_, entry.key.substr(resource_->storage.size()), entry.value, entry.mod_revision);
     if (!object) {
       if (left_out_.size() < kLeftOutTold) left_out_.push_back(entry.key);
     } else if (matches(*object)) {

@@ -227,7 +227,18 @@ std::string_view metadata_text(const StoredObject& object) {
   return text.substr(begin);
 }
 
+std::shared_ptr<StoredObject> make_last(const StoredObject& object, store::Revision revision) {
+  auto last = std::make_shared<StoredObject>(object);
+  last->parsed = nullptr;
+  last->at_rest = nullptr;
+  last->text = std::make_shared<const std::string>(object.text_at(revision));
+  last->version_length = std::to_string(revision.number()).size();
+  last->revision = revision;
+  return last;
+}
+
 std::string stored_bytes(const StoredObject& object) {
+  if (object.at_rest) return *object.at_rest;
   const auto [begin, end] = version_member(object);
   std::string bytes;
   bytes.reserve(object.text->size());
@@ -242,14 +253,16 @@ std::size_t offset_in_bytes(const StoredObject& object, std::size_t at) {
   return at - (end - begin);
 }
 
-Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, const store::Value& value,
                               store::Revision revision, store::Revision created) {
+  const std::string_view bytes = *value;
   SPILLWAY_TRY(at_rest, decode_stored(resource, bytes));
   Extract meta = extract(resource, at_rest.document);
   const std::string text = at_rest.is_text ? std::string() : to_stored_text(at_rest.document);
   auto object = make_object(std::move(key), at_rest.is_text ? bytes : std::string_view(text), revision, std::move(meta),
                             {std::move(at_rest.unknown_fields), at_rest.media_type});
   object->created = created;
+  if (resource.custom != nullptr && !at_rest.is_text) object->at_rest = value;
   return object;
 }
 

@@ -69,6 +69,8 @@ struct StoredObject {
   /// What the value at rest holds besides, and `text` does not: "field 99 of core/v1.PodSpec".
   std::vector<std::string> unknown_fields;
   StorageMediaType media_type = StorageMediaType::kJson;  // of that value
+  /// Of a custom kind: the value at rest, where its schema shows something else; null: `text` is what is stored.
+  store::Value at_rest;
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
@@ -99,13 +101,16 @@ ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store
 /// The value of the object's metadata as it stands in its text, braces included.
 std::string_view metadata_text(const StoredObject& object);
 
-/// The bytes that are stored of an object: its text without the resourceVersion.
+/// The object with the same content under the revision of its deletion, of which nothing is at rest.
+std::shared_ptr<StoredObject> make_last(const StoredObject& object, store::Revision revision);
+
+/// The bytes that are stored of an object: its text without the resourceVersion, or `at_rest`.
 std::string stored_bytes(const StoredObject& object);
 /// What stands at that offset of the object's text, which must be behind the resourceVersion, stands here in its bytes.
 std::size_t offset_in_bytes(const StoredObject& object, std::size_t at);
 
 /// Of a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
-Result<ObjectPtr> read_object(const Resource& resource, std::string key, std::string_view bytes,
+Result<ObjectPtr> read_object(const Resource& resource, std::string key, const store::Value& value,
                               store::Revision revision, store::Revision created = {});
 
 /// The document as text without its resourceVersion, which is taken out.

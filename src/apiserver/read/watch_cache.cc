@@ -235,8 +235,8 @@ void WatchCache::detach(ResourceCache& cache) {
   cache.waiting_.clear();
   cache.is_filling_ = false;
   cache.filled_to_ = store::Revision();
-  cache.ring_.clear();
-  cache.ring_bytes_ = 0;
+  cache.forget_history(cache.origin().revision());
+  cache.state_horizon_ = cache.horizon_;
   cache.kept_ = std::move(cache.custom_);
 }
 
@@ -258,10 +258,13 @@ void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {
   origin.revision_ = reached;  // others are not as far
 }
 
-/// Objects that were read by an earlier schema look as the present one says.
+/// Objects that were read by an earlier schema look as the present one says; they are read from what is in the store,
+/// which the earlier one may not have shown.
 void WatchCache::reshape(ResourceCache& cache) {
   for (auto& [key, object] : cache.objects_) {
-    Result<ObjectPtr> again = read_object(cache.resource(), key, stored_bytes(*object), object->revision);
+    const store::Value at_rest =
+        object->at_rest ? object->at_rest : std::make_shared<const std::string>(stored_bytes(*object));
+    Result<ObjectPtr> again = read_object(cache.resource(), key, at_rest, object->revision);
     if (!again) continue;
     if (*(*again)->text == *object->text && (*again)->meta.fields == object->meta.fields) continue;
     auto changed = std::make_shared<StoredObject>(**again);
@@ -308,7 +311,7 @@ Result<ObjectPtr> WatchCache::object_of(const ResourceCache& cache, const std::s
     keep_parsed(object, std::move(expected.document));
     return object;
   }
-  return read_object(cache.resource(), std::move(key), *value, revision, created);
+  return read_object(cache.resource(), std::move(key), value, revision, created);
 }
 
 void WatchCache::load(Origin& origin, const store::RangeResult& state, store::Revision head) {
@@ -395,7 +398,7 @@ void WatchCache::forget_deletion(const std::string& store_key) {
 void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) {
   if (cache.resource().keeps_history || !change.previous) return;
   Result<ObjectPtr> last = read_object(cache.resource(), change.key.substr(cache.resource().storage.size()),
-                                       *change.previous, change.revision, change.create_revision);
+                                       change.previous, change.revision, change.create_revision);
   if (!last) return;
   auto event = std::make_shared<CacheEvent>();
   event->revision = change.revision;
@@ -430,12 +433,7 @@ void WatchCache::apply(Origin& origin, const store::Change& change) {
       event->last = std::move(last);
       expected_deletions_.erase(found);
     } else {
-      auto last = std::make_shared<StoredObject>(*event->previous);
-      last->parsed = nullptr;
-      last->text = std::make_shared<const std::string>(event->previous->text_at(change.revision));
-      last->version_length = std::to_string(change.revision.number()).size();
-      last->revision = change.revision;
-      event->last = std::move(last);
+      event->last = make_last(*event->previous, change.revision);
     }
     cache->erase(key);
     cache->remember_deletion(event);

@@ -91,8 +91,12 @@ class ResourceCache {
   /// nullptr: the object can be read, or there is none.
   const Unreadable* find_unreadable(std::string_view key) const;
 
-  /// True if on_node() knows: the first selectable field is spec.nodeName.
-  bool indexes_nodes() const { return !resource_->fields.empty() && resource_->fields.front().name == "spec.nodeName"; }
+  /// True if on_node() knows: of a built-in kind the first selectable field is spec.nodeName. The fields of a custom
+  /// one change, and what is read of its objects as well.
+  bool indexes_nodes() const {
+    return resource_->custom == nullptr && !resource_->fields.empty() &&
+           resource_->fields.front().name == "spec.nodeName";
+  }
 
   /// Pods bound to that node; nullptr if there are none or the resource is not indexed by node.
   const ObjectMap* on_node(std::string_view node) const;

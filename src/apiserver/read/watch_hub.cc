@@ -62,14 +62,7 @@ class WatchHub::Frames {
   /// What a DELETED event shows: the old content under the new revision.
   const ObjectPtr& leaving() {
     if (event_->last) return event_->last;
-    if (!leaving_) {
-      auto object = std::make_shared<StoredObject>(*event_->previous);
-      object->parsed = nullptr;
-      object->text = std::make_shared<const std::string>(object->text_at(event_->revision));
-      object->version_length = std::to_string(event_->revision.number()).size();
-      object->revision = event_->revision;
-      leaving_ = std::move(object);
-    }
+    if (!leaving_) leaving_ = make_last(*event_->previous, event_->revision);
     return leaving_;
   }
 
@@ -86,6 +79,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
                                              .selection = std::move(selection)});
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
+  if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // it went while this waited
   with.open_stream(watch->rendering.stream_type(), [this, id = watch->id] {
     const auto found = watches_.find(id);
     if (found != watches_.end()) drop(*found->second);
@@ -267,9 +261,12 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
   };
   const StoredObject& object = event->object ? *event->object : *event->previous;
   add(audience.by_name, object.name);
-  if (!audience.by_first_field.empty()) {
+  // A custom kind may have lost its fields since some of these objects were read.
+  const auto has_field = [](const StoredObject& of) { return !of.meta.fields.empty(); };
+  if (!audience.by_first_field.empty() && has_field(object)) {
     add(audience.by_first_field, object.meta.fields.front());
-    if (event->previous && event->previous->meta.fields.front() != object.meta.fields.front()) {
+    if (event->previous && has_field(*event->previous) &&
+        event->previous->meta.fields.front() != object.meta.fields.front()) {
       add(audience.by_first_field, event->previous->meta.fields.front());
     }
   }

@@ -195,6 +195,11 @@ Json field_validation() {
   return Json::object({{"name", "fieldValidation"}, {"in", "query"}, {"schema", typed("string")}});
 }
 
+OpenApi::Document hashed(std::string text) {
+  const std::uint64_t hash = fnv1a64(text);
+  return {std::move(text), hash};
+}
+
 std::string document_path(std::string_view group, std::string_view version) {
   return group.empty() ? "api/" + std::string(version) : "apis/" + std::string(group) + "/" + std::string(version);
 }
@@ -249,19 +254,22 @@ Json OpenApi::build(std::string_view group, std::string_view version) const {
                        {"components", Json::object({{"schemas", components.finish()}})}});
 }
 
-const std::string* OpenApi::v3_document(const std::string& path) {
+const OpenApi::Document* OpenApi::v3_document(const std::string& path) {
   forget_others();
-  if (const auto found = documents_.find(path); found != documents_.end()) return &found->second;
+  for (const auto* documents : {&built_in_, &custom_}) {
+    if (const auto found = documents->find(path); found != documents->end()) return &found->second;
+  }
   for (const Resource& row : registry_.all()) {
     if (document_path(row.group, row.version) != path) continue;
-    return &documents_.emplace(path, api::to_text(build(row.group, row.version)) + "\n").first->second;
+    auto& documents = row.custom == nullptr ? built_in_ : custom_;
+    return &documents.emplace(path, hashed(api::to_text(build(row.group, row.version)) + "\n")).first->second;
   }
   return nullptr;
 }
 
 /// Of custom kinds by what defines them: their documents are made when somebody asks.
 std::uint64_t OpenApi::hash_of(const std::string& path, const Resource& row) {
-  if (row.custom == nullptr) return fnv1a64(*v3_document(path));
+  if (row.custom == nullptr) return v3_document(path)->hash;
   std::uint64_t hash = fnv1a64(path);
   for (const Resource& other : registry_.all()) {
     if (other.custom == nullptr || other.group != row.group || other.version != row.version) continue;
@@ -270,7 +278,13 @@ std::uint64_t OpenApi::hash_of(const std::string& path, const Resource& row) {
   return hash;
 }
 
-std::string OpenApi::v3_index() {
+const OpenApi::Document& OpenApi::v3_index() {
+  forget_others();
+  if (!index_) index_ = hashed(make_index());
+  return *index_;
+}
+
+std::string OpenApi::make_index() {
   Json paths = Json::object();
   for (const Resource& row : registry_.all()) {
     const std::string path = document_path(row.group, row.version);
@@ -281,7 +295,13 @@ std::string OpenApi::v3_index() {
   return api::to_text(Json::object({{"paths", std::move(paths)}})) + "\n";
 }
 
-std::string OpenApi::v2_protobuf() const {
+const OpenApi::Document& OpenApi::v2_protobuf() {
+  forget_others();
+  if (!v2_protobuf_) v2_protobuf_ = hashed(make_v2_protobuf());
+  return *v2_protobuf_;
+}
+
+std::string OpenApi::make_v2_protobuf() const {
   std::string definitions;
   for (const Resource& row : registry_.all()) {
     const std::string extension =
@@ -294,9 +314,13 @@ std::string OpenApi::v2_protobuf() const {
          message(9, definitions);
 }
 
-const std::string& OpenApi::v2_json() {
+const OpenApi::Document& OpenApi::v2_json() {
   forget_others();
-  if (!v2_.empty()) return v2_;
+  if (!v2_json_) v2_json_ = hashed(make_v2_json());
+  return *v2_json_;
+}
+
+std::string OpenApi::make_v2_json() const {
   Json definitions = Json::object();
   for (const Resource& row : registry_.all()) {
     definitions[component_name(row)] =
@@ -304,19 +328,20 @@ const std::string& OpenApi::v2_json() {
             ? custom_schema(row, structural::open_api_v2(row.custom->schema), typed("object"))
             : Json::object({{"type", "object"}, {kGvk, Json::array({gvk(row.group, row.version, row.kind)})}});
   }
-  v2_ = api::to_text(Json::object({{"swagger", "2.0"},
-                                   {"info", Json::object({{"title", "Spillway"}, {"version", version_}})},
-                                   {"paths", Json::object()},
-                                   {"definitions", std::move(definitions)}})) +
-        "\n";
-  return v2_;
+  return api::to_text(Json::object({{"swagger", "2.0"},
+                                    {"info", Json::object({{"title", "Spillway"}, {"version", version_}})},
+                                    {"paths", Json::object()},
+                                    {"definitions", std::move(definitions)}})) +
+         "\n";
 }
 
 /// What tells of another table of resources.
 void OpenApi::forget_others() {
   if (std::exchange(generation_, registry_.generation()) == registry_.generation()) return;
-  documents_.clear();
-  v2_.clear();
+  custom_.clear();
+  index_.reset();
+  v2_json_.reset();
+  v2_protobuf_.reset();
 }
 
 }  // namespace spillway::apiserver

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,28 +16,42 @@ namespace spillway::apiserver {
 
 class OpenApi {
  public:
+  /// With what tells it from others of its address.
+  struct Document {
+    std::string text;
+    std::uint64_t hash = 0;
+  };
+
   OpenApi(const ResourceRegistry& registry, std::string version) : registry_(registry), version_(std::move(version)) {}
 
   /// GET /openapi/v3: the documents there are, with a hash of each in its URL.
-  std::string v3_index();
+  const Document& v3_index();
   /// GET /openapi/v3/PATH for "api/v1", "apis/apps/v1"; nullptr if there is none.
-  const std::string* v3_document(const std::string& path);
+  const Document* v3_document(const std::string& path);
 
   /// The kinds, of those that are built in without their fields, as older clients need them: protobuf (without any) and
   /// JSON.
-  std::string v2_protobuf() const;
-  const std::string& v2_json();
+  const Document& v2_protobuf();
+  const Document& v2_json();
 
  private:
   void forget_others();
   std::uint64_t hash_of(const std::string& path, const Resource& row);
   api::Json build(std::string_view group, std::string_view version) const;
+  std::string make_index();
+  std::string make_v2_protobuf() const;
+  std::string make_v2_json() const;
 
   const ResourceRegistry& registry_;
   std::string version_;
-  std::map<std::string, std::string> documents_;
-  std::string v2_;                // empty: not made yet
-  std::uint64_t generation_ = 0;  // of the table that they tell of
+  // By path; those of built-in groups stay as they are.
+  std::map<std::string, Document> built_in_;
+  std::map<std::string, Document> custom_;
+  // Empty: not made yet.
+  std::optional<Document> index_;
+  std::optional<Document> v2_json_;
+  std::optional<Document> v2_protobuf_;
+  std::uint64_t generation_ = 0;  // of the table that all but the built-in ones tell of
 };
 
 }  // namespace spillway::apiserver

@@ -100,19 +100,25 @@ bool Pages::openapi_page(Exchange& exchange) {
   }
   std::string path = at[2];
   for (std::size_t i = 3; i < at.size(); ++i) path += "/" + at[i];
-  const std::string* document = openapi_.v3_document(path);
+  const OpenApi::Document* document = openapi_.v3_document(path);
   if (document == nullptr) return false;
   cached(exchange, *document, "application/json", exchange.target.find("hash") != nullptr ? kImmutable : kRevalidate);
   return true;
 }
 
 void Pages::cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching) {
-  const std::string tag = fmt::format("\"{:016X}\"", fnv1a64(body));
+  const std::uint64_t hash = fnv1a64(body);
+  cached(exchange, OpenApi::Document{std::move(body), hash}, content_type, caching);
+}
+
+void Pages::cached(Exchange& exchange, const OpenApi::Document& document, std::string_view content_type,
+                   std::string_view caching) {
+  const std::string tag = fmt::format("\"{:016X}\"", document.hash);
   api::HeaderList headers{{"Vary", "Accept"}, {"ETag", tag}, {"Cache-Control", std::string(caching)}};
   if (exchange.request().header("if-none-match") == tag) {
     exchange.answer(304, {}, content_type, std::move(headers));
   } else {
-    exchange.answer(200, std::move(body), content_type, std::move(headers));
+    exchange.answer(200, document.text, content_type, std::move(headers));
   }
 }
 

@@ -31,6 +31,8 @@ class Pages {
   void discovery_root(Exchange& exchange, bool core);
   /// With an ETag, and 304 when the client has it already.
   static void cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching);
+  static void cached(Exchange& exchange, const OpenApi::Document& document, std::string_view content_type,
+                     std::string_view caching);
   api::Json paths() const;
 
   const ResourceRegistry& registry_;

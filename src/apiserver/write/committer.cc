@@ -1,5 +1,7 @@
 #include "apiserver/write/committer.h"
 
+#include "apiserver/resource/custom_kind.h"
+
 #include <charconv>
 #include <utility>
 
@@ -19,13 +21,17 @@ api::Status store_failure(const Error& error) {
 
 }  // namespace
 
+api::Json at_rest_of(const Resource& stored, api::Json document) {
+  return stored.custom == nullptr ? std::move(document) : stored.custom->kind->at_rest(std::move(document));
+}
+
 /// The object of these bytes; what cannot be read is told in upstream's words.
 api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, const std::string& key,
                                                   const store::Value& value, store::Revision revision) {
   const ResourceCache& cache = core_.cache.of(resource);
   if (ObjectPtr cached = cache.find(key); cached && cached->revision == revision) return cached;
   // Overwritten meanwhile: what this write made of it.
-  Result<ObjectPtr> read = read_object(cache.resource(), key, *value, revision);
+  Result<ObjectPtr> read = read_object(cache.resource(), key, value, revision);
   if (!read) return unreadable_status(resource.storage + key, revision, read.error().message);
   return *std::move(read);
 }
@@ -57,10 +63,13 @@ api::StatusResult<Commit> Committer::commit_of(const Resource& resource, const s
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
                     Checks checks, Done done) {
   if (const auto may = may_write(resource, key); !may) return done(may.error());
-  Extract meta = extract(resource, document);
+  // Of a custom kind, as it is described by now.
+  const Resource& stored = core_.cache.of(resource).resource();
+  document = at_rest_of(stored, std::move(document));
+  Extract meta = extract(stored, document);
   const bool frees = meta.deleting;
-  auto value = std::make_shared<const std::string>(encode_stored(
-      core_.cache.of(resource).resource(), document, core_.storage.media_type.value_or(StorageMediaType::kJson)));
+  auto value = std::make_shared<const std::string>(
+      encode_stored(stored, document, core_.storage.media_type.value_or(StorageMediaType::kJson)));
   core_.cache.expect(value, std::move(meta), std::move(document), checks == Checks::kPassed);
   std::string store_key = resource.storage + key;
   const bool expires = resource.storage == kEvents && store_of(resource).expires_keys();
@@ -118,7 +127,8 @@ void Committer::erase(const Resource& resource, std::string key, api::Json last,
   });
 }
 
-ObjectPtr Committer::imagine(const Resource& resource, const api::Json& document) {
+ObjectPtr Committer::imagine(const Resource& resource, api::Json document) {
+  document = at_rest_of(resource, std::move(document));
   auto object = std::make_shared<StoredObject>();
   object->ns = document.string_at({"metadata", "namespace"});
   object->name = document.string_at({"metadata", "name"});

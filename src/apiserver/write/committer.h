@@ -49,6 +49,9 @@ class StoreStep {
   std::optional<std::size_t> step_;
 };
 
+/// The document as it will be at rest: of a custom kind in the version that is stored, and as its schema says.
+api::Json at_rest_of(const Resource& stored, api::Json document);
+
 class Committer {
  public:
   /// An error means the store did not write: 413, 429 or 503, and 500 for a value at rest that cannot be read, or
@@ -68,7 +71,7 @@ class Committer {
   void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
 
   /// What a dry run answers with: never stored, keeps the resourceVersion it has.
-  static ObjectPtr imagine(const Resource& resource, const api::Json& document);
+  static ObjectPtr imagine(const Resource& resource, api::Json document);
 
  private:
   void write(const Resource& resource, std::string key, store::Write write, Done done);

@@ -163,16 +163,21 @@ bool differs_beyond_metadata(const Resource& resource, Json object, Json old) {
   return !(object == old);
 }
 
+/// Of a custom kind, what its schema does not know goes as well: lists that are applied whole bring it.
 void set_defaults(const Resource& row, Json& object) {
-  if (row.custom != nullptr) return row.custom->set_defaults(object);
+  if (row.custom != nullptr) {
+    std::vector<std::string> dropped;
+    row.custom->body->trim()(object, dropped);
+    return row.custom->set_defaults(object);
+  }
   if (row.hooks->set_defaults != nullptr) row.hooks->set_defaults(object);
 }
 
 /// One more with every change of these (and, of some kinds, of the annotations or the labels).
-void count_generation(const Resource& resource, Json& object, const Json& old) {
+void count_generation(const Resource& resource, const Resource& stored, Json& object, const Json& old) {
   const bool changed =
       resource.custom != nullptr
-          ? differs_beyond_metadata(resource, object, old)
+          ? differs_beyond_metadata(resource, at_rest_of(stored, object), old)
           : std::ranges::any_of(kCountedMembers, [&](auto member) { return differs(object, old, {member}); }) ||
                 (resource.counts_annotations && differs(object, old, {"metadata", "annotations"})) ||
                 (resource.counts_labels && differs(object, old, {"metadata", "labels"}));
@@ -520,7 +525,7 @@ StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);
   }
   if (resource.counts_generation && endpoint == Endpoint::kMain) {
-    count_generation(job.resource->custom != nullptr ? *job.resource : resource, object, old);
+    count_generation(job.resource->custom != nullptr ? *job.resource : resource, resource, object, old);
   }
   if (job.trusted) return object;
   SPILLWAY_TRY_VOID(admit_update(state, resource, object, old));

@@ -52,6 +52,11 @@ void Writer::try_create(CreatePtr state) {
   };
   const ObjectPtr there = core_.cache.of(resource).find(key);
   const bool dry_run = state->job.context.dry_run;
+  // It was asked for as a patch, or waited while the kind began to go: objects that come now are never cleared away.
+  if (resource.custom != nullptr && (core_.cache.of(resource).is_detached() || !resource.verbs.has(Verb::kCreate))) {
+    reservations_.give_back(state->hold);
+    return state->done(api::method_not_allowed_status());
+  }
   if (there && (dry_run || state->prefix.empty())) return state->done(exists(resource, name, there));
   if (!dry_run && !reservations_.is_secured(state->hold)) return secure_create(state);
   if (!state->charged) return charge_create(state);
@@ -113,6 +118,7 @@ void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old)
     finish_update(state, Written{state->current, false, false, std::move(state->warnings)});
   };
   state->deletes = completes_deletion(object, old);
+  object = at_rest_of(resource, std::move(object));
   if (!state->deletes) {
     if (object == old) return unchanged();
     if (!job.applied) object = tracked(resource, &old, std::move(object), job.context, job.part);
