@@ -235,6 +235,35 @@ TEST(CustomKinds, ADeletedDefinitionTakesItsObjectsAlong) {
   EXPECT_EQ(server.get(kTabs).body.find("items")->if_array()->size(), 1U);
 }
 
+TEST(CustomKinds, ADefinitionThatIsNotServedStaysWhileThereAreObjects) {
+  TestServer server;
+  define(server, definition());
+  define(server, definition("cronjobbies", "CronTab"));  // the kind is another's
+  const std::string key = "/registry/stable.example.com/cronjobbies/default/a";
+  server.put_at_rest(key, tab("a"));
+  const std::string path = kDefinitionsPath + "/cronjobbies.stable.example.com";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.advance(minutes(2));
+  EXPECT_EQ(server.get(path).code, 200) << "whoever serves it may have to clear something away";
+  server.put_at_rest(key, {});
+  server.advance(minutes(1));
+  EXPECT_EQ(server.get(path).code, 404);
+}
+
+TEST(CustomKinds, ADefinitionGoesOnceWhatCannotBeReadHasGone) {
+  TestServer server;
+  define(server, definition());
+  const std::string key = "/registry/stable.example.com/crontabs/default/broken";
+  server.put_at_rest(key, "{");
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.advance(seconds(2));
+  EXPECT_EQ(server.get(path).code, 200);
+  server.put_at_rest(key, {});
+  server.advance(minutes(1));
+  EXPECT_EQ(server.get(path).code, 404);
+}
+
 TEST(CustomKinds, ARestartFindsEverythingAgain) {
   TestServer server;
   define(server, definition());

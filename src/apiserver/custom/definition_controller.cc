@@ -13,9 +13,14 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kLookAgainAt = seconds(1);
+constexpr Duration kLookLaterAt = seconds(30);  // at what no event tells of
 
 bool is_definition(const Resource& resource) {
   return resource.kind == "CustomResourceDefinition" && resource.group == "apiextensions.k8s.io";
+}
+
+bool is_empty(const ResourceCache& cache) {
+  return cache.objects().empty() && cache.unreadable().empty();
 }
 
 std::string built_in_group(std::string_view group) {
@@ -32,7 +37,7 @@ DefinitionController::DefinitionController(Core& core, const CustomKinds& kinds,
       definitions_(core.cache.of(core.registry.get(kDefinitions))) {}
 
 void DefinitionController::load() {
-  for (auto* noted : {&unnamed_, &clearing_, &due_}) noted->clear();
+  for (auto* noted : {&unnamed_, &clearing_, &due_, &kept_}) noted->clear();
   for (const auto& [name, definition] : definitions_.objects()) {
     if (definition->meta.deleting) {
       clearing_.insert(name);
@@ -52,6 +57,7 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
   }
   if (!event->object) {
     clearing_.erase(event->previous->name);
+    kept_.erase(event->previous->name);
     // Names that it had may be another's now.
     for (const auto& [name, definition] : definitions_.objects()) {
       if (!definition->meta.deleting) unnamed_.insert(name);
@@ -125,12 +131,10 @@ void DefinitionController::write_status(const std::string& name, const std::stri
 void DefinitionController::clear(const std::string& name) {
   const ObjectPtr object = definitions_.find(name);
   if (!object || !object->meta.deleting) return;
-  const api::DocumentPtr definition = object->shared_document();
   if (kinds_.is_settling(name)) return look_again(name);
   const ResourceCache* cache = kinds_.served(name);
-  if (cache == nullptr || (cache->objects().empty() && cache->unreadable().empty())) {
-    return finish(name, object->meta.uid);
-  }
+  if (cache == nullptr || is_empty(*cache)) return finish(name, object->meta.uid);
+  if (!cache->unreadable().empty()) look_later(name);
   std::vector<ObjectPtr> left;
   cache->visit({}, {}, [&](const ObjectPtr& instance) {
     if (!instance->meta.deleting) left.push_back(instance);
@@ -157,29 +161,54 @@ void DefinitionController::finish(const std::string& name, const std::string& ui
   if (!finishing_.insert(name).second) return;
   definitions_.origin().barrier([this, name, uid](const Result<store::Revision>& reached) {
     const ResourceCache* cache = kinds_.served(name);
-    const bool is_empty = cache == nullptr || (cache->objects().empty() && cache->unreadable().empty());
-    if (!reached || !acts() || !is_empty) {
+    if (!reached || !acts() || kinds_.is_settling(name) || (cache != nullptr && !is_empty(*cache))) {
       finishing_.erase(name);
       return look_again(name);
     }
-    UpdateJob job{.resource = &definitions_.resource(),
-                  .name = name,
-                  .change = [](const Json& current) -> StatusResult<Json> {
-                    Json document = current;
-                    Json* list = document.at({"metadata", "finalizers"});
-                    if (list == nullptr || list->if_array() == nullptr) return document;
-                    std::erase_if(*list->if_array(),
-                                  [](const Json& each) { return each.string_at({}) == kCleanupFinalizer; });
-                    if (list->if_array()->empty()) document.erase({"metadata", "finalizers"});
-                    return document;
-                  },
-                  .uid = uid,
-                  .trusted = true,
-                  .context = {server_user(), {}, false}};
-    writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
-      finishing_.erase(name);
-      if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
-    });
+    if (cache == nullptr) return look_in_store(name, uid);
+    let_go(name, uid);
+  });
+}
+
+/// A kind that is not served may have objects all the same: another server, or an earlier one, has served it. The
+/// objects of a built-in group are not the definition's.
+void DefinitionController::look_in_store(const std::string& name, const std::string& uid) {
+  const ObjectPtr object = definitions_.find(name);
+  const api::DocumentPtr definition = object ? object->shared_document() : std::make_shared<const Json>();
+  const std::string_view group = definition->string_at({"spec", "group"});
+  if (!object || core_.registry.is_built_in_group(group)) return let_go(name, uid);
+  std::string prefix = fmt::format("/registry/{}/{}/", group, definition->string_at({"spec", "names", "plural"}));
+  core_.store.range({.prefix = std::move(prefix), .start_after = {}, .limit = 1, .at = std::nullopt},
+                    [this, name, uid](const Result<store::RangeResult>& found) {
+                      if (found && found->entries.empty() && acts()) return let_go(name, uid);
+                      finishing_.erase(name);
+                      if (!found || !acts()) return look_again(name);
+                      if (kept_.insert(name).second) {
+                        core_.log.warning("a definition is kept: its kind is not served, and there are objects of it",
+                                          {{"definition", name}, {"key", found->entries.front().key}});
+                      }
+                      look_later(name);
+                    });
+}
+
+void DefinitionController::let_go(const std::string& name, const std::string& uid) {
+  UpdateJob job{.resource = &definitions_.resource(),
+                .name = name,
+                .change = [](const Json& current) -> StatusResult<Json> {
+                  Json document = current;
+                  Json* list = document.at({"metadata", "finalizers"});
+                  if (list == nullptr || list->if_array() == nullptr) return document;
+                  std::erase_if(*list->if_array(),
+                                [](const Json& each) { return each.string_at({}) == kCleanupFinalizer; });
+                  if (list->if_array()->empty()) document.erase({"metadata", "finalizers"});
+                  return document;
+                },
+                .uid = uid,
+                .trusted = true,
+                .context = {server_user(), {}, false}};
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
+    finishing_.erase(name);
+    if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
   });
 }
 
@@ -187,6 +216,16 @@ void DefinitionController::look_again(const std::string& name) {
   core_.timers.at(core_.now.mono + kLookAgainAt, [this, name] {
     const ObjectPtr object = definitions_.find(name);
     if (object) (object->meta.deleting ? due_ : unnamed_).insert(name);
+    run();
+  });
+}
+
+/// No event tells when a value that cannot be read, or one of a kind that is not served, has gone.
+void DefinitionController::look_later(const std::string& name) {
+  if (!looked_at_later_.insert(name).second) return;
+  core_.timers.at(core_.now.mono + kLookLaterAt, [this, name] {
+    looked_at_later_.erase(name);
+    if (clearing_.contains(name)) due_.insert(name);
     run();
   });
 }

@@ -34,7 +34,10 @@ class DefinitionController final : public Collector {
   void write_status(const std::string& name, const std::string& uid);
   void clear(const std::string& name);
   void finish(const std::string& name, const std::string& uid);
+  void look_in_store(const std::string& name, const std::string& uid);
+  void let_go(const std::string& name, const std::string& uid);
   void look_again(const std::string& name);
+  void look_later(const std::string& name);
 
   Core& core_;
   const CustomKinds& kinds_;
@@ -45,6 +48,8 @@ class DefinitionController final : public Collector {
   std::set<std::string> clearing_;  // that are being deleted
   std::set<std::string> due_;       // of them, to be looked at
   std::set<std::string> finishing_;
+  std::set<std::string> kept_;  // of them, not served and not empty, which has been told
+  std::set<std::string> looked_at_later_;
   std::set<std::string> removing_;  // store keys of objects
   bool is_writing_ = false;
 };
