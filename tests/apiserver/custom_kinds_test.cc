@@ -294,6 +294,27 @@ TEST(CustomKinds, NamesThatOthersHaveAreRefused) {
   EXPECT_EQ(condition(freed.body, "Established"), "True/InitialNamesAccepted") << freed.text;
 }
 
+TEST(CustomKinds, NamesAreTakenAsTheyStandNow) {
+  TestServer server;
+  define(server, definition());
+  define(server, definition("others", "Other"));  // whose short name is the other's
+  const auto accepted = [&](std::string_view plural) {
+    const Answer answer = server.get(fmt::format("{}/{}.stable.example.com", kDefinitionsPath, plural));
+    return condition(answer.body, "NamesAccepted");
+  };
+  EXPECT_EQ(accepted("others"), "False/ShortNamesConflict");
+  server.merge(kDefinitionsPath + "/crontabs.stable.example.com", R"({"spec":{"names":{"shortNames":["cr"]}}})");
+  server.settle();
+  define(server, definition("thirds", "Third", "stable.example.com", kV1, R"(["cr"])"));
+  EXPECT_EQ(accepted("thirds"), "False/ShortNamesConflict") << "it has been given away since";
+  define(server, definition("fourths", "Fourth"));
+  EXPECT_EQ(accepted("fourths"), "True/NoConflicts") << "nobody has it any more";
+  define(server, definition("fifths", "Fifth", "example.com"));
+  EXPECT_EQ(accepted("crontabs"), "True/NoConflicts");
+  EXPECT_EQ(condition(server.get(kDefinitionsPath + "/fifths.example.com").body, "NamesAccepted"), "True/NoConflicts")
+      << "other groups have their own";
+}
+
 TEST(CustomKinds, BuiltInGroupsAreNotForDefinitions) {
   TestServer server;
   EXPECT_EQ(server.post(kDefinitionsPath, definition("roles", "Role", "rbac.authorization.k8s.io")).code, 403);

@@ -38,6 +38,7 @@ DefinitionController::DefinitionController(Core& core, const CustomKinds& kinds,
 
 void DefinitionController::load() {
   for (auto* noted : {&unnamed_, &clearing_, &due_, &kept_}) noted->clear();
+  namings_.clear();
   for (const auto& [name, definition] : definitions_.objects()) {
     if (definition->meta.deleting) {
       clearing_.insert(name);
@@ -55,15 +56,7 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
     if (clearing_.contains(name)) due_.insert(name);
     return;
   }
-  if (!event->object) {
-    clearing_.erase(event->previous->name);
-    kept_.erase(event->previous->name);
-    // Names that it had may be another's now.
-    for (const auto& [name, definition] : definitions_.objects()) {
-      if (!definition->meta.deleting) unnamed_.insert(name);
-    }
-    return;
-  }
+  if (!event->object) return forget(event->previous->name);
   const std::string& name = event->object->name;
   if (event->object->meta.deleting) {
     clearing_.insert(name);
@@ -73,17 +66,41 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
   }
 }
 
+/// Names that it had may be another's now.
+void DefinitionController::forget(const std::string& name) {
+  clearing_.erase(name);
+  kept_.erase(name);
+  namings_.erase(name);
+  for (const auto& [other, naming] : namings_) {
+    if (!naming.is_accepted) unnamed_.insert(other);
+  }
+}
+
 void DefinitionController::act() {
   for (const std::string& name : std::exchange(due_, {})) clear(name);
   name_next();
 }
 
-TakenNames DefinitionController::taken_by_others(std::string_view group, std::string_view name) const {
+/// Definitions are large: each is parsed once for every revision of it, not once for every other definition.
+const DefinitionController::Naming& DefinitionController::naming_of(const StoredObject& definition) {
+  Naming& naming = namings_[definition.name];
+  if (naming.revision == definition.revision) return naming;
+  const api::DocumentPtr document = definition.shared_document();
+  Json part = Json::object();
+  for (const auto path : {std::initializer_list<std::string_view>{"spec", "group"}, {"spec", "names"}, {"status"}}) {
+    if (const Json* value = document->at(path)) part.make(path) = *value;
+  }
+  naming = {definition.revision, std::string(part.string_at({"spec", "group"})),
+            is_condition_true(part, "NamesAccepted"), std::move(part)};
+  return naming;
+}
+
+TakenNames DefinitionController::taken_by_others(std::string_view group, std::string_view name) {
   TakenNames taken;
   for (const auto& [other, object] : definitions_.objects()) {
     if (other == name) continue;
-    const api::DocumentPtr definition = object->shared_document();
-    if (definition->string_at({"spec", "group"}) == group) taken.add(*definition);
+    const Naming& naming = naming_of(*object);
+    if (naming.group == group) taken.add(naming.part);
   }
   return taken;
 }
@@ -99,9 +116,9 @@ void DefinitionController::name_next() {
     unnamed_.erase(unnamed_.begin());
     const ObjectPtr object = definitions_.find(name);
     if (!object || object->meta.deleting) continue;
-    const api::DocumentPtr definition = object->shared_document();
-    const TakenNames taken = taken_by_others(definition->string_at({"spec", "group"}), name);
-    if (with_names(*definition, taken, refusal_of(*definition), core_.now.wall) == *definition) continue;
+    const Naming& naming = naming_of(*object);
+    const TakenNames taken = taken_by_others(naming.group, name);
+    if (with_names(naming.part, taken, refusal_of(naming.part), core_.now.wall) == naming.part) continue;
     write_status(name, object->meta.uid);
   }
 }

@@ -12,8 +12,10 @@
 #include "apiserver/write/remover.h"
 #include "apiserver/write/writer.h"
 
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace spillway::apiserver {
 
@@ -22,14 +24,24 @@ class DefinitionController final : public Collector {
   DefinitionController(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover);
 
  private:
+  /// What a revision of a definition says of names.
+  struct Naming {
+    store::Revision revision;
+    std::string group;
+    bool is_accepted = false;
+    api::Json part;  // of the definition: group and names of its spec, and the status
+  };
+
   // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
+  void forget(const std::string& name);
   void name_next();
+  const Naming& naming_of(const StoredObject& definition);
   /// `name` itself is left out.
-  TakenNames taken_by_others(std::string_view group, std::string_view name) const;
+  TakenNames taken_by_others(std::string_view group, std::string_view name);
   std::string refusal_of(const api::Json& definition) const;
   void write_status(const std::string& name, const std::string& uid);
   void clear(const std::string& name);
@@ -44,9 +56,10 @@ class DefinitionController final : public Collector {
   Writer& writer_;
   Remover& remover_;
   const ResourceCache& definitions_;
-  std::set<std::string> unnamed_;   // to be looked at for their names
-  std::set<std::string> clearing_;  // that are being deleted
-  std::set<std::string> due_;       // of them, to be looked at
+  std::map<std::string, Naming, std::less<>> namings_;  // by name, of those that were looked at
+  std::set<std::string> unnamed_;                       // to be looked at for their names
+  std::set<std::string> clearing_;                      // that are being deleted
+  std::set<std::string> due_;                           // of them, to be looked at
   std::set<std::string> finishing_;
   std::set<std::string> kept_;  // of them, not served and not empty, which has been told
   std::set<std::string> looked_at_later_;
