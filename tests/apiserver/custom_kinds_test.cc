@@ -411,6 +411,36 @@ TEST(CustomKinds, ThereAreOnlySoMany) {
   EXPECT_NE(refused.text.find("at most 500 definitions"), std::string::npos) << refused.text;
 }
 
+TEST(CustomKinds, TogetherTheyAreOnlySoLargeAndDoNotGrowBeyondThat) {
+  TestServer server;
+  define(server, definition());
+  Json large = *api::parse_json(definition());
+  large.make({"metadata", "annotations", "filler"}) = std::string(1'400'000, 'x');
+  for (int i = 0; i < 48; ++i) {
+    const std::string name = fmt::format("things{}.roles.example.com", i);
+    large["metadata"]["name"] = name;
+    large["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";  // neither named nor served
+    large["metadata"]["finalizers"] = Json::array({"example.com/held"});
+    server.put_at_rest("/registry/apiextensions.k8s.io/customresourcedefinitions/" + name, api::to_text(large));
+  }
+  const Answer made = server.post(kDefinitionsPath, definition("others", "Other"));
+  EXPECT_EQ(made.code, 403) << made.text;
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  const std::string replicas = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas";
+  const auto patch = [&](std::string_view op, std::string_view value) {
+    return server.json_patch(path, fmt::format(R"([{{"op":"{}","path":"{}/{}}}])", op, replicas, value));
+  };
+  const Answer grown = patch("add", R"(description","value":"how many")");
+  EXPECT_EQ(grown.code, 403) << grown.text;
+  EXPECT_NE(grown.text.find("at most 67108864 bytes in all"), std::string::npos) << grown.text;
+  EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 403);
+  EXPECT_EQ(patch("remove", R"(maximum")").code, 200) << "what makes it smaller is taken";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.settle();
+  server.advance(seconds(2));
+  EXPECT_EQ(server.get(path).code, 404);
+}
+
 TEST(CustomKinds, WhatTheSchemaLeavesOpenStays) {
   TestServer server;
   const std::string open = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",

@@ -247,8 +247,7 @@ void DefinitionController::look_later(const std::string& name) {
   });
 }
 
-StatusResult<void> DefinitionLimits::check_size(const Json& object) {
-  const std::size_t bytes = api::to_text(object).size();
+StatusResult<void> DefinitionLimits::check_size(const Json& object, std::size_t bytes) {
   const Json* versions = object.at({"spec", "versions"});
   const std::size_t count = versions != nullptr && versions->if_array() != nullptr ? versions->if_array()->size() : 0;
   if (bytes > kDefinitionBytesMax) {
@@ -271,26 +270,40 @@ StatusResult<void> DefinitionLimits::check_create(const api::UserInfo& /*user*/,
   if (core_.registry.is_built_in_group(group) && !group.empty()) {
     return api::forbidden_status(resource.group_resource(), name, built_in_group(group));
   }
-  std::size_t bytes = 0;
-  for (const auto& [key, each] : definitions_.objects()) bytes += each->text->size();
   if (definitions_.objects().size() >= kDefinitionsMax) {
     return api::forbidden_status(resource.group_resource(), name,
                                  fmt::format("this server holds at most {} definitions", kDefinitionsMax));
   }
-  if (bytes > kDefinitionsBytesMax) {
-    return api::forbidden_status(
-        resource.group_resource(), name,
-        fmt::format("this server holds definitions of at most {} bytes in all", kDefinitionsBytesMax));
-  }
-  return check_size(object);
+  const std::size_t bytes = api::to_text(object).size();
+  SPILLWAY_TRY_VOID(check_size(object, bytes));
+  return check_all(resource, name, bytes);
+}
+
+StatusResult<void> DefinitionLimits::check_all(const Resource& resource, std::string_view name,
+                                               std::size_t more) const {
+  std::size_t bytes = more;
+  for (const auto& [key, each] : definitions_.objects()) bytes += each->text->size();
+  if (bytes <= kDefinitionsBytesMax) return {};
+  return api::forbidden_status(
+      resource.group_resource(), name,
+      fmt::format("this server holds definitions of at most {} bytes in all", kDefinitionsBytesMax));
 }
 
 StatusResult<void> DefinitionLimits::check_update(const api::UserInfo& /*user*/, const Resource& resource,
-                                                  SubresourceId /*part*/, const Json& object, const Json& old) const {
-  if (!is_definition(resource) || object.find("spec") == nullptr) return {};
-  const Json* before = old.find("spec");
-  if (before != nullptr && *object.find("spec") == *before) return {};
-  return check_size(object);
+                                                  SubresourceId part, const Json& object, const Json& old) const {
+  if (!is_definition(resource) || part != SubresourceId::kNone || object.find("spec") == nullptr) return {};
+  const auto is_same = [&](std::string_view member) {
+    const Json* now = object.find(member);
+    const Json* before = old.find(member);
+    return now != nullptr && before != nullptr && *now == *before;
+  };
+  const bool same_spec = is_same("spec");
+  if (same_spec && is_same("metadata")) return {};
+  const std::size_t bytes = api::to_text(object).size();
+  const std::size_t bytes_before = api::to_text(old).size();
+  if (!same_spec) SPILLWAY_TRY_VOID(check_size(object, bytes));
+  if (bytes <= bytes_before) return {};
+  return check_all(resource, object.string_at({"metadata", "name"}), bytes - bytes_before);
 }
 
 }  // namespace spillway::apiserver

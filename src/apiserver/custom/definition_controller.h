@@ -83,7 +83,9 @@ class DefinitionLimits final : public AdmissionCheck {
   }
 
  private:
-  static api::StatusResult<void> check_size(const api::Json& object);
+  static api::StatusResult<void> check_size(const api::Json& object, std::size_t bytes);
+  /// Whether so many bytes more have room.
+  api::StatusResult<void> check_all(const Resource& resource, std::string_view name, std::size_t more) const;
 
   Core& core_;
   const ResourceCache& definitions_;
