@@ -1,6 +1,11 @@
 // Custom kinds: a definition becomes a kind that is served like any other, changes, and goes with its objects.
+#include "apiserver/custom/custom_kinds.h"
+
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/long_reads.h"
 #include "apiserver/read/watch_cache.h"
+#include "apiserver/read/watch_hub.h"
 #include "apiserver/request/read_request.h"
 #include "apiserver/resource/custom_kind.h"
 #include "apiserver/server_fixture.h"
@@ -10,6 +15,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
 
 namespace spillway::apiserver {
 
@@ -588,6 +596,85 @@ TEST_F(FilledKind, APlaceIsKeptForAKindThatComesBack) {
   EXPECT_TRUE(crontabs.objects().empty());
   EXPECT_EQ(&cache.attach(kind()), &crontabs);
   EXPECT_TRUE(crontabs.is_filling());
+}
+
+/// The part that follows definitions, alone: what it asks of the store is answered one by one.
+class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener {
+ public:
+  void on_cache_event(ResourceCache& of, const EventPtr& event) override { kinds.see(of, event); }
+
+  void on_cache_progress() override { kinds.run(); }
+
+  void on_cache_lost(Origin& /*origin*/, const Error& error) override { ADD_FAILURE() << error.text(); }
+
+ protected:
+  FollowedDefinitions() {
+    cache.load(*cache.origins().front(), {.entries = {}, .revision = store::Revision(1), .remaining = 0});
+    static_cast<Collector&>(kinds).begin();
+  }
+
+  /// The watch tells of a definition with that category.
+  void tell(std::string_view category, std::string_view filler = {}) {
+    Json document = *api::parse_json(definition());
+    document["metadata"]["uid"] = "u";
+    document.make({"metadata", "annotations", "filler"}) = filler;
+    Json& accepted = document.make({"status", "acceptedNames"});
+    accepted = *std::as_const(document).at({"spec", "names"});
+    accepted["categories"] = Json::array({category});
+    document["status"]["conditions"] = Json::array({Json::object({{"type", "Established"}, {"status", "True"}})});
+    change(std::make_shared<const std::string>(api::to_text(document)));
+  }
+
+  void change(const store::Value& value) {
+    const store::Revision at(++revision);
+    const std::string key = "/registry/apiextensions.k8s.io/customresourcedefinitions/" + std::string(kName);
+    cache.origins().front()->on_changes({{key, at, store::Revision(2), value, nullptr}});
+  }
+
+  void answer_next() {
+    ASSERT_FALSE(tasks.empty());
+    auto task = std::move(tasks.front());
+    tasks.pop_front();
+    task();
+  }
+
+  void advance(Duration by) {
+    core.now.mono += by;
+    timers.run_due(core.now.mono);
+  }
+
+  static constexpr std::string_view kName = "crontabs.stable.example.com";
+
+  std::deque<std::move_only_function<void()>> tasks;
+  std::uint64_t revision = 1;
+  ResourceRegistry registry{kinds::kind_hooks};
+  store::MemoryStore store{[this](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); }};
+  WatchCache cache{registry, *this, store};
+  TimerQueue timers;
+  Core core{registry, store, cache, timers, telemetry::Log(), Rng(1)};
+  SliceQueue slices{timers, core.now};
+  LongReads long_reads{timers, core.now};
+  WatchHub hub{core, slices, long_reads};
+  CustomKinds kinds{core, registry, hub};
+};
+
+TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWhoHaveSeenIt) {
+  tell("first");
+  answer_next();  // its objects have been read, and others see them; how far the store is has not been heard
+  EXPECT_TRUE(kinds.is_settling(kName));
+  const ResourceCache& tabs = *cache.all().back();
+  EXPECT_FALSE(tabs.is_filling());
+  const Resource& seen = tabs.resource();
+  tell("second");
+  EXPECT_NE(&tabs.resource(), &seen);
+  EXPECT_EQ(kinds.kept(), 1U);
+  EXPECT_EQ(seen.categories.front(), "first") << "a write that has begun with it may end";
+  change(nullptr);
+  EXPECT_EQ(kinds.kept(), 2U);
+  advance(ResourceRegistry::kRetired - seconds(1));
+  EXPECT_EQ(kinds.kept(), 2U);
+  advance(seconds(1));
+  EXPECT_EQ(kinds.kept(), 0U);
 }
 
 class CustomKindsOfServers : public ::testing::Test {

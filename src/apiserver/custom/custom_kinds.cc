@@ -73,6 +73,7 @@ void CustomKinds::look_at(const std::string& name) {
 
 void CustomKinds::begin(const std::string& name, CustomKindPtr kind) {
   Served& served = kinds_[name];
+  keep(served);
   names_.insert(name);
   served.cache = &core_.cache.attach(kind);
   if (served.kind == nullptr || !kind->looks_like(*served.kind)) changed_.push_back(served.cache);
@@ -121,10 +122,16 @@ void CustomKinds::retire(const std::string& name) {
   settling_.erase(name);
   const auto found = kinds_.find(name);
   if (found == kinds_.end()) return publish();
+  keep(found->second);
   changed_.push_back(found->second.cache);
   core_.cache.detach(*found->second.cache);
   kinds_.erase(found);
   is_stale_ = true;
+}
+
+/// Writes may have begun with its rows although no table has had it yet: they are in the cache from the start.
+void CustomKinds::keep(const Served& served) {
+  if (served.kind != nullptr) kept_.push_back({core_.now.mono, served.kind});
 }
 
 /// What has changed shows at once; watches of what looked otherwise before end, and begin anew.
@@ -143,7 +150,13 @@ void CustomKinds::publish() {
 }
 
 void CustomKinds::arm_release() {
-  const auto next = registry_.release(core_.now.mono);
+  const Instant kept_since = core_.now.mono - ResourceRegistry::kRetired;
+  while (!kept_.empty() && kept_.front().since <= kept_since) kept_.pop_front();
+  auto next = registry_.release(core_.now.mono);
+  if (!kept_.empty()) {
+    const Instant due = kept_.front().since + ResourceRegistry::kRetired;
+    next = std::min(next.value_or(due), due);
+  }
   if (release_ || !next) return;
   release_ = core_.timers.at(*next, [this] {
     release_.reset();
