@@ -677,6 +677,19 @@ TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWho
   EXPECT_EQ(kinds.kept(), 0U);
 }
 
+TEST_F(FollowedDefinitions, LargeOnesThatChangeWithoutEndWait) {
+  const std::string filler(1'400'000, 'x');
+  for (int i = 0; i < 120; ++i) tell(fmt::format("c{}", i), filler);
+  const ResourceCache& tabs = *cache.all().back();
+  const std::size_t kept = kinds.kept();
+  EXPECT_LT(kept, 100U) << "each has more than a 96th of 128 MiB";
+  EXPECT_GT(kept, 90U);
+  EXPECT_EQ(tabs.resource().categories.front(), fmt::format("c{}", kept));
+  advance(ResourceRegistry::kRetired);
+  EXPECT_EQ(tabs.resource().categories.front(), "c119") << "the last one is followed once there is room";
+  EXPECT_EQ(kinds.kept(), 1U);
+}
+
 class CustomKindsOfServers : public ::testing::Test {
  protected:
   SharedServers all;

@@ -49,11 +49,13 @@ class CustomKinds final : public Collector {
     CustomKindPtr kind;
     ResourceCache* cache = nullptr;
     bool is_ready = false;  // its objects have been read
+    std::size_t bytes = 0;  // of its definition
   };
 
   struct Kept {
     Instant since;
     CustomKindPtr kind;
+    std::size_t bytes = 0;
   };
 
   // Collector
@@ -62,7 +64,8 @@ class CustomKinds final : public Collector {
   void act() override;
 
   void look_at(const std::string& name);
-  void begin(const std::string& name, CustomKindPtr kind);
+  bool has_room_to_keep() const;
+  void begin(const std::string& name, CustomKindPtr kind, std::size_t bytes);
   void read_objects(const std::string& name, std::uint64_t turn);
   void settle(const std::string& name);
   void retire(const std::string& name);
@@ -76,7 +79,8 @@ class CustomKinds final : public Collector {
   const ResourceCache& definitions_;
   std::map<std::string, Served, std::less<>> kinds_;  // by the name of the definition
   std::deque<Kept> kept_;                             // oldest first
-  std::set<std::string> names_;                       // that ever had a cache
+  std::size_t kept_bytes_ = 0;
+  std::set<std::string> names_;  // that ever had a cache
   std::set<std::string> dirty_;
   std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
   std::vector<std::function<void()>> waiting_;
