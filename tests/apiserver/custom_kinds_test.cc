@@ -1,6 +1,11 @@
 // Custom kinds: a definition becomes a kind that is served like any other, changes, and goes with its objects.
+#include "apiserver/custom/custom_kinds.h"
+
 #include "apiserver/kinds/kind_table.h"
+#include "apiserver/read/core.h"
+#include "apiserver/read/long_reads.h"
 #include "apiserver/read/watch_cache.h"
+#include "apiserver/read/watch_hub.h"
 #include "apiserver/request/read_request.h"
 #include "apiserver/resource/custom_kind.h"
 #include "apiserver/server_fixture.h"
@@ -10,6 +15,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
 
 namespace spillway::apiserver {
 
@@ -235,6 +243,35 @@ TEST(CustomKinds, ADeletedDefinitionTakesItsObjectsAlong) {
   EXPECT_EQ(server.get(kTabs).body.find("items")->if_array()->size(), 1U);
 }
 
+TEST(CustomKinds, ADefinitionThatIsNotServedStaysWhileThereAreObjects) {
+  TestServer server;
+  define(server, definition());
+  define(server, definition("cronjobbies", "CronTab"));  // the kind is another's
+  const std::string key = "/registry/stable.example.com/cronjobbies/default/a";
+  server.put_at_rest(key, tab("a"));
+  const std::string path = kDefinitionsPath + "/cronjobbies.stable.example.com";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.advance(minutes(2));
+  EXPECT_EQ(server.get(path).code, 200) << "whoever serves it may have to clear something away";
+  server.put_at_rest(key, {});
+  server.advance(minutes(1));
+  EXPECT_EQ(server.get(path).code, 404);
+}
+
+TEST(CustomKinds, ADefinitionGoesOnceWhatCannotBeReadHasGone) {
+  TestServer server;
+  define(server, definition());
+  const std::string key = "/registry/stable.example.com/crontabs/default/broken";
+  server.put_at_rest(key, "{");
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.advance(seconds(2));
+  EXPECT_EQ(server.get(path).code, 200);
+  server.put_at_rest(key, {});
+  server.advance(minutes(1));
+  EXPECT_EQ(server.get(path).code, 404);
+}
+
 TEST(CustomKinds, ARestartFindsEverythingAgain) {
   TestServer server;
   define(server, definition());
@@ -263,6 +300,27 @@ TEST(CustomKinds, NamesThatOthersHaveAreRefused) {
   server.advance(seconds(2));
   const Answer freed = server.get(kDefinitionsPath + "/cronjobbies.stable.example.com");
   EXPECT_EQ(condition(freed.body, "Established"), "True/InitialNamesAccepted") << freed.text;
+}
+
+TEST(CustomKinds, NamesAreTakenAsTheyStandNow) {
+  TestServer server;
+  define(server, definition());
+  define(server, definition("others", "Other"));  // whose short name is the other's
+  const auto accepted = [&](std::string_view plural) {
+    const Answer answer = server.get(fmt::format("{}/{}.stable.example.com", kDefinitionsPath, plural));
+    return condition(answer.body, "NamesAccepted");
+  };
+  EXPECT_EQ(accepted("others"), "False/ShortNamesConflict");
+  server.merge(kDefinitionsPath + "/crontabs.stable.example.com", R"({"spec":{"names":{"shortNames":["cr"]}}})");
+  server.settle();
+  define(server, definition("thirds", "Third", "stable.example.com", kV1, R"(["cr"])"));
+  EXPECT_EQ(accepted("thirds"), "False/ShortNamesConflict") << "it has been given away since";
+  define(server, definition("fourths", "Fourth"));
+  EXPECT_EQ(accepted("fourths"), "True/NoConflicts") << "nobody has it any more";
+  define(server, definition("fifths", "Fifth", "example.com"));
+  EXPECT_EQ(accepted("crontabs"), "True/NoConflicts");
+  EXPECT_EQ(condition(server.get(kDefinitionsPath + "/fifths.example.com").body, "NamesAccepted"), "True/NoConflicts")
+      << "other groups have their own";
 }
 
 TEST(CustomKinds, BuiltInGroupsAreNotForDefinitions) {
@@ -359,6 +417,36 @@ TEST(CustomKinds, ThereAreOnlySoMany) {
   EXPECT_EQ(made, 500);
   EXPECT_EQ(refused.code, 403) << refused.text;
   EXPECT_NE(refused.text.find("at most 500 definitions"), std::string::npos) << refused.text;
+}
+
+TEST(CustomKinds, TogetherTheyAreOnlySoLargeAndDoNotGrowBeyondThat) {
+  TestServer server;
+  define(server, definition());
+  Json large = *api::parse_json(definition());
+  large.make({"metadata", "annotations", "filler"}) = std::string(1'400'000, 'x');
+  for (int i = 0; i < 48; ++i) {
+    const std::string name = fmt::format("things{}.roles.example.com", i);
+    large["metadata"]["name"] = name;
+    large["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";  // neither named nor served
+    large["metadata"]["finalizers"] = Json::array({"example.com/held"});
+    server.put_at_rest("/registry/apiextensions.k8s.io/customresourcedefinitions/" + name, api::to_text(large));
+  }
+  const Answer made = server.post(kDefinitionsPath, definition("others", "Other"));
+  EXPECT_EQ(made.code, 403) << made.text;
+  const std::string path = kDefinitionsPath + "/crontabs.stable.example.com";
+  const std::string replicas = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas";
+  const auto patch = [&](std::string_view op, std::string_view value) {
+    return server.json_patch(path, fmt::format(R"([{{"op":"{}","path":"{}/{}}}])", op, replicas, value));
+  };
+  const Answer grown = patch("add", R"(description","value":"how many")");
+  EXPECT_EQ(grown.code, 403) << grown.text;
+  EXPECT_NE(grown.text.find("at most 67108864 bytes in all"), std::string::npos) << grown.text;
+  EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 403);
+  EXPECT_EQ(patch("remove", R"(maximum")").code, 200) << "what makes it smaller is taken";
+  EXPECT_EQ(server.remove(path).code, 200);
+  server.settle();
+  server.advance(seconds(2));
+  EXPECT_EQ(server.get(path).code, 404);
 }
 
 TEST(CustomKinds, WhatTheSchemaLeavesOpenStays) {
@@ -510,6 +598,98 @@ TEST_F(FilledKind, APlaceIsKeptForAKindThatComesBack) {
   EXPECT_TRUE(crontabs.objects().empty());
   EXPECT_EQ(&cache.attach(kind()), &crontabs);
   EXPECT_TRUE(crontabs.is_filling());
+}
+
+/// The part that follows definitions, alone: what it asks of the store is answered one by one.
+class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener {
+ public:
+  void on_cache_event(ResourceCache& of, const EventPtr& event) override { kinds.see(of, event); }
+
+  void on_cache_progress() override { kinds.run(); }
+
+  void on_cache_lost(Origin& /*origin*/, const Error& error) override { ADD_FAILURE() << error.text(); }
+
+ protected:
+  FollowedDefinitions() {
+    cache.load(*cache.origins().front(), {.entries = {}, .revision = store::Revision(1), .remaining = 0});
+    static_cast<Collector&>(kinds).begin();
+  }
+
+  /// The watch tells of a definition with that category.
+  void tell(std::string_view category, std::string_view filler = {}) {
+    Json document = *api::parse_json(definition());
+    document["metadata"]["uid"] = "u";
+    document.make({"metadata", "annotations", "filler"}) = filler;
+    Json& accepted = document.make({"status", "acceptedNames"});
+    accepted = *std::as_const(document).at({"spec", "names"});
+    accepted["categories"] = Json::array({category});
+    document["status"]["conditions"] = Json::array({Json::object({{"type", "Established"}, {"status", "True"}})});
+    change(std::make_shared<const std::string>(api::to_text(document)));
+  }
+
+  void change(const store::Value& value) {
+    const store::Revision at(++revision);
+    const std::string key = "/registry/apiextensions.k8s.io/customresourcedefinitions/" + std::string(kName);
+    cache.origins().front()->on_changes({{key, at, store::Revision(2), value, nullptr}});
+  }
+
+  void answer_next() {
+    ASSERT_FALSE(tasks.empty());
+    auto task = std::move(tasks.front());
+    tasks.pop_front();
+    task();
+  }
+
+  void advance(Duration by) {
+    core.now.mono += by;
+    timers.run_due(core.now.mono);
+  }
+
+  static constexpr std::string_view kName = "crontabs.stable.example.com";
+
+  std::deque<std::move_only_function<void()>> tasks;
+  std::uint64_t revision = 1;
+  ResourceRegistry registry{kinds::kind_hooks};
+  store::MemoryStore store{[this](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); }};
+  WatchCache cache{registry, *this, store};
+  TimerQueue timers;
+  Core core{registry, store, cache, timers, telemetry::Log(), Rng(1)};
+  SliceQueue slices{timers, core.now};
+  LongReads long_reads{timers, core.now};
+  WatchHub hub{core, slices, long_reads};
+  CustomKinds kinds{core, registry, hub};
+};
+
+TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWhoHaveSeenIt) {
+  tell("first");
+  answer_next();  // its objects have been read, and others see them; how far the store is has not been heard
+  EXPECT_TRUE(kinds.is_settling(kName));
+  const ResourceCache& tabs = *cache.all().back();
+  EXPECT_FALSE(tabs.is_filling());
+  const Resource& seen = tabs.resource();
+  tell("second");
+  EXPECT_NE(&tabs.resource(), &seen);
+  EXPECT_EQ(kinds.kept(), 1U);
+  EXPECT_EQ(seen.categories.front(), "first") << "a write that has begun with it may end";
+  change(nullptr);
+  EXPECT_EQ(kinds.kept(), 2U);
+  advance(ResourceRegistry::kRetired - seconds(1));
+  EXPECT_EQ(kinds.kept(), 2U);
+  advance(seconds(1));
+  EXPECT_EQ(kinds.kept(), 0U);
+}
+
+TEST_F(FollowedDefinitions, LargeOnesThatChangeWithoutEndWait) {
+  const std::string filler(1'400'000, 'x');
+  for (int i = 0; i < 120; ++i) tell(fmt::format("c{}", i), filler);
+  const ResourceCache& tabs = *cache.all().back();
+  const std::size_t kept = kinds.kept();
+  EXPECT_LT(kept, 100U) << "each has more than a 96th of 128 MiB";
+  EXPECT_GT(kept, 90U);
+  EXPECT_EQ(tabs.resource().categories.front(), fmt::format("c{}", kept));
+  advance(ResourceRegistry::kRetired);
+  EXPECT_EQ(tabs.resource().categories.front(), "c119") << "the last one is followed once there is room";
+  EXPECT_EQ(kinds.kept(), 1U);
 }
 
 class CustomKindsOfServers : public ::testing::Test {

@@ -12,7 +12,9 @@ namespace {
 using api::Json;
 
 constexpr Duration kReadObjectsAgain = seconds(1);
-constexpr std::size_t kTablesMax = 1'000;  // replaced and not let go of yet
+// Of what was replaced and not let go of yet: tables, and bytes of the definitions.
+constexpr std::size_t kTablesMax = 1'000;
+constexpr std::size_t kKeptBytesMax = 2 * kDefinitionsBytesMax;
 
 }  // namespace
 
@@ -42,11 +44,14 @@ void CustomKinds::on_event(const ResourceCache& cache, const EventPtr& event) {
 }
 
 void CustomKinds::act() {
-  if (dirty_.empty()) return;
-  // A table is kept for a while after it was replaced: who changes definitions without end waits for that.
-  if (registry_.retired() >= kTablesMax) return;
-  for (const std::string& name : std::exchange(dirty_, {})) look_at(name);
+  // Tables and kinds are kept for a while after they were replaced: who changes definitions without end waits for that.
+  if (dirty_.empty() || !has_room_to_keep()) return;
+  while (!dirty_.empty() && has_room_to_keep()) look_at(dirty_.extract(dirty_.begin()).value());
   publish();
+}
+
+bool CustomKinds::has_room_to_keep() const {
+  return registry_.retired() < kTablesMax && kept_bytes_ < kKeptBytesMax;
 }
 
 void CustomKinds::look_at(const std::string& name) {
@@ -68,15 +73,17 @@ void CustomKinds::look_at(const std::string& name) {
     core_.log.warning("a custom kind is not served", {{"definition", name}, {"reason", kind.error().text()}});
     return retire(name);
   }
-  begin(name, *std::move(kind));
+  begin(name, *std::move(kind), object->text->size());
 }
 
-void CustomKinds::begin(const std::string& name, CustomKindPtr kind) {
+void CustomKinds::begin(const std::string& name, CustomKindPtr kind, std::size_t bytes) {
   Served& served = kinds_[name];
+  keep(served);
   names_.insert(name);
   served.cache = &core_.cache.attach(kind);
   if (served.kind == nullptr || !kind->looks_like(*served.kind)) changed_.push_back(served.cache);
   served.kind = std::move(kind);
+  served.bytes = bytes;
   is_stale_ = true;
   if (served.is_ready || settling_.contains(name)) return;
   settling_[name] = ++turn_;
@@ -121,10 +128,18 @@ void CustomKinds::retire(const std::string& name) {
   settling_.erase(name);
   const auto found = kinds_.find(name);
   if (found == kinds_.end()) return publish();
+  keep(found->second);
   changed_.push_back(found->second.cache);
   core_.cache.detach(*found->second.cache);
   kinds_.erase(found);
   is_stale_ = true;
+}
+
+/// Writes may have begun with its rows although no table has had it yet: they are in the cache from the start.
+void CustomKinds::keep(const Served& served) {
+  if (served.kind == nullptr) return;
+  kept_.push_back({core_.now.mono, served.kind, served.bytes});
+  kept_bytes_ += served.bytes;
 }
 
 /// What has changed shows at once; watches of what looked otherwise before end, and begin anew.
@@ -143,7 +158,16 @@ void CustomKinds::publish() {
 }
 
 void CustomKinds::arm_release() {
-  const auto next = registry_.release(core_.now.mono);
+  const Instant kept_since = core_.now.mono - ResourceRegistry::kRetired;
+  while (!kept_.empty() && kept_.front().since <= kept_since) {
+    kept_bytes_ -= kept_.front().bytes;
+    kept_.pop_front();
+  }
+  auto next = registry_.release(core_.now.mono);
+  if (!kept_.empty()) {
+    const Instant due = kept_.front().since + ResourceRegistry::kRetired;
+    next = std::min(next.value_or(due), due);
+  }
   if (release_ || !next) return;
   release_ = core_.timers.at(*next, [this] {
     release_.reset();

@@ -10,6 +10,7 @@
 #include "apiserver/resource/custom_kind.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -37,6 +38,9 @@ class CustomKinds final : public Collector {
   /// False: so many wait already.
   bool has_room() const { return waiting_.size() < kWaitingMax; }
 
+  /// Kinds that were replaced, or have gone, less than ResourceRegistry::kRetired ago.
+  std::size_t kept() const { return kept_.size(); }
+
   static constexpr std::size_t kWaitingMax = 1'000;
   static constexpr std::size_t kNamesMax = 4'096;
 
@@ -45,6 +49,13 @@ class CustomKinds final : public Collector {
     CustomKindPtr kind;
     ResourceCache* cache = nullptr;
     bool is_ready = false;  // its objects have been read
+    std::size_t bytes = 0;  // of its definition
+  };
+
+  struct Kept {
+    Instant since;
+    CustomKindPtr kind;
+    std::size_t bytes = 0;
   };
 
   // Collector
@@ -53,10 +64,12 @@ class CustomKinds final : public Collector {
   void act() override;
 
   void look_at(const std::string& name);
-  void begin(const std::string& name, CustomKindPtr kind);
+  bool has_room_to_keep() const;
+  void begin(const std::string& name, CustomKindPtr kind, std::size_t bytes);
   void read_objects(const std::string& name, std::uint64_t turn);
   void settle(const std::string& name);
   void retire(const std::string& name);
+  void keep(const Served& served);
   void publish();
   void arm_release();
 
@@ -65,7 +78,9 @@ class CustomKinds final : public Collector {
   WatchHub& hub_;
   const ResourceCache& definitions_;
   std::map<std::string, Served, std::less<>> kinds_;  // by the name of the definition
-  std::set<std::string> names_;                       // that ever had a cache
+  std::deque<Kept> kept_;                             // oldest first
+  std::size_t kept_bytes_ = 0;
+  std::set<std::string> names_;  // that ever had a cache
   std::set<std::string> dirty_;
   std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
   std::vector<std::function<void()>> waiting_;

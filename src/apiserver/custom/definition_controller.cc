@@ -13,9 +13,14 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kLookAgainAt = seconds(1);
+constexpr Duration kLookLaterAt = seconds(30);  // at what no event tells of
 
 bool is_definition(const Resource& resource) {
   return resource.kind == "CustomResourceDefinition" && resource.group == "apiextensions.k8s.io";
+}
+
+bool is_empty(const ResourceCache& cache) {
+  return cache.objects().empty() && cache.unreadable().empty();
 }
 
 std::string built_in_group(std::string_view group) {
@@ -32,7 +37,8 @@ DefinitionController::DefinitionController(Core& core, const CustomKinds& kinds,
       definitions_(core.cache.of(core.registry.get(kDefinitions))) {}
 
 void DefinitionController::load() {
-  for (auto* noted : {&unnamed_, &clearing_, &due_}) noted->clear();
+  for (auto* noted : {&unnamed_, &clearing_, &due_, &kept_}) noted->clear();
+  namings_.clear();
   for (const auto& [name, definition] : definitions_.objects()) {
     if (definition->meta.deleting) {
       clearing_.insert(name);
@@ -50,14 +56,7 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
     if (clearing_.contains(name)) due_.insert(name);
     return;
   }
-  if (!event->object) {
-    clearing_.erase(event->previous->name);
-    // Names that it had may be another's now.
-    for (const auto& [name, definition] : definitions_.objects()) {
-      if (!definition->meta.deleting) unnamed_.insert(name);
-    }
-    return;
-  }
+  if (!event->object) return forget(event->previous->name);
   const std::string& name = event->object->name;
   if (event->object->meta.deleting) {
     clearing_.insert(name);
@@ -67,17 +66,41 @@ void DefinitionController::on_event(const ResourceCache& cache, const EventPtr& 
   }
 }
 
+/// Names that it had may be another's now.
+void DefinitionController::forget(const std::string& name) {
+  clearing_.erase(name);
+  kept_.erase(name);
+  namings_.erase(name);
+  for (const auto& [other, naming] : namings_) {
+    if (!naming.is_accepted) unnamed_.insert(other);
+  }
+}
+
 void DefinitionController::act() {
   for (const std::string& name : std::exchange(due_, {})) clear(name);
   name_next();
 }
 
-TakenNames DefinitionController::taken_by_others(std::string_view group, std::string_view name) const {
+/// Definitions are large: each is parsed once for every revision of it, not once for every other definition.
+const DefinitionController::Naming& DefinitionController::naming_of(const StoredObject& definition) {
+  Naming& naming = namings_[definition.name];
+  if (naming.revision == definition.revision) return naming;
+  const api::DocumentPtr document = definition.shared_document();
+  Json part = Json::object();
+  for (const auto path : {std::initializer_list<std::string_view>{"spec", "group"}, {"spec", "names"}, {"status"}}) {
+    if (const Json* value = document->at(path)) part.make(path) = *value;
+  }
+  naming = {definition.revision, std::string(part.string_at({"spec", "group"})),
+            is_condition_true(part, "NamesAccepted"), std::move(part)};
+  return naming;
+}
+
+TakenNames DefinitionController::taken_by_others(std::string_view group, std::string_view name) {
   TakenNames taken;
   for (const auto& [other, object] : definitions_.objects()) {
     if (other == name) continue;
-    const api::DocumentPtr definition = object->shared_document();
-    if (definition->string_at({"spec", "group"}) == group) taken.add(*definition);
+    const Naming& naming = naming_of(*object);
+    if (naming.group == group) taken.add(naming.part);
   }
   return taken;
 }
@@ -93,9 +116,9 @@ void DefinitionController::name_next() {
     unnamed_.erase(unnamed_.begin());
     const ObjectPtr object = definitions_.find(name);
     if (!object || object->meta.deleting) continue;
-    const api::DocumentPtr definition = object->shared_document();
-    const TakenNames taken = taken_by_others(definition->string_at({"spec", "group"}), name);
-    if (with_names(*definition, taken, refusal_of(*definition), core_.now.wall) == *definition) continue;
+    const Naming& naming = naming_of(*object);
+    const TakenNames taken = taken_by_others(naming.group, name);
+    if (with_names(naming.part, taken, refusal_of(naming.part), core_.now.wall) == naming.part) continue;
     write_status(name, object->meta.uid);
   }
 }
@@ -125,12 +148,10 @@ void DefinitionController::write_status(const std::string& name, const std::stri
 void DefinitionController::clear(const std::string& name) {
   const ObjectPtr object = definitions_.find(name);
   if (!object || !object->meta.deleting) return;
-  const api::DocumentPtr definition = object->shared_document();
   if (kinds_.is_settling(name)) return look_again(name);
   const ResourceCache* cache = kinds_.served(name);
-  if (cache == nullptr || (cache->objects().empty() && cache->unreadable().empty())) {
-    return finish(name, object->meta.uid);
-  }
+  if (cache == nullptr || is_empty(*cache)) return finish(name, object->meta.uid);
+  if (!cache->unreadable().empty()) look_later(name);
   std::vector<ObjectPtr> left;
   cache->visit({}, {}, [&](const ObjectPtr& instance) {
     if (!instance->meta.deleting) left.push_back(instance);
@@ -157,29 +178,54 @@ void DefinitionController::finish(const std::string& name, const std::string& ui
   if (!finishing_.insert(name).second) return;
   definitions_.origin().barrier([this, name, uid](const Result<store::Revision>& reached) {
     const ResourceCache* cache = kinds_.served(name);
-    const bool is_empty = cache == nullptr || (cache->objects().empty() && cache->unreadable().empty());
-    if (!reached || !acts() || !is_empty) {
+    if (!reached || !acts() || kinds_.is_settling(name) || (cache != nullptr && !is_empty(*cache))) {
       finishing_.erase(name);
       return look_again(name);
     }
-    UpdateJob job{.resource = &definitions_.resource(),
-                  .name = name,
-                  .change = [](const Json& current) -> StatusResult<Json> {
-                    Json document = current;
-                    Json* list = document.at({"metadata", "finalizers"});
-                    if (list == nullptr || list->if_array() == nullptr) return document;
-                    std::erase_if(*list->if_array(),
-                                  [](const Json& each) { return each.string_at({}) == kCleanupFinalizer; });
-                    if (list->if_array()->empty()) document.erase({"metadata", "finalizers"});
-                    return document;
-                  },
-                  .uid = uid,
-                  .trusted = true,
-                  .context = {server_user(), {}, false}};
-    writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
-      finishing_.erase(name);
-      if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
-    });
+    if (cache == nullptr) return look_in_store(name, uid);
+    let_go(name, uid);
+  });
+}
+
+/// A kind that is not served may have objects all the same: another server, or an earlier one, has served it. The
+/// objects of a built-in group are not the definition's.
+void DefinitionController::look_in_store(const std::string& name, const std::string& uid) {
+  const ObjectPtr object = definitions_.find(name);
+  const api::DocumentPtr definition = object ? object->shared_document() : std::make_shared<const Json>();
+  const std::string_view group = definition->string_at({"spec", "group"});
+  if (!object || core_.registry.is_built_in_group(group)) return let_go(name, uid);
+  std::string prefix = fmt::format("/registry/{}/{}/", group, definition->string_at({"spec", "names", "plural"}));
+  core_.store.range({.prefix = std::move(prefix), .start_after = {}, .limit = 1, .at = std::nullopt},
+                    [this, name, uid](const Result<store::RangeResult>& found) {
+                      if (found && found->entries.empty() && acts()) return let_go(name, uid);
+                      finishing_.erase(name);
+                      if (!found || !acts()) return look_again(name);
+                      if (kept_.insert(name).second) {
+                        core_.log.warning("a definition is kept: its kind is not served, and there are objects of it",
+                                          {{"definition", name}, {"key", found->entries.front().key}});
+                      }
+                      look_later(name);
+                    });
+}
+
+void DefinitionController::let_go(const std::string& name, const std::string& uid) {
+  UpdateJob job{.resource = &definitions_.resource(),
+                .name = name,
+                .change = [](const Json& current) -> StatusResult<Json> {
+                  Json document = current;
+                  Json* list = document.at({"metadata", "finalizers"});
+                  if (list == nullptr || list->if_array() == nullptr) return document;
+                  std::erase_if(*list->if_array(),
+                                [](const Json& each) { return each.string_at({}) == kCleanupFinalizer; });
+                  if (list->if_array()->empty()) document.erase({"metadata", "finalizers"});
+                  return document;
+                },
+                .uid = uid,
+                .trusted = true,
+                .context = {server_user(), {}, false}};
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) {
+    finishing_.erase(name);
+    if (!result && result.error().code != 404 && result.error().code != 409) look_again(name);
   });
 }
 
@@ -191,8 +237,17 @@ void DefinitionController::look_again(const std::string& name) {
   });
 }
 
-StatusResult<void> DefinitionLimits::check_size(const Json& object) {
-  const std::size_t bytes = api::to_text(object).size();
+/// No event tells when a value that cannot be read, or one of a kind that is not served, has gone.
+void DefinitionController::look_later(const std::string& name) {
+  if (!looked_at_later_.insert(name).second) return;
+  core_.timers.at(core_.now.mono + kLookLaterAt, [this, name] {
+    looked_at_later_.erase(name);
+    if (clearing_.contains(name)) due_.insert(name);
+    run();
+  });
+}
+
+StatusResult<void> DefinitionLimits::check_size(const Json& object, std::size_t bytes) {
   const Json* versions = object.at({"spec", "versions"});
   const std::size_t count = versions != nullptr && versions->if_array() != nullptr ? versions->if_array()->size() : 0;
   if (bytes > kDefinitionBytesMax) {
@@ -215,26 +270,40 @@ StatusResult<void> DefinitionLimits::check_create(const api::UserInfo& /*user*/,
   if (core_.registry.is_built_in_group(group) && !group.empty()) {
     return api::forbidden_status(resource.group_resource(), name, built_in_group(group));
   }
-  std::size_t bytes = 0;
-  for (const auto& [key, each] : definitions_.objects()) bytes += each->text->size();
   if (definitions_.objects().size() >= kDefinitionsMax) {
     return api::forbidden_status(resource.group_resource(), name,
                                  fmt::format("this server holds at most {} definitions", kDefinitionsMax));
   }
-  if (bytes > kDefinitionsBytesMax) {
-    return api::forbidden_status(
-        resource.group_resource(), name,
-        fmt::format("this server holds definitions of at most {} bytes in all", kDefinitionsBytesMax));
-  }
-  return check_size(object);
+  const std::size_t bytes = api::to_text(object).size();
+  SPILLWAY_TRY_VOID(check_size(object, bytes));
+  return check_all(resource, name, bytes);
+}
+
+StatusResult<void> DefinitionLimits::check_all(const Resource& resource, std::string_view name,
+                                               std::size_t more) const {
+  std::size_t bytes = more;
+  for (const auto& [key, each] : definitions_.objects()) bytes += each->text->size();
+  if (bytes <= kDefinitionsBytesMax) return {};
+  return api::forbidden_status(
+      resource.group_resource(), name,
+      fmt::format("this server holds definitions of at most {} bytes in all", kDefinitionsBytesMax));
 }
 
 StatusResult<void> DefinitionLimits::check_update(const api::UserInfo& /*user*/, const Resource& resource,
-                                                  SubresourceId /*part*/, const Json& object, const Json& old) const {
-  if (!is_definition(resource) || object.find("spec") == nullptr) return {};
-  const Json* before = old.find("spec");
-  if (before != nullptr && *object.find("spec") == *before) return {};
-  return check_size(object);
+                                                  SubresourceId part, const Json& object, const Json& old) const {
+  if (!is_definition(resource) || part != SubresourceId::kNone || object.find("spec") == nullptr) return {};
+  const auto is_same = [&](std::string_view member) {
+    const Json* now = object.find(member);
+    const Json* before = old.find(member);
+    return now != nullptr && before != nullptr && *now == *before;
+  };
+  const bool same_spec = is_same("spec");
+  if (same_spec && is_same("metadata")) return {};
+  const std::size_t bytes = api::to_text(object).size();
+  const std::size_t bytes_before = api::to_text(old).size();
+  if (!same_spec) SPILLWAY_TRY_VOID(check_size(object, bytes));
+  if (bytes <= bytes_before) return {};
+  return check_all(resource, object.string_at({"metadata", "name"}), bytes - bytes_before);
 }
 
 }  // namespace spillway::apiserver

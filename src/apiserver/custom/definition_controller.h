@@ -12,8 +12,10 @@
 #include "apiserver/write/remover.h"
 #include "apiserver/write/writer.h"
 
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace spillway::apiserver {
 
@@ -22,29 +24,45 @@ class DefinitionController final : public Collector {
   DefinitionController(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover);
 
  private:
+  /// What a revision of a definition says of names.
+  struct Naming {
+    store::Revision revision;
+    std::string group;
+    bool is_accepted = false;
+    api::Json part;  // of the definition: group and names of its spec, and the status
+  };
+
   // Collector
   void load() override;
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
+  void forget(const std::string& name);
   void name_next();
+  const Naming& naming_of(const StoredObject& definition);
   /// `name` itself is left out.
-  TakenNames taken_by_others(std::string_view group, std::string_view name) const;
+  TakenNames taken_by_others(std::string_view group, std::string_view name);
   std::string refusal_of(const api::Json& definition) const;
   void write_status(const std::string& name, const std::string& uid);
   void clear(const std::string& name);
   void finish(const std::string& name, const std::string& uid);
+  void look_in_store(const std::string& name, const std::string& uid);
+  void let_go(const std::string& name, const std::string& uid);
   void look_again(const std::string& name);
+  void look_later(const std::string& name);
 
   Core& core_;
   const CustomKinds& kinds_;
   Writer& writer_;
   Remover& remover_;
   const ResourceCache& definitions_;
-  std::set<std::string> unnamed_;   // to be looked at for their names
-  std::set<std::string> clearing_;  // that are being deleted
-  std::set<std::string> due_;       // of them, to be looked at
+  std::map<std::string, Naming, std::less<>> namings_;  // by name, of those that were looked at
+  std::set<std::string> unnamed_;                       // to be looked at for their names
+  std::set<std::string> clearing_;                      // that are being deleted
+  std::set<std::string> due_;                           // of them, to be looked at
   std::set<std::string> finishing_;
+  std::set<std::string> kept_;  // of them, not served and not empty, which has been told
+  std::set<std::string> looked_at_later_;
   std::set<std::string> removing_;  // store keys of objects
   bool is_writing_ = false;
 };
@@ -65,7 +83,9 @@ class DefinitionLimits final : public AdmissionCheck {
   }
 
  private:
-  static api::StatusResult<void> check_size(const api::Json& object);
+  static api::StatusResult<void> check_size(const api::Json& object, std::size_t bytes);
+  /// Whether so many bytes more have room.
+  api::StatusResult<void> check_all(const Resource& resource, std::string_view name, std::size_t more) const;
 
   Core& core_;
   const ResourceCache& definitions_;
