@@ -59,7 +59,10 @@ class NodeReader {
     node.embedded = flag(schema, "x-kubernetes-embedded-resource");
     node.atomic_map = schema.string_at({"x-kubernetes-map-type"}) == "atomic";
     node.list_keys = texts(schema, "x-kubernetes-list-map-keys");
-    if (const Json* value = schema.find("default")) node.default_value = *value;
+    if (const Json* value = schema.find("default"); value != nullptr && !value->is_null()) {
+      node.default_value = *value;
+      node.default_bytes = api::to_text(*value).size();
+    }
     if (!read_items(schema, depth, node) || !read_members(schema, depth, node) || !read_checks(schema, depth, node)) {
       return false;
     }
@@ -150,17 +153,21 @@ class NodeReader {
     node.has_rules = rules != nullptr && rules->is_array() && !rules->if_array()->empty();
     node.has_lists = node.list_type == ListType::kSet || node.list_type == ListType::kMap;
     node.has_embedded = node.embedded;
+    node.has_defaults = !node.default_value.is_null();
     node.has_converted = is_converted(node);
     const auto note = [&node](const Node& child) {
       node.has_rules = node.has_rules || child.has_rules;
+      node.has_defaults = node.has_defaults || child.has_defaults;
       node.has_lists = node.has_lists || child.has_lists;
       node.has_embedded = node.has_embedded || child.has_embedded;
       node.has_converted = node.has_converted || child.has_converted;
     };
     if (node.items != nullptr) note(*node.items);
     if (node.entries != nullptr) note(*node.entries);
-    for (const Property& property : node.properties) {
+    for (std::size_t i = 0; i < node.properties.size(); ++i) {
+      const Property& property = node.properties[i];
       note(property.node);
+      if (!property.node.default_value.is_null()) node.filled.push_back(i);
       node.has_converted = node.has_converted || property.node.nullable || escaped_name(property.name) != property.name;
     }
   }
