@@ -59,7 +59,8 @@ void validate_object(const Schema& schema, const api::Json& object, const api::J
                     "some validation rules were not checked because the object was invalid; correct the existing "
                     "errors to complete validation");
     } else {
-      check_rules(root, object, old, "", found);
+      RuleUnits units;
+      check_rules(root, object, old, "", units, found);
     }
   }
   errors.add(std::move(found));

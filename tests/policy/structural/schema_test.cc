@@ -2,6 +2,7 @@
 #include "policy/structural/schemas.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -248,6 +249,26 @@ TEST(StructuralSchemas, PatternsThatAreTooLargeCountAsWell) {
   ASSERT_FALSE(told.empty());
   EXPECT_NE(told.front().find("pattern too large"), std::string::npos) << told.front();
   EXPECT_NE(told.back().find("more than 500000 steps"), std::string::npos) << told.back();
+}
+
+TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
+  const std::string list = fmt::format("[{}]", fmt::join(std::vector<int>(200, 1), ","));
+  const auto schema = [&](int count) {
+    std::string properties;
+    for (int i = 0; i < count; ++i) {
+      properties += fmt::format(
+          R"x({}"p{:05}":{{"type":"array","items":{{"type":"integer"}},"default":{},"x-kubernetes-validations":[{{"rule":"self.all(x, self.all(y, x <= y + 5))"}}]}})x",
+          i == 0 ? "" : ",", i, list);
+    }
+    return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
+  };
+  EXPECT_EQ(schema_problems(schema(5)), Lines());
+  const Lines told = schema_problems(schema(150));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(
+      told[0].ends_with("default: Invalid value: \"array\": validation failed due to running out of cost budget, "
+                        "no further validation rules will be run"))
+      << told[0];
 }
 
 }  // namespace
