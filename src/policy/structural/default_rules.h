@@ -10,7 +10,7 @@ namespace spillway::structural {
 
 struct Node;
 
-/// `path`: where the document of the schema stands.
+/// `path`: where the document of the schema stands. All defaults together may take what the rules of one object may.
 void check_defaults(const Node& root, std::string_view path, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

@@ -8,6 +8,7 @@
 #include "policy/structural/formats.h"
 #include "policy/structural/rule.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,12 +67,15 @@ struct Node {
   bool has_lists = false;      // of type set or map
   bool has_embedded = false;   // embedded resources
   bool has_rules = false;      // x-kubernetes-validations
+  bool has_defaults = false;   // default
   bool has_converted = false;  // what rules do not see as it is written: numbers, times, bytes, nulls, escaped names
   std::vector<std::string> list_keys;
-  api::Json default_value;  // null: none
+  api::Json default_value;        // null: none
+  std::size_t default_bytes = 0;  // of its text
   std::unique_ptr<Node> items;
   std::unique_ptr<Node> entries;     // of kSchema
   std::vector<Property> properties;  // sorted by name
+  std::vector<std::size_t> filled;   // the places of those that have a default
   std::unique_ptr<const Checks> checks;
   std::vector<Rule> rules;
 

@@ -3,9 +3,12 @@
 #include "policy/structural/embedded_rules.h"
 #include "policy/structural/list_rules.h"
 #include "policy/structural/node.h"
+#include "policy/structural/object_shape.h"
 #include "policy/structural/rule_check.h"
 #include "policy/structural/value_path.h"
 #include "policy/structural/value_rules.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -31,10 +34,21 @@ void check_lists_of_update(const Node& root, const api::Json& object, const api:
   if (before.empty()) errors.add(std::move(found));
 }
 
+/// Rules count on defaults. What did not fit before, when the schema came after the object, may be changed as any
+/// other.
+bool lacks_room(const Schema& schema, const api::Json& object, const api::Json* old) {
+  return !defaults_fit(schema, object) && (old == nullptr || defaults_fit(schema, *old));
+}
+
 }  // namespace
 
 void validate_object(const Schema& schema, const api::Json& object, const api::Json* old, api::FieldErrors& errors) {
   const Node& root = schema.root();
+  if (lacks_room(schema, object, old)) {
+    return errors.add({api::FieldReason::kTooLong,
+                       fmt::format("Too long: defaults may not add more than {} bytes to the object", kDefaultBytesMax),
+                       "<nil>"});
+  }
   api::FieldErrors found;
   check_values(root, object, old, "", found);
   if (root.has_embedded) check_embedded(root, object, "", found);
@@ -45,7 +59,8 @@ void validate_object(const Schema& schema, const api::Json& object, const api::J
                     "some validation rules were not checked because the object was invalid; correct the existing "
                     "errors to complete validation");
     } else {
-      check_rules(root, object, old, "", found);
+      RuleUnits units;
+      check_rules(root, object, old, "", units, found);
     }
   }
   errors.add(std::move(found));

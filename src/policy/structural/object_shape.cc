@@ -145,22 +145,51 @@ bool wants_default(const Node& node, const Json* value) {
   return value == nullptr || (value->is_null() && !node.nullable);
 }
 
+/// What is missing of the defaults, as far as it fits. Looks at the object, and at what would come into it, nowhere
+/// else: a schema of many properties takes no longer.
+class Missing {
+ public:
+  explicit Missing(std::size_t bytes_max) : left_(bytes_max) {}
+
+  /// False: it does not fit.
+  bool fits(const Node& node, const Json& value) {
+    if (!node.has_defaults) return true;
+    if (const Json::Object* object = value.if_object()) return members_fit(node, *object);
+    const Json::Array* list = value.if_array();
+    return list == nullptr || node.items == nullptr ||
+           std::ranges::all_of(*list, [&](const Json& each) { return entry_fits(*node.items, each); });
+  }
+
+ private:
+  bool members_fit(const Node& node, const Json::Object& object) {
+    for (const std::size_t place : node.filled) {
+      const Property& property = node.properties[place];
+      const bool wants = wants_default(property.node, object.find(property.name));
+      if (wants && !default_fits(property.node, property.name.size())) return false;
+    }
+    return std::ranges::all_of(object, [&](const auto& member) {
+      if (const Node* property = node.property(member.key)) return fits(*property, member.value);
+      return node.entries == nullptr || entry_fits(*node.entries, member.value);
+    });
+  }
+
+  bool entry_fits(const Node& node, const Json& value) {
+    return wants_default(node, &value) ? default_fits(node, 0) : fits(node, value);
+  }
+
+  bool default_fits(const Node& node, std::size_t name_bytes) {
+    const std::size_t bytes = kFillBytes + name_bytes + node.default_bytes;
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return fits(node, node.default_value);
+  }
+
+  std::size_t left_;
+};
+
 /// Whether anything is missing that has a default.
 bool lacks_default(const Node& node, const Json& value) {
-  if (const Json::Object* object = value.if_object()) {
-    for (const Property& property : node.properties) {
-      const Json* own = object->find(property.name);
-      if (wants_default(property.node, own) || (own != nullptr && lacks_default(property.node, *own))) return true;
-    }
-    return node.entries != nullptr && std::ranges::any_of(*object, [&](const auto& member) {
-             return node.property(member.key) == nullptr &&
-                    (wants_default(*node.entries, &member.value) || lacks_default(*node.entries, member.value));
-           });
-  }
-  const Json::Array* list = value.if_array();
-  return list != nullptr && node.items != nullptr && std::ranges::any_of(*list, [&](const Json& each) {
-           return wants_default(*node.items, &each) || lacks_default(*node.items, each);
-         });
+  return !Missing(0).fits(node, value);
 }
 
 void fill_in(const Node& node, Json& value);
@@ -173,7 +202,8 @@ void fill_in_at(const Node& node, Json& value) {
 void fill_in(const Node& node, Json& value) {
   if (!lacks_default(node, value)) return;
   if (Json::Object* object = value.if_object()) {
-    for (const Property& property : node.properties) {
+    for (const std::size_t place : node.filled) {
+      const Property& property = node.properties[place];
       if (wants_default(property.node, std::as_const(*object).find(property.name))) {
         (*object)[property.name] = property.node.default_value;
       }
@@ -206,9 +236,13 @@ std::vector<std::string> prune_value(const Node& node, Json& value) {
   return pruner.take_dropped();
 }
 
+bool defaults_fit(const Schema& schema, const Json& object) {
+  return Missing(kDefaultBytesMax).fits(schema.root(), object);
+}
+
 void apply_defaults(const Schema& schema, Json& object) {
   drop_nulls(&schema.root(), object);
-  fill_in(schema.root(), object);
+  if (defaults_fit(schema, object)) fill_in(schema.root(), object);
 }
 
 }  // namespace spillway::structural

@@ -5,6 +5,7 @@
 #include "api/json/json.h"
 #include "policy/structural/structural_schema.h"
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,16 @@ std::vector<std::string> prune(const Schema& schema, api::Json& object);
 /// The same of a value that one schema of it describes.
 std::vector<std::string> prune_value(const Node& node, api::Json& value);
 
-/// Removes nulls that may not be there and have no default, then puts defaults where there is nothing, or such a null.
-/// Idempotent.
+/// Bytes that defaults may add to one object: of their names and texts, and kFillBytes for each. Defaults lie within
+/// defaults, and in every element of a list: what they come to is no matter of what they are in the schema.
+inline constexpr std::size_t kDefaultBytesMax = 4U << 20U;
+inline constexpr std::size_t kFillBytes = 64;
+
+/// Whether the defaults that are missing come to no more.
+bool defaults_fit(const Schema& schema, const api::Json& object);
+
+/// Removes nulls that may not be there and have no default, then puts defaults where there is nothing, or such a null:
+/// all of them, or none if they do not fit. Idempotent.
 void apply_defaults(const Schema& schema, api::Json& object);
 
 }  // namespace spillway::structural

@@ -32,7 +32,8 @@ struct Before {
 
 class RuleCheck {
  public:
-  RuleCheck(std::string_view prefix, api::FieldErrors& errors) : prefix_(prefix), errors_(errors) {}
+  RuleCheck(std::string_view prefix, RuleUnits& units, api::FieldErrors& errors)
+      : prefix_(prefix), units_(units), errors_(errors), stopped_(units.spent()) {}
 
   void check(const Node& node, const Json& value, const Before& before, const ValuePath& path) {
     if (!node.has_rules || value.is_null() || stopped_ || errors_.full()) return;
@@ -118,8 +119,8 @@ class RuleCheck {
   }
 
   bool charge(std::uint64_t units) {
-    used_ += units;
-    return used_ <= kObjectRuleUnitsMax;
+    units_.used += units;
+    return !units_.spent();
   }
 
   /// nullopt: there is none, or it is none that could be told.
@@ -162,16 +163,16 @@ class RuleCheck {
   }
 
   std::string_view prefix_;
+  RuleUnits& units_;
   api::FieldErrors& errors_;
-  std::uint64_t used_ = 0;
-  bool stopped_ = false;
+  bool stopped_;
 };
 
 }  // namespace
 
-void check_rules(const Node& node, const Json& value, const Json* old, std::string_view prefix,
+void check_rules(const Node& node, const Json& value, const Json* old, std::string_view prefix, RuleUnits& units,
                  api::FieldErrors& errors) {
-  RuleCheck(prefix, errors).check(node, value, {.compared = old, .found = old}, ValuePath());
+  RuleCheck(prefix, units, errors).check(node, value, {.compared = old, .found = old}, ValuePath());
 }
 
 }  // namespace spillway::structural

@@ -17,9 +17,16 @@ struct Node;
 inline constexpr std::uint64_t kRuleUnitsMax = 1'000'000;
 inline constexpr std::uint64_t kObjectRuleUnitsMax = 10'000'000;
 
+/// What rules of one object have taken; beyond kObjectRuleUnitsMax, which is told, none is asked any more.
+struct RuleUnits {
+  std::uint64_t used = 0;
+
+  bool spent() const { return used > kObjectRuleUnitsMax; }
+};
+
 /// Adds what does not hold. `old`: what the value was; null: it was not there, and rules that compare are not asked.
 /// `prefix` stands before the fields that are told.
 void check_rules(const Node& node, const api::Json& value, const api::Json* old, std::string_view prefix,
-                 api::FieldErrors& errors);
+                 RuleUnits& units, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

@@ -1,7 +1,7 @@
 #include "policy/structural/schema_rules.h"
 
-#include "policy/cel/pattern.h"
 #include "policy/structural/schema_members.h"
+#include "policy/structural/schema_patterns.h"
 
 #include <fmt/format.h>
 
@@ -75,7 +75,7 @@ bool is_int_or_string(const Json::Array& alternatives) {
 /// What makes a schema not structural.
 class StructuralRules {
  public:
-  explicit StructuralRules(FieldErrors& errors) : errors_(errors) {}
+  StructuralRules(SchemaPatterns& patterns, FieldErrors& errors) : patterns_(patterns), errors_(errors) {}
 
   void check(const Json& schema, Place place, const std::string& path) {
     if (errors_.full()) return;
@@ -184,7 +184,7 @@ class StructuralRules {
     if (const Json* negated = schema_member(schema, "not")) check_nested(*negated, false, child(path, "not"));
     const std::string_view pattern = schema.string_at({"pattern"});
     if (pattern.empty()) return;
-    if (const auto compiled = cel::Pattern::compile(pattern); !compiled) {
+    if (const auto& compiled = patterns_.compile(pattern); !compiled) {
       errors_.invalid(child(path, "pattern"), Json(pattern),
                       "must be a valid regular expression, but isn't: " + compiled.error().text());
     }
@@ -249,6 +249,7 @@ class StructuralRules {
     check_complete(*schema, checks, at, path, true);
   }
 
+  SchemaPatterns& patterns_;
   FieldErrors& errors_;
 };
 
@@ -514,9 +515,9 @@ bool is_beyond_structure(const Json& schema) {
 
 }  // namespace
 
-void check_schema(const Json& document, std::string_view path, FieldErrors& errors) {
+void check_schema(const Json& document, std::string_view path, SchemaPatterns& patterns, FieldErrors& errors) {
   FieldErrors found;
-  if (!is_beyond_structure(document)) StructuralRules(found).check(document, Place::kRoot, std::string(path));
+  if (!is_beyond_structure(document)) StructuralRules(patterns, found).check(document, Place::kRoot, std::string(path));
   std::vector<api::FieldError> sorted = found.errors();
   std::ranges::sort(sorted, {}, &api::FieldError::text);
   for (api::FieldError& error : sorted) errors.add(std::move(error));

@@ -11,7 +11,10 @@
 
 namespace spillway::structural {
 
-/// Adds what is wrong with the document at `path`: what makes it not structural first, sorted.
-void check_schema(const api::Json& document, std::string_view path, api::FieldErrors& errors);
+class SchemaPatterns;
+
+/// Adds what is wrong with the document at `path`: what makes it not structural first, sorted. `patterns`: those that
+/// were compiled of it already.
+void check_schema(const api::Json& document, std::string_view path, SchemaPatterns& patterns, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

@@ -5,6 +5,7 @@
 #include "policy/structural/rule_reader.h"
 #include "policy/structural/rule_values.h"
 #include "policy/structural/schema_members.h"
+#include "policy/structural/schema_patterns.h"
 #include "policy/structural/schema_rules.h"
 
 #include <fmt/format.h>
@@ -47,6 +48,8 @@ Format format_of(const Json& schema, ValueType type) {
 /// Makes nodes of a document within the bounds.
 class NodeReader {
  public:
+  explicit NodeReader(SchemaPatterns& patterns) : patterns_(patterns) {}
+
   /// False: beyond the bounds.
   bool read(const Json& schema, std::size_t depth, Node& node) {
     if (depth > kSchemaDepthMax || ++schemas_ > kSchemasMax) return false;
@@ -59,7 +62,10 @@ class NodeReader {
     node.embedded = flag(schema, "x-kubernetes-embedded-resource");
     node.atomic_map = schema.string_at({"x-kubernetes-map-type"}) == "atomic";
     node.list_keys = texts(schema, "x-kubernetes-list-map-keys");
-    if (const Json* value = schema.find("default")) node.default_value = *value;
+    if (const Json* value = schema.find("default"); value != nullptr && !value->is_null()) {
+      node.default_value = *value;
+      node.default_bytes = api::to_text(*value).size();
+    }
     if (!read_items(schema, depth, node) || !read_members(schema, depth, node) || !read_checks(schema, depth, node)) {
       return false;
     }
@@ -128,7 +134,7 @@ class NodeReader {
       checks->values = *values->if_array();
     checks->pattern_text = schema.string_at({"pattern"});
     if (!checks->pattern_text.empty()) {
-      if (auto pattern = cel::Pattern::compile(checks->pattern_text)) checks->pattern = *std::move(pattern);
+      if (const auto& pattern = patterns_.compile(checks->pattern_text)) checks->pattern = *pattern;
     }
     checks->required = texts(schema, "required");
     if (!read_alternatives(schema, "allOf", depth, checks->all_of) ||
@@ -150,21 +156,26 @@ class NodeReader {
     node.has_rules = rules != nullptr && rules->is_array() && !rules->if_array()->empty();
     node.has_lists = node.list_type == ListType::kSet || node.list_type == ListType::kMap;
     node.has_embedded = node.embedded;
+    node.has_defaults = !node.default_value.is_null();
     node.has_converted = is_converted(node);
     const auto note = [&node](const Node& child) {
       node.has_rules = node.has_rules || child.has_rules;
+      node.has_defaults = node.has_defaults || child.has_defaults;
       node.has_lists = node.has_lists || child.has_lists;
       node.has_embedded = node.has_embedded || child.has_embedded;
       node.has_converted = node.has_converted || child.has_converted;
     };
     if (node.items != nullptr) note(*node.items);
     if (node.entries != nullptr) note(*node.entries);
-    for (const Property& property : node.properties) {
+    for (std::size_t i = 0; i < node.properties.size(); ++i) {
+      const Property& property = node.properties[i];
       note(property.node);
+      if (!property.node.default_value.is_null()) node.filled.push_back(i);
       node.has_converted = node.has_converted || property.node.nullable || escaped_name(property.name) != property.name;
     }
   }
 
+  SchemaPatterns& patterns_;
   std::size_t schemas_ = 0;
 };
 
@@ -184,14 +195,15 @@ Schema::Schema() : root_(open_node()) {}
 
 Schema Schema::read(const Json& document, std::string_view path, api::FieldErrors& errors) {
   auto root = std::make_shared<Node>();
-  if (!NodeReader().read(document, 1, *root)) {
+  SchemaPatterns patterns;
+  if (!NodeReader(patterns).read(document, 1, *root)) {
     errors.invalid(
         path, Json(""),
         fmt::format("must hold at most {} schemas, at most {} within one another", kSchemasMax, kSchemaDepthMax));
     return {};
   }
   api::FieldErrors found;
-  check_schema(document, path, found);
+  check_schema(document, path, patterns, found);
   if (found.empty()) read_rules(document, path, *root, found);
   if (found.empty()) check_defaults(*root, path, found);
   errors.add(std::move(found));
@@ -200,7 +212,8 @@ Schema Schema::read(const Json& document, std::string_view path, api::FieldError
 
 std::optional<Schema> Schema::reread(const Json& document) {
   auto root = std::make_shared<Node>();
-  if (!document.is_object() || !NodeReader().read(document, 1, *root)) return std::nullopt;
+  SchemaPatterns patterns;
+  if (!document.is_object() || !NodeReader(patterns).read(document, 1, *root)) return std::nullopt;
   api::FieldErrors ignored_errors;  // what does not compile says so when it is asked
   read_rules(document, "", *root, ignored_errors);
   return Schema{document, std::move(root)};

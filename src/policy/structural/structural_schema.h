@@ -1,6 +1,6 @@
 // The schema of one version of a custom resource, read from openAPIV3Schema: what is kept of an object, what is filled
 // in, what it has to fulfil. Immutable; a copy costs a pointer. Bounds: depth and number of schemas, size of patterns,
-// so that reading one and checking an object against it take a bounded time.
+// of each and together, so that reading one and checking an object against it take a bounded time.
 // Thread: any. Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; API reference,
 // CustomResourceDefinition v1; OpenAPI 3.0, schema object.
 #pragma once

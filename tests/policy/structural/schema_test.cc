@@ -2,8 +2,10 @@
 #include "policy/structural/schemas.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -211,6 +213,62 @@ TEST(StructuralSchemas, SizeIsBounded) {
   for (int i = 0; i < 120; ++i) deep = R"({"type":"object","properties":{"a":)" + deep + "}}";
   EXPECT_EQ(schema_problems(deep),
             Lines{"s: Invalid value: \"\": must hold at most 20000 schemas, at most 100 within one another"});
+}
+
+/// An object of so many texts, the first with the first pattern.
+std::string texts_with_patterns(int count, const std::function<std::string(int)>& pattern) {
+  std::string properties;
+  for (int i = 0; i < count; ++i) {
+    properties += fmt::format(R"({}"p{:05}":{{"type":"string","pattern":"{}"}})", i == 0 ? "" : ",", i, pattern(i));
+  }
+  return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
+}
+
+/// Not of the first, but of one that follows.
+void expect_too_many_patterns(std::string_view schema) {
+  const Lines told = schema_problems(schema);
+  ASSERT_FALSE(told.empty());
+  EXPECT_FALSE(told.front().starts_with("s.properties[p00000]")) << told.front();
+  EXPECT_EQ(told.front().substr(told.front().find(": must be")),
+            ": must be a valid regular expression, but isn't: the patterns of the schema have more than 500000 steps "
+            "together");
+}
+
+TEST(StructuralSchemas, PatternsAreBoundedTogether) {
+  const auto different = [](int i) { return fmt::format("{}.{{300}}", i); };
+  EXPECT_EQ(schema_problems(texts_with_patterns(50, different)), Lines());
+  expect_too_many_patterns(texts_with_patterns(400, different));
+  expect_too_many_patterns(texts_with_patterns(6'000, [](int i) { return fmt::format("{}", i); }));
+  EXPECT_EQ(schema_problems(texts_with_patterns(6'000, [](int) { return ".{300}"; })), Lines()) << "one is made once";
+}
+
+/// Each costs as much as it took to find that out.
+TEST(StructuralSchemas, PatternsThatAreTooLargeCountAsWell) {
+  const Lines told =
+      schema_problems(texts_with_patterns(400, [](int i) { return fmt::format(R"({}(\\pL{{30}}){{30}})", i); }));
+  ASSERT_FALSE(told.empty());
+  EXPECT_NE(told.front().find("pattern too large"), std::string::npos) << told.front();
+  EXPECT_NE(told.back().find("more than 500000 steps"), std::string::npos) << told.back();
+}
+
+TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
+  const std::string list = fmt::format("[{}]", fmt::join(std::vector<int>(200, 1), ","));
+  const auto schema = [&](int count) {
+    std::string properties;
+    for (int i = 0; i < count; ++i) {
+      properties += fmt::format(
+          R"x({}"p{:05}":{{"type":"array","items":{{"type":"integer"}},"default":{},"x-kubernetes-validations":[{{"rule":"self.all(x, self.all(y, x <= y + 5))"}}]}})x",
+          i == 0 ? "" : ",", i, list);
+    }
+    return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
+  };
+  EXPECT_EQ(schema_problems(schema(5)), Lines());
+  const Lines told = schema_problems(schema(150));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(
+      told[0].ends_with("default: Invalid value: \"array\": validation failed due to running out of cost budget, "
+                        "no further validation rules will be run"))
+      << told[0];
 }
 
 }  // namespace

@@ -2,8 +2,11 @@
 #include "policy/structural/object_shape.h"
 #include "policy/structural/schemas.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,6 +113,82 @@ TEST(StructuralShape, Defaults) {
     apply_defaults(schema, object);
     EXPECT_EQ(object, once);
   }
+}
+
+/// So many lists of ten empty objects within one another, each of them a default.
+std::string lists_within_lists(int levels) {
+  std::string item = R"({"type":"object"})";
+  for (int i = 0; i < levels; ++i) {
+    item = fmt::format(R"({{"type":"object","properties":{{"a":{{"type":"array","default":[{}],"items":{}}}}}}})",
+                       fmt::join(std::vector<std::string_view>(10, "{}"), ","), item);
+  }
+  return item;
+}
+
+std::string list_of(std::size_t count, std::string_view element) {
+  return fmt::format("[{}]", fmt::join(std::vector<std::string_view>(count, element), ","));
+}
+
+std::string map_of_nulls(std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format(R"({}"{}":null)", i == 0 ? "" : ",", i);
+  return "{" + text + "}";
+}
+
+struct BoundRow {
+  std::string spec;
+  std::string value;
+  bool fits;
+};
+
+std::vector<BoundRow> rows_around_the_bound() {
+  const std::string text(1'000, 'x');
+  const std::string many_texts = fmt::format(
+      R"({{"type":"array","items":{{"type":"object","properties":{{"a":{{"type":"string","default":"{}"}}}}}}}})",
+      text);
+  const std::string long_name = fmt::format(
+      R"({{"type":"array","items":{{"type":"object","properties":{{"{}":{{"type":"integer","default":1}}}}}}}})", text);
+  const std::string small =
+      R"({"type":"array","items":{"type":"object","properties":{"a":{"type":"integer","default":1}}}})";
+  const std::string elements = fmt::format(R"({{"type":"array","items":{{"type":"string","default":"{}"}}}})", text);
+  const std::string entries =
+      fmt::format(R"({{"type":"object","additionalProperties":{{"type":"string","default":"{}"}}}})", text);
+  return {{lists_within_lists(4), "{}", true},          {lists_within_lists(6), "{}", false},
+          {many_texts, list_of(3'000, "{}"), true},     {many_texts, list_of(5'000, "{}"), false},
+          {long_name, list_of(3'000, "{}"), true},      {long_name, list_of(5'000, "{}"), false},
+          {small, list_of(60'000, "{}"), true},         {small, list_of(70'000, "{}"), false},
+          {elements, list_of(3'000, "null"), true},     {elements, list_of(5'000, "null"), false},
+          {entries, map_of_nulls(3'000), true},         {entries, map_of_nulls(5'000), false},
+          {small, list_of(70'000, R"({"a":1})"), true}, {small, list_of(70'000, R"({"a":null})"), false}};
+}
+
+const Lines kTooMuch{"<nil>: Too long: defaults may not add more than 4194304 bytes to the object"};
+
+TEST(StructuralShape, WhatDefaultsAddIsBounded) {
+  for (const BoundRow& row : rows_around_the_bound()) {
+    const std::string text = fmt::format(R"({{"spec":{}}})", row.value);
+    SCOPED_TRACE(row.spec.substr(0, 100) + text.substr(0, 40));
+    const Schema schema = good_spec(row.spec);
+    const Json sent = json(text);
+    Json object = sent;
+    apply_defaults(schema, object);
+    // All of them or none: of what is half filled in nobody could tell what is missing.
+    EXPECT_EQ(object.shares(sent), !row.fits || object == sent);
+    const Json filled = object;
+    apply_defaults(schema, object);
+    EXPECT_EQ(object, filled);
+    if (row.fits) EXPECT_LT(api::to_text(object).size(), text.size() + (4U << 20U));
+    const Lines told = problems(schema, api::to_text(object));
+    EXPECT_EQ(std::ranges::find(told, kTooMuch.front()) != told.end(), !row.fits);
+  }
+}
+
+TEST(StructuralShape, WhatDidNotFitBeforeMayStay) {
+  const Schema schema = good_spec(lists_within_lists(6));
+  const std::string_view before = R"({"metadata":{"finalizers":["a/b"]},"spec":{}})";
+  EXPECT_EQ(problems(schema, before), kTooMuch);
+  EXPECT_EQ(update_problems(schema, R"({"metadata":{},"spec":{}})", before), Lines());
+  EXPECT_EQ(update_problems(schema, before, R"({"spec":{"a":[]}})"), kTooMuch);
 }
 
 }  // namespace
