@@ -101,7 +101,7 @@ class Traces(unittest.TestCase):
                 self.assertEqual(process.stop(), 0)
             for name, path, below, about in (("create configmaps", "/api/v1/namespaces/default/configmaps", "write to store", ("spillway.resource", "configmaps")),
                                              ("get nodes/proxy", "/api/v1/nodes/n/proxy/configz", "ask agent", ("k8s.node.name", "n"))):
-                [request] = [span for span in collector.named(name) if attributes(span)["url.path"] == path and attributes(span)["user.name"] == "admin"]
+                [request] = [span for span in collector.named(name) if attributes(span)["url.path"] == path and attributes(span)["user.name"] == "kubernetes-admin"]
                 [step] = [span for span in collector.spans if span.get("parentSpanId") == request["spanId"]]
                 self.assertEqual((step["name"], step["kind"], step["traceId"], list(attributes(step).items())), (below, 3, request["traceId"], [about]))
                 (begin, end), (first, last) = times(request), times(step)
