@@ -2,6 +2,7 @@
 
 #include "api/schema/typed.h"
 #include "apiserver/request/body.h"
+#include "apiserver/resource/custom_kind.h"
 #include "apiserver/webhooks/admission_options.h"
 #include "policy/webhooks/review_request.h"
 
@@ -110,6 +111,9 @@ webhooks::KindName Admission::kind_of(const Form& form) const {
 }
 
 const api::Type* Admission::type_of(const Form& form) const {
+  const Subresource* part = exchange_->route.subresource;
+  const bool own = part == nullptr || part->kind.empty();
+  if (own && form.resource->custom != nullptr) return form.resource->custom->body;
   const webhooks::KindName kind = kind_of(form);
   return api::find_kind(kind.group.empty() ? std::string(kind.version) : fmt::format("{}/{}", kind.group, kind.version),
                         kind.kind);
