@@ -88,8 +88,12 @@ void LeaderElection::attempt(Now now) {
   client_.get(object_path(kLeaseVersion, "leases", options_.ns, options_.name),
               [this](const Result<api::Json>& outcome, Now then) {
                 if (over_) return;
+                const bool known = outcome || outcome.error().code == ErrorCode::kNotFound;
+                const auto told = known ? std::nullopt : std::optional(outcome.error().code);
+                const bool is_news = std::exchange(unreadable_, told) != told;
                 if (outcome) return on_lease(*outcome, then);
-                if (outcome.error().code == ErrorCode::kNotFound) return create(then);
+                if (known) return create(then);
+                if (is_news && listener_.on_unreadable) listener_.on_unreadable(outcome.error(), then);
                 again(then);
               });
 }

@@ -71,6 +71,8 @@ class LeaderElection final : public ApiEngine {
     std::function<void(const std::string& why, Now)> on_lost;
     /// Somebody else leads now.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
+    /// The lease cannot be read: once for each code in a row. It is asked for again. May be empty.
+    std::function<void(const Error& error, Now)> on_unreadable;
   };
 
   /// kInvalid: lease_duration > renew_deadline > 1.2 * retry_period must hold, and whole seconds of the first.
@@ -117,6 +119,7 @@ class LeaderElection final : public ApiEngine {
   Options options_;
   Rng rng_;
   Listener listener_;
+  std::optional<ErrorCode> unreadable_;  // what was told last; nullopt: it was read since
   ApiClient client_;
   LeaseObservation observed_;
   std::string leader_seen_;

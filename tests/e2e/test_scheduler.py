@@ -1,7 +1,7 @@
 """`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are told, and of two schedulers one acts."""
 import unittest
 
-from harness import Process, run, serving, wait_for, workspace
+from harness import account_kubeconfig, Process, run, running, serving, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
@@ -62,7 +62,7 @@ class Scheduler(unittest.TestCase):
                 start()
                 wait_for("the first to lead", leading)
                 start()
-                wait_for("the second to stand by", lambda: "another scheduler leads" in schedulers[1].log.read_text())
+                wait_for("the second to stand by", lambda: 'msg="standing by"' in schedulers[1].log.read_text())
                 self.assertIn("scheduler.yaml:3: parallelism: has no effect here", schedulers[0].log.read_text())
                 self.assertEqual({place("d0", "default-scheduler"), place("d1", "default-scheduler")}, {"n0", "n1"})
                 self.assertEqual(place("p0", "packing"), place("p1", "packing"))
@@ -82,6 +82,14 @@ class Scheduler(unittest.TestCase):
             finally:
                 for each in schedulers + [server]:
                     each.kill()
+
+    def test_a_missing_right_is_told(self):
+        with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig") as server:
+            api = serving(server, folder / "kubeconfig")
+            api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": "few"}})
+            with running(folder, "scheduler", "--kubeconfig", account_kubeconfig(api, folder / "kubeconfig", "few")) as scheduler:
+                wait_for("the line", lambda: "the lease cannot be read" in scheduler.log.read_text())
+                self.assertIn('cannot get resource \\"leases\\"', scheduler.log.read_text())
 
     def test_mistakes_are_told(self):
         with workspace() as folder:

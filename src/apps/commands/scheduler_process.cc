@@ -54,11 +54,8 @@ class SchedulerProcess {
     election_ = &process_.add(std::make_unique<ElectionPart>(
         process_, election_options(election_args_), rng_.fork("election"), std::move(transport),
         ElectionPart::Callbacks{.begin = [this](std::uint64_t term) { act(term); },
-                                .end = [this](const std::string& why) { stand_by(why); },
-                                .stand_by =
-                                    [this](const std::string& leader) {
-                                      process_.log().info("standing by: another scheduler leads", {{"leader", leader}});
-                                    }}));
+                                .end = [this](const std::string& /*why*/) { stand_by(); },
+                                .stand_by = [](const std::string& /*leader*/) {}}));
   }
 
   void act(std::uint64_t term) {
@@ -70,8 +67,7 @@ class SchedulerProcess {
     acting_ = &process_.add(std::make_unique<EnginePart>(process_.loop(), std::move(engine), std::move(transport)));
   }
 
-  void stand_by(const std::string& why) {
-    process_.log().info("standing by", {{"why", why}});
+  void stand_by() {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
   }
 

@@ -52,6 +52,10 @@ client::LeaderElection::Listener ElectionPart::listener() {
           [this](const std::string& leader, Now) {
             process_.log().info("standing by", {{"lease", lease_}, {"leader", leader}});
             callbacks_.stand_by(leader);
+          },
+          [this](const Error& error, Now) {
+            process_.log().warning("the lease cannot be read: nothing is done until it can",
+                                   {{"lease", lease_}, {"error", error.text()}});
           }};
 }
 
