@@ -39,6 +39,8 @@ struct NodePartOptions {
   std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
+  /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
+  std::optional<agent::ApiServerAddress> api_server = std::nullopt;
   bool leaves_pods = false;           // pods that outlive the process run on when it stops
 };
 
