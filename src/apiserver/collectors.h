@@ -49,7 +49,9 @@ class Collectors {
   Expiry tokens_;
   NodeSigner node_signer_;
   DefinitionController definitions_;
-  const std::array<Collector*, 12> all_{&garbage_, &namespaces_, &budgets_, &quotas_, &root_ca_, &kubernetes_, &reservations_, &events_, &requests_, &tokens_, &node_signer_, &definitions_};
+  const std::array<Collector*, 12> all_{&garbage_,  &namespaces_, &budgets_,      &quotas_,
+                                        &root_ca_,  &kubernetes_, &reservations_, &events_,
+                                        &requests_, &tokens_,     &node_signer_,  &definitions_};
   bool acts_ = false;
 };
 

@@ -115,8 +115,8 @@ class ApiServer {
   /// requests of nodes. A store of its own: it does from the beginning. May change at any time, before start() as well.
   void act(bool on, Now now);
 
-  /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind it.
-  /// Told at any time after start(), and whenever it changes. `port`: above 0.
+  /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind
+  /// it. Told at any time after start(), and whenever it changes. `port`: above 0.
   void announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now);
 
   void on_wakeup(Now now);

@@ -38,7 +38,8 @@ std::vector<std::string> slices(TestServer& server) {
   for (const api::Json& slice : *body.find("items")->if_array()) {
     std::string line(slice.string_at({"metadata", "name"}));
     line += " " + std::string(slice.string_at({"addressType"}));
-    if (const api::Json* endpoints = slice.find("endpoints"); endpoints != nullptr && endpoints->if_array() != nullptr) {
+    if (const api::Json* endpoints = slice.find("endpoints");
+        endpoints != nullptr && endpoints->if_array() != nullptr) {
       for (const api::Json& each : *endpoints->if_array()) line += " " + api::to_text(*each.find("addresses"));
     }
     all.push_back(line + " " + api::to_text(*slice.find("ports")->if_array()->front().find("port")));
@@ -49,9 +50,9 @@ std::vector<std::string> slices(TestServer& server) {
 TEST(ServingAddress, IsReadStrictly) {
   EXPECT_EQ(parse_serving_address("10.0.0.1:6443"), (ServingAddress{"10.0.0.1", true, 6443}));
   EXPECT_EQ(parse_serving_address("[2001:db8::1]:443"), (ServingAddress{"2001:db8::1", false, 443}));
-  for (const char* text : {"", ":", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536", "10.0.0.1:1x", "10.0.0.1:-1",
-                           "[10.0.0.1]:1", "2001:db8::1:443", "127.0.0.1:1", "[::1]:1", "0.0.0.0:1", "169.254.1.1:1",
-                           "224.0.0.1:1", "host:1", "[]:1"}) {
+  for (const char* text :
+       {"", ":", "10.0.0.1", "10.0.0.1:", "10.0.0.1:0", "10.0.0.1:65536", "10.0.0.1:1x", "10.0.0.1:-1", "[10.0.0.1]:1",
+        "2001:db8::1:443", "127.0.0.1:1", "[::1]:1", "0.0.0.0:1", "169.254.1.1:1", "224.0.0.1:1", "host:1", "[]:1"}) {
     EXPECT_EQ(parse_serving_address(text), std::nullopt) << text;
   }
 }
@@ -73,7 +74,8 @@ TEST(KubernetesService, LeadsToTheServers) {
             R"([{"name":"https","port":443,"protocol":"TCP","targetPort":6443}])");
   EXPECT_EQ(subsets(server), R"([{"addresses":[{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}],)"
                              R"("ports":[{"name":"https","port":6443,"protocol":"TCP"}]}])");
-  EXPECT_EQ(server.get(kEndpoints).string_at({"metadata", "labels", "endpointslice.kubernetes.io/skip-mirror"}), "true");
+  EXPECT_EQ(server.get(kEndpoints).string_at({"metadata", "labels", "endpointslice.kubernetes.io/skip-mirror"}),
+            "true");
   EXPECT_EQ(slices(server), (std::vector<std::string>{R"(kubernetes IPv4 ["10.0.0.1"] ["10.0.0.2"] 6443)"}));
   EXPECT_EQ(server.get(kSlices + "/kubernetes").string_at({"metadata", "labels", "kubernetes.io/service-name"}),
             "kubernetes");
@@ -86,9 +88,8 @@ TEST(KubernetesService, FollowsTheAddresses) {
                                                       R"(kubernetes-v4-7443 IPv4 ["10.0.0.2"] 7443)",
                                                       R"(kubernetes-v6-6443 IPv6 ["2001:db8::1"] 6443)"}));
   announce(server, {"10.0.0.2:7443"});
-  EXPECT_EQ(slices(server),
-            (std::vector<std::string>{R"(kubernetes IPv4 ["10.0.0.2"] 7443)", "kubernetes-v4-7443 IPv4 7443",
-                                      "kubernetes-v6-6443 IPv6 6443"}));
+  EXPECT_EQ(slices(server), (std::vector<std::string>{R"(kubernetes IPv4 ["10.0.0.2"] 7443)",
+                                                      "kubernetes-v4-7443 IPv4 7443", "kubernetes-v6-6443 IPv6 6443"}));
   EXPECT_EQ(subsets(server),
             R"([{"addresses":[{"ip":"10.0.0.2"}],"ports":[{"name":"https","port":7443,"protocol":"TCP"}]}])");
   announce(server, {});
@@ -112,13 +113,15 @@ TEST(KubernetesService, ComesBackAndIsPutRight) {
     ASSERT_EQ(server.remove(path).code, 200) << path;
     EXPECT_EQ(server.get(path).code, 200) << path;
   }
-  ASSERT_EQ(server.merge(kEndpoints, R"({"subsets":[{"addresses":[{"ip":"10.6.6.6"}],"ports":[{"port":1}]}]})").code, 200);
+  ASSERT_EQ(server.merge(kEndpoints, R"({"subsets":[{"addresses":[{"ip":"10.6.6.6"}],"ports":[{"port":1}]}]})").code,
+            200);
   EXPECT_EQ(subsets(server).find("10.6.6.6"), std::string::npos);
   ASSERT_EQ(server.merge(kSlices + "/kubernetes", R"({"endpoints":[{"addresses":["10.6.6.6"]}]})").code, 200);
   EXPECT_EQ(slices(server), (std::vector<std::string>{R"(kubernetes IPv4 ["10.0.0.1"] 6443)"}));
-  ASSERT_EQ(server.merge(kService, R"({"spec":{"ports":[{"name":"https","port":80}]},"metadata":{"labels":{"own":"yes"}}})")
-                .code,
-            200);
+  ASSERT_EQ(
+      server.merge(kService, R"({"spec":{"ports":[{"name":"https","port":80}]},"metadata":{"labels":{"own":"yes"}}})")
+          .code,
+      200);
   const Answer service = server.get(kService);
   EXPECT_EQ(api::to_text(*service.body.at({"spec", "ports"})),
             R"([{"name":"https","port":443,"protocol":"TCP","targetPort":6443}])");
@@ -157,8 +160,9 @@ TEST(KubernetesService, SlicesOfOthersAreLeftAlone) {
 
 TEST(KubernetesService, TakesAnotherAddressWhereItsOwnIsTaken) {
   TestServer server;
-  ASSERT_EQ(server.post("/api/v1/namespaces/default/services",
-                        R"({"metadata":{"name":"early"},"spec":{"ports":[{"port":80}]}})")
+  ASSERT_EQ(server
+                .post("/api/v1/namespaces/default/services",
+                      R"({"metadata":{"name":"early"},"spec":{"ports":[{"port":80}]}})")
                 .string_at({"spec", "clusterIP"}),
             "10.96.0.1");
   announce(server, {"10.0.0.1:6443"});

@@ -75,10 +75,11 @@ Json kubernetes_endpoints(const std::vector<ServingAddress>& addresses) {
     subsets.push_back(Json::object({{"addresses", std::move(ips)}, {"ports", Json::array({endpoint_port(port)})}}));
   }
   // The slices are written here, not copied from the Endpoints by a controller.
-  return Json::object({{"apiVersion", "v1"},
-                       {"kind", "Endpoints"},
-                       {"metadata", metadata(std::string(kName), {{"endpointslice.kubernetes.io/skip-mirror", "true"}})},
-                       {"subsets", std::move(subsets)}});
+  return Json::object(
+      {{"apiVersion", "v1"},
+       {"kind", "Endpoints"},
+       {"metadata", metadata(std::string(kName), {{"endpointslice.kubernetes.io/skip-mirror", "true"}})},
+       {"subsets", std::move(subsets)}});
 }
 
 std::vector<Json> kubernetes_slices(const std::vector<ServingAddress>& addresses) {

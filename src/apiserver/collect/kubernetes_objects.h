@@ -1,6 +1,6 @@
 // What lets clients inside a cluster find its API servers: the Service `kubernetes` of the namespace `default`, the
-// Endpoints and the EndpointSlices behind it, as they should be. Thread: any (pure). Source: Kubernetes docs, "Accessing
-// the API from within a Pod"; upstream's controller "kubernetesservice".
+// Endpoints and the EndpointSlices behind it, as they should be. Thread: any (pure). Source: Kubernetes docs,
+// "Accessing the API from within a Pod"; upstream's controller "kubernetesservice".
 #pragma once
 
 #include "api/json/json.h"

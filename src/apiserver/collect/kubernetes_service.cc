@@ -85,8 +85,8 @@ std::vector<KubernetesService::Wanted> KubernetesService::wanted() const {
     const Json document = slice->document();
     if (document.string_at({"metadata", "labels", kServiceLabel}) != "kubernetes") continue;
     if (document.at({"metadata", "labels", kManagedBy}) != nullptr) continue;
-    all.push_back({&slices_, Json::object({{"metadata", Json::object({{"name", slice->name}})},
-                                           {"endpoints", Json::array()}})});
+    all.push_back(
+        {&slices_, Json::object({{"metadata", Json::object({{"name", slice->name}})}, {"endpoints", Json::array()}})});
   }
   return all;
 }
@@ -110,14 +110,15 @@ bool KubernetesService::mend(const Wanted& wanted) {
                    std::move(done));
     return true;
   }
-  UpdateJob job{.resource = &wanted.cache->resource(),
-                .ns = "default",
-                .name = name,
-                .change = [uid = there->meta.uid, document = wanted.document](const Json& current) -> StatusResult<Json> {
-                  return current.string_at({"metadata", "uid"}) == uid ? with(current, document) : current;
-                },
-                .trusted = true,
-                .context = {server_user(), "spillway", false}};
+  UpdateJob job{
+      .resource = &wanted.cache->resource(),
+      .ns = "default",
+      .name = name,
+      .change = [uid = there->meta.uid, document = wanted.document](const Json& current) -> StatusResult<Json> {
+        return current.string_at({"metadata", "uid"}) == uid ? with(current, document) : current;
+      },
+      .trusted = true,
+      .context = {server_user(), "spillway", false}};
   writer_.update(std::move(job), std::move(done));
   return true;
 }
@@ -130,7 +131,8 @@ void KubernetesService::settle(const std::string& what, const StatusResult<Writt
     return run();
   }
   std::string problem = what + ": " + result.error().message;
-  if (problem != told_) core_.log.warning("what leads clients in the cluster to this server cannot be written", {{"error", problem}});
+  if (problem != told_)
+    core_.log.warning("what leads clients in the cluster to this server cannot be written", {{"error", problem}});
   told_ = std::move(problem);
   is_dirty_ = false;
   core_.timers.at(core_.now.mono + kRetry, [this] {

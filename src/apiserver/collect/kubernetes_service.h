@@ -1,5 +1,5 @@
-// The Service `kubernetes`, its Endpoints and its EndpointSlices (kubernetes_objects.h): made when they are missing, put
-// right when somebody changes them. Addresses that are not there any more leave them; where no address is known no
+// The Service `kubernetes`, its Endpoints and its EndpointSlices (kubernetes_objects.h): made when they are missing,
+// put right when somebody changes them. Addresses that are not there any more leave them; where no address is known no
 // Endpoints are made. Nothing is written before a server has said where it serves. Thread: loop. Bounds: one write in
 // flight; what fails is tried again after kRetry.
 #pragma once
@@ -32,6 +32,7 @@ class KubernetesService final : public Collector {
 
   // Collector
   void load() override { is_dirty_ = true; }
+
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
@@ -46,7 +47,7 @@ class KubernetesService final : public Collector {
   const ResourceCache& services_;
   const ResourceCache& endpoints_;
   const ResourceCache& slices_;
-  std::uint16_t port_ = 0;  // 0: nothing is announced yet
+  std::uint16_t port_ = 0;                 // 0: nothing is announced yet
   std::vector<ServingAddress> addresses_;  // sorted
   bool is_dirty_ = false;
   bool is_writing_ = false;

@@ -41,7 +41,7 @@ struct NodePartOptions {
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
   /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
   std::optional<agent::ApiServerAddress> api_server = std::nullopt;
-  bool leaves_pods = false;           // pods that outlive the process run on when it stops
+  bool leaves_pods = false;  // pods that outlive the process run on when it stops
 };
 
 /// Made in this order, each of those before it; ended in the other.

@@ -304,7 +304,8 @@ Outcome ApiServerPart::announce() {
   if (args_.insecure_http) return {};
   const std::string host = advertised_host(args_);
   const std::uint16_t port = http_->port();
-  const std::string own = host.empty() ? "" : fmt::format(fmt::runtime(host.contains(':') ? "[{}]:{}" : "{}:{}"), host, port);
+  const std::string own =
+      host.empty() ? "" : fmt::format(fmt::runtime(host.contains(':') ? "[{}]:{}" : "{}:{}"), host, port);
   const auto tell = [this, port](const std::vector<std::string>& texts) {
     std::vector<apiserver::ServingAddress> addresses;
     for (const std::string& text : texts) {
@@ -321,7 +322,9 @@ Outcome ApiServerPart::announce() {
   runtime::Loop& loop = process_.loop();
   addresses_ = std::make_unique<store::ServerAddresses>(
       *store_, name, own,
-      [&loop](Duration time, std::move_only_function<void()> task) { loop.at(loop.now().mono + time, std::move(task)); },
+      [&loop](Duration time, std::move_only_function<void()> task) {
+        loop.at(loop.now().mono + time, std::move(task));
+      },
       tell);
   addresses_->start();
   return {};

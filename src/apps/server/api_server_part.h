@@ -56,7 +56,9 @@ class ApiServerPart final : public Part {
 
   /// How processes of this machine reach it, once it serves.
   std::string local_host() const;
+
   std::uint16_t port() const { return http_->port(); }
+
   bool speaks_tls() const { return !args_.insecure_http; }
 
   /// Nodes of this process; others are reached over HTTPS.
@@ -122,9 +124,9 @@ class ApiServerPart final : public Part {
   store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
   /// One in each store, the main one first; empty: no other server can have the same stores.
   std::vector<std::unique_ptr<store::ServerRoster>> rosters_;
-  std::size_t joining_ = 0;                    // of them
+  std::size_t joining_ = 0;                            // of them
   std::unique_ptr<store::ServerAddresses> addresses_;  // null: no other server has the same store, or it does not serve
-  std::unique_ptr<store::ServerLease> lease_;  // who collects; null until it serves
+  std::unique_ptr<store::ServerLease> lease_;          // who collects; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

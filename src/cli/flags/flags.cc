@@ -336,7 +336,8 @@ void add_serving(CLI::App& app, ServingArgs& args) {
   begin_group(app, "Serving");
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
   add_parsed(app, "--advertise-address", args.advertise_address, parse_advertised,
-             "Where pods reach this server: what is behind the Service kubernetes; also in its certificate", "ADDRESS", "--bind-address, where that is any address the machine's; none if it is a loopback address");
+             "Where pods reach this server: what is behind the Service kubernetes; also in its certificate", "ADDRESS",
+             "--bind-address, where that is any address the machine's; none if it is a loopback address");
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--tls-san", args.names_to_clients,
                  "Name or address by which clients reach this server, for its certificate: a load balancer's, for "

@@ -46,9 +46,10 @@ void add_pods_at_stop(CLI::App& app, std::string& into) {
 }
 
 void add_kubernetes_service(CLI::App& app, std::string& into) {
-  app.add_option("--kubernetes-service", into,
-                 "What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name: cluster-ip (of the Service "
-                 "kubernetes, which only a service proxy on the node leads on) or api-server (as the agent reaches it)")
+  app.add_option(
+         "--kubernetes-service", into,
+         "What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name: cluster-ip (of the Service "
+         "kubernetes, which only a service proxy on the node leads on) or api-server (as the agent reaches it)")
       ->check(one_of({"cluster-ip", "api-server"}))
       ->capture_default_str();
 }
