@@ -199,7 +199,7 @@ struct Agent::Parts {
   }
 
   KnownServices known_services() const {
-    KnownServices known{.all = {}, .read = services->synced()};
+    KnownServices known{.all = {}, .read = services->synced(), .api_server = options.api_server};
     for (const auto& [key, service] : services->cache().all()) known.all.push_back(service);
     return known;
   }

@@ -13,6 +13,7 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
       root_ca_(core, writer, options.root_ca_pem,
                options.controllers == ApiServer::Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                                    : RootCaPublisher::Others::kMayAct),
+      kubernetes_(core, writer),
       reservations_(core),
       events_(core, remover, event_expiry(core)),
       requests_(core, remover, kRequestExpiry),

@@ -5,6 +5,7 @@
 #include "apiserver/collect/budgets.h"
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collect/garbage_collector.h"
+#include "apiserver/collect/kubernetes_service.h"
 #include "apiserver/collect/namespaces.h"
 #include "apiserver/collect/quotas.h"
 #include "apiserver/collect/reservation_keeper.h"
@@ -32,20 +33,25 @@ class Collectors {
   void see(const ResourceCache& cache, const EventPtr& event);
   void run();
 
+  /// Whatever acts at the time.
+  KubernetesService& kubernetes_service() { return kubernetes_; }
+
  private:
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
   BudgetCollector budgets_;
   QuotaCollector quotas_;
   RootCaPublisher root_ca_;
+  KubernetesService kubernetes_;
   ReservationKeeper reservations_;
   Expiry events_;
   Expiry requests_;
   Expiry tokens_;
   NodeSigner node_signer_;
   DefinitionController definitions_;
-  const std::array<Collector*, 11> all_{&garbage_, &namespaces_, &budgets_, &quotas_,      &root_ca_,    &reservations_,
-                                        &events_,  &requests_,   &tokens_,  &node_signer_, &definitions_};
+  const std::array<Collector*, 12> all_{&garbage_,  &namespaces_, &budgets_,      &quotas_,
+                                        &root_ca_,  &kubernetes_, &reservations_, &events_,
+                                        &requests_, &tokens_,     &node_signer_,  &definitions_};
   bool acts_ = false;
 };
 

@@ -190,6 +190,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (serving_) act_as_told();
   }
 
+  void announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now) {
+    const Driven driven(driven_);
+    set_time(now);
+    collectors_.kubernetes_service().announce(port, std::move(addresses));
+  }
+
   void on_cache_lost(Origin& origin, const Error& error) override {
     if (feed_of(origin).on_lost(error)) return;
     core_.log.error("the store is lost", {{"store", origin.label()}, {"error", error.text()}});
@@ -625,6 +631,10 @@ void ApiServer::on_wakeup(Now now) {
 
 std::optional<Instant> ApiServer::next_wakeup() const {
   return impl_->next_wakeup();
+}
+
+void ApiServer::announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now) {
+  impl_->announce(port, std::move(addresses), now);
 }
 
 void ApiServer::act(bool on, Now now) {

@@ -5,6 +5,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/collect/kubernetes_objects.h"
 #include "apiserver/read/origin.h"
 #include "apiserver/read/stored_form.h"
 #include "apiserver/request/health.h"
@@ -113,6 +114,10 @@ class ApiServer {
   /// Of several servers of one store, the one that collects garbage, empties namespaces, counts budgets, signs
   /// requests of nodes. A store of its own: it does from the beginning. May change at any time, before start() as well.
   void act(bool on, Now now);
+
+  /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind
+  /// it. Told at any time after start(), and whenever it changes. `port`: above 0.
+  void announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now);
 
   void on_wakeup(Now now);
   std::optional<Instant> next_wakeup() const;

@@ -404,38 +404,29 @@ class Image(unittest.TestCase):
             self.assertIn("ermission denied", done.stdout + done.stderr)
 
 
-def rendered(template, values):
-    """Of Helm's language what the chart uses: values, `if` of one, `range` over a list. Anything else is an error."""
-    def look(path):
-        found = values
-        for name in path.removeprefix(".Values.").split("."):
-            found = found[name]
-        return found
+class Chart:
+    """A chart rendered by the template engine that Helm uses (chart_templates.go), by Debian's Go."""
+    GO = peers.ROOT / "usr/lib/go-1.19"
 
-    def body(text):
-        text = re.sub(r"[ \t]*\{\{- range (\.Values\.\S+) \}\}\n(.*?)[ \t]*\{\{- end \}\}\n", lambda m: "".join(m.group(2).replace("{{ . }}", each) for each in look(m.group(1))), text, flags=re.S)
-        return re.sub(r"\{\{ (\.Values\.\S+) \}\}", lambda m: look(m.group(1)), text)
-    whole = re.fullmatch(r"\{\{- if (\.Values\.\S+) \}\}\n(.*)\{\{- end \}\}\n", template, re.S)
-    text = body(whole.group(2)) if look(whole.group(1)) else ""
-    assert "{{" not in text, text[text.index("{{"):][:80]
-    return text
+    def __init__(self, chart, folder):
+        self.chart, self.program = chart, folder / "chart_templates"
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GOROOT": str(self.GO), "GOPATH": str(peers.ROOT / "usr/share/gocode"), "GO111MODULE": "off",
+                       "CGO_ENABLED": "0", "GOCACHE": str(folder / "go-cache")}
+        subprocess.run([self.GO / "bin/go", "build", "-o", self.program, pathlib.Path(__file__).with_name("chart_templates.go")], env=environment, check=True)
+
+    def rendered(self, values="", code=0):
+        done = subprocess.run([self.program, self.chart], input=values, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout if code == 0 else done.stderr
 
 
-@needs(shutil.which("kubectl"), "needs kubectl")
+@needs(shutil.which("kubectl") and Chart.GO.exists(), "needs kubectl, and Debian's Go (tools/peers)")
 class Kubernetes(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(workspace())
         with tarfile.open(the("_kubernetes.tar.gz")) as archive:
             archive.extractall(self.folder, filter="data")
         self.files = self.folder / f"spillway_{VERSION}_kubernetes"
-
-    def values(self, enabled=True):
-        """values.yaml, whose form is simple enough to be read by kubectl."""
-        text = (self.files / "chart/values.yaml").read_text()
-        flags = dict(re.findall(r"^(\w+):\n  enabled: false\n  flags: \[(.*)\]$", text, re.M))
-        self.assertEqual(set(flags), {"companion", "controller", "dashboard"})
-        return {"image": re.search(r"^image: (\S+)$", text, re.M).group(1),
-                **{part: {"enabled": enabled, "flags": [flag for flag in given.split(", ") if flag]} for part, given in flags.items()}}
 
     def objects(self, kubectl, text):
         """By kind and name, as the server would store them."""
@@ -458,10 +449,15 @@ class Kubernetes(unittest.TestCase):
                 for item in customized[folder.name].values():
                     item.get("spec", {}).pop("creationTimestamp", None)
             self.assertEqual(set(customized), {"companion", "companion-acting", "controller", "controller-in-charge", "dashboard"})
+            chart = Chart(self.files / "chart", self.folder)
+            self.assertEqual(chart.rendered(), "", "nothing is on before it is asked for")
             for part in ("companion", "controller", "dashboard"):
-                template = (self.files / f"chart/templates/{part}.yaml").read_text()
-                self.assertEqual(rendered(template, self.values(enabled=False)), "")
-                self.assertEqual(self.objects(kubectl, rendered(template, self.values())), customized[part])
+                self.assertEqual(self.objects(kubectl, chart.rendered(f"{part}: {{enabled: true}}")), customized[part])
+            acting = self.objects(kubectl, chart.rendered("companion: {enabled: true, flags: ['--eviction-hard=memory.available<300Mi']}"))
+            self.assertEqual(acting, customized["companion-acting"])
+            others = chart.rendered("image: registry.example/spillway:1\ncontroller: {enabled: true, flags: []}\ndashboard: {enabled: true}")
+            self.assertEqual(set(re.findall(r"image: (\S+)", others)), {"registry.example/spillway:1"})
+            self.assertIn("can't evaluate", chart.rendered("companion: yes", code=1))
 
             def words(name):
                 return next(item["spec"]["template"]["spec"]["containers"][0]["command"] for item in customized[name].values() if "template" in item.get("spec", {}))

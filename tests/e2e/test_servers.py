@@ -81,12 +81,12 @@ class SeveralServers(unittest.TestCase):
     def kubeconfig(self, name):
         return self.folder / f"{name}.kubeconfig"
 
-    def start(self, name, port=0):
+    def start(self, name, port=0, *more):
         """All of them have the keys of the first."""
         if name != "first" and not (self.folder / name).exists():
             shutil.copytree(self.folder / "first/pki", self.folder / name / "pki", ignore=shutil.ignore_patterns("apiserver*", "admin.*"))
         self.kubeconfig(name).unlink(missing_ok=True)
-        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", str(port), "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag))
+        process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", str(port), "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag, *more))
         return process, serving(process, self.kubeconfig(name))
 
     def test_what_one_acknowledges_the_other_shows_and_judges_by(self):
@@ -249,6 +249,27 @@ class SeveralServers(unittest.TestCase):
         wait_for("the second to know", lambda: "this server does not collect any more" in two.log.read_text())
         self.assertIsNotNone(second.get(MAPS))  # it serves on
         collected(second, "by-the-first-for-the-second")
+
+    def test_clients_in_the_cluster_are_told_of_all_servers(self):
+        processes = {}
+        for number, name in ((1, "first"), (2, "second")):
+            processes[name], api = self.start(name, 0, "--advertise-address", f"192.0.2.{number}")
+
+        def told():
+            found = api.find("/api/v1/namespaces/default/endpoints/kubernetes") or {}
+            return sorted(address["ip"] for subset in found.get("subsets", []) for address in subset["addresses"])
+
+        wait_for("both", lambda: told() == ["192.0.2.1", "192.0.2.2"])
+        # The first one, which writes them, is killed: another one takes its place, and its address goes by itself.
+        processes["first"].kill()
+        wait_for("its address to go", lambda: told() == ["192.0.2.2"], timeout=120)
+        _, back = self.start("first", 0, "--advertise-address", "192.0.2.1")
+        wait_for("it to come back", lambda: told() == ["192.0.2.1", "192.0.2.2"])
+        processes["second"].stop()
+        api = back
+        wait_for("the one that left to go", lambda: told() == ["192.0.2.1"], timeout=120)
+        slices = api.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=kubernetes")["items"]
+        self.assertEqual([address for each in slices for endpoint in each.get("endpoints") or [] for address in endpoint["addresses"]], ["192.0.2.1"])
 
     def test_a_server_that_begins_knows_the_history(self):
         _, first = self.start("first")

@@ -30,6 +30,15 @@ bool has_address(const api::Service& service) {
   return !service.cluster_ip.empty() && service.cluster_ip != "None";
 }
 
+api::Service service_at(const ApiServerAddress& address) {
+  api::Service service;
+  service.metadata.name = kMaster;
+  service.metadata.ns = kMasterNamespace;
+  service.cluster_ip = address.host;
+  service.ports.push_back({.name = "https", .protocol = "TCP", .port = address.port});
+  return service;
+}
+
 void add(api::StringMap& variables, const api::Service& service) {
   const std::string name = variable_name(service.metadata.name);
   const std::string& ip = service.cluster_ip;
@@ -61,10 +70,14 @@ Result<api::StringMap> service_variables(const api::Pod& pod, const KnownService
   if (!services.read && !api::is_static(pod))
     return make_error(ErrorCode::kServiceUnavailable,
                       "services have not yet been read at least once, cannot construct envvars");
+  const std::optional<api::Service> direct =
+      services.api_server ? std::optional(service_at(*services.api_server)) : std::nullopt;
   std::map<std::string, const api::Service*> chosen;  // by name
+  if (direct) chosen.emplace(kMaster, &*direct);
   for (const auto& each : services.all) {
     if (!has_address(*each)) continue;
     const std::string& ns = each->metadata.ns;
+    if (direct && ns == kMasterNamespace && each->metadata.name == kMaster) continue;
     const bool own = *pod.spec.enable_service_links && ns == pod.metadata.ns;
     if (own) {
       chosen[each->metadata.name] = each.get();

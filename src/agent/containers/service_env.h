@@ -3,12 +3,14 @@
 // lifecycle", 6.7.
 #pragma once
 
+#include "agent/contract/options.h"
 #include "api/object/pod.h"
 #include "api/object/service.h"
 #include "base/error.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace spillway::agent {
@@ -17,6 +19,8 @@ namespace spillway::agent {
 struct KnownServices {
   std::vector<std::shared_ptr<const api::Service>> all;
   bool read = false;  // at least once
+  /// Takes the place of the Service `kubernetes` of the namespace `default`, be it there or not. nullopt: nothing does.
+  std::optional<ApiServerAddress> api_server = std::nullopt;
 };
 
 /// Those of the pod's namespace, if it wants service links, and "kubernetes" of the namespace "default" always, unless

@@ -84,6 +84,12 @@ struct ManagerOptions {
   bool pins() const { return cpus.policy != "none" || memory.policy != "None"; }
 };
 
+/// A host name or an address, and a port above 0.
+struct ApiServerAddress {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
 struct AgentOptions {
   std::string node_name;
   std::string event_component = "kubelet";  // who events say they are from
@@ -126,6 +132,9 @@ struct AgentOptions {
   CloudProvider cloud_provider = CloudProvider::kNone;
   std::vector<std::string> node_ips;  // at most two
   std::string provider_id;
+  /// What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name, on a node without a service proxy;
+  /// nullopt: the Service `kubernetes`, as a kubelet has it.
+  std::optional<ApiServerAddress> api_server;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";
 };

@@ -69,6 +69,11 @@ class AgentProcess {
 
   Outcome start_node(Remote server) {
     wire::HttpsTransport& transport = *server.transport;
+    std::optional<agent::ApiServerAddress> direct;
+    if (command_.kubernetes_service == "api-server") {
+      if (!server.speaks_tls) return invalid("--kubernetes-service", "api-server: {} speaks plain HTTP", server.host);
+      direct = {.host = server.host_name, .port = server.port};
+    }
     const std::string state = node_state_dir(command_.node.state_dir, resolve_data_dir({}), name_);
     SPILLWAY_TRY(node, NodePart::create(process_,
                                         {.args = command_.node,
@@ -79,6 +84,7 @@ class AgentProcess {
                                          .port = command_.port,
                                          .ips = command_.node_ips,
                                          .hidden = hidden_,
+                                         .api_server = std::move(direct),
                                          .leaves_pods = command_.pods_at_stop == "leave"},
                                         std::move(server.transport)));
     process_.add(std::move(node));

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -148,6 +149,11 @@ class Up {
         server_->connect(api::kControllerManagerUser)));
   }
 
+  std::optional<agent::ApiServerAddress> direct_server() const {
+    if (command_.kubernetes_service != "api-server" || !server_->speaks_tls()) return std::nullopt;
+    return agent::ApiServerAddress{.host = server_->local_host(), .port = server_->port()};
+  }
+
   bool start_node(const std::string& name) {
     NodePartOptions options{
         .args = command_.node,
@@ -158,6 +164,7 @@ class Up {
         .port = 0,
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
+        .api_server = direct_server(),
         .leaves_pods = command_.pods_at_stop == "leave"};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {

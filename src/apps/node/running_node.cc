@@ -123,6 +123,7 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
   else
     machine.keeps_pods = node.slice->options().leftovers == host::Leftovers::kKeep;
   setup.agent.node_ips = options.ips;
+  setup.agent.api_server = options.api_server;
   if (const Outcome checked = agent::check_addresses(setup.agent, machine); !checked) {
     return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
   }

@@ -39,7 +39,9 @@ struct NodePartOptions {
   std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
-  bool leaves_pods = false;           // pods that outlive the process run on when it stops
+  /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
+  std::optional<agent::ApiServerAddress> api_server = std::nullopt;
+  bool leaves_pods = false;  // pods that outlive the process run on when it stops
 };
 
 /// Made in this order, each of those before it; ended in the other.

@@ -7,6 +7,7 @@
 #include "cli/config/admission_config.h"
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
+#include "host/observation/machine_info.h"
 #include "runtime/entropy.h"
 #include "store/incomplete_copy.h"
 #include "wire/client/kubeconfig.h"
@@ -47,9 +48,29 @@ int http_threads(const cli::ServingArgs& args) {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 2, 1, 4);
 }
 
+bool is_any(const std::string& address) {
+  return address == "0.0.0.0" || address == "::";
+}
+
+std::string host_on_this_machine(const cli::ServingArgs& args) {
+  return is_any(args.bind_address) ? "127.0.0.1" : args.bind_address;
+}
+
+/// Empty: pods elsewhere cannot reach it.
+std::string advertised_host(const cli::ServingArgs& args) {
+  if (!args.advertise_address.empty()) return args.advertise_address;
+  std::string host = is_any(args.bind_address) ? host::machine_address() : args.bind_address;
+  return apiserver::may_be_endpoint(host) ? host : std::string();
+}
+
+std::vector<std::string> names_of(const cli::ServingArgs& args) {
+  std::vector<std::string> names = args.names_to_clients;
+  if (std::string host = advertised_host(args); !host.empty()) names.push_back(std::move(host));
+  return names;
+}
+
 std::string url_of(const cli::ServingArgs& args, std::uint16_t port) {
-  const bool any = args.bind_address == "0.0.0.0" || args.bind_address == "::";
-  const std::string host = any ? "127.0.0.1" : args.bind_address;
+  const std::string host = host_on_this_machine(args);
   const bool v6 = host.find(':') != std::string::npos;
   return fmt::format("{}://{}{}{}:{}", args.insecure_http ? "http" : "https", v6 ? "[" : "", host, v6 ? "]" : "", port);
 }
@@ -271,10 +292,46 @@ void ApiServerPart::look_for_unserved() {
 void ApiServerPart::start(std::function<void()> serving) {
   server_->start(process_.loop().now(), [this, serving = std::move(serving)](Outcome ready) {
     if (ready) ready = serve();
+    if (ready) ready = announce();
     if (ready && store_->is_shared()) ready = take_part();
     if (!ready) return process_.fail(ready.error());
     serving();
   });
+}
+
+/// Clients in the cluster are told of what speaks TLS.
+Outcome ApiServerPart::announce() {
+  if (args_.insecure_http) return {};
+  const std::string host = advertised_host(args_);
+  const std::uint16_t port = http_->port();
+  const std::string own =
+      host.empty() ? "" : fmt::format(fmt::runtime(host.contains(':') ? "[{}]:{}" : "{}:{}"), host, port);
+  const auto tell = [this, port](const std::vector<std::string>& texts) {
+    std::vector<apiserver::ServingAddress> addresses;
+    for (const std::string& text : texts) {
+      if (auto address = apiserver::parse_serving_address(text)) addresses.push_back(*std::move(address));
+    }
+    server_->announce(port, std::move(addresses), process_.loop().now());
+    endpoint_->rearm();
+  };
+  if (!store_->is_shared()) {
+    tell({own});
+    return {};
+  }
+  SPILLWAY_TRY(name, server_name(data_dir_));
+  runtime::Loop& loop = process_.loop();
+  addresses_ = std::make_unique<store::ServerAddresses>(
+      *store_, name, own,
+      [&loop](Duration time, std::move_only_function<void()> task) {
+        loop.at(loop.now().mono + time, std::move(task));
+      },
+      tell);
+  addresses_->start();
+  return {};
+}
+
+std::string ApiServerPart::local_host() const {
+  return host_on_this_machine(args_);
 }
 
 /// All servers of a store serve; what is to be done once, one of them does.
@@ -420,7 +477,7 @@ Outcome ApiServerPart::open_certificates() {
       ServerCertificates::Options{
           .data_dir = data_dir_,
           .bind_address = args_.bind_address,
-          .names = args_.names_to_clients,
+          .names = names_of(args_),
           .believe_every_agent = args_.kubelet_insecure_tls,
           .agents_authority_file = args_.kubelet_certificate_authority,
           .protocols = args_.http2_off ? wire::Protocols::kHttp11 : wire::Protocols::kHttp2AndHttp11,
@@ -495,12 +552,12 @@ std::unique_ptr<client::Transport> ApiServerPart::connect(std::string_view user)
 }
 
 void ApiServerPart::leave(const std::function<void()>& done) {
-  const auto open = std::make_shared<std::size_t>(rosters_.size());
-  for (const auto& roster : rosters_) {
-    roster->leave([open, done] {
-      if (--*open == 0) done();
-    });
-  }
+  const auto open = std::make_shared<std::size_t>(rosters_.size() + (addresses_ ? 1 : 0));
+  const auto one_done = [open, done] {
+    if (--*open == 0) done();
+  };
+  if (addresses_) addresses_->leave(one_done);
+  for (const auto& roster : rosters_) roster->leave(one_done);
 }
 
 void ApiServerPart::stop(runtime::Loop::Task done) {
@@ -513,6 +570,7 @@ void ApiServerPart::stop(runtime::Loop::Task done) {
     endpoint_.reset();
     server_.reset();
     lease_.reset();
+    addresses_.reset();
     rosters_.clear();
     separate_.clear();
     store_.reset();

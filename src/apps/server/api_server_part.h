@@ -9,6 +9,7 @@
 #include "apps/server/server_certificates.h"
 #include "apps/what_if/server_what_if.h"
 #include "cli/flags/command_line.h"
+#include "store/server_addresses.h"
 #include "store/server_lease.h"
 #include "store/server_roster.h"
 #include "store/sqlite/directory_lock.h"
@@ -53,6 +54,13 @@ class ApiServerPart final : public Part {
   /// Other processes may serve the same objects.
   bool has_others() const { return store_->is_shared(); }
 
+  /// How processes of this machine reach it, once it serves.
+  std::string local_host() const;
+
+  std::uint16_t port() const { return http_->port(); }
+
+  bool speaks_tls() const { return !args_.insecure_http; }
+
   /// Nodes of this process; others are reached over HTTPS.
   LocalGateway& local_nodes() { return gateway_; }
 
@@ -74,6 +82,7 @@ class ApiServerPart final : public Part {
   void look_for_unserved();
   void start(std::function<void()> serving);
   Outcome take_part();
+  Outcome announce();
   Outcome open_tokens();
   Outcome serve();
   Outcome open_certificates();
@@ -115,8 +124,9 @@ class ApiServerPart final : public Part {
   store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
   /// One in each store, the main one first; empty: no other server can have the same stores.
   std::vector<std::unique_ptr<store::ServerRoster>> rosters_;
-  std::size_t joining_ = 0;                    // of them
-  std::unique_ptr<store::ServerLease> lease_;  // who collects; null until it serves
+  std::size_t joining_ = 0;                            // of them
+  std::unique_ptr<store::ServerAddresses> addresses_;  // null: no other server has the same store, or it does not serve
+  std::unique_ptr<store::ServerLease> lease_;          // who collects; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

@@ -32,12 +32,16 @@ CertificateRequest client(std::string name, std::string group) {
           .hosts = {}};
 }
 
+/// Of the Service `kubernetes`: it is the first that is made, and gets the first address.
+constexpr std::string_view kServiceAddress = "10.96.0.1";
+
 CertificateRequest server(const std::string& bind_address, const std::vector<std::string>& names) {
   CertificateRequest serving{
       .use = CertificateRequest::Use::kServer,
       .common_name = "kube-apiserver",
       .organizations = {},
-      .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default"}};
+      .hosts = {"localhost", "127.0.0.1", "::1", host_name(), "kubernetes", "kubernetes.default",
+                "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", std::string(kServiceAddress)}};
   const bool any = bind_address == "0.0.0.0" || bind_address == "::";
   if (!any && bind_address != "127.0.0.1" && bind_address != "::1") serving.hosts.push_back(bind_address);
   for (const std::string& name : names) {

@@ -73,9 +73,15 @@ Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args)
 Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config) {
   wire::HttpsTransport::Options options;
   SPILLWAY_TRY(endpoint, wire::make_endpoint(config, config.path, offered_protocols()));
-  const std::string host = fmt::format("{}:{}", endpoint.host, endpoint.port);
+  Remote remote{.transport = nullptr,
+                .authority_pem = config.authority_pem,
+                .host = fmt::format("{}:{}", endpoint.host, endpoint.port),
+                .host_name = endpoint.host,
+                .port = endpoint.port,
+                .speaks_tls = endpoint.tls != nullptr};
   options.endpoint = std::move(endpoint);
-  return Remote{std::make_unique<wire::HttpsTransport>(loop, std::move(options)), config.authority_pem, host};
+  remote.transport = std::make_unique<wire::HttpsTransport>(loop, std::move(options));
+  return remote;
 }
 
 }  // namespace spillway::apps

@@ -8,6 +8,7 @@
 #include "wire/client/kubeconfig.h"
 #include "wire/transport/https_transport.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,9 @@ struct Remote {
   std::unique_ptr<wire::HttpsTransport> transport;
   std::string authority_pem;  // of the cluster; empty over plain HTTP
   std::string host;           // "192.0.2.7:6443"
+  std::string host_name;      // "192.0.2.7"
+  std::uint16_t port = 0;
+  bool speaks_tls = true;
 };
 
 /// What a process that serves a cluster was told to use: --kubeconfig, else the files of $KUBECONFIG. kInvalid:

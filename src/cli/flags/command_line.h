@@ -178,6 +178,7 @@ struct ServingArgs {
   std::string data_dir;  // empty: the platform's default
   EtcdArgs etcd;
   std::string bind_address = "127.0.0.1";
+  std::string advertise_address;              // where pods reach it; empty: what follows from bind_address
   std::uint16_t port = 6443;                  // 0: any free port
   std::vector<std::string> names_to_clients;  // names and addresses of the serving certificate, besides its own
   std::string write_kubeconfig;               // empty: DATA_DIR/kubeconfig
@@ -213,8 +214,9 @@ struct UpCommand {
   std::int32_t nodes = 1;
   std::string node_name;  // of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
-  std::string scheduler_config;      // a KubeSchedulerConfiguration; empty: none
-  std::string pods_at_stop = "end";  // or leave
+  std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
+  std::string pods_at_stop = "end";               // or leave
+  std::string kubernetes_service = "api-server";  // or cluster-ip
   TraceArgs trace;
 };
 
@@ -253,8 +255,9 @@ struct AgentCommand {
   std::string node_name;
   std::vector<std::string>
       node_ips;  // at most two, that the node reports; it serves on the first; empty: the machine's
-  std::optional<std::uint16_t> port;   // 0: any free port; nullopt: the configuration's
-  std::string pods_at_stop = "leave";  // or end
+  std::optional<std::uint16_t> port;              // 0: any free port; nullopt: the configuration's
+  std::string pods_at_stop = "leave";             // or end
+  std::string kubernetes_service = "cluster-ip";  // or api-server
   NodeArgs node;
   CompanionArgs companion;
   TraceArgs trace;

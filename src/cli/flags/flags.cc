@@ -85,6 +85,13 @@ bool is_loopback(const std::string& address) {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
 }
 
+/// What stands behind a Service is of no use to others if it is this machine's loopback.
+Result<std::string> parse_advertised(const std::string& text) {
+  SPILLWAY_TRY(address, parse_address(text));
+  if (!is_loopback(address) && address != "0.0.0.0" && address != "::") return address;
+  return make_error(ErrorCode::kInvalid, "expected an address that other machines can reach, got \"{}\"", text);
+}
+
 /// Agents renew a token no more often than every ten seconds.
 Result<std::optional<Duration>> parse_token_life(const std::string& text) {
   constexpr Duration kLifeMin = seconds(20);
@@ -328,6 +335,9 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->capture_default_str();
   begin_group(app, "Serving");
   app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
+  add_parsed(app, "--advertise-address", args.advertise_address, parse_advertised,
+             "Where pods reach this server: what is behind the Service kubernetes; also in its certificate", "ADDRESS",
+             "--bind-address, where that is any address the machine's; none if it is a loopback address");
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option("--tls-san", args.names_to_clients,
                  "Name or address by which clients reach this server, for its certificate: a load balancer's, for "

@@ -45,6 +45,15 @@ void add_pods_at_stop(CLI::App& app, std::string& into) {
       ->capture_default_str();
 }
 
+void add_kubernetes_service(CLI::App& app, std::string& into) {
+  app.add_option(
+         "--kubernetes-service", into,
+         "What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name: cluster-ip (of the Service "
+         "kubernetes, which only a service proxy on the node leads on) or api-server (as the agent reaches it)")
+      ->check(one_of({"cluster-ip", "api-server"}))
+      ->capture_default_str();
+}
+
 void define_up(Commands& commands) {
   const auto up = std::make_shared<UpCommand>();
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
@@ -60,6 +69,7 @@ void define_up(Commands& commands) {
                  "KubeSchedulerConfiguration (YAML): profiles and back-offs of the scheduler")
       ->check(CLI::ExistingFile);
   add_pods_at_stop(app, up->pods_at_stop);
+  add_kubernetes_service(app, up->kubernetes_service);
   add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
@@ -142,6 +152,7 @@ void define_agent(Commands& commands) {
              "ADDRESS[,ADDRESS]", "the machine's");
   app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
   add_pods_at_stop(app, agent->pods_at_stop);
+  add_kubernetes_service(app, agent->kubernetes_service);
   add_node(app, agent->node);
   add_companion(app, agent->companion);
   add_trace(app, agent->trace, Traced::kEvictions);

@@ -64,27 +64,6 @@ std::vector<std::string> find_addresses() {
   return found;
 }
 
-/// The IPv4 address of the default route's interface, else of the first interface that is not the loopback, else
-/// the loopback's.
-std::string find_address() {
-  const Result<std::string> routes = read_file("/proc/net/route");
-  const std::optional<std::string> wanted = routes ? parse_default_interface(*routes) : std::nullopt;
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return "127.0.0.1";
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
-  std::string found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
-    if ((entry->ifa_flags & IFF_LOOPBACK) != 0 || (entry->ifa_flags & IFF_UP) == 0) continue;
-    std::array<char, INET_ADDRSTRLEN> text = {};
-    const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
-    ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
-    if (found.empty()) found = text.data();
-    if (wanted && *wanted == entry->ifa_name) return text.data();
-  }
-  return found.empty() ? "127.0.0.1" : found;
-}
-
 /// Pages of every size the kernel has, smallest first.
 std::vector<agent::HugePages> read_huge_pages() {
   constexpr std::string_view kPrefix = "hugepages-";
@@ -139,6 +118,25 @@ std::optional<std::string> parse_default_interface(std::string_view routes) {
   return std::nullopt;
 }
 
+std::string machine_address() {
+  const Result<std::string> routes = read_file("/proc/net/route");
+  const std::optional<std::string> wanted = routes ? parse_default_interface(*routes) : std::nullopt;
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return "127.0.0.1";
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
+  std::string found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != AF_INET) continue;
+    if ((entry->ifa_flags & IFF_LOOPBACK) != 0 || (entry->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET_ADDRSTRLEN> text = {};
+    const auto* address = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+    ::inet_ntop(AF_INET, &address->sin_addr, text.data(), text.size());
+    if (found.empty()) found = text.data();
+    if (wanted && *wanted == entry->ifa_name) return text.data();
+  }
+  return found.empty() ? "127.0.0.1" : found;
+}
+
 Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir) {
   agent::MachineInfo info;
   info.machine_id = first_line({"/etc/machine-id", "/var/lib/dbus/machine-id"});
@@ -154,7 +152,7 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
     if (text && info.os_image.empty()) info.os_image = parse_pretty_name(*text).value_or("");
   }
   info.architecture = architecture_name(names.machine);
-  info.internal_ip = find_address();
+  info.internal_ip = machine_address();
   info.addresses = find_addresses();
   info.container_runtime_version = "process://0.1.0";
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);

@@ -16,6 +16,10 @@ namespace spillway::host {
 /// The interface of the default route from the text of /proc/net/route; nullopt if there is none.
 std::optional<std::string> parse_default_interface(std::string_view routes);
 
+/// The IPv4 address of the default route's interface, else of the first interface that is not the loopback, else the
+/// loopback's.
+std::string machine_address();
+
 /// What the kernel calls x86_64 is amd64 in labels and node information; a name that is the same in both stays.
 std::string architecture_name(std::string_view machine);
 

@@ -1,0 +1,53 @@
+#include "store/server_addresses.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace spillway::store {
+
+ServerAddresses::ServerAddresses(Store& store, std::string_view name, std::string address, After after, Seen seen)
+    : store_(store),
+      key_(fmt::format("{}{}", kPrefix, name)),
+      address_(std::move(address)),
+      after_(std::move(after)),
+      seen_(std::move(seen)) {}
+
+/// What the store does not take now it takes later, and says so itself.
+void ServerAddresses::write() {
+  if (address_.empty()) return look();
+  store_.write({.key = key_,
+                .value = std::make_shared<const std::string>(address_),
+                .expected = std::nullopt,
+                .ttl = kGoneAfter},
+               [this, alive = std::weak_ptr(alive_)](const Result<WriteResult>&) {
+                 if (!alive.expired() && !over_) look();
+               });
+}
+
+void ServerAddresses::look() {
+  store_.range({.prefix = std::string(kPrefix), .start_after = {}, .limit = kAddressesMax, .at = {}},
+               [this, alive = std::weak_ptr(alive_)](const Result<RangeResult>& found) {
+                 if (alive.expired() || over_) return;
+                 if (found) {
+                   std::vector<std::string> addresses;
+                   for (const Entry& entry : found->entries) addresses.push_back(*entry.value);
+                   seen_(addresses);
+                 }
+                 later();
+               });
+}
+
+void ServerAddresses::later() {
+  after_(kBeatEvery, [this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired() && !over_) write();
+  });
+}
+
+void ServerAddresses::leave(std::function<void()> done) {
+  if (std::exchange(over_, true) || address_.empty()) return done();
+  store_.write({.key = key_, .value = nullptr, .expected = std::nullopt},
+               [done = std::move(done)](const Result<WriteResult>&) { done(); });
+}
+
+}  // namespace spillway::store

@@ -1,0 +1,53 @@
+// Under which addresses the API servers of one store serve: each writes its own again and again, as a key that goes by
+// itself when it stops, and reads those of all. Thread: loop. Bounds: one request at a time, kAddressesMax addresses.
+// Source: Kubernetes docs, kube-apiserver --endpoint-reconciler-type=lease.
+#pragma once
+
+#include "base/time.h"
+#include "store/store.h"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::store {
+
+class ServerAddresses {
+ public:
+  static constexpr Duration kBeatEvery = seconds(5);
+  static constexpr Duration kGoneAfter = seconds(16);  // at least; the store may keep it up to twice as long
+  static constexpr std::size_t kAddressesMax = 64;
+  static constexpr std::string_view kPrefix = "/registry/spillway.dev/addresses/";
+
+  using After = std::function<void(Duration, std::move_only_function<void()>)>;
+  /// Sorted by the names of their servers. Told at each look, changed or not.
+  using Seen = std::function<void(const std::vector<std::string>& addresses)>;
+
+  /// `store` expires keys. `name`: letters, digits, "-", ".", ":". `address`: empty, this server has none to tell.
+  ServerAddresses(Store& store, std::string_view name, std::string address, After after, Seen seen);
+  ServerAddresses(const ServerAddresses&) = delete;
+  ServerAddresses& operator=(const ServerAddresses&) = delete;
+
+  void start() { write(); }
+
+  /// Takes its own back; `done` runs when the store has answered, and nothing is told any more.
+  void leave(std::function<void()> done);
+
+ private:
+  void write();
+  void look();
+  void later();
+
+  Store& store_;
+  const std::string key_;
+  const std::string address_;
+  const After after_;
+  const Seen seen_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  bool over_ = false;
+};
+
+}  // namespace spillway::store

@@ -1,0 +1,62 @@
+// Goal: on a node without a service proxy containers are told of the API server itself. What the Services alone say is
+// in vectors/pod-lifecycle, container_env.
+#include "agent/containers/service_env.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace spillway::agent {
+namespace {
+
+std::shared_ptr<const api::Service> service(const std::string& ns, const std::string& name, const std::string& ip) {
+  api::Service made;
+  made.metadata.ns = ns;
+  made.metadata.name = name;
+  made.cluster_ip = ip;
+  made.ports.push_back({.name = "https", .protocol = "TCP", .port = 443});
+  return std::make_shared<const api::Service>(std::move(made));
+}
+
+api::Pod pod_in(const std::string& ns) {
+  api::Pod pod;
+  pod.metadata.ns = ns;
+  pod.spec.enable_service_links = true;
+  return pod;
+}
+
+TEST(ServiceVariables, NameTheApiServerInPlaceOfItsService) {
+  const KnownServices known{.all = {service("default", "kubernetes", "10.96.0.1"), service("shop", "db", "10.96.0.7")},
+                            .read = true,
+                            .api_server = ApiServerAddress{"192.0.2.7", 6443}};
+  for (const std::string ns : {"default", "shop"}) {
+    const auto variables = service_variables(pod_in(ns), known);
+    ASSERT_TRUE(variables);
+    EXPECT_EQ(variables->at("KUBERNETES_SERVICE_HOST"), "192.0.2.7") << ns;
+    EXPECT_EQ(variables->at("KUBERNETES_SERVICE_PORT"), "6443") << ns;
+    EXPECT_EQ(variables->at("KUBERNETES_SERVICE_PORT_HTTPS"), "6443") << ns;
+    EXPECT_EQ(variables->at("KUBERNETES_PORT_6443_TCP"), "tcp://192.0.2.7:6443") << ns;
+    EXPECT_FALSE(variables->contains("KUBERNETES_PORT_443_TCP")) << ns;
+    EXPECT_EQ(variables->contains("DB_SERVICE_HOST"), ns == "shop");
+  }
+}
+
+TEST(ServiceVariables, NameTheApiServerWhereThereIsNoService) {
+  const KnownServices known{.all = {}, .read = true, .api_server = ApiServerAddress{"2001:db8::7", 6443}};
+  const auto variables = service_variables(pod_in("shop"), known);
+  ASSERT_TRUE(variables);
+  EXPECT_EQ(variables->at("KUBERNETES_SERVICE_HOST"), "2001:db8::7");
+  EXPECT_EQ(variables->at("KUBERNETES_PORT"), "tcp://[2001:db8::7]:6443");
+}
+
+TEST(ServiceVariables, AServiceOfThePodsOwnNamespaceStandsBeforeIt) {
+  const KnownServices known{.all = {service("shop", "kubernetes", "10.96.0.9")},
+                            .read = true,
+                            .api_server = ApiServerAddress{"192.0.2.7", 6443}};
+  EXPECT_EQ(service_variables(pod_in("shop"), known)->at("KUBERNETES_SERVICE_HOST"), "10.96.0.9");
+  EXPECT_EQ(service_variables(pod_in("default"), known)->at("KUBERNETES_SERVICE_HOST"), "192.0.2.7");
+}
+
+}  // namespace
+}  // namespace spillway::agent
