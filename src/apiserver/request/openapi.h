@@ -1,6 +1,6 @@
-// OpenAPI documents, told from the registry and the wire schema: enough for kubectl to validate, diff, patch and
-// explain. Made on first use and kept. Thread: loop. Source: spec "API server contract", 6.5, 6.6; Kubernetes docs,
-// "The Kubernetes API", OpenAPI.
+// OpenAPI documents, told from the registry, the wire schema and the descriptions: enough for kubectl to validate,
+// diff, patch and explain. Made on first use; what somebody has asked for is kept. Thread: loop. Source: spec "API
+// server contract", 6.5, 6.6; Kubernetes docs, "The Kubernetes API", OpenAPI.
 #pragma once
 
 #include "api/json/json.h"
@@ -29,14 +29,14 @@ class OpenApi {
   /// GET /openapi/v3/PATH for "api/v1", "apis/apps/v1"; nullptr if there is none.
   const Document* v3_document(const std::string& path);
 
-  /// The kinds, of those that are built in without their fields, as older clients need them: protobuf (without any) and
-  /// JSON.
+  /// The kinds and their fields, as older clients need them: protobuf (of custom kinds without the fields) and JSON.
   const Document& v2_protobuf();
   const Document& v2_json();
 
  private:
   void forget_others();
   std::uint64_t hash_of(const std::string& path, const Resource& row);
+  std::string document_text(const Resource& row) const;
   api::Json build(std::string_view group, std::string_view version) const;
   std::string make_index();
   std::string make_v2_protobuf() const;
@@ -44,7 +44,8 @@ class OpenApi {
 
   const ResourceRegistry& registry_;
   std::string version_;
-  // By path; those of built-in groups stay as they are.
+  // By path; those of built-in groups stay as they are. Each is made at most twice: for its hash and for its text.
+  std::map<std::string, std::uint64_t> built_in_hashes_;
   std::map<std::string, Document> built_in_;
   std::map<std::string, Document> custom_;
   // Empty: not made yet.
