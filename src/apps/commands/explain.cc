@@ -2,8 +2,10 @@
 #include "api/codec/codec.h"
 #include "api/object/service.h"
 #include "api/object/workload.h"
+#include "apps/commands/claims_now.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
+#include "apps/commands/outlook_reading.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
@@ -11,6 +13,7 @@
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "cli/text/explanation.h"
+#include "cli/text/outlook_text.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
 #include "policy/scheduling/gates.h"
@@ -46,38 +49,6 @@ struct Findings {
   std::optional<Decision> lifecycle;  // how the controllers see that node
   std::vector<Error> silent;          // who could not be asked
 };
-
-/// The claims of a pod that waits, as things stand now. The lookup's answers end with it.
-storage::PodClaims claims_now(ClusterView& cluster, const api::Pod& pod) {
-  if (storage::claims_of(pod).empty()) return {};
-  const auto read = [&cluster]<typename T>(const std::string& path,
-                                           std::map<std::string, std::shared_ptr<const T>>& into) {
-    for (const api::Json& each : cluster.list(path)) {
-      auto value = api::decode<T>(each);
-      if (value) into.emplace(value->metadata.name, std::make_shared<const T>(*value));
-    }
-  };
-  std::map<std::string, std::shared_ptr<const api::PersistentVolumeClaim>> claims;
-  std::map<std::string, std::shared_ptr<const api::PersistentVolume>> volumes;
-  std::map<std::string, std::shared_ptr<const api::StorageClass>> classes;
-  read(client::object_path("v1", "persistentvolumeclaims", pod.metadata.ns), claims);
-  read(client::object_path("v1", "persistentvolumes", {}), volumes);
-  read(client::object_path("storage.k8s.io/v1", "storageclasses", {}), classes);
-  const auto find_in = [](const auto& map, const std::string& name) {
-    const auto found = map.find(name);
-    return found == map.end() ? nullptr : found->second;
-  };
-  const auto all = [&volumes](const api::PersistentVolumeClaim&) {
-    std::vector<storage::VolumePtr> list;
-    for (const auto& [name, volume] : volumes) list.push_back(volume);
-    return list;
-  };
-  return storage::claims_for(
-      pod, {.claim = [&](const std::string&, const std::string& name) { return find_in(claims, name); },
-            .volume = [&](const std::string& name) { return find_in(volumes, name); },
-            .storage_class = [&](const std::string& name) { return find_in(classes, name); },
-            .volumes_for = all});
-}
 
 bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
   return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
@@ -162,7 +133,9 @@ class Explainer {
       return tell(found, std::nullopt);
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
-    if (command_.about == cli::ExplainCommand::About::kWorkload) return ask_about_evictions(client);
+    if (command_.about == cli::ExplainCommand::About::kWorkload) {
+      return has_outlook(command_.resource) ? ask_for_outlook() : ask_about_evictions(client);
+    }
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
     if (!command_.node.empty()) nodes.push_back(command_.node);
@@ -223,6 +196,22 @@ class Explainer {
     }
     const Decision decision = workloads::explain_rollout(*deployment, sets, pods, loop_.now().wall);
     command_.output == cli::OutputFormat::kJson ? print_json(decision, {}) : print_text(decision, {});
+    return cli::kExitOk;
+  }
+
+  /// By the rules of its controller, from what the API server has now.
+  int ask_for_outlook() {
+    const auto outlook = read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, loop_.now());
+    if (!outlook) {
+      print_error(outlook.error());
+      return outlook.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+    }
+    if (command_.output == cli::OutputFormat::kJson) {
+      fmt::print("{}\n", api::to_text(cli::explanation_json(*outlook)));
+      return cli::kExitOk;
+    }
+    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
+    std::fputs(cli::explain(*outlook, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
     return cli::kExitOk;
   }
 
@@ -319,8 +308,7 @@ class Explainer {
       decision.reasons = scheduling::refuse_everywhere(claims.problem, nodes.size()).reasons;
       return;
     }
-    const scheduling::Placement placement =
-        scheduling::place_pod(waiting, nodes, scheduling::default_profile(), filter, around);
+    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, scheduling::default_profile(), filter, around);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;
