@@ -7,6 +7,7 @@
 #include "apps/commands/node_standing.h"
 #include "apps/commands/outlook_reading.h"
 #include "apps/controller/controller_pages.h"
+#include "apps/controller/scheduler_setup.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
@@ -111,6 +112,14 @@ class Explainer {
   explicit Explainer(const cli::ExplainCommand& command) : command_(command) {}
 
   int run() {
+    if (!command_.scheduler_config.empty()) {
+      auto config = read_scheduler_file(command_.scheduler_config);
+      if (!config) {
+        print_error(config.error());
+        return cli::kExitUsage;
+      }
+      profiles_ = std::move(config->profiles);
+    }
     if (command_.journal) return tell(read_journal(command_), std::nullopt);
     catch_interrupts();
     auto client = ControllerClient::create(loop_, command_.target);
@@ -272,12 +281,29 @@ class Explainer {
     }
   }
 
+  /// Of the scheduler that the pod names; nullptr, and a line that says what is missing: nothing here knows that one.
+  const scheduling::Profile* profile_for(const api::Pod& pod) const {
+    const std::string& wanted = pod.spec.scheduler_name;
+    const auto is_it = [&wanted](const scheduling::Profile& each) {
+      return wanted.empty() || each.scheduler == wanted;
+    };
+    const auto found = std::ranges::find_if(profiles_, is_it);
+    if (found != profiles_.end()) return &*found;
+    fmt::print(stderr, "spillway: explain: the pod names the scheduler \"{}\"{}\n", wanted,
+               command_.scheduler_config.empty()
+                   ? "; its profile is not known here: --scheduler-config FILE"
+                   : fmt::format(", and {} has no profile of that name", command_.scheduler_config));
+    return nullptr;
+  }
+
   /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
     if (std::string gates = scheduling::gates_text(waiting); !gates.empty()) {
       decision.message = std::move(gates);  // no node is asked before they are gone
       return;
     }
+    const scheduling::Profile* profile = profile_for(waiting);
+    if (profile == nullptr) return;
     std::map<std::string, policy::NodeLoad> nodes;
     std::map<std::string, std::vector<scheduling::PodPtr>> pods;
     for (const api::Json& each : cluster_->list("/api/v1/nodes")) {
@@ -308,13 +334,13 @@ class Explainer {
       decision.reasons = scheduling::refuse_everywhere(claims.problem, nodes.size()).reasons;
       return;
     }
-    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, scheduling::default_profile(), filter, around);
+    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, *profile, filter, around);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;
     }
     decision.candidates = scheduling::candidates_of(placement);
-    for (policy::Candidate& victim : victims_now(waiting, placement, nodes, pods, filter, around)) {
+    for (policy::Candidate& victim : victims_now(waiting, placement, *profile, nodes, pods, filter, around)) {
       decision.candidates.push_back(std::move(victim));
     }
     decision.candidates_total = static_cast<std::int64_t>(nodes.size());
@@ -322,6 +348,7 @@ class Explainer {
 
   /// Who would have to leave for it, by the rules the scheduler preempts by.
   std::vector<policy::Candidate> victims_now(const api::Pod& waiting, const scheduling::Placement& refused,
+                                             const scheduling::Profile& profile,
                                              const std::map<std::string, policy::NodeLoad>& nodes,
                                              std::map<std::string, std::vector<scheduling::PodPtr>>& pods,
                                              const scheduling::VolumeFilter& filter,
@@ -340,7 +367,7 @@ class Explainer {
                                                                           .budgets = budgets,
                                                                           .around = around,
                                                                           .volumes = filter,
-                                                                          .profile = scheduling::default_profile()});
+                                                                          .profile = profile});
     return decided.chosen ? scheduling::victims_of(waiting, *decided.choice()) : std::vector<policy::Candidate>();
   }
 
@@ -445,6 +472,7 @@ class Explainer {
   cli::ExplainCommand command_;
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
+  std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
   bool exists_ = true;  // what is asked about; false: the API server knows no such pod
 };
 

@@ -332,6 +332,7 @@ struct ExplainCommand {
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
+  std::string scheduler_config;        // a KubeSchedulerConfiguration file; empty: the default profile
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };

@@ -130,6 +130,10 @@ void define_explain(Commands& commands) {
   add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
   app.add_option("--node", explain->node, "Ask only this node");
+  app.add_option("--scheduler-config", explain->scheduler_config,
+                 "KubeSchedulerConfiguration (YAML): a pod that waits is judged by the profile of its schedulerName")
+      ->check(CLI::ExistingFile)
+      ->default_str("the default profile");
   add_output(app, explain->output);
   add_colour(app, explain->colour);
   app.callback([&commands, explain, what, last] {
