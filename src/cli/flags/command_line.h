@@ -330,11 +330,12 @@ struct ExplainCommand {
   About about = About::kLast;
   bool last = false;       // was asked for
   std::string name;        // of the pod, node or workload
-  std::string resource;    // of a workload whose replacements are asked about: "replicasets"
+  std::string resource;    // of what is asked about with kWorkload: "replicasets", "jobs"
   std::string name_space;  // of the pod or workload; empty: that of the context, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
+  std::string scheduler_config;        // a KubeSchedulerConfiguration file; empty: the default profile
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };
