@@ -31,8 +31,12 @@ struct HorizontalAutoscalerController::Look {
 };
 
 HorizontalAutoscalerController::HorizontalAutoscalerController(
-    Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers, telemetry::Registry& metrics)
-    : shared_(shared), autoscalers_(autoscalers), queue_metrics_(metrics, "horizontalpodautoscaler") {
+    Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers, telemetry::Registry& metrics,
+    autoscaling::Settings settings)
+    : shared_(shared),
+      autoscalers_(autoscalers),
+      queue_metrics_(metrics, "horizontalpodautoscaler"),
+      settings_(settings) {
   autoscalers_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_autoscaler(before, after, now); }});
 }
@@ -170,7 +174,8 @@ void HorizontalAutoscalerController::decide(const LookPtr& look, Now now) {
   const auto memory = memory_.find(look->autoscaler->metadata.uid);
   if (memory == memory_.end()) return finish(look, now);  // it has gone meanwhile
   look->plan = autoscaling::plan_autoscaler(
-      {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history}, now);
+      {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history, settings_},
+      now);
   resize(look, now);
 }
 
@@ -180,7 +185,7 @@ void HorizontalAutoscalerController::resize(const LookPtr& look, Now now) {
   scale.make({"spec"})["replicas"] = *look->plan.replicas;
   shared_.client.update(look->scale_path, std::move(scale), [this, look](const Result<api::Json>& outcome, Now then) {
     if (outcome) {
-      autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, then);
+      autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, settings_.down_stabilization, then);
     } else {
       autoscaling::note_not_scaled(look->plan, *look->autoscaler, outcome.error(), then);
     }
@@ -197,7 +202,7 @@ void HorizontalAutoscalerController::give_up(const LookPtr& look, const Error& e
 
 void HorizontalAutoscalerController::finish(const LookPtr& look, Now now) {
   queue_.done(look->key);
-  queue_.add(look->key, now.mono + kPeriod);
+  queue_.add(look->key, now.mono + settings_.period);
   const auto memory = memory_.find(look->autoscaler->metadata.uid);
   if (memory == memory_.end()) return;
   memory->second.history = look->plan.history;

@@ -1,6 +1,6 @@
 // Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics that are asked
 // for, and writes the number of replicas that policy/autoscaling says. Each is looked at when it comes or is changed,
-// and then every 15 s. What was recommended lately is kept in memory, as upstream keeps it.
+// and then every Settings::period. What was recommended lately is kept in memory, as upstream keeps it.
 // The target is one of the autoscaler's own namespace: no member of it becomes part of a path without being checked
 // or encoded. Thread: loop. Bounds: one look at an autoscaler at a time, one question of it at a time; 64 kinds of
 // targets are remembered. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
@@ -27,10 +27,8 @@ namespace spillway::controllers {
 
 class HorizontalAutoscalerController {
  public:
-  static constexpr Duration kPeriod = seconds(15);
-
   HorizontalAutoscalerController(Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers,
-                                 telemetry::Registry& metrics);
+                                 telemetry::Registry& metrics, autoscaling::Settings settings);
   HorizontalAutoscalerController(const HorizontalAutoscalerController&) = delete;
   HorizontalAutoscalerController& operator=(const HorizontalAutoscalerController&) = delete;
 
@@ -74,6 +72,7 @@ class HorizontalAutoscalerController {
   client::Informer<api::HorizontalPodAutoscaler>& autoscalers_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
+  const autoscaling::Settings settings_;
   std::map<std::string, Memory> memory_;                                            // by uid
   std::map<std::pair<std::string, std::string>, autoscaling::PluralKind> plurals_;  // by apiVersion and kind
   client::WakeUp wake_up_;

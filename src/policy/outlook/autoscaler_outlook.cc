@@ -115,11 +115,12 @@ class AutoscalerOutlook {
 
   void decide() {
     static const std::vector<MetricAnswer> kNone;
+    static const autoscaling::Settings kDefaults;  // nothing tells those of the controller
     const std::vector<MetricAnswer>& answers = scene_.answers ? *scene_.answers : kNone;
     const auto pods = scene_.pods.value_or(std::vector<autoscaling::PodPtr>());
     const autoscaling::History history = known_history();
     const autoscaling::AutoscalerPlan plan =
-        autoscaling::plan_autoscaler({a_, scale(), pods, scene_.selecting, answers, history}, now_);
+        autoscaling::plan_autoscaler({a_, scale(), pods, scene_.selecting, answers, history, kDefaults}, now_);
     const autoscaling::TargetView view{.pods = pods, .replicas = scale().replicas, .now = now_.wall};
     for (const MetricAnswer& answer : answers) {
       outcomes_.push_back(autoscaling::propose_by_metric(answer, view, scale().present, a_.metadata.ns));
