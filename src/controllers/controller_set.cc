@@ -107,7 +107,7 @@ void ControllerSet::make_autoscalers(Rng rng, telemetry::Registry& metrics) {
   autoscaler_events_.emplace(client_, rng, "horizontal-pod-autoscaler");
   autoscalers_.emplace(client_,
                        client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers", {}));
-  autoscaler_controller_.emplace(shared(*autoscaler_events_), *autoscalers_, metrics);
+  autoscaler_controller_.emplace(shared(*autoscaler_events_), *autoscalers_, metrics, options.autoscaling);
 }
 
 std::optional<policy::Decision> ControllerSet::explain_evictions(std::string_view resource, const std::string& key,

@@ -66,6 +66,7 @@ class ControllerSet final : public client::ApiEngine {
     bool daemon_history = true;
     /// Pods that are evicted from a node again and again are replaced later each time; upstream: at once.
     bool eviction_backoff = false;
+    autoscaling::Settings autoscaling{};
     /// Of all writes together; nullopt: as many as there are.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
     /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.

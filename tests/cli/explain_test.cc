@@ -221,11 +221,19 @@ TEST(ExplainCommand, NamesAPodANodeOrTheLast) {
   EXPECT_EQ(explained(parse({"explain", "--last"})).about, ExplainCommand::About::kLast);
 }
 
-TEST(ExplainCommand, NamesAWorkloadWhoseReplacementsWait) {
+TEST(ExplainCommand, NamesAWorkload) {
   for (const auto& [words, resource] : {std::pair("rs/shop/web", "replicasets"),
                                         {"replicaset.apps/shop/web", "replicasets"},
                                         {"daemonset/shop/web", "daemonsets"},
-                                        {"sts/shop/web", "statefulsets"}}) {
+                                        {"sts/shop/web", "statefulsets"},
+                                        {"job/shop/web", "jobs"},
+                                        {"jobs.batch/shop/web", "jobs"},
+                                        {"cj/shop/web", "cronjobs"},
+                                        {"CronJob/shop/web", "cronjobs"},
+                                        {"hpa/shop/web", "horizontalpodautoscalers"},
+                                        {"horizontalpodautoscaler.autoscaling/shop/web", "horizontalpodautoscalers"},
+                                        {"svc/shop/web", "services"},
+                                        {"service/shop/web", "services"}}) {
     const auto parsed = parse({"explain", words});
     EXPECT_EQ(explained(parsed).about, ExplainCommand::About::kWorkload) << words;
     EXPECT_EQ(explained(parsed).resource, resource) << words;
@@ -254,11 +262,23 @@ TEST(Explain, SaysWhichReplacementsWait) {
   EXPECT_NE(explain(waits, std::nullopt, Paint::kNone).find("--eviction-backoff is off"), std::string::npos);
 }
 
+TEST(ExplainCommand, SuggestsTheKindThatWasMeant) {
+  const auto said = [](const char* what) { return std::get<EarlyExit>(parse({"explain", what})).text; };
+  EXPECT_NE(said("jobb/x").find("\"jobb/x\" cannot be explained; did you mean job/x?"), std::string::npos)
+      << said("jobb/x");
+  EXPECT_NE(said("crojob/x").find("did you mean cronjob/x?"), std::string::npos) << said("crojob/x");
+  EXPECT_NE(said("servcie/web").find("did you mean service/web?"), std::string::npos) << said("servcie/web");
+  EXPECT_NE(said("hpas/web").find("did you mean horizontalpodautoscaler/web?"), std::string::npos) << said("hpas/web");
+  EXPECT_EQ(said("configmap/x").find("did you mean"), std::string::npos) << said("configmap/x");
+}
+
 TEST(ExplainCommand, RefusesWhatItCannotExplain) {
   const std::vector<std::vector<const char*>> wrong{{"explain"},
                                                     {"explain", "hog"},
                                                     {"explain", "pod/"},
-                                                    {"explain", "service/x"},
+                                                    {"explain", "secret/x"},
+                                                    {"explain", "job.apps/x"},
+                                                    {"explain", "svc/a/b/c"},
                                                     {"explain", "node/a/b"},
                                                     {"explain", "--last", "pod/x"}};
   for (const std::vector<const char*>& words : wrong) {

@@ -28,7 +28,7 @@ const std::string kAutoscalers = "/apis/autoscaling/v2/namespaces/default/horizo
 const std::string kWeb = kDeployments + "/web";
 const std::string kOfWeb = kAutoscalers + "/web";
 constexpr int kManyTimes = 10'000;
-constexpr Duration kOnePeriod = HorizontalAutoscalerController::kPeriod;
+constexpr Duration kOnePeriod = autoscaling::Settings().period;
 
 Json json(std::string_view text) {
   return api::parse_json(text).value();
@@ -48,10 +48,12 @@ class Autoscalers : public ::testing::Test {
 
   ~Autoscalers() override { cluster.stop(*set); }
 
-  void restart() {
+  void restart(autoscaling::Settings settings = {}) {
     if (set) cluster.stop(*set);
     registry.push_back(std::make_unique<telemetry::Registry>());
-    sets.push_back(std::make_unique<ControllerSet>(autoscaler_alone(), Rng(3), telemetry::Log(), *registry.back()));
+    ControllerSet::Options options = autoscaler_alone();
+    options.autoscaling = settings;
+    sets.push_back(std::make_unique<ControllerSet>(options, Rng(3), telemetry::Log(), *registry.back()));
     set = sets.back().get();
     cluster.run(*set);
     cluster.advance(seconds(1));
@@ -207,6 +209,62 @@ TEST_F(Autoscalers, ShrinkFiveMinutesAfterTheLastHigherRecommendation) {
   cluster.advance(kOnePeriod * 2);
   EXPECT_EQ(replicas(), 1);
   EXPECT_EQ(message("SuccessfulRescale"), "New size: 1; reason: All metrics below target");
+}
+
+TEST_F(Autoscalers, HoldForAsLongAsTheyAreTold) {
+  restart({.period = seconds(5), .down_stabilization = minutes(1)});
+  create_web(4);
+  measure(1, 4, "2030-01-01T00:00:00Z", kManyTimes);
+  create_autoscaler();
+  cluster.advance(seconds(58));
+  EXPECT_EQ(replicas(), 4);
+  cluster.advance(seconds(10));
+  EXPECT_EQ(replicas(), 1);
+}
+
+TEST_F(Autoscalers, HoldForAsLongAsTheyAreToldWithPoliciesToo) {
+  restart({.down_stabilization = Duration::zero()});
+  create_web(4);
+  measure(1, 4, "2030-01-01T00:00:00Z", kManyTimes);
+  create_autoscaler(R"({"behavior":{"scaleDown":{"policies":[{"type":"Pods","value":1,"periodSeconds":600}]}}})");
+  cluster.advance(seconds(1));
+  EXPECT_EQ(replicas(), 3) << "no window, and one pod in ten minutes";
+  cluster.advance(minutes(9));
+  EXPECT_EQ(replicas(), 3);
+  cluster.advance(minutes(2));
+  EXPECT_EQ(replicas(), 2);
+}
+
+TEST_F(Autoscalers, AreLookedAtAsOftenAsTheyAreTold) {
+  restart({.period = seconds(30)});
+  create_web(2);
+  cluster.requests.clear();
+  create_autoscaler();
+  cluster.advance(minutes(1) + seconds(1));
+  EXPECT_EQ(std::ranges::count(cluster.requests, "GET " + kWeb + "/scale"), 3);
+}
+
+TEST_F(Autoscalers, TakeNoNoticeOfWhatTheyAreToldToTolerate) {
+  restart({.tolerance = 0.5});
+  create_web(2);
+  measure(75, 2);  // half as much again as wanted
+  create_autoscaler();
+  cluster.advance(seconds(1));
+  EXPECT_EQ(replicas(), 2);
+  measure(80, 2);
+  cluster.advance(kOnePeriod);
+  EXPECT_EQ(replicas(), 4);
+}
+
+TEST_F(Autoscalers, CountPodsThatStartAsLateAsTheyAreTold) {
+  restart({.start_periods = {.cpu_initialization = Duration::zero(), .initial_readiness = Duration::zero()}});
+  create_web(0);
+  cluster.merge(kWeb, json(R"({"spec":{"replicas":2}})"));
+  create_pods(2, "2030-01-01T00:00:00Z");
+  measure(75, 2, "2030-01-01T00:00:00Z", kManyTimes);
+  create_autoscaler();
+  cluster.advance(seconds(1));
+  EXPECT_EQ(replicas(), 3);
 }
 
 TEST_F(Autoscalers, BeginTheWindowAnewAfterARestart) {

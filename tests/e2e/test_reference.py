@@ -48,6 +48,11 @@ class Pages(unittest.TestCase):
         self.assertGreater(len(codes), 70)
         self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", (PAGES / "reasons.md").read_text(), re.M), codes)
 
+    def test_every_code_of_an_outlook_in_order(self):
+        codes = re.findall(r'^    "([a-z-]+)",$', (ROOT / "src/policy/outlook/outlook.cc").read_text(), re.M)
+        self.assertGreater(len(codes), 60)
+        self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", (PAGES / "outlooks.md").read_text(), re.M), codes)
+
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Served(unittest.TestCase):

@@ -69,6 +69,7 @@ class Scheduler(unittest.TestCase):
                 self.assertEqual({place(f"b{i}", "pool-b") for i in range(3)}, {"n1"})
                 events = [e for e in api.get("/api/v1/namespaces/default/events")["items"] if e["involvedObject"]["name"] == "b0"]
                 self.assertEqual([e["source"]["component"] for e in events if e["reason"] == "Scheduled"], ["pool-b"])
+                self.check_explain(api, folder)
                 schedulers[0].kill()
                 self.assertEqual(place("late", "pool-b"), "n1")
                 self.assertEqual(api.get(LEASE)["spec"]["leaseTransitions"], 1)
@@ -82,6 +83,30 @@ class Scheduler(unittest.TestCase):
             finally:
                 for each in schedulers + [server]:
                     each.kill()
+
+    def check_explain(self, api, folder):
+        """A pod that waits is judged by the profile that it names."""
+        big = pod("big", "pool-b")
+        big["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100"
+        api.create(PODS, big)
+        wait_for("it to be refused", lambda: api.get(f"{PODS}/big")["status"].get("conditions"))
+
+        def explain(*more):
+            code, said, problems = run("explain", "pod/big", "--kubeconfig", folder / "kubeconfig", *more)
+            self.assertEqual(code, 0, problems)
+            return said, problems
+
+        said, problems = explain()
+        self.assertNotIn("n1 ", said)
+        self.assertIn('the pod names the scheduler "pool-b"; its profile is not known here: --scheduler-config FILE', problems)
+        said, problems = explain("--scheduler-config", folder / "scheduler.yaml")
+        self.assertRegex(said, r"n0 +node selector mismatch")
+        self.assertRegex(said, r"n1 +insufficient resource +- +cpu")
+        self.assertNotIn("is not known here", problems)
+        (folder / "other.yaml").write_text(CONFIGURATION.replace("pool-b", "pool-c"))
+        self.assertIn('other.yaml has no profile of that name', explain("--scheduler-config", folder / "other.yaml")[1])
+        self.assertEqual(run("explain", "pod/big", "--kubeconfig", folder / "kubeconfig", "--scheduler-config", folder / "kubeconfig")[0], 2)
+        api.delete(f"{PODS}/big")
 
     def test_a_missing_right_is_told(self):
         with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig") as server:

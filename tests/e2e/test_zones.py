@@ -219,21 +219,26 @@ class Zones(unittest.TestCase):
                  "--leader-elect-retry-period": "3s", "--leader-elect-resource-lock": "leases", "--leader-elect-resource-name": "x",
                  "--leader-elect-resource-namespace": "y", "--bind-address": "127.0.0.2", "--secure-port": "0", "--controllers": "*,bootstrapsigner",
                  "--enable-taint-manager": "false", "--feature-gates": "TaintBasedEvictions=false,Other=true", "--concurrent-gc-syncs": "3",
-                 "--authentication-kubeconfig": "/x", "--cluster-cidr": "10.0.0.0/8"}
+                 "--authentication-kubeconfig": "/x", "--cluster-cidr": "10.0.0.0/8", "--horizontal-pod-autoscaler-sync-period": "20s",
+                 "--horizontal-pod-autoscaler-tolerance": "0.2", "--horizontal-pod-autoscaler-downscale-stabilization": "0s",
+                 "--horizontal-pod-autoscaler-cpu-initialization-period": "4m", "--horizontal-pod-autoscaler-initial-readiness-delay": "45s"}
         code, out, err = run("controller", "--print-config", *(f"{flag}={value}" for flag, value in taken.items()))
         self.assertEqual(code, 0, err)
         out = out.replace('"', "")
         for line in ("nodeMonitorPeriod: 6s", "nodeMonitorGracePeriod: 41s", "nodeStartupGracePeriod: 1m1s", "podEvictionTimeout: 3m0s", "nodeEvictionRate: 0.2",
                      "secondaryNodeEvictionRate: 0.02", "largeClusterSizeThreshold: 60", "unhealthyZoneThreshold: 0.6", "terminatedPodGCThreshold: 100",
                      "qps: 50", "burst: 100", "leaseDuration: 30s", "renewDeadline: 20s", "retryPeriod: 3s", "resourceName: x", "resourceNamespace: y",
-                     "address: 127.0.0.2", "enableTaintManager: false", "evictionMode: timeout"):
+                     "address: 127.0.0.2", "enableTaintManager: false", "evictionMode: timeout", "horizontalPodAutoscalerSyncPeriod: 20s",
+                     "horizontalPodAutoscalerTolerance: 0.2", "horizontalPodAutoscalerDownscaleStabilizationWindow: 0s",
+                     "horizontalPodAutoscalerCPUInitializationPeriod: 4m0s", "horizontalPodAutoscalerInitialReadinessDelay: 45s"):
             self.assertIn(line, out)
         for flag, why in (("--concurrent-replicaset-syncs", "sets are looked at one after the other"), ("--concurrent-gc-syncs", "what it is for is not here"),
                           ("--concurrent-validating-admission-policy-status-syncs", "not here")):
             self.assertRegex(run("controller", "--print-config", flag, "5")[2], f"^spillway: warning: {flag} has no effect here: .*{why}")
         for flag, value in (("--feature-gates", "X"), ("--leader-elect-resource-lock", "endpoints"), ("--kube-api-qps", "0"), ("--node-eviction-rate", "-1"),
                             ("--unhealthy-zone-threshold", "2"), ("--enable-taint-manager", "maybe"), ("--node-monitor-period", "0s"), ("--secure-port", "70000"),
-                            ("--bind-address", "here")):
+                            ("--bind-address", "here"), ("--horizontal-pod-autoscaler-tolerance", "-0.1"), ("--horizontal-pod-autoscaler-sync-period", "0s"),
+                            ("--horizontal-pod-autoscaler-downscale-stabilization", "-1s")):
             code, out, err = run("controller", "--print-config", f"{flag}={value}")
             self.assertEqual((code, out), (2, ""), flag)
             self.assertIn(flag, err)

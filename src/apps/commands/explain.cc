@@ -2,15 +2,19 @@
 #include "api/codec/codec.h"
 #include "api/object/service.h"
 #include "api/object/workload.h"
+#include "apps/commands/claims_now.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
+#include "apps/commands/outlook_reading.h"
 #include "apps/controller/controller_pages.h"
+#include "apps/controller/scheduler_setup.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "cli/text/explanation.h"
+#include "cli/text/outlook_text.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
 #include "policy/scheduling/gates.h"
@@ -46,38 +50,6 @@ struct Findings {
   std::optional<Decision> lifecycle;  // how the controllers see that node
   std::vector<Error> silent;          // who could not be asked
 };
-
-/// The claims of a pod that waits, as things stand now. The lookup's answers end with it.
-storage::PodClaims claims_now(ClusterView& cluster, const api::Pod& pod) {
-  if (storage::claims_of(pod).empty()) return {};
-  const auto read = [&cluster]<typename T>(const std::string& path,
-                                           std::map<std::string, std::shared_ptr<const T>>& into) {
-    for (const api::Json& each : cluster.list(path)) {
-      auto value = api::decode<T>(each);
-      if (value) into.emplace(value->metadata.name, std::make_shared<const T>(*value));
-    }
-  };
-  std::map<std::string, std::shared_ptr<const api::PersistentVolumeClaim>> claims;
-  std::map<std::string, std::shared_ptr<const api::PersistentVolume>> volumes;
-  std::map<std::string, std::shared_ptr<const api::StorageClass>> classes;
-  read(client::object_path("v1", "persistentvolumeclaims", pod.metadata.ns), claims);
-  read(client::object_path("v1", "persistentvolumes", {}), volumes);
-  read(client::object_path("storage.k8s.io/v1", "storageclasses", {}), classes);
-  const auto find_in = [](const auto& map, const std::string& name) {
-    const auto found = map.find(name);
-    return found == map.end() ? nullptr : found->second;
-  };
-  const auto all = [&volumes](const api::PersistentVolumeClaim&) {
-    std::vector<storage::VolumePtr> list;
-    for (const auto& [name, volume] : volumes) list.push_back(volume);
-    return list;
-  };
-  return storage::claims_for(
-      pod, {.claim = [&](const std::string&, const std::string& name) { return find_in(claims, name); },
-            .volume = [&](const std::string& name) { return find_in(volumes, name); },
-            .storage_class = [&](const std::string& name) { return find_in(classes, name); },
-            .volumes_for = all});
-}
 
 bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
   return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
@@ -140,6 +112,14 @@ class Explainer {
   explicit Explainer(const cli::ExplainCommand& command) : command_(command) {}
 
   int run() {
+    if (!command_.scheduler_config.empty()) {
+      auto config = read_scheduler_file(command_.scheduler_config);
+      if (!config) {
+        print_error(config.error());
+        return cli::kExitUsage;
+      }
+      profiles_ = std::move(config->profiles);
+    }
     if (command_.journal) return tell(read_journal(command_), std::nullopt);
     catch_interrupts();
     auto client = ControllerClient::create(loop_, command_.target);
@@ -162,7 +142,9 @@ class Explainer {
       return tell(found, std::nullopt);
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
-    if (command_.about == cli::ExplainCommand::About::kWorkload) return ask_about_evictions(client);
+    if (command_.about == cli::ExplainCommand::About::kWorkload) {
+      return has_outlook(command_.resource) ? ask_for_outlook() : ask_about_evictions(client);
+    }
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
     if (!command_.node.empty()) nodes.push_back(command_.node);
@@ -226,6 +208,22 @@ class Explainer {
     return cli::kExitOk;
   }
 
+  /// By the rules of its controller, from what the API server has now.
+  int ask_for_outlook() {
+    const auto outlook = read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, loop_.now());
+    if (!outlook) {
+      print_error(outlook.error());
+      return outlook.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+    }
+    if (command_.output == cli::OutputFormat::kJson) {
+      fmt::print("{}\n", api::to_text(cli::explanation_json(*outlook)));
+      return cli::kExitOk;
+    }
+    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
+    std::fputs(cli::explain(*outlook, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
+    return cli::kExitOk;
+  }
+
   /// What the controllers that act hold back.
   int ask_about_evictions(ControllerClient& client) {
     const auto answer =
@@ -283,12 +281,29 @@ class Explainer {
     }
   }
 
+  /// Of the scheduler that the pod names; nullptr, and a line that says what is missing: nothing here knows that one.
+  const scheduling::Profile* profile_for(const api::Pod& pod) const {
+    const std::string& wanted = pod.spec.scheduler_name;
+    const auto is_it = [&wanted](const scheduling::Profile& each) {
+      return wanted.empty() || each.scheduler == wanted;
+    };
+    const auto found = std::ranges::find_if(profiles_, is_it);
+    if (found != profiles_.end()) return &*found;
+    fmt::print(stderr, "spillway: explain: the pod names the scheduler \"{}\"{}\n", wanted,
+               command_.scheduler_config.empty()
+                   ? "; its profile is not known here: --scheduler-config FILE"
+                   : fmt::format(", and {} has no profile of that name", command_.scheduler_config));
+    return nullptr;
+  }
+
   /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
     if (std::string gates = scheduling::gates_text(waiting); !gates.empty()) {
       decision.message = std::move(gates);  // no node is asked before they are gone
       return;
     }
+    const scheduling::Profile* profile = profile_for(waiting);
+    if (profile == nullptr) return;
     std::map<std::string, policy::NodeLoad> nodes;
     std::map<std::string, std::vector<scheduling::PodPtr>> pods;
     for (const api::Json& each : cluster_->list("/api/v1/nodes")) {
@@ -319,14 +334,13 @@ class Explainer {
       decision.reasons = scheduling::refuse_everywhere(claims.problem, nodes.size()).reasons;
       return;
     }
-    const scheduling::Placement placement =
-        scheduling::place_pod(waiting, nodes, scheduling::default_profile(), filter, around);
+    const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, *profile, filter, around);
     if (placement.node) {
       decision.reasons = placement.reasons;
       return;
     }
     decision.candidates = scheduling::candidates_of(placement);
-    for (policy::Candidate& victim : victims_now(waiting, placement, nodes, pods, filter, around)) {
+    for (policy::Candidate& victim : victims_now(waiting, placement, *profile, nodes, pods, filter, around)) {
       decision.candidates.push_back(std::move(victim));
     }
     decision.candidates_total = static_cast<std::int64_t>(nodes.size());
@@ -334,6 +348,7 @@ class Explainer {
 
   /// Who would have to leave for it, by the rules the scheduler preempts by.
   std::vector<policy::Candidate> victims_now(const api::Pod& waiting, const scheduling::Placement& refused,
+                                             const scheduling::Profile& profile,
                                              const std::map<std::string, policy::NodeLoad>& nodes,
                                              std::map<std::string, std::vector<scheduling::PodPtr>>& pods,
                                              const scheduling::VolumeFilter& filter,
@@ -352,7 +367,7 @@ class Explainer {
                                                                           .budgets = budgets,
                                                                           .around = around,
                                                                           .volumes = filter,
-                                                                          .profile = scheduling::default_profile()});
+                                                                          .profile = profile});
     return decided.chosen ? scheduling::victims_of(waiting, *decided.choice()) : std::vector<policy::Candidate>();
   }
 
@@ -457,6 +472,7 @@ class Explainer {
   cli::ExplainCommand command_;
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
+  std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
   bool exists_ = true;  // what is asked about; false: the API server knows no such pod
 };
 

@@ -79,6 +79,7 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   options.cloud_check.enabled = !args.cloud_instance_check_command.empty();
   options.cloud_check.period = args.node_monitor_period;
   options.cloud_check.profile = profile;
+  options.autoscaling = args.autoscaling;
   options.pod_gc.finished = {
       .threshold = args.terminated_pod_gc_threshold,
       .order = args.terminated_pod_gc_fair ? lifecycle::FinishedOrder::kFair : lifecycle::FinishedOrder::kEvictedFirst};

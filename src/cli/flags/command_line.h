@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/autoscaling/settings.h"
 #include "policy/eviction/memory_watch.h"
 #include "telemetry/log.h"
 
@@ -100,6 +101,7 @@ struct ControllerArgs {
   std::int32_t terminated_pod_gc_threshold = 12500;
   bool terminated_pod_gc_fair = false;
   std::optional<Duration> pod_eviction_timeout;
+  autoscaling::Settings autoscaling;
   std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
   Duration cloud_instance_check_timeout = seconds(10);
   std::string compat;         // "v1.29"; empty: Spillway's own behaviour
@@ -330,11 +332,12 @@ struct ExplainCommand {
   About about = About::kLast;
   bool last = false;       // was asked for
   std::string name;        // of the pod, node or workload
-  std::string resource;    // of a workload whose replacements are asked about: "replicasets"
+  std::string resource;    // of what is asked about with kWorkload: "replicasets", "jobs"
   std::string name_space;  // of the pod or workload; empty: that of the context, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
+  std::string scheduler_config;        // a KubeSchedulerConfiguration file; empty: the default profile
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };

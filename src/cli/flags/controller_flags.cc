@@ -201,6 +201,27 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
   app.add_option("--leader-elect-resource-namespace", args.resource_namespace, "Its namespace")->capture_default_str();
 }
 
+void add_autoscaling(CLI::App& app, autoscaling::Settings& settings) {
+  begin_group(app, "Autoscaling");
+  add_duration(app, "--horizontal-pod-autoscaler-sync-period", settings.period,
+               "From one look at an autoscaler to the next");
+  app.add_option("--horizontal-pod-autoscaler-tolerance", settings.tolerance,
+                 "Share by which a metric may be off its target without a change")
+      ->check(not_negative())
+      ->capture_default_str();
+  add_parsed(app, "--horizontal-pod-autoscaler-downscale-stabilization", settings.down_stabilization,
+             parse_duration_from_zero,
+             "For so long the highest number of replicas that was recommended holds, where an autoscaler has no window",
+             "DURATION", "5m0s");
+  add_parsed(app, "--horizontal-pod-autoscaler-cpu-initialization-period", settings.start_periods.cpu_initialization,
+             parse_duration_from_zero,
+             "After its start the processor time of a pod counts only once it is ready and measured anew", "DURATION",
+             "5m0s");
+  add_parsed(app, "--horizontal-pod-autoscaler-initial-readiness-delay", settings.start_periods.initial_readiness,
+             parse_duration_from_zero, "A pod that was not ready within this time of its start counts as never ready",
+             "DURATION", "30s");
+}
+
 void add_controller(CLI::App& app, ControllerArgs& args) {
   begin_group(app, "Node lifecycle");
   add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
@@ -241,6 +262,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   app.add_option("--compat", args.compat, "Behave as this Kubernetes line, defects included")
       ->check(one_of({"v1.7", "v1.19", "v1.29", "v1.34"}));
   add_brakes(app, args.brakes);
+  add_autoscaling(app, args.autoscaling);
 }
 
 }  // namespace spillway::cli

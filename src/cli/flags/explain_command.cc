@@ -1,8 +1,11 @@
+#include "base/edit_distance.h"
 #include "cli/flags/commands.h"
 #include "cli/flags/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <string_view>
@@ -12,22 +15,69 @@ namespace spillway::cli {
 namespace {
 
 constexpr std::string_view kExplained =
-    "pod/NAME, node/NAME, deployment/NAME, replicaset/NAME, daemonset/NAME or "
-    "statefulset/NAME";
+    "pod/NAME, node/NAME, deployment/NAME, replicaset/NAME, daemonset/NAME, statefulset/NAME, job/NAME, cronjob/NAME, "
+    "horizontalpodautoscaler/NAME or service/NAME";
 
-/// The resource that this is a name of, of those whose pods are replaced; empty: none.
-std::string_view workload_resource(std::string_view kind) {
-  struct Names {
-    std::string_view resource;
-    std::string_view brief;
+using About = ExplainCommand::About;
+
+/// What a kind may be called: "jobs", "job", and with the group behind it.
+struct ExplainedKind {
+  std::string_view plural;
+  std::string_view brief;  // empty: none
+  std::string_view group;
+  About about;
+};
+
+constexpr auto kKinds =
+    std::to_array<ExplainedKind>({{"pods", "po", "", About::kPod},
+                                  {"nodes", "no", "", About::kNode},
+                                  {"deployments", "deploy", "apps", About::kDeployment},
+                                  {"replicasets", "rs", "apps", About::kWorkload},
+                                  {"daemonsets", "ds", "apps", About::kWorkload},
+                                  {"statefulsets", "sts", "apps", About::kWorkload},
+                                  {"jobs", "", "batch", About::kWorkload},
+                                  {"cronjobs", "cj", "batch", About::kWorkload},
+                                  {"horizontalpodautoscalers", "hpa", "autoscaling", About::kWorkload},
+                                  {"services", "svc", "", About::kWorkload}});
+
+constexpr std::size_t kKindLengthMax = 64;  // of a word that is compared
+
+std::string_view singular_of(const ExplainedKind& kind) {
+  return kind.plural.substr(0, kind.plural.size() - 1);
+}
+
+/// nullptr: that cannot be explained.
+const ExplainedKind* find_kind(std::string word) {
+  std::ranges::transform(word, word.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const auto is_called = [&word](const ExplainedKind& kind) {
+    std::string_view bare = word;
+    const std::size_t dot = bare.find('.');
+    if (dot != std::string_view::npos) {
+      if (kind.group.empty() || bare.substr(dot + 1) != kind.group) return false;
+      bare = bare.substr(0, dot);
+    }
+    return bare == kind.plural || bare == singular_of(kind) || (!kind.brief.empty() && bare == kind.brief);
   };
+  const auto found = std::ranges::find_if(kKinds, is_called);
+  return found == kKinds.end() ? nullptr : &*found;
+}
 
-  constexpr std::array<Names, 3> kNames = {{{"replicasets", "rs"}, {"daemonsets", "ds"}, {"statefulsets", "sts"}}};
-  if (kind.ends_with(".apps")) kind.remove_suffix(5);
-  for (const auto& [resource, brief] : kNames) {
-    if (kind == resource || kind == brief || kind == resource.substr(0, resource.size() - 1)) return resource;
+/// "; did you mean job/NAME?", or empty when nothing is close.
+std::string near_kind(std::string_view word, std::string_view name) {
+  if (word.empty() || word.size() > kKindLengthMax) return {};
+  std::string_view best;
+  std::size_t least = word.size() / 3 + 2;
+  for (const ExplainedKind& kind : kKinds) {
+    for (const std::string_view known : {singular_of(kind), kind.plural, kind.brief}) {
+      const std::size_t distance = known.empty() ? least : edit_distance(word, known);
+      if (distance >= least) continue;
+      least = distance;
+      best = singular_of(kind);
+    }
   }
-  return {};
+  if (best.empty()) return {};
+  return fmt::format("; did you mean {}/{}?", best, name.empty() ? "NAME" : name);
 }
 
 /// "pod/NAME", "po/NAMESPACE/NAME", "node/NAME", "deployment/NAME", "rs/NAME".
@@ -35,24 +85,20 @@ Outcome parse_explained(const std::string& text, ExplainCommand& command) {
   const std::size_t slash = text.find('/');
   const std::string kind = text.substr(0, slash);
   std::string name = slash == std::string::npos ? "" : text.substr(slash + 1);
-  const bool is_pod = kind == "pod" || kind == "pods" || kind == "po";
-  const bool is_node = kind == "node" || kind == "nodes" || kind == "no";
-  const bool is_deployment = kind == "deployment" || kind == "deployments" || kind == "deploy" ||
-                             kind == "deployment.apps" || kind == "deployments.apps";
-  const std::string_view resource = workload_resource(kind);
-  if ((!is_pod && !is_node && !is_deployment && resource.empty()) || name.empty()) {
-    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained; expected {}", text, kExplained);
+  const ExplainedKind* known = find_kind(kind);
+  if (known == nullptr || name.empty()) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained{}; expected {}", text,
+                      known == nullptr ? near_kind(kind, name) : "", kExplained);
   }
-  if (const std::size_t second = name.find('/'); !is_node && second != std::string::npos) {
+  if (const std::size_t second = name.find('/'); known->about != About::kNode && second != std::string::npos) {
     command.name_space = name.substr(0, second);
     name = name.substr(second + 1);
   }
   if (name.empty() || name.find('/') != std::string::npos) {
     return make_error(ErrorCode::kInvalid, "\"{}\" names nothing; expected {}", text, kExplained);
   }
-  using enum ExplainCommand::About;
-  command.about = is_pod ? kPod : is_node ? kNode : is_deployment ? kDeployment : kWorkload;
-  command.resource = resource;
+  command.about = known->about;
+  command.resource = known->about == About::kWorkload ? known->plural : std::string_view();
   command.name = std::move(name);
   return {};
 }
@@ -63,7 +109,8 @@ void define_explain(Commands& commands) {
   const auto explain = std::make_shared<ExplainCommand>();
   CLI::App& app = commands.add(
       "explain",
-      "Say why a pod was evicted, why nothing is, who would be next, and what rollouts and replacements wait for");
+      "Say why a pod was evicted, why nothing is, who would be next, what rollouts and replacements wait for, and how "
+      "jobs, cron jobs, autoscalers and services stand");
   app.footer(
       "Exit codes: 0 answered, 1 could not be asked, 2 wrong command line, 3 nothing is known about it.\n"
       "When the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
@@ -83,11 +130,15 @@ void define_explain(Commands& commands) {
   add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
   app.add_option("--node", explain->node, "Ask only this node");
+  app.add_option("--scheduler-config", explain->scheduler_config,
+                 "KubeSchedulerConfiguration (YAML): a pod that waits is judged by the profile of its schedulerName")
+      ->check(CLI::ExistingFile)
+      ->default_str("the default profile");
   add_output(app, explain->output);
   add_colour(app, explain->colour);
   app.callback([&commands, explain, what, last] {
     if (what->count() == 0 && last->count() == 0) {
-      throw CLI::ValidationError("explain", "say what to explain: pod/NAME, node/NAME or --last");
+      throw CLI::ValidationError("explain", "say what to explain: pod/NAME, node/NAME, KIND/NAME or --last");
     }
     commands.choose([explain]() -> Command { return *explain; });
   });

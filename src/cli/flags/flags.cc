@@ -34,6 +34,12 @@ Result<Duration> parse_positive_duration(const std::string& text) {
   return duration;
 }
 
+Result<Duration> parse_duration_from_zero(const std::string& text) {
+  SPILLWAY_TRY(duration, api::parse_duration(text));
+  if (duration < Duration::zero()) return make_error(ErrorCode::kInvalid, "must not be negative, got \"{}\"", text);
+  return duration;
+}
+
 Result<std::optional<Duration>> parse_optional_duration(const std::string& text) {
   SPILLWAY_TRY(duration, parse_positive_duration(text));
   return std::optional<Duration>(duration);

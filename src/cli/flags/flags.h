@@ -42,6 +42,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, T& into, Parse p
 
 // kInvalid: what was expected, with the text that was given.
 Result<Duration> parse_positive_duration(const std::string& text);
+Result<Duration> parse_duration_from_zero(const std::string& text);
 Result<std::optional<Duration>> parse_optional_duration(const std::string& text);
 Result<Bytes> parse_bytes(const std::string& text);
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);

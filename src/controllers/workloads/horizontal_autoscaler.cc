@@ -1,10 +1,5 @@
 #include "controllers/workloads/horizontal_autoscaler.h"
 
-#include "api/exchange/exchange.h"
-#include "api/text/names.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -13,36 +8,6 @@ namespace spillway::controllers {
 namespace {
 
 constexpr std::size_t kPluralsMax = 64;
-
-/// "/apis/apps/v1", "/api/v1". kInvalid: these are no group and version.
-Result<std::string> version_path(const std::string& api_version) {
-  if (api_version.empty()) return std::string("/api/v1");
-  const std::size_t slash = api_version.find('/');
-  const bool core = slash == std::string::npos;
-  const std::string group = core ? std::string() : api_version.substr(0, slash);
-  const std::string version = core ? api_version : api_version.substr(slash + 1);
-  if ((!core && !api::dns1123_subdomain_errors(group).empty()) || !api::dns1123_label_errors(version).empty()) {
-    return make_error(ErrorCode::kInvalid, "unexpected GroupVersion string: {}", api_version);
-  }
-  return core ? "/api/" + version : fmt::format("/apis/{}/{}", group, version);
-}
-
-Error unknown_kind(const std::string& api_version, const std::string& kind) {
-  const std::size_t slash = api_version.find('/');
-  return make_error(ErrorCode::kNotFound, "no matches for kind \"{}\" in group \"{}\"", kind,
-                    slash == std::string::npos ? std::string() : api_version.substr(0, slash));
-}
-
-/// The name of the kind's collection in a discovery document; empty: it has none.
-std::string plural_of(const api::Json& document, std::string_view kind) {
-  const api::Json* resources = document.find("resources");
-  if (resources == nullptr || resources->if_array() == nullptr) return {};
-  for (const api::Json& resource : *resources->if_array()) {
-    const std::string_view name = resource.string_at({"name"});
-    if (resource.string_at({"kind"}) == kind && name.find('/') == std::string_view::npos) return std::string(name);
-  }
-  return {};
-}
 
 bool same_wishes(const api::HorizontalPodAutoscaler& one, const api::HorizontalPodAutoscaler& other) {
   return one.target == other.target && one.min_replicas == other.min_replicas &&
@@ -66,8 +31,12 @@ struct HorizontalAutoscalerController::Look {
 };
 
 HorizontalAutoscalerController::HorizontalAutoscalerController(
-    Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers, telemetry::Registry& metrics)
-    : shared_(shared), autoscalers_(autoscalers), queue_metrics_(metrics, "horizontalpodautoscaler") {
+    Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers, telemetry::Registry& metrics,
+    autoscaling::Settings settings)
+    : shared_(shared),
+      autoscalers_(autoscalers),
+      queue_metrics_(metrics, "horizontalpodautoscaler"),
+      settings_(settings) {
   autoscalers_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_autoscaler(before, after, now); }});
 }
@@ -108,7 +77,7 @@ void HorizontalAutoscalerController::look(const std::string& key, Now now) {
   begun->key = key;
   resolve(
       autoscaler->target.api_version, autoscaler->target.kind,
-      [this, begun](const Result<Plural>& plural, Now then) {
+      [this, begun](const Result<autoscaling::PluralKind>& plural, Now then) {
         if (!plural) return give_up(begun, plural.error(), then);
         ask_scale(begun, *plural);
       },
@@ -118,25 +87,21 @@ void HorizontalAutoscalerController::look(const std::string& key, Now now) {
 void HorizontalAutoscalerController::resolve(const std::string& api_version, const std::string& kind, Resolved done,
                                              Now now) {
   if (const auto known = plurals_.find({api_version, kind}); known != plurals_.end()) return done(known->second, now);
-  const auto path = version_path(api_version);
+  const auto path = autoscaling::version_path(api_version);
   if (!path) return done(path.error(), now);
   shared_.client.get(*path, [this, api_version, kind, done](const Result<api::Json>& outcome, Now then) {
     if (!outcome && outcome.error().code != ErrorCode::kNotFound) return done(outcome.error(), then);
-    const std::string plural = outcome ? plural_of(*outcome, kind) : std::string();
-    if (plural.empty()) return done(unknown_kind(api_version, kind), then);
+    const auto found = outcome ? autoscaling::plural_of(*outcome, api_version, kind)
+                               : Result<autoscaling::PluralKind>(autoscaling::unknown_kind(api_version, kind));
+    if (!found) return done(found.error(), then);
     if (plurals_.size() >= kPluralsMax) plurals_.clear();
-    const std::size_t slash = api_version.find('/');
-    const Plural found{plural, slash == std::string::npos ? std::string() : api_version.substr(0, slash)};
-    plurals_[{api_version, kind}] = found;
+    plurals_[{api_version, kind}] = *found;
     done(found, then);
   });
 }
 
-void HorizontalAutoscalerController::ask_scale(const LookPtr& look, const Plural& plural) {
-  const api::HorizontalPodAutoscaler& autoscaler = *look->autoscaler;
-  look->scale_path = fmt::format("{}/namespaces/{}/{}/{}/scale", version_path(autoscaler.target.api_version).value(),
-                                 api::percent_encode(autoscaler.metadata.ns), plural.plural,
-                                 api::percent_encode(autoscaler.target.name));
+void HorizontalAutoscalerController::ask_scale(const LookPtr& look, const autoscaling::PluralKind& plural) {
+  look->scale_path = autoscaling::scale_path(*look->autoscaler, plural).value();  // its version has been read before
   shared_.client.get(look->scale_path, [this, look](const Result<api::Json>& outcome, Now then) {
     if (!outcome) return give_up(look, outcome.error(), then);
     on_scale(look, *outcome, then);
@@ -185,12 +150,12 @@ void HorizontalAutoscalerController::ask_metrics(const LookPtr& look, Now now) {
   const std::string kind = target.described.kind;
   resolve(
       api_version, kind,
-      [this, look, target = std::move(target)](const Result<Plural>& plural, Now then) {
+      [this, look, target = std::move(target)](const Result<autoscaling::PluralKind>& plural, Now then) {
         if (!plural) {
           look->answers.push_back({target, plural.error()});
           return ask_metrics(look, then);
         }
-        ask_metric(look, target, plural->group.empty() ? plural->plural : plural->plural + "." + plural->group);
+        ask_metric(look, target, plural->text());
       },
       now);
 }
@@ -209,7 +174,8 @@ void HorizontalAutoscalerController::decide(const LookPtr& look, Now now) {
   const auto memory = memory_.find(look->autoscaler->metadata.uid);
   if (memory == memory_.end()) return finish(look, now);  // it has gone meanwhile
   look->plan = autoscaling::plan_autoscaler(
-      {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history}, now);
+      {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history, settings_},
+      now);
   resize(look, now);
 }
 
@@ -219,7 +185,7 @@ void HorizontalAutoscalerController::resize(const LookPtr& look, Now now) {
   scale.make({"spec"})["replicas"] = *look->plan.replicas;
   shared_.client.update(look->scale_path, std::move(scale), [this, look](const Result<api::Json>& outcome, Now then) {
     if (outcome) {
-      autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, then);
+      autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, settings_.down_stabilization, then);
     } else {
       autoscaling::note_not_scaled(look->plan, *look->autoscaler, outcome.error(), then);
     }
@@ -236,7 +202,7 @@ void HorizontalAutoscalerController::give_up(const LookPtr& look, const Error& e
 
 void HorizontalAutoscalerController::finish(const LookPtr& look, Now now) {
   queue_.done(look->key);
-  queue_.add(look->key, now.mono + kPeriod);
+  queue_.add(look->key, now.mono + settings_.period);
   const auto memory = memory_.find(look->autoscaler->metadata.uid);
   if (memory == memory_.end()) return;
   memory->second.history = look->plan.history;

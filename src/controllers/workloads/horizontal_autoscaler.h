@@ -1,6 +1,6 @@
 // Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics that are asked
 // for, and writes the number of replicas that policy/autoscaling says. Each is looked at when it comes or is changed,
-// and then every 15 s. What was recommended lately is kept in memory, as upstream keeps it.
+// and then every Settings::period. What was recommended lately is kept in memory, as upstream keeps it.
 // The target is one of the autoscaler's own namespace: no member of it becomes part of a path without being checked
 // or encoded. Thread: loop. Bounds: one look at an autoscaler at a time, one question of it at a time; 64 kinds of
 // targets are remembered. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
@@ -13,6 +13,7 @@
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
 #include "policy/autoscaling/autoscaler_plan.h"
+#include "policy/autoscaling/scale_path.h"
 #include "telemetry/metrics.h"
 
 #include <functional>
@@ -26,10 +27,8 @@ namespace spillway::controllers {
 
 class HorizontalAutoscalerController {
  public:
-  static constexpr Duration kPeriod = seconds(15);
-
   HorizontalAutoscalerController(Shared shared, client::Informer<api::HorizontalPodAutoscaler>& autoscalers,
-                                 telemetry::Registry& metrics);
+                                 telemetry::Registry& metrics, autoscaling::Settings settings);
   HorizontalAutoscalerController(const HorizontalAutoscalerController&) = delete;
   HorizontalAutoscalerController& operator=(const HorizontalAutoscalerController&) = delete;
 
@@ -51,20 +50,14 @@ class HorizontalAutoscalerController {
     std::optional<api::LabelSelector> selector;  // of its target, once it is known
   };
 
-  /// "deployments" and "apps", or why nobody knows the kind.
-  struct Plural {
-    std::string plural;
-    std::string group;
-  };
-
-  using Resolved = std::function<void(const Result<Plural>& plural, Now now)>;
+  using Resolved = std::function<void(const Result<autoscaling::PluralKind>& plural, Now now)>;
 
   void on_autoscaler(const AutoscalerPtr& before, const AutoscalerPtr& after, Now now);
   void arm();
   void look(const std::string& key, Now now);
   /// Asks the API server what it calls a kind.
   void resolve(const std::string& api_version, const std::string& kind, Resolved done, Now now);
-  void ask_scale(const LookPtr& look, const Plural& plural);
+  void ask_scale(const LookPtr& look, const autoscaling::PluralKind& plural);
   void on_scale(const LookPtr& look, const api::Json& document, Now now);
   /// The pods of the target, and who selects them besides.
   void select(Look& look);
@@ -79,8 +72,9 @@ class HorizontalAutoscalerController {
   client::Informer<api::HorizontalPodAutoscaler>& autoscalers_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  std::map<std::string, Memory> memory_;                           // by uid
-  std::map<std::pair<std::string, std::string>, Plural> plurals_;  // by apiVersion and kind
+  const autoscaling::Settings settings_;
+  std::map<std::string, Memory> memory_;                                            // by uid
+  std::map<std::pair<std::string, std::string>, autoscaling::PluralKind> plurals_;  // by apiVersion and kind
   client::WakeUp wake_up_;
   bool started_ = false;
 };

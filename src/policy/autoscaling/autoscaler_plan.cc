@@ -115,7 +115,11 @@ class Look {
 
   void by_metrics() {
     if (!check_selector()) return;
-    const TargetView target{.pods = view_.pods, .replicas = current(), .now = now_.wall};
+    const TargetView target{.pods = view_.pods,
+                            .replicas = current(),
+                            .tolerance = view_.settings.tolerance,
+                            .start_periods = view_.settings.start_periods,
+                            .now = now_.wall};
     std::optional<MetricProposal> most;
     std::optional<MetricFailure> first_failure;
     std::size_t failures = 0;
@@ -152,11 +156,12 @@ class Look {
   void bound(const MetricProposal& proposal) {
     const api::HorizontalPodAutoscaler& autoscaler = view_.autoscaler;
     const ReplicaRange range{current(), least_of(autoscaler), autoscaler.max_replicas};
-    const std::optional<Behavior> behavior = behavior_of(autoscaler);
+    const Duration window = view_.settings.down_stabilization;
+    const std::optional<Behavior> behavior = behavior_of(autoscaler, window);
     const auto& known = plan_.history.recommendations;
     const Bounded stable = behavior ? stabilize(known, current(), proposal.replicas, *behavior, now_.mono)
-                                    : stabilize(known, proposal.replicas, kDownStabilization, now_.mono);
-    remember(plan_.history.recommendations, proposal.replicas, longest_memory(behavior), now_.mono);
+                                    : stabilize(known, proposal.replicas, window, now_.mono);
+    remember(plan_.history.recommendations, proposal.replicas, longest_memory(behavior, window), now_.mono);
     set(kAbleToScale, true, stable.reason, std::string(stable.message));
     const Bounded limited =
         behavior ? limit(range, stable.replicas, *behavior, plan_.history, now_.mono) : limit(range, stable.replicas);
@@ -199,17 +204,19 @@ AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler
   return plan;
 }
 
-void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before, Now now) {
+void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
+                 Duration down_stabilization, Now now) {
   const std::int32_t replicas = *plan.replicas;
   set_condition(plan.status, kAbleToScale, true, "SucceededRescale",
                 fmt::format("the HPA controller was able to update the target scale to {}", replicas), now);
   plan.events.push_back({false, "SuccessfulRescale", fmt::format("New size: {}; reason: {}", replicas, plan.why)});
   plan.status.desired_replicas = replicas;
   plan.status.last_scale_time = now.wall;
-  const std::optional<Behavior> behavior = behavior_of(autoscaler);
+  const std::optional<Behavior> behavior = behavior_of(autoscaler, down_stabilization);
   if (!behavior) return;
   const std::int32_t change = replicas - before.replicas;
-  remember(change > 0 ? plan.history.ups : plan.history.downs, std::abs(change), longest_memory(behavior), now.mono);
+  remember(change > 0 ? plan.history.ups : plan.history.downs, std::abs(change),
+           longest_memory(behavior, down_stabilization), now.mono);
 }
 
 void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now) {

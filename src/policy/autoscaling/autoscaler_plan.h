@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "policy/autoscaling/metric_answers.h"
 #include "policy/autoscaling/scale_limits.h"
+#include "policy/autoscaling/settings.h"
 
 #include <cstdint>
 #include <optional>
@@ -41,6 +42,7 @@ struct AutoscalerView {
   std::vector<std::string> selecting;  // keys of the autoscalers that do so, itself among them
   std::vector<MetricAnswer> answers;   // one per metric, if needs_metrics()
   const History& history;
+  const Settings& settings;
 };
 
 struct AutoscalerPlan {
@@ -59,7 +61,8 @@ AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now);
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
 /// What came of `plan.replicas` being written.
-void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before, Now now);
+void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
+                 Duration down_stabilization, Now now);
 void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
 /// As a status is written: members that are not there any more are null.

@@ -108,10 +108,10 @@ std::vector<MetricTarget> metric_targets(const api::HorizontalPodAutoscaler& aut
   return targets;
 }
 
-std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler) {
+std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler, Duration down_stabilization) {
   if (!autoscaler.behavior.is_object()) return std::nullopt;
   return Behavior{scaling_rules(autoscaler.behavior.find("scaleUp"), {}),
-                  scaling_rules(autoscaler.behavior.find("scaleDown"), kDownStabilization)};
+                  scaling_rules(autoscaler.behavior.find("scaleDown"), down_stabilization)};
 }
 
 std::string question_path(const MetricTarget& target, std::string_view ns, std::string_view pods,

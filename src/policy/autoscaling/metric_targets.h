@@ -33,7 +33,8 @@ struct MetricTarget {
 
 std::vector<MetricTarget> metric_targets(const api::HorizontalPodAutoscaler& autoscaler);
 /// nullopt: it has none, and the limits that need none hold.
-std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler);
+std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler,
+                                    Duration down_stabilization = kDownStabilization);
 
 /// Where the readings of a target are; `pods`: its selector as text. `described_plural`: how the API server calls the
 /// kind of what it describes, "ingresses.networking.k8s.io"; of kObject only. Empty: nobody knows such a metric.

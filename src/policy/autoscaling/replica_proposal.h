@@ -7,6 +7,7 @@
 #include "api/object/pod.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/autoscaling/settings.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,12 +29,6 @@ struct Sample {
 };
 
 using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of the pod
-
-/// When the processor time that a pod has used does not count yet.
-struct StartPeriods {
-  Duration cpu_initialization = minutes(5);
-  Duration initial_readiness = seconds(30);
-};
 
 struct TargetView {
   std::vector<PodPtr> pods;   // that its selector names

@@ -127,8 +127,8 @@ void remember(std::deque<Moment>& moments, std::int32_t replicas, Duration longe
   moments.push_back({replicas, now});
 }
 
-Duration longest_memory(const std::optional<Behavior>& behavior) {
-  Duration longest = kDownStabilization;
+Duration longest_memory(const std::optional<Behavior>& behavior, Duration down_stabilization) {
+  Duration longest = down_stabilization;
   if (!behavior) return longest;
   for (const ScalingRules* rules : {&behavior->up, &behavior->down}) {
     longest = std::max(longest, rules->window);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/time.h"
+#include "policy/autoscaling/settings.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,6 @@
 
 namespace spillway::autoscaling {
 
-inline constexpr Duration kDownStabilization = minutes(5);
 inline constexpr std::size_t kHistoryMax = 1024;
 
 /// Replicas that were recommended, or that came or went, and when.
@@ -78,6 +78,6 @@ Bounded limit(const ReplicaRange& range, std::int32_t desired, const Behavior& b
 /// `longest`: of all windows and periods.
 void remember(std::deque<Moment>& moments, std::int32_t replicas, Duration longest, Instant now);
 /// Of both rules together.
-Duration longest_memory(const std::optional<Behavior>& behavior);
+Duration longest_memory(const std::optional<Behavior>& behavior, Duration down_stabilization);
 
 }  // namespace spillway::autoscaling

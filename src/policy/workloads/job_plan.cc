@@ -127,6 +127,7 @@ class JobPlanner {
         fail("DeadlineExceeded", "Job was active longer than specified deadline");
       } else {
         plan_.look_again.push_back(*left);
+        plan_.deadline = left;
       }
     }
   }
@@ -331,6 +332,7 @@ class JobPlanner {
   /// ✗ As upstream, the status says for that moment that no pod is active.
   void wait(Duration left) {
     plan_.look_again.push_back(std::max(left, kDelayMin));
+    plan_.next_pod = left;
     active_count_ = 0;
   }
 

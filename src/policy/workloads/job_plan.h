@@ -52,7 +52,9 @@ struct JobPlan {
   std::optional<api::JobStatus> settled;
   std::vector<JobEvent> final_events;  // with it
   std::vector<Duration> look_again;
-  JobBackoff backoff;  // holds once `counted` is written
+  std::optional<Duration> next_pod;  // until one is made again: failures hold it back
+  std::optional<Duration> deadline;  // until it fails for having been active too long
+  JobBackoff backoff;                // holds once `counted` is written
 };
 
 /// The Job is not finished, is nobody else's, and has a completion mode that is known.

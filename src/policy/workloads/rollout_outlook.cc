@@ -1,6 +1,7 @@
 #include "policy/workloads/rollout_outlook.h"
 
 #include "policy/workloads/deployment_status.h"
+#include "policy/workloads/pod_complaint.h"
 #include "policy/workloads/rollout_bounds.h"
 
 #include <algorithm>
@@ -15,25 +16,6 @@ namespace {
 using policy::Fact;
 using policy::Reason;
 using policy::ReasonCode;
-
-/// "ImagePullBackOff: no such image" of the first container that has something to say, else of a condition.
-std::string why_not_ready(const api::Pod& pod) {
-  if (pod.metadata.deletion_timestamp) return "it is being ended";
-  const auto said = [](std::string reason, const std::string& message) {
-    if (!message.empty()) reason += reason.empty() ? message : ": " + message;
-    return reason;
-  };
-  for (const api::ContainerStatus& container : pod.status.container_statuses) {
-    if (container.state.waiting) return said(container.state.waiting->reason, container.state.waiting->message);
-    if (container.state.terminated)
-      return said(container.state.terminated->reason, container.state.terminated->message);
-  }
-  for (const std::string_view type : {"PodScheduled", "Ready"}) {
-    const api::PodCondition* condition = api::find_condition(pod.status.conditions, type);
-    if (condition != nullptr && condition->status == "False") return said(condition->reason, condition->message);
-  }
-  return pod.status.phase.empty() ? "Pending" : pod.status.phase;
-}
 
 class Outlook {
  public:

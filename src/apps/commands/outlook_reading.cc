@@ -1,0 +1,265 @@
+#include "apps/commands/outlook_reading.h"
+
+#include "api/codec/codec.h"
+#include "api/exchange/exchange.h"
+#include "api/object/endpoints.h"
+#include "api/object/horizontal_autoscaler.h"
+#include "api/object/job.h"
+#include "api/object/service.h"
+#include "apps/process/process.h"
+#include "base/edit_distance.h"
+#include "client/api_client.h"
+#include "policy/autoscaling/scale_path.h"
+#include "policy/outlook/autoscaler_outlook.h"
+#include "policy/outlook/cron_outlook.h"
+#include "policy/outlook/job_outlook.h"
+#include "policy/outlook/service_outlook.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace spillway::apps {
+
+namespace {
+
+bool is_denied(const Error& error) {
+  return error.code == ErrorCode::kForbidden || error.code == ErrorCode::kUnauthorized;
+}
+
+class OutlookReading {
+ public:
+  OutlookReading(ClusterView& cluster, std::string name_space, std::string name, Now now)
+      : cluster_(cluster), ns_(std::move(name_space)), name_(std::move(name)), now_(now) {}
+
+  Result<outlook::Outlook> job() {
+    SPILLWAY_TRY(job, named<api::Job>("jobs"));
+    outlook::JobScene scene{job, owned<api::Pod>("v1", "pods", job.metadata.uid, api::to_string(job.selector)), {}};
+    scene.refused = last_refusal(job.metadata.uid);
+    return outlook::explain_job(scene, now_.wall);
+  }
+
+  Result<outlook::Outlook> cron_job() {
+    SPILLWAY_TRY(cron, named<api::CronJob>("cronjobs"));
+    const outlook::CronScene scene{cron, owned<api::Job>(api::Job::kApiVersion, "jobs", cron.metadata.uid, {})};
+    return outlook::explain_cron_job(scene, now_.wall);
+  }
+
+  Result<outlook::Outlook> service() {
+    SPILLWAY_TRY(document, document_of<api::Service>("services"));
+    SPILLWAY_TRY(service, api::decode<api::Service>(document));
+    outlook::ServiceScene scene{service, std::string(document.string_at({"spec", "externalName"})), {}, {}, {}};
+    const bool selects = endpoints::has_selected_pods(service);
+    if (selects) scene.pods = listed<api::Pod>(client::object_path("v1", "pods", ns_));
+    if (service.type != "ExternalName") {
+      const std::string label = fmt::format("{}={}", endpoints::kServiceNameLabel, name_);
+      scene.slices = listed<api::EndpointSlice>(
+          selecting(client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", ns_), label));
+    }
+    if (selects) scene.nodes = node_names();
+    return outlook::explain_service(scene, now_.wall);
+  }
+
+  Result<outlook::Outlook> autoscaler() {
+    SPILLWAY_TRY(autoscaler, named<api::HorizontalPodAutoscaler>("horizontalpodautoscalers"));
+    outlook::AutoscalerScene scene{autoscaler, {}, {}, {}, {}};
+    scene.selecting = others_of(autoscaler);
+    const Result<autoscaling::Scale> scale = scale_of(autoscaler);
+    if (!scale && is_denied(scale.error())) {
+      print_error(scale.error());
+      return outlook::explain_autoscaler(scene, now_);
+    }
+    scene.scale = scale;
+    if (scale && autoscaling::needs_metrics(autoscaler, *scale)) {
+      if (!scale->selector.empty()) {
+        scene.pods = listed<api::Pod>(selecting(client::object_path("v1", "pods", ns_), scale->selector));
+      }
+      scene.answers = answers_for(autoscaler, *scale);
+    }
+    if (scale && scale->selector.empty()) scene.pods.emplace();
+    return outlook::explain_autoscaler(scene, now_);
+  }
+
+ private:
+  template <typename T>
+  using Listed = std::optional<std::vector<std::shared_ptr<const T>>>;
+
+  static std::string selecting(std::string path, std::string_view labels) {
+    if (labels.empty()) return path;
+    return path + "?labelSelector=" + api::percent_encode(labels);
+  }
+
+  template <typename T>
+  Result<api::Json> document_of(std::string_view resource) {
+    auto answer = cluster_.get(client::object_path(T::kApiVersion, resource, ns_, name_));
+    if (answer || answer.error().code != ErrorCode::kNotFound) return answer;
+    Error error = answer.error();
+    error.message += near_name(client::object_path(T::kApiVersion, resource, ns_));
+    return error;
+  }
+
+  template <typename T>
+  Result<T> named(std::string_view resource) {
+    SPILLWAY_TRY(document, document_of<T>(resource));
+    return api::decode<T>(document);
+  }
+
+  /// "; did you mean import?", or empty when nothing is close.
+  std::string near_name(const std::string& collection) {
+    std::string best;
+    std::size_t least = name_.size() / 3 + 2;
+    std::size_t compared = 0;
+    for (const api::Json& each : cluster_.list(collection)) {
+      if (++compared > kNamesCompared) break;
+      const std::string_view other = each.string_at({"metadata", "name"});
+      const std::size_t distance = edit_distance(name_, other);
+      if (distance >= least) continue;
+      least = distance;
+      best = other;
+    }
+    return best.empty() ? std::string() : fmt::format("; did you mean {}?", best);
+  }
+
+  /// nullopt: it cannot be read, which has been said.
+  std::optional<api::Json::Array> items_at(const std::string& path) {
+    const auto answer = cluster_.get(path);
+    if (!answer) {
+      print_error(answer.error());
+      return std::nullopt;
+    }
+    const api::Json* items = answer->find("items");
+    return items != nullptr && items->if_array() != nullptr ? *items->if_array() : api::Json::Array();
+  }
+
+  /// By name; what cannot be decoded is left out.
+  template <typename T>
+  Listed<T> listed(const std::string& path) {
+    const auto items = items_at(path);
+    if (!items) return std::nullopt;
+    std::vector<std::shared_ptr<const T>> values;
+    for (const api::Json& each : *items) {
+      auto value = api::decode<T>(each);
+      if (value) values.push_back(std::make_shared<const T>(*std::move(value)));
+    }
+    std::ranges::sort(values, {}, [](const auto& value) { return value->metadata.name; });
+    return values;
+  }
+
+  template <typename T>
+  Listed<T> owned(std::string_view api_version, std::string_view resource, const std::string& uid,
+                  std::string_view labels) {
+    auto values = listed<T>(selecting(client::object_path(api_version, resource, ns_), labels));
+    if (!values) return values;
+    std::erase_if(*values, [&uid](const auto& value) {
+      const api::OwnerReference* owner = api::controller_of(value->metadata);
+      return owner == nullptr || owner->uid != uid;
+    });
+    return values;
+  }
+
+  std::optional<outlook::RefusedPods> last_refusal(const std::string& uid) {
+    const std::string about = api::percent_encode(fmt::format("involvedObject.uid={}", uid));
+    const auto events = listed<api::Event>(client::object_path("v1", "events", ns_) + "?fieldSelector=" + about);
+    std::optional<outlook::RefusedPods> last;
+    if (!events) return last;
+    for (const auto& event : *events) {
+      const bool refuses = event->reason == "FailedCreate" && event->involved_object.uid == uid;
+      const auto& at = event->last_timestamp ? event->last_timestamp : event->metadata.creation_timestamp;
+      if (refuses && at && (!last || *at > last->at)) last = outlook::RefusedPods{event->message, *at};
+    }
+    return last;
+  }
+
+  /// Not every user may read nodes, and little depends on them: that is not worth a line.
+  std::optional<std::set<std::string>> node_names() {
+    const auto answer = cluster_.get(client::object_path("v1", "nodes", {}));
+    const api::Json* items = answer ? answer->find("items") : nullptr;
+    if (items == nullptr || items->if_array() == nullptr) return std::nullopt;
+    std::set<std::string> names;
+    for (const api::Json& node : *items->if_array()) names.emplace(node.string_at({"metadata", "name"}));
+    return names;
+  }
+
+  // Autoscalers.
+
+  std::vector<std::string> others_of(const api::HorizontalPodAutoscaler& own) {
+    std::vector<std::string> keys{fmt::format("{}/{}", own.metadata.ns, own.metadata.name)};
+    const auto all = listed<api::HorizontalPodAutoscaler>(
+        client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers", ns_));
+    if (!all) return keys;
+    for (const auto& other : *all) {
+      const bool is_other = other->metadata.uid != own.metadata.uid && other->target == own.target;
+      if (is_other) keys.push_back(fmt::format("{}/{}", other->metadata.ns, other->metadata.name));
+    }
+    std::ranges::sort(keys);
+    return keys;
+  }
+
+  Result<autoscaling::PluralKind> plural_of(const std::string& api_version, const std::string& kind) {
+    SPILLWAY_TRY(path, autoscaling::version_path(api_version));
+    const auto resources = cluster_.get(path);
+    if (resources) return autoscaling::plural_of(*resources, api_version, kind);
+    if (resources.error().code == ErrorCode::kNotFound) return autoscaling::unknown_kind(api_version, kind);
+    return resources.error();
+  }
+
+  Result<autoscaling::Scale> scale_of(const api::HorizontalPodAutoscaler& autoscaler) {
+    SPILLWAY_TRY(plural, plural_of(autoscaler.target.api_version, autoscaler.target.kind));
+    SPILLWAY_TRY(path, autoscaling::scale_path(autoscaler, plural));
+    SPILLWAY_TRY(document, cluster_.get(path));
+    return autoscaling::read_scale(document);
+  }
+
+  Result<api::Json> ask(const autoscaling::MetricTarget& target, const std::string& pods) {
+    std::string described;
+    if (target.kind == autoscaling::MetricKind::kObject) {
+      SPILLWAY_TRY(plural, plural_of(target.described.api_version, target.described.kind));
+      described = plural.text();
+    }
+    const std::string path = autoscaling::question_path(target, ns_, pods, described);
+    if (path.empty()) return make_error(ErrorCode::kInvalid, "unknown metric source type \"{}\"", target.type);
+    return cluster_.get(path);
+  }
+
+  std::optional<std::vector<autoscaling::MetricAnswer>> answers_for(const api::HorizontalPodAutoscaler& autoscaler,
+                                                                    const autoscaling::Scale& scale) {
+    std::vector<autoscaling::MetricAnswer> answers;
+    for (const autoscaling::MetricTarget& target : autoscaling::metric_targets(autoscaler)) {
+      auto answer = ask(target, scale.selector);
+      if (!answer && is_denied(answer.error())) {
+        print_error(answer.error());
+        return std::nullopt;
+      }
+      answers.push_back({target, std::move(answer)});
+    }
+    return answers;
+  }
+
+  ClusterView& cluster_;
+  std::string ns_;
+  std::string name_;
+  Now now_;
+};
+
+}  // namespace
+
+bool has_outlook(std::string_view resource) {
+  return resource == "jobs" || resource == "cronjobs" || resource == "services" ||
+         resource == "horizontalpodautoscalers";
+}
+
+Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
+                                      const std::string& name, Now now) {
+  OutlookReading reading(cluster, name_space, name, now);
+  if (resource == "jobs") return reading.job();
+  if (resource == "cronjobs") return reading.cron_job();
+  if (resource == "services") return reading.service();
+  return reading.autoscaler();
+}
+
+}  // namespace spillway::apps

@@ -1,0 +1,29 @@
+// What a HorizontalPodAutoscaler does next, and what holds it back. policy/autoscaling/autoscaler_plan.h decides; this
+// says what it decided. What was recommended lately is in the memory of the controller alone: in its place stand the
+// last change, and what the conditions say. Thread: any (pure). Bounds: kRowsMax rows in a part. Source: Kubernetes
+// docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
+#pragma once
+
+#include "api/object/horizontal_autoscaler.h"
+#include "base/error.h"
+#include "policy/autoscaling/autoscaler_plan.h"
+#include "policy/outlook/outlook.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::outlook {
+
+struct AutoscalerScene {
+  const api::HorizontalPodAutoscaler& autoscaler;
+  std::optional<Result<autoscaling::Scale>> scale;       // of its target; nullopt: whoever asks may not read it
+  std::optional<std::vector<autoscaling::PodPtr>> pods;  // that its selector selects; nullopt: the same
+  std::vector<std::string> selecting;                    // keys of the autoscalers of this target, itself among them
+  /// One per metric, if they are needed; nullopt: whoever asks may not read them.
+  std::optional<std::vector<autoscaling::MetricAnswer>> answers;
+};
+
+Outlook explain_autoscaler(const AutoscalerScene& scene, Now now);
+
+}  // namespace spillway::outlook

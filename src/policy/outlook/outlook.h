@@ -1,0 +1,148 @@
+// What an object does now and next, and what it waits for: the value that `spillway explain` prints of Jobs, CronJobs,
+// HorizontalPodAutoscalers and Services. As in policy/reason.h a remark is an enumerator and the facts behind it, never
+// prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds: kRowsMax rows in a part,
+// however many objects there are.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/time.h"
+#include "policy/reason.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::outlook {
+
+/// Rows of a part; how many there are is said besides.
+inline constexpr std::size_t kRowsMax = 10;
+
+enum class Code {
+  // any of them
+  kBeingDeleted,
+  kControllerSays,
+  kNotRead,
+  // jobs
+  kJobComplete,
+  kJobFailed,
+  kJobEnding,
+  kJobManagedElsewhere,
+  kJobSuspended,
+  kJobUnseen,
+  kJobNoParallelism,
+  kJobPodsRefused,
+  kJobBackOff,
+  kJobPodsPending,
+  kJobRuns,
+  kJobPodsLeave,
+  kJobMakesPods,
+  kJobRests,
+  kJobProgress,
+  kJobIndexes,
+  kJobFailureRule,
+  kJobDeadline,
+  kJobLeavesAt,
+  kJobLeavesAfter,
+  kJobKeptByHistory,
+  kJobStays,
+  // cron jobs
+  kCronUnknownZone,
+  kCronUnreadable,
+  kCronSuspended,
+  kCronForbidden,
+  kCronMissed,
+  kCronDue,
+  kCronNext,
+  kCronNever,
+  kCronManyMissed,
+  kCronUnsupportedZone,
+  kCronLast,
+  kCronNeverRan,
+  kCronLastSuccess,
+  kCronPolicy,
+  kCronHistory,
+  // autoscalers
+  kScaleUnread,
+  kScaleZero,
+  kScaleSelector,
+  kScaleBlind,
+  kScaleOutOfRange,
+  kScaleChanges,
+  kScaleStabilized,
+  kScaleLimited,
+  kScaleSteady,
+  kScaleUnknown,
+  kScaleStanding,
+  kScaleTolerance,
+  kScaleLast,
+  kScaleWindow,
+  // services
+  kServiceExternalName,
+  kServiceNoSelector,
+  kServiceNoMatch,
+  kServiceNoneReady,
+  kServiceDraining,
+  kServiceReady,
+  kServiceHeadless,
+  kServiceNotReadyPublished,
+  kServiceLeftOut,
+  kServicePortMissing,
+  kServiceBehind,
+  kServiceSlices,
+  kServiceNoPorts,
+};
+
+inline constexpr Code kLastCode = Code::kServiceNoPorts;
+
+/// "job-back-off": stable, for JSON.
+std::string_view to_string(Code code);
+
+struct Remark {
+  Code code{};
+  std::vector<policy::Fact> facts;
+
+  friend bool operator==(const Remark&, const Remark&) = default;
+};
+
+/// One object of many: a pod, a metric.
+struct Row {
+  std::string name;
+  std::string state;  // "pending", "not ready"
+  std::vector<policy::Fact> facts;
+
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+/// Objects of one sort, those that say most first. All rows of a part have facts of the same names, as far as they have
+/// them.
+struct Part {
+  std::string name;  // "pods", "jobs", "metrics", "conditions", "slices", "ports"
+  std::vector<Row> rows;
+  std::int64_t total = 0;  // how many there are
+
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+struct Outlook {
+  WallTime at;
+  policy::Subject subject;
+  policy::Verdict verdict = policy::Verdict::kRests;
+  std::vector<Remark> remarks;  // the first is the answer
+  std::vector<Part> parts;
+
+  friend bool operator==(const Outlook&, const Outlook&) = default;
+};
+
+/// nullptr: it does not say that.
+const Remark* find_remark(const Outlook& outlook, Code code);
+
+/// Facts of an instant: "due_at" as people and programs read it, and "due_seconds" from `now`, not below zero.
+void add_instant(std::vector<policy::Fact>& facts, std::string_view name, WallTime at, WallTime now);
+/// "2026-11-26T22:30:00Z".
+policy::Fact time_fact(std::string name, WallTime at);
+
+api::Json to_json(const Outlook& outlook);
+
+}  // namespace spillway::outlook

@@ -1,0 +1,16 @@
+// What a pod that does not do its work says of itself, in one line. Thread: any (pure).
+// Source: Kubernetes docs, "Pod Lifecycle".
+#pragma once
+
+#include "api/object/pod.h"
+
+#include <string>
+
+namespace spillway::workloads {
+
+/// "ImagePullBackOff: no such image" of the first container that has something to say, else of a condition.
+std::string why_not_ready(const api::Pod& pod);
+/// "main exited with 3 (Error)" of the first container that failed, else what the status says; of a pod that failed.
+std::string why_failed(const api::Pod& pod);
+
+}  // namespace spillway::workloads

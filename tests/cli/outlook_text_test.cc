@@ -1,0 +1,164 @@
+// Goal: objects as the API server shows them become one sentence and its evidence; every code is said somewhere.
+#include "cli/text/outlook_text.h"
+
+#include "api/codec/codec.h"
+#include "api/object/endpoints.h"
+#include "api/object/horizontal_autoscaler.h"
+#include "api/object/job.h"
+#include "api/object/service.h"
+#include "api/text/time_text.h"
+#include "policy/outlook/autoscaler_outlook.h"
+#include "policy/outlook/cron_outlook.h"
+#include "policy/outlook/job_outlook.h"
+#include "policy/outlook/service_outlook.h"
+#include "support/vectors.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+namespace {
+
+using api::Json;
+using outlook::Outlook;
+using policy::Fact;
+
+template <typename T>
+std::optional<std::vector<std::shared_ptr<const T>>> objects_at(const Json& row, std::string_view member) {
+  const Json* list = row.find(member);
+  if (list == nullptr) return std::nullopt;
+  std::vector<std::shared_ptr<const T>> out;
+  for (const Json& each : *list->if_array()) out.push_back(std::make_shared<const T>(api::decode<T>(each).value()));
+  return out;
+}
+
+Outlook job_outlook(const Json& row, WallTime now) {
+  const auto job = api::decode<api::Job>(*row.find("object")).value();
+  outlook::JobScene scene{job, objects_at<api::Pod>(row, "pods"), {}};
+  if (const Json* refused = row.find("refused")) {
+    scene.refused = {std::string(refused->string_at({"message"})), api::parse_time(refused->string_at({"at"})).value()};
+  }
+  return outlook::explain_job(scene, now);
+}
+
+Outlook cron_outlook(const Json& row, WallTime now) {
+  const auto cron = api::decode<api::CronJob>(*row.find("object")).value();
+  return outlook::explain_cron_job({cron, objects_at<api::Job>(row, "jobs")}, now);
+}
+
+Outlook service_outlook(const Json& row, WallTime now) {
+  const auto service = api::decode<api::Service>(*row.find("object")).value();
+  const std::string external(row.find("object")->string_at({"spec", "externalName"}));
+  return outlook::explain_service(
+      {service, external, objects_at<api::Pod>(row, "pods"), objects_at<api::EndpointSlice>(row, "slices"), {}}, now);
+}
+
+Outlook autoscaler_outlook(const Json& row, WallTime now) {
+  const auto autoscaler = api::decode<api::HorizontalPodAutoscaler>(*row.find("object")).value();
+  outlook::AutoscalerScene scene{autoscaler, {}, objects_at<api::Pod>(row, "pods"), {"shop/web"}, {}};
+  const auto answered = [](const Json& document) -> Result<Json> {
+    if (const auto error = document.string_at({"error"}); !error.empty()) {
+      return make_error(ErrorCode::kNotFound, "{}", error);
+    }
+    return document;
+  };
+  if (const Json* scale = row.find("scale")) {
+    const Result<Json> document = answered(*scale);
+    scene.scale = document ? Result<autoscaling::Scale>(autoscaling::read_scale(*document)) : document.error();
+  }
+  if (const Json* answers = row.find("answers")) {
+    scene.answers.emplace();
+    const auto targets = autoscaling::metric_targets(autoscaler);
+    for (std::size_t i = 0; i < answers->if_array()->size(); ++i) {
+      scene.answers->push_back({targets.at(i), answered(answers->if_array()->at(i))});
+    }
+  }
+  if (const Json* others = row.find("others")) scene.selecting.emplace_back(*others->if_string());
+  return outlook::explain_autoscaler(scene, {Instant(hours(10000)), now});
+}
+
+Outlook outlook_of(const Json& row) {
+  const WallTime now = api::parse_time(row.string_at({"now"})).value();
+  const std::string_view kind = row.string_at({"object", "kind"});
+  if (kind == "Job") return job_outlook(row, now);
+  if (kind == "CronJob") return cron_outlook(row, now);
+  return kind == "Service" ? service_outlook(row, now) : autoscaler_outlook(row, now);
+}
+
+TEST(OutlookText, SaysOfObjectsWhatTheRowsSay) {
+  const auto rows = support::load_rows(SPILLWAY_OUTLOOKS);
+  ASSERT_TRUE(rows);
+  std::set<outlook::Code> said;
+  for (const support::VectorRow& row : *rows) {
+    const Outlook outlook = outlook_of(row.document);
+    EXPECT_EQ(explain(outlook, Paint::kNone), row.document.string_at({"text"})) << row.name();
+    for (const outlook::Remark& remark : outlook.remarks) {
+      said.insert(remark.code);
+      std::string words(to_string(remark.code));
+      std::ranges::replace(words, '-', ' ');
+      EXPECT_FALSE(sentence_of(remark).starts_with(words + ":")) << row.name() << " has not the facts for " << words;
+    }
+  }
+  for (int code = 0; code <= static_cast<int>(outlook::kLastCode); ++code) {
+    EXPECT_TRUE(said.contains(static_cast<outlook::Code>(code))) << to_string(static_cast<outlook::Code>(code));
+  }
+}
+
+TEST(OutlookText, FillsInWhatIsThere) {
+  const std::vector<Fact> facts{
+      {"pods", std::int64_t{1}}, {"failed", std::int64_t{3}}, {"wait_seconds", std::int64_t{300}}};
+  EXPECT_EQ(fill_in("{pods:pod runs|pods run}", facts), "1 pod runs");
+  EXPECT_EQ(fill_in("{failed:pod fails|pods fail}[ of {most}][, for {wait_seconds}]", facts), "3 pods fail, for 5m");
+  EXPECT_EQ(fill_in("{most} of them", facts), "");
+  EXPECT_EQ(fill_in("plain", facts), "plain");
+}
+
+Outlook of_job(std::vector<outlook::Remark> remarks) {
+  Outlook outlook;
+  outlook.subject = {"Job", "shop", "import", "u"};
+  outlook.remarks = std::move(remarks);
+  return outlook;
+}
+
+TEST(OutlookText, LeadsWithTheAnswerAndSaysHowManyMoreThereAre) {
+  Outlook outlook = of_job({{outlook::Code::kJobRuns, {{"running", std::int64_t{40}}}}});
+  outlook.parts = {{"pods", {{"import-1", "running", {{"node", std::string("n1")}}}}, 40}};
+  EXPECT_EQ(explain(outlook, Paint::kNone),
+            "job shop/import: 40 pods run\n\n  Pods\n    POD        STATE     NODE\n    import-1   running   n1\n"
+            "    and 39 more\n");
+  EXPECT_NE(explain(outlook, Paint::kTerminal).find("\x1b[1mjob shop/import"), std::string::npos);
+}
+
+TEST(OutlookText, WhatAnObjectSaysMovesNoTerminal) {
+  const std::string evil = "\x1b[2J\r\n\x07\xff";
+  Outlook outlook = of_job({{outlook::Code::kJobPodsRefused, {{"message", evil}, {"last_at", evil}}},
+                            {outlook::Code::kJobRuns, {{"nothing", evil}}}});
+  outlook.subject.name += evil;
+  outlook.parts = {{"pods", {{"a" + evil, "running", {{"node", evil}}}}, 1}};
+  const std::string text = explain(outlook, Paint::kNone);
+  EXPECT_EQ(text.find_first_of("\x1b\x07\r\xff"), std::string::npos) << text;
+  EXPECT_EQ(std::ranges::count(text, '\n'), 8) << text;  // no line of its own
+}
+
+TEST(OutlookText, JsonHasTheSentenceAndTheFacts) {
+  Outlook outlook = of_job({{outlook::Code::kJobRuns, {{"running", std::int64_t{2}}}}});
+  outlook.parts = {{"pods", {{"import-1", "running", {{"node", std::string("n1")}}}}, 2}};
+  const Json document = explanation_json(outlook);
+  EXPECT_EQ(document.string_at({"kind"}), "Explanation");
+  EXPECT_EQ(document.string_at({"headline"}), "job shop/import: 2 pods run");
+  EXPECT_EQ(document.string_at({"outlook", "verdict"}), "rests");
+  const Json& remark = document.at({"outlook", "remarks"})->if_array()->at(0);
+  EXPECT_EQ(remark.string_at({"code"}), "job-runs");
+  EXPECT_EQ(api::to_text(*remark.find("facts")), R"([{"name":"running","value":2}])");
+  const Json& part = document.at({"outlook", "parts"})->if_array()->at(0);
+  EXPECT_EQ(part.find("total")->if_int64(), 2);
+  EXPECT_EQ(part.find("rows")->if_array()->at(0).string_at({"name"}), "import-1");
+}
+
+}  // namespace
+}  // namespace spillway::cli
