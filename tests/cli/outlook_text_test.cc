@@ -7,6 +7,7 @@
 #include "api/object/job.h"
 #include "api/object/service.h"
 #include "api/text/time_text.h"
+#include "base/rng.h"
 #include "policy/outlook/autoscaler_outlook.h"
 #include "policy/outlook/cron_outlook.h"
 #include "policy/outlook/job_outlook.h"
@@ -15,6 +16,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <set>
@@ -74,8 +77,8 @@ Outlook autoscaler_outlook(const Json& row, WallTime now) {
   if (const Json* answers = row.find("answers")) {
     scene.answers.emplace();
     const auto targets = autoscaling::metric_targets(autoscaler);
-    for (std::size_t i = 0; i < answers->if_array()->size(); ++i) {
-      scene.answers->push_back({targets.at(i), answered(answers->if_array()->at(i))});
+    for (std::size_t i = 0; i < std::min(targets.size(), answers->if_array()->size()); ++i) {
+      scene.answers->push_back({targets[i], answered(answers->if_array()->at(i))});
     }
   }
   if (const Json* others = row.find("others")) scene.selecting.emplace_back(*others->if_string());
@@ -107,6 +110,69 @@ TEST(OutlookText, SaysOfObjectsWhatTheRowsSay) {
   for (int code = 0; code <= static_cast<int>(outlook::kLastCode); ++code) {
     EXPECT_TRUE(said.contains(static_cast<outlook::Code>(code))) << to_string(static_cast<outlook::Code>(code));
   }
+}
+
+/// The document with some of its members and elements gone, and some elements twice.
+Json worn(const Json& document, Rng& rng) {
+  constexpr std::uint32_t kGonePpm = 60'000;
+  if (const Json::Object* members = document.if_object()) {
+    Json out = Json::object();
+    for (const auto& member : *members) {
+      const bool needed = member.key == "kind" || member.key == "now";
+      if (needed || !rng.chance_ppm(kGonePpm)) out[member.key] = worn(member.value, rng);
+    }
+    return out;
+  }
+  const Json::Array* elements = document.if_array();
+  if (elements == nullptr) return document;
+  Json out = Json::array();
+  for (const Json& element : *elements) {
+    for (auto times = rng.chance_ppm(2 * kGonePpm) ? 2 * rng.below(2) : 1; times > 0; --times) {
+      out.if_array()->push_back(worn(element, rng));
+    }
+  }
+  return out;
+}
+
+bool has_whole_sentences(const Outlook& outlook) {
+  return std::ranges::all_of(outlook.remarks, [](const outlook::Remark& remark) {
+    std::string words(to_string(remark.code));
+    std::ranges::replace(words, '-', ' ');
+    const std::string sentence = sentence_of(remark);
+    return !sentence.empty() && sentence != words && !sentence.starts_with(words + ":");
+  });
+}
+
+/// nullopt: no object of that kind is like that.
+std::optional<Outlook> outlook_if_any(const Json& row) {
+  try {
+    return outlook_of(row);
+  } catch (const std::bad_expected_access<void>&) {
+    return std::nullopt;
+  }
+}
+
+TEST(OutlookText, ObjectsThatLackThisAndThatAreExplainedAllTheSame) {
+  const auto rows = support::load_rows(SPILLWAY_OUTLOOKS);
+  ASSERT_TRUE(rows);
+  std::size_t explained = 0;
+  Rng rng(20'261'126);
+  for (const support::VectorRow& row : *rows) {
+    for (int round = 0; round < 40; ++round) {
+      const Json document = worn(row.document, rng);
+      const std::optional<Outlook> outlook = document.find("object") ? outlook_if_any(document) : std::nullopt;
+      if (!outlook) continue;
+      ++explained;
+      ASSERT_FALSE(outlook->remarks.empty()) << row.name() << " in round " << round;
+      EXPECT_TRUE(has_whole_sentences(*outlook)) << explain(*outlook, Paint::kNone);
+      EXPECT_EQ(explain(*outlook, Paint::kNone).find_first_of("{}|"), std::string::npos);
+      for (const outlook::Part& part : outlook->parts) {
+        EXPECT_LE(part.rows.size(), outlook::kRowsMax) << part.name;
+        EXPECT_GE(part.total, static_cast<std::int64_t>(part.rows.size())) << part.name;
+      }
+    }
+  }
+  EXPECT_GT(explained, 1000U);
 }
 
 TEST(OutlookText, FillsInWhatIsThere) {

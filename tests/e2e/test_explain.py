@@ -56,7 +56,7 @@ class Explain(unittest.TestCase):
         self.assertIn("Insufficient memory", self.comes_to("job/huge", "none of its pods runs").splitlines()[0])
         self.apply(job("breaks", "exit 3", backoffLimit=4))
         said = self.comes_to("job/breaks", "the next pod comes in")
-        self.assertRegex(said.splitlines()[0], r"in \d+s, at \d{4}-\d\d-\d\dT[\d:]+Z: 1 failure in a row")
+        self.assertRegex(said.splitlines()[0], r"in \d+s, at \d{4}-\d\d-\d\dT[\d:]+Z: \d+ failures? in a row")
         self.assertIn("main exited with 3", said)
         self.apply(job("once", "true", ttlSecondsAfterFinished=1000))
         self.assertIn("(ttlSecondsAfterFinished)", self.comes_to("job/once", "it is complete: 1 pod has succeeded"))
@@ -109,6 +109,9 @@ class Explain(unittest.TestCase):
         said = self.comes_to("hpa/idle", "its metrics ask for 0 replicas, and it stays at 1: more were recommended within the last 5m")
         self.assertRegex(said, r"cpu +read +0% +50% +")
         self.assertIn("Deployment idle has 1 replica", said)
+        self.kubectl("autoscale", "deployment", "idle", "--name=second", "--min=1", "--max=2", "--cpu-percent=80")
+        self.assertIn("controlled by multiple HPAs: [default/idle default/second]", self.explain("hpa/second").splitlines()[0])
+        self.kubectl("delete", "hpa", "second")
         self.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "lost"}, "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nowhere"}, "maxReplicas": 3}})
         self.assertIn('the scale of Deployment nowhere cannot be read: deployments.apps "nowhere" not found',

@@ -75,13 +75,15 @@ class OutlookReading {
       return outlook::explain_autoscaler(scene, now_);
     }
     scene.scale = scale;
-    if (scale && autoscaling::needs_metrics(autoscaler, *scale)) {
-      if (!scale->selector.empty()) {
-        scene.pods = listed<api::Pod>(selecting(client::object_path("v1", "pods", ns_), scale->selector));
-      }
+    const bool asks = scale && !scale->selector.empty() && scene.selecting.size() == 1 &&
+                      autoscaling::needs_metrics(autoscaler, *scale);
+    if (asks) {
+      scene.pods = listed<api::Pod>(selecting(client::object_path("v1", "pods", ns_), scale->selector));
       scene.answers = answers_for(autoscaler, *scale);
+    } else {
+      scene.pods.emplace();
+      scene.answers.emplace();
     }
-    if (scale && scale->selector.empty()) scene.pods.emplace();
     return outlook::explain_autoscaler(scene, now_);
   }
 
