@@ -68,7 +68,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
   }
   if (enabled_.volume_binder || enabled_.volume_protection) make_storage(rng.fork("volume events"), metrics);
   if (enabled_.stateful_set) make_stateful_sets(rng.fork("stateful set events"), metrics, eviction_mode(options));
-  if (enabled_.horizontal_autoscaler) make_autoscalers(rng.fork("autoscaler events"), metrics);
+  if (enabled_.horizontal_autoscaler) make_autoscalers(rng.fork("autoscaler events"), metrics, options.autoscaling);
   if (enabled_.endpoints.any()) {
     endpoint_controllers_ =
         std::make_unique<EndpointControllers>(enabled_.endpoints, shared(node_events_), rng, metrics);
@@ -103,11 +103,11 @@ void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics, Ev
                                    metrics, eviction_backoff);
 }
 
-void ControllerSet::make_autoscalers(Rng rng, telemetry::Registry& metrics) {
+void ControllerSet::make_autoscalers(Rng rng, telemetry::Registry& metrics, autoscaling::Settings settings) {
   autoscaler_events_.emplace(client_, rng, "horizontal-pod-autoscaler");
   autoscalers_.emplace(client_,
                        client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers", {}));
-  autoscaler_controller_.emplace(shared(*autoscaler_events_), *autoscalers_, metrics, options.autoscaling);
+  autoscaler_controller_.emplace(shared(*autoscaler_events_), *autoscalers_, metrics, settings);
 }
 
 std::optional<policy::Decision> ControllerSet::explain_evictions(std::string_view resource, const std::string& key,

@@ -114,7 +114,7 @@ class ControllerSet final : public client::ApiEngine {
   void make_storage(Rng rng, telemetry::Registry& metrics);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
   void make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
-  void make_autoscalers(Rng rng, telemetry::Registry& metrics);
+  void make_autoscalers(Rng rng, telemetry::Registry& metrics, autoscaling::Settings settings);
   Shared shared(client::EventRecorder& events);
 
   Enabled enabled_;
