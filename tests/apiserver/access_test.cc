@@ -386,6 +386,40 @@ TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
   }
 }
 
+/// A label adds the rules of a role to others: who writes it must hold them.
+TEST_F(Access, NobodyLabelsARoleWhoseRulesHeLacks) {
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+  const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+  ASSERT_EQ(
+      server
+          .post(roles,
+                R"({"metadata":{"name":"writer"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],)"
+                R"("resources":["clusterroles","clusterrolebindings"],"verbs":["create","update","patch","get"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(server
+                .post(bindings, R"({"metadata":{"name":"writer"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+                                R"("kind":"ClusterRole","name":"writer"},"subjects":[{"kind":"User",)"
+                                R"("apiGroup":"rbac.authorization.k8s.io","name":"nobody"}]})")
+                .code,
+            201);
+  const std::string label = R"({"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}})";
+  const std::string strong = roles + "/system:kube-controller-manager";
+  const Answer refused = as(kNobody, [&] { return server.merge(strong, label); });
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_NE(refused.string_at({"message"}).find("not currently held"), std::string::npos);
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(roles + "/writer", label); }).code, 200);  // his own rules
+  const std::string owner =
+      R"({"metadata":{"finalizers":["example.com/x"]}})";  // what the garbage collector may have to change
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, owner); }).code, 200);
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, R"({"metadata":{"annotations":{"a":"b"}}})"); }).code, 403);
+  const std::string bound = bindings + "/cluster-admin";
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(bound, R"({"metadata":{"labels":{"a":"b"}}})"); }).code, 403);
+  EXPECT_EQ(
+      as(kNobody, [&] { return server.merge(bindings + "/writer", R"({"metadata":{"labels":{"a":"b"}}})"); }).code,
+      200);
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver
