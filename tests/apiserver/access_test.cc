@@ -350,8 +350,8 @@ TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
 
 /// The controllers and the scheduler of this process are no administrators.
 TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
-  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
-  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  const api::UserInfo controllers{"spillway:controllers", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"spillway:scheduler", {}, {"system:authenticated"}};
   const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
   const auto lease = [](const std::string& name) { return R"({"metadata":{"name":")" + name + "\"}}"; };
   const auto put_lease = [&](const api::UserInfo& user, const std::string& name) {
@@ -384,6 +384,28 @@ TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
     EXPECT_EQ(post_as(user, std::string(kRoles) + "/rolebindings", lease("x")).code, 403);
     EXPECT_EQ(as(user, [&] { return server.remove("/api/v1/namespaces/default"); }).code, 403);
   }
+}
+
+/// Kubernetes' own have what they have on a stock server, and what ours need, whose name they may be.
+TEST_F(Access, KubernetesControllersHaveTheirOwnRights) {
+  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  EXPECT_EQ(get_as(controllers, "/api/v1/secrets").code, 200);
+  EXPECT_EQ(get_as(controllers, "/apis/rbac.authorization.k8s.io/v1/clusterroles").code, 200);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/secrets").code, 403);
+  EXPECT_EQ(get_as(scheduler, "/apis/storage.k8s.io/v1/csinodes").code, 200);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication").code,
+            404);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/namespaces/kube-system/configmaps/other").code, 403);
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+  EXPECT_EQ(post_as(controllers, leases, R"({"metadata":{"name":"spillway-controller"}})").code, 201);
+  EXPECT_EQ(post_as(scheduler, leases, R"({"metadata":{"name":"kube-scheduler"}})").code, 201);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default"); }).code, 403);
+  const api::UserInfo collector{"system:serviceaccount:kube-system:generic-garbage-collector",
+                                {},
+                                {"system:serviceaccounts", "system:authenticated"}};
+  EXPECT_EQ(get_as(collector, "/api/v1/secrets").code, 200);
+  EXPECT_EQ(post_as(collector, "/api/v1/namespaces", R"({"metadata":{"name":"x"}})").code, 403);
 }
 
 /// A label adds the rules of a role to others: who writes it must hold them.
