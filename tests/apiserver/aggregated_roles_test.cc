@@ -86,6 +86,8 @@ TEST(AggregatedRules, AreToldApartByWhatTheySay) {
   EXPECT_FALSE(same(R"({"verbs":["get"],"apiGroups":[""],"resources":["pods"]})",
                     R"({"verbs":["get"],"apiGroups":["pods"],"resources":[""]})"));
   EXPECT_FALSE(same(R"({"verbs":["get"],"resourceNames":["a"]})", R"({"verbs":["get"],"resources":["a"]})"));
+  EXPECT_FALSE(same(R"({"verbs":["get"],"resources":["a"],"resourceNames":["x"]})",
+                    R"({"verbs":["get"],"resources":["a"]})"));
   EXPECT_TRUE(are_same_rules(nullptr, nullptr));
   const api::Json none;
   const api::Json empty = api::Json::array();
