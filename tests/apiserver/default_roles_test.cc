@@ -59,11 +59,11 @@ TEST(DefaultRoleTable, HasTheRolesAndBindingsOfAStockServer) {
                                          {"kube-public/Role", 1}, {"kube-public/RoleBinding", 1},
                                          {"kube-system/Role", 6}, {"kube-system/RoleBinding", 6}};
   EXPECT_EQ(counts(), stock);
-  std::string names;
+  std::string controllers;
   for (const RoleRow& row : controller_role_rows()) {
-    names += std::string(row.name.substr(kControllerRolePrefix.size())) + " ";
+    controllers += std::string(row.name.substr(kControllerRolePrefix.size())) + " ";
   }
-  EXPECT_EQ(names,
+  EXPECT_EQ(controllers,
             "attachdetach-controller certificate-controller clusterrole-aggregation-controller cronjob-controller "
             "daemon-set-controller deployment-controller disruption-controller endpoint-controller "
             "endpointslice-controller endpointslicemirroring-controller ephemeral-volume-controller expand-controller "
@@ -73,6 +73,90 @@ TEST(DefaultRoleTable, HasTheRolesAndBindingsOfAStockServer) {
             "resourcequota-controller root-ca-cert-publisher route-controller service-account-controller "
             "service-controller statefulset-controller ttl-after-finished-controller ttl-controller "
             "validatingadmissionpolicy-status-controller ");
+  std::set<std::string> names;
+  for (const RoleRow& row : cluster_role_rows()) names.insert(std::string(row.name));
+  EXPECT_EQ(names, (std::set<std::string>{"admin",
+                                          "cluster-admin",
+                                          "edit",
+                                          "system:aggregate-to-admin",
+                                          "system:aggregate-to-edit",
+                                          "system:aggregate-to-view",
+                                          "system:auth-delegator",
+                                          "system:basic-user",
+                                          "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+                                          "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+                                          "system:certificates.k8s.io:kube-apiserver-client-approver",
+                                          "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
+                                          "system:certificates.k8s.io:kubelet-serving-approver",
+                                          "system:certificates.k8s.io:legacy-unknown-approver",
+                                          "system:discovery",
+                                          "system:heapster",
+                                          "system:kube-aggregator",
+                                          "system:kube-controller-manager",
+                                          "system:kube-dns",
+                                          "system:kube-scheduler",
+                                          "system:kubelet-api-admin",
+                                          "system:monitoring",
+                                          "system:node",
+                                          "system:node-bootstrapper",
+                                          "system:node-problem-detector",
+                                          "system:node-proxier",
+                                          "system:persistent-volume-provisioner",
+                                          "system:public-info-viewer",
+                                          "system:service-account-issuer-discovery",
+                                          "system:volume-scheduler",
+                                          "view"}));
+  std::set<std::string> bound;
+  for (const BindingRow& row : cluster_binding_rows()) bound.insert(std::string(row.name));
+  EXPECT_EQ(bound,
+            (std::set<std::string>{
+                "cluster-admin", "system:basic-user", "system:discovery", "system:kube-controller-manager",
+                "system:kube-dns", "system:kube-scheduler", "system:monitoring", "system:node", "system:node-proxier",
+                "system:public-info-viewer", "system:service-account-issuer-discovery", "system:volume-scheduler"}));
+}
+
+/// As `kubectl describe clusterrole system:kube-scheduler` shows it there.
+TEST(DefaultRoleTable, HasTheSchedulerOfAStockServer) {
+  const auto scheduler = std::ranges::find(cluster_role_rows(), "system:kube-scheduler", &RoleRow::name);
+  std::multiset<std::string> rules;
+  for (const RuleRow& rule : scheduler->rules) {
+    for (const std::string& group : words(rule.groups)) {
+      for (const std::string& resource : words(rule.resources)) {
+        const std::size_t slash = resource.find('/');
+        const std::string name = group == "core" ? resource
+                                                 : resource.substr(0, slash) + "." + group +
+                                                       (slash == std::string::npos ? "" : resource.substr(slash));
+        rules.insert(name + " [" + std::string(rule.names) + "] [" + std::string(rule.verbs) + "]");
+      }
+    }
+  }
+  const std::multiset<std::string> stock{
+      "leasecandidates.coordination.k8s.io [] [create delete deletecollection get list patch update watch]",
+      "events [] [create patch update]",
+      "events.events.k8s.io [] [create patch update]",
+      "bindings [] [create]",
+      "pods/binding [] [create]",
+      "tokenreviews.authentication.k8s.io [] [create]",
+      "subjectaccessreviews.authorization.k8s.io [] [create]",
+      "leases.coordination.k8s.io [] [create]",
+      "pods [] [delete get list watch]",
+      "leases.coordination.k8s.io [kube-scheduler] [get list update watch]",
+      "namespaces [] [get list watch]",
+      "nodes [] [get list watch]",
+      "persistentvolumeclaims [] [get list watch]",
+      "persistentvolumes [] [get list watch]",
+      "replicationcontrollers [] [get list watch]",
+      "services [] [get list watch]",
+      "replicasets.apps [] [get list watch]",
+      "statefulsets.apps [] [get list watch]",
+      "replicasets.extensions [] [get list watch]",
+      "poddisruptionbudgets.policy [] [get list watch]",
+      "csidrivers.storage.k8s.io [] [get list watch]",
+      "csinodes.storage.k8s.io [] [get list watch]",
+      "csistoragecapacities.storage.k8s.io [] [get list watch]",
+      "volumeattachments.storage.k8s.io [] [get list watch]",
+      "pods/status [] [patch update]"};
+  EXPECT_EQ(rules, stock);
 }
 
 TEST(DefaultRoleTable, HasSortedListsAndRulesThatAreWhole) {
