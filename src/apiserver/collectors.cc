@@ -21,7 +21,8 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
               options.bootstrap_tokens == nullptr ? Expiry::Wanted::kNo : Expiry::Wanted::kYes),
       node_signer_(core, writer, authorizer, options.certificates,
                    {.serving = options.serving_authority, .client = options.client_authority}),
-      definitions_(core, kinds, writer, remover) {}
+      definitions_(core, kinds, writer, remover),
+      roles_(core, writer) {}
 
 void Collectors::act(bool wanted) {
   if (std::exchange(acts_, wanted) == wanted) return;

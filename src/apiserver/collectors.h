@@ -9,6 +9,7 @@
 #include "apiserver/collect/namespaces.h"
 #include "apiserver/collect/quotas.h"
 #include "apiserver/collect/reservation_keeper.h"
+#include "apiserver/collect/role_aggregator.h"
 #include "apiserver/collect/root_ca.h"
 #include "apiserver/custom/definition_controller.h"
 #include "apiserver/read/collector.h"
@@ -52,6 +53,10 @@ class Collectors {
   const std::array<Collector*, 12> all_{&garbage_,  &namespaces_, &budgets_,      &quotas_,
                                         &root_ca_,  &kubernetes_, &reservations_, &events_,
                                         &requests_, &tokens_,     &node_signer_,  &definitions_};
+  RoleAggregator roles_;
+  const std::array<Collector*, 12> all_{&garbage_, &namespaces_,   &budgets_,     &quotas_,
+                                        &root_ca_, &reservations_, &events_,      &requests_,
+                                        &tokens_,  &node_signer_,  &definitions_, &roles_};
   bool acts_ = false;
 };
 

@@ -373,7 +373,7 @@ void Cluster::restart_controllers() {
   options.daemon_history = false;
   controllers_ = drive(std::make_unique<controllers::ControllerSet>(
                            options, rng_.fork(fmt::format("controllers {}", starts_)), log_, metrics_),
-                       "controller", api::kControllerManagerUser, [this] {
+                       "controller", api::kOwnControllersUser, [this] {
                          crash_controllers();
                          time_.after(draw_absence(), [this] { restart_controllers(); });
                        });
@@ -390,7 +390,7 @@ void Cluster::restart_scheduler() {
   scheduler_ =
       drive(std::make_unique<controllers::Scheduler>(controllers::Scheduler::Options{},
                                                      rng_.fork(fmt::format("scheduler {}", ++starts_)), log_, metrics_),
-            "scheduler", api::kSchedulerUser, [this] {
+            "scheduler", api::kOwnSchedulerUser, [this] {
               crash_scheduler();
               time_.after(draw_absence(), [this] { restart_scheduler(); });
             });

@@ -350,8 +350,8 @@ TEST_F(Access, APutOrApplyThatCreatesNeedsTheRightToCreate) {
 
 /// The controllers and the scheduler of this process are no administrators.
 TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
-  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
-  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  const api::UserInfo controllers{"spillway:controllers", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"spillway:scheduler", {}, {"system:authenticated"}};
   const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
   const auto lease = [](const std::string& name) { return R"({"metadata":{"name":")" + name + "\"}}"; };
   const auto put_lease = [&](const api::UserInfo& user, const std::string& name) {
@@ -384,6 +384,62 @@ TEST_F(Access, ControllersDoTheirWorkAndNoMore) {
     EXPECT_EQ(post_as(user, std::string(kRoles) + "/rolebindings", lease("x")).code, 403);
     EXPECT_EQ(as(user, [&] { return server.remove("/api/v1/namespaces/default"); }).code, 403);
   }
+}
+
+/// Kubernetes' own have what they have on a stock server, and what ours need, whose name they may be.
+TEST_F(Access, KubernetesControllersHaveTheirOwnRights) {
+  const api::UserInfo controllers{"system:kube-controller-manager", {}, {"system:authenticated"}};
+  const api::UserInfo scheduler{"system:kube-scheduler", {}, {"system:authenticated"}};
+  EXPECT_EQ(get_as(controllers, "/api/v1/secrets").code, 200);
+  EXPECT_EQ(get_as(controllers, "/apis/rbac.authorization.k8s.io/v1/clusterroles").code, 200);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/secrets").code, 403);
+  EXPECT_EQ(get_as(scheduler, "/apis/storage.k8s.io/v1/csinodes").code, 200);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication").code,
+            404);
+  EXPECT_EQ(get_as(scheduler, "/api/v1/namespaces/kube-system/configmaps/other").code, 403);
+  const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+  EXPECT_EQ(post_as(controllers, leases, R"({"metadata":{"name":"spillway-controller"}})").code, 201);
+  EXPECT_EQ(post_as(scheduler, leases, R"({"metadata":{"name":"kube-scheduler"}})").code, 201);
+  EXPECT_EQ(as(scheduler, [&] { return server.remove("/api/v1/namespaces/default"); }).code, 403);
+  const api::UserInfo collector{"system:serviceaccount:kube-system:generic-garbage-collector",
+                                {},
+                                {"system:serviceaccounts", "system:authenticated"}};
+  EXPECT_EQ(get_as(collector, "/api/v1/secrets").code, 200);
+  EXPECT_EQ(post_as(collector, "/api/v1/namespaces", R"({"metadata":{"name":"x"}})").code, 403);
+}
+
+/// A label adds the rules of a role to others: who writes it must hold them.
+TEST_F(Access, NobodyLabelsARoleWhoseRulesHeLacks) {
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+  const std::string bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+  ASSERT_EQ(
+      server
+          .post(roles,
+                R"({"metadata":{"name":"writer"},"rules":[{"apiGroups":["rbac.authorization.k8s.io"],)"
+                R"("resources":["clusterroles","clusterrolebindings"],"verbs":["create","update","patch","get"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(server
+                .post(bindings, R"({"metadata":{"name":"writer"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io",)"
+                                R"("kind":"ClusterRole","name":"writer"},"subjects":[{"kind":"User",)"
+                                R"("apiGroup":"rbac.authorization.k8s.io","name":"nobody"}]})")
+                .code,
+            201);
+  const std::string label = R"({"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}})";
+  const std::string strong = roles + "/system:kube-controller-manager";
+  const Answer refused = as(kNobody, [&] { return server.merge(strong, label); });
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_NE(refused.string_at({"message"}).find("not currently held"), std::string::npos);
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(roles + "/writer", label); }).code, 200);  // his own rules
+  const std::string owner =
+      R"({"metadata":{"finalizers":["example.com/x"]}})";  // what the garbage collector may have to change
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, owner); }).code, 200);
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, R"({"metadata":{"annotations":{"a":"b"}}})"); }).code, 403);
+  const std::string bound = bindings + "/cluster-admin";
+  EXPECT_EQ(as(kNobody, [&] { return server.merge(bound, R"({"metadata":{"labels":{"a":"b"}}})"); }).code, 403);
+  EXPECT_EQ(
+      as(kNobody, [&] { return server.merge(bindings + "/writer", R"({"metadata":{"labels":{"a":"b"}}})"); }).code,
+      200);
 }
 
 }  // namespace

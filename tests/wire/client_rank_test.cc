@@ -14,6 +14,8 @@ TEST(ClientRank, IsWhatCredentialsSay) {
   EXPECT_EQ(rank_of({"admin", "", {"system:masters"}}), ClientRank::kVital);
   EXPECT_EQ(rank_of({"system:kube-controller-manager", "", {"system:authenticated"}}), ClientRank::kVital);
   EXPECT_EQ(rank_of({"system:kube-scheduler", "", {}}), ClientRank::kVital);
+  EXPECT_EQ(rank_of({"spillway:controllers", "", {"system:authenticated"}}), ClientRank::kVital);
+  EXPECT_EQ(rank_of({"spillway:scheduler", "", {"system:authenticated"}}), ClientRank::kVital);
 }
 
 TEST(RequestClass, HeartbeatsAreSmallRequestsOfVitalClients) {

@@ -1,5 +1,5 @@
 // What every cluster has from its first second: namespaces, priority classes, roles and bindings. Created if absent;
-// roles and bindings are given what they lack (missing_grants.h), the others are never changed.
+// roles and bindings are given what they lack (roles/missing_grants.h), the others are never changed.
 // Thread: loop. Source: spec "API server contract", 2.
 #pragma once
 

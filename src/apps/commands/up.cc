@@ -75,11 +75,11 @@ class Up {
   void elect() {
     const auto say = [this](const std::string& why) { pages_.set_controllers(nullptr, why); };
     take_part(
-        "spillway-controller", api::kControllerManagerUser, controllers_,
+        "spillway-controller", api::kOwnControllersUser, controllers_,
         [this](const Fence& fence) { start_controllers(fence); }, say);
     take_part(
-        "spillway-scheduler", api::kSchedulerUser, scheduler_, [this](const Fence& fence) { start_scheduler(fence); },
-        [](const std::string&) {});
+        "spillway-scheduler", api::kOwnSchedulerUser, scheduler_,
+        [this](const Fence& fence) { start_scheduler(fence); }, [](const std::string&) {});
   }
 
   void take_part(const std::string& lease, std::string_view user, Elected& elected,
@@ -115,7 +115,7 @@ class Up {
     controllers_.acting = &process_.add(std::make_unique<ControllersPart>(
         process_.loop(), controllers,
         fence(std::make_unique<TimedControllers>(std::move(set), process_.loop(), process_.metrics())),
-        server_->connect(api::kControllerManagerUser), pages_, command_.controller));
+        server_->connect(api::kOwnControllersUser), pages_, command_.controller));
   }
 
   void start_scheduler(const Fence& fence) {
@@ -123,7 +123,7 @@ class Up {
         std::make_unique<EnginePart>(process_.loop(),
                                      fence(std::make_unique<controllers::Scheduler>(
                                          scheduling_, rng_.fork("scheduler"), process_.log(), process_.metrics())),
-                                     server_->connect(api::kSchedulerUser)));
+                                     server_->connect(api::kOwnSchedulerUser)));
   }
 
   void start_nodes() {
@@ -146,7 +146,7 @@ class Up {
                                                              .now = {names.begin(), names.end()},
                                                              .remove = command_.remove_missing_nodes},
                                        process_.log()),
-        server_->connect(api::kControllerManagerUser)));
+        server_->connect(api::kOwnControllersUser)));
   }
 
   std::optional<agent::ApiServerAddress> direct_server() const {

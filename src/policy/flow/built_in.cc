@@ -11,8 +11,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const std::string kControllerManager = "system:kube-controller-manager";
-const std::string kScheduler = "system:kube-scheduler";
+// Whoever does this work, theirs or ours.
+const Words kControllers{"system:kube-controller-manager", "spillway:controllers"};
+const Words kSchedulers{"system:kube-scheduler", "spillway:scheduler"};
 
 std::vector<Subject> users(const Words& names) {
   std::vector<Subject> out;
@@ -77,21 +78,20 @@ std::vector<Schema> schemas_of_controllers() {
        100,
        "leader-election",
        FlowBy::kUser,
-       {{both(users({kControllerManager, kScheduler}), system_accounts({"*"})), {lock(leases, {"leases"})}}}},
+       {{both(both(users(kControllers), users(kSchedulers)), system_accounts({"*"})), {lock(leases, {"leases"})}}}},
       {"endpoint-controller",
        150,
        "workload-high",
        FlowBy::kUser,
-       {{both(users({kControllerManager}),
-              system_accounts({"endpoint-controller", "endpointslicemirroring-controller"})),
+       {{both(users(kControllers), system_accounts({"endpoint-controller", "endpointslicemirroring-controller"})),
          {lock("", {"endpoints"})}}}},
       {"workload-leader-election",
        200,
        "leader-election",
        FlowBy::kUser,
        {{system_accounts({"*"}), {lock("", {"endpoints", "configmaps"}), lock(leases, {"leases"})}}}},
-      {"kube-controller-manager", 800, "workload-high", FlowBy::kNamespace, {everything(users({kControllerManager}))}},
-      {"kube-scheduler", 800, "workload-high", FlowBy::kNamespace, {everything(users({kScheduler}))}},
+      {"kube-controller-manager", 800, "workload-high", FlowBy::kNamespace, {everything(users(kControllers))}},
+      {"kube-scheduler", 800, "workload-high", FlowBy::kNamespace, {everything(users(kSchedulers))}},
       {"kube-system-service-accounts", 900, "workload-high", FlowBy::kNamespace, {everything(system_accounts({"*"}))}},
   };
 }

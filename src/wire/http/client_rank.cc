@@ -10,8 +10,9 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::array<std::string_view, 2> kVitalGroups = {api::kMastersGroup, api::kNodesGroup};
-constexpr std::array<std::string_view, 4> kVitalUsers = {"system:kube-controller-manager", "system:kube-scheduler",
-                                                         "system:apiserver", "kube-apiserver-kubelet-client"};
+constexpr std::array<std::string_view, 6> kVitalUsers = {
+    "system:kube-controller-manager", "system:kube-scheduler", api::kOwnControllersUser,
+    api::kOwnSchedulerUser,           "system:apiserver",      "kube-apiserver-kubelet-client"};
 
 bool is_node_status(std::string_view path) {
   constexpr std::string_view kNodes = "/api/v1/nodes/";

@@ -37,6 +37,7 @@ GRANTS = [
     ("role-writer", None, [("rbac.authorization.k8s.io", "roles rolebindings clusterroles clusterrolebindings", "get create update patch delete", ""),
                            ("", "configmaps", "get list", "")]),
     ("role-writer-ours", "ours", [("rbac.authorization.k8s.io", "roles rolebindings", "get create update patch delete", "")]),
+    ("labeller", None, [("rbac.authorization.k8s.io", "clusterroles", "get create update patch", "")]),
     ("subresources", "ours", [("", "pods", "*", ""), ("", "nodes", "*", "")]),
     ("any-log", "ours", [("", "*/log", "get", "")]),
     ("requester", None, [("certificates.k8s.io", "certificatesigningrequests", "get list create update patch", "")]),

@@ -1,7 +1,7 @@
 """Rights somebody does not hold: taken by each way to write a role or a binding, or by asking for something else than what is done."""
 import json
 
-from attacks.attempt import Act, Ask
+from attacks.attempt import Act, Ask, TYPES
 from attacks.cluster import OURS, RBAC, THEIRS, role_ref, rule, subject
 
 ROLES, CLUSTER_ROLES = f"{RBAC}/namespaces/ours/roles", f"{RBAC}/clusterroles"
@@ -61,6 +61,49 @@ def escalation():
         document("ClusterRole", "taken", rules=[]),
               absent=f"{CLUSTER_ROLES}/taken")
     yield Ask("Role of the namespace's editor", "editor", "POST", ROLES, document("Role", "taken", rules=[]), absent=f"{ROLES}/taken")
+
+
+ADDS_TO_VIEW = {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+
+
+def gathering():
+    """A label that adds the rules of a role to those of everybody who may view: taken by who does not hold these rules."""
+    labels = {"metadata": {"labels": ADDS_TO_VIEW}}
+    for by in (BY, "labeller"):
+        for name in ("cluster-admin", "system:kube-controller-manager", "system:controller:generic-garbage-collector", "strong"):
+            path = f"{CLUSTER_ROLES}/{name}"
+            yield Ask(f"{name}, labelled by {by} with a merge patch", by, "PATCH", path, labels, type="merge", says="not currently held", unchanged=path)
+            yield Ask(f"{name}, labelled by {by} with a strategic patch", by, "PATCH", path, labels, type="strategic", unchanged=path)
+            yield Ask(f"{name}, labelled by {by} with a JSON patch", by, "PATCH", path, [{"op": "add", "path": "/metadata/labels", "value": ADDS_TO_VIEW}],
+                type="jsonpatch", unchanged=path)
+            yield Ask(f"{name}, labelled by {by} with an apply", by, "PATCH", f"{path}?fieldManager=x",
+                      {**document("ClusterRole", name), **{"metadata": {"name": name, "labels": ADDS_TO_VIEW}}}, type="apply", unchanged=path)
+            yield Ask(f"{name}, labelled by {by} with a PUT", by, "PUT", path,
+                      lambda cluster, at=path: {**(role := cluster.admin.get(at)), "metadata": {**role["metadata"], "labels": ADDS_TO_VIEW}}, unchanged=path)
+        view = f"{CLUSTER_ROLES}/view"
+        everything = {"aggregationRule": {"clusterRoleSelectors": [{}]}}
+        yield Ask(f"view, told by {by} to gather everything", by, "PATCH", view, everything, type="merge", says="cluster-admin privileges", unchanged=view)
+        yield Ask(f"view, told by {by} to gather nothing", by, "PATCH", view, {"aggregationRule": None}, type="merge", unchanged=view)
+        yield Ask(f"view, given rules by {by}", by, "PATCH", view, {"rules": SECRETS}, type="merge", unchanged=view)
+        yield Ask(f"view, labelled by {by}", by, "PATCH", view, {"metadata": {"labels": {"a": "b"}}}, type="merge", unchanged=view)
+        yield Ask(f"a new role of {by} for who may view", by, "POST", CLUSTER_ROLES,
+                  {**document("ClusterRole", "taken", rules=SECRETS), "metadata": {"name": "taken", "labels": ADDS_TO_VIEW}},
+                  absent=f"{CLUSTER_ROLES}/taken")
+
+
+def adds_what_he_holds(cluster):
+    """A role with a label that its writer may make: its rules are his, and cannot become others."""
+    name = f"{BY}-adds"
+    made = {**document("ClusterRole", name, rules=HELD), "metadata": {"name": name, "labels": ADDS_TO_VIEW}}
+    code, seen = cluster.json(BY, "POST", CLUSTER_ROLES, made)
+    if code != 201:
+        return f"{code} {seen}"
+    code, seen = cluster.json(BY, "PATCH", f"{CLUSTER_ROLES}/{name}", {"rules": SECRETS}, {"Content-Type": TYPES["merge"]})
+    cluster.admin.delete(f"{CLUSTER_ROLES}/{name}")
+    if code != 403:
+        return f"{code} {seen}"
+    view = json.dumps(cluster.admin.get(f"{CLUSTER_ROLES}/view")["rules"])
+    return view if "secrets" in view else None
 
 
 def binding():
@@ -234,4 +277,5 @@ def attempts(cluster):
         make(bindings, document(binding_kind, f"strong-{binding_kind.lower()}", roleRef=role_ref("ClusterRole", "cluster-admin"),
             subjects=[subject("somebody")]))
         make(bindings, document(binding_kind, f"weak-{binding_kind.lower()}", roleRef=role_ref(kind, f"{BY}-s"), subjects=[subject("somebody")]))
-    return [*escalation(), *binding(), *other_verbs(), Act("a promise of a node in the status of a new pod", promises_himself)]
+    make(CLUSTER_ROLES, document("ClusterRole", "strong", rules=SECRETS))
+    return [*escalation(), *gathering(), Act("a role that adds to view, with other rules later", adds_what_he_holds), *binding(), *other_verbs(), Act("a promise of a node in the status of a new pod", promises_himself)]

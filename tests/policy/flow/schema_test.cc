@@ -25,6 +25,8 @@ const Who kAdmin{"admin", {"system:masters", "system:authenticated"}};
 const Who kNode{"system:node:n1", {"system:nodes", "system:authenticated"}};
 const Who kManager{"system:kube-controller-manager", {"system:authenticated"}};
 const Who kScheduler{"system:kube-scheduler", {"system:authenticated"}};
+const Who kOwnControllers{"spillway:controllers", {"system:authenticated"}};
+const Who kOwnScheduler{"spillway:scheduler", {"system:authenticated"}};
 const Who kSystemAccount{"system:serviceaccount:kube-system:x",
                          {"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}};
 const Who kMirror{"system:serviceaccount:kube-system:endpointslicemirroring-controller",
@@ -86,6 +88,11 @@ TEST(FlowSchemas, TheBuiltInTableKnowsEveryClient) {
       {resource(kSystemAccount, "list", "", "configmaps", {}, "default"), "kube-system-service-accounts"},
       {resource(kManager, "list", "", "pods"), "kube-controller-manager"},
       {resource(kScheduler, "create", "", "pods", "binding", "default"), "kube-scheduler"},
+      {resource(kOwnControllers, "update", kLeases, "leases", {}, "kube-system"), "system-leader-election"},
+      {resource(kOwnScheduler, "update", kLeases, "leases", {}, "kube-system"), "system-leader-election"},
+      {resource(kOwnControllers, "update", "", "endpoints", {}, "default"), "endpoint-controller"},
+      {resource(kOwnControllers, "list", "", "pods"), "kube-controller-manager"},
+      {resource(kOwnScheduler, "create", "", "pods", "binding", "default"), "kube-scheduler"},
       {resource(kAccount, "list", "", "pods"), "service-accounts"},
       {resource(kAccount, "update", kLeases, "leases", {}, "kube-system"), "service-accounts"},
       {path(kAccount, "get", "/apis"), "service-accounts"},

@@ -1,4 +1,4 @@
-#include "apiserver/collect/missing_grants.h"
+#include "apiserver/roles/missing_grants.h"
 
 #include <algorithm>
 #include <string_view>
@@ -52,24 +52,64 @@ Json::Array lacking(const Json& current, const Json& wanted, std::string_view me
   return missing;
 }
 
+void append(Json& whole, std::initializer_list<std::string_view> path, const Json& current,
+            const Json::Array& missing) {
+  if (missing.empty()) return;
+  const Json* const there = current.at(path);
+  Json::Array all = there != nullptr && there->if_array() != nullptr ? *there->if_array() : Json::Array();
+  all.insert(all.end(), missing.begin(), missing.end());
+  whole.make(path) = std::move(all);
+}
+
+/// Of labels or annotations, those that are not there at all.
+void add_marks(Json& whole, const Json& wanted, std::string_view member) {
+  const Json* const marks = wanted.at({"metadata", member});
+  if (marks == nullptr || marks->if_object() == nullptr) return;
+  for (const auto& [key, value] : *marks->if_object()) {
+    if (whole.at({"metadata", member, key}) == nullptr) whole.make({"metadata", member, key}) = value;
+  }
+}
+
+/// A role: `whole` is what stands.
+void add_rules(Json& whole, const Json& current, const Json& wanted) {
+  const Json* const gathers = wanted.find("aggregationRule");
+  if (gathers == nullptr) {
+    whole.erase({"aggregationRule"});
+    return append(whole, {"rules"}, current, lacking(current, wanted, "rules", covers));
+  }
+  const Json* const gathered = current.find("aggregationRule");
+  const auto is_same = [](const Json& has, const Json& wants) { return has == wants; };
+  append(whole, {"aggregationRule", "clusterRoleSelectors"}, current,
+         lacking(gathered == nullptr ? Json() : *gathered, *gathers, "clusterRoleSelectors", is_same));
+}
+
 }  // namespace
 
 std::optional<Json> with_missing_grants(const Json& current, const Json& wanted) {
   constexpr std::string_view kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
   if (current.string_at({"metadata", "annotations", kAutoUpdate}) == "false") return std::nullopt;
-  if (current.string_at({"roleRef", "name"}) != wanted.string_at({"roleRef", "name"})) return std::nullopt;
-  const auto rules = lacking(current, wanted, "rules", covers);
-  const auto subjects = lacking(current, wanted, "subjects", is_same_subject);
-  if (rules.empty() && subjects.empty()) return std::nullopt;
   Json whole = current;
-  for (const auto& [member, missing] :
-       {std::pair(std::string_view("rules"), &rules), std::pair(std::string_view("subjects"), &subjects)}) {
-    if (missing->empty()) continue;
-    Json::Array all = array_at(current, member);
-    all.insert(all.end(), missing->begin(), missing->end());
-    whole[member] = std::move(all);
+  const Json* const role = wanted.find("roleRef");
+  if (role != nullptr && current.string_at({"roleRef", "name"}) != role->string_at({"name"})) {
+    whole["roleRef"] = *role;
+    const Json* const subjects = wanted.find("subjects");
+    whole["subjects"] = subjects == nullptr ? Json() : *subjects;
+  } else if (role != nullptr) {
+    append(whole, {"subjects"}, current, lacking(current, wanted, "subjects", is_same_subject));
+  } else {
+    add_rules(whole, current, wanted);
   }
+  add_marks(whole, wanted, "labels");
+  add_marks(whole, wanted, "annotations");
+  if (whole == current) return std::nullopt;
   return whole;
+}
+
+Json with_rules_of_old(Json wanted, const Json& gatherer) {
+  if (gatherer.find("aggregationRule") != nullptr) return wanted;
+  const Json before = wanted;
+  append(wanted, {"rules"}, before, lacking(before, gatherer, "rules", covers));
+  return wanted;
 }
 
 }  // namespace spillway::apiserver

@@ -1,0 +1,149 @@
+#include "apiserver/collect/role_aggregator.h"
+
+#include "apiserver/collect/bootstrap.h"
+#include "apiserver/roles/aggregation.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::apiserver {
+namespace {
+
+using api::Json;
+using api::StatusResult;
+
+constexpr std::string_view kManager = "clusterrole-aggregation-controller";
+constexpr Duration kRetry = seconds(1);
+constexpr Duration kPauseMin = milliseconds(10);
+constexpr Duration kPauseMax = minutes(1);
+constexpr Duration kQuiet = minutes(2);  // after so long a role is written without a pause again
+
+bool is_not_accepted(const api::Status& status) {
+  constexpr int kTooLarge = 413;
+  constexpr int kInvalid = 422;
+  return status.code == kTooLarge || status.code == kInvalid;
+}
+
+}  // namespace
+
+RoleAggregator::RoleAggregator(Core& core, Writer& writer)
+    : core_(core),
+      writer_(writer),
+      roles_(core.cache.of(core.registry.get("clusterroles.rbac.authorization.k8s.io"))) {}
+
+void RoleAggregator::load() {
+  gatherers_.clear();
+  dirty_.clear();
+  for (const auto& [name, role] : roles_.objects()) know(*role);
+}
+
+void RoleAggregator::know(const StoredObject& role) {
+  std::vector<api::LabelSelector> selectors = aggregation_selectors(*role.shared_document());
+  if (selectors.empty()) {
+    gatherers_.erase(role.name);
+    return;
+  }
+  Gatherer& known = gatherers_[role.name];
+  known.selectors = std::move(selectors);
+  known.is_told = false;
+  dirty_.insert(role.name);
+}
+
+void RoleAggregator::note(const std::string& name, const api::StringMap& labels) {
+  for (auto& [gatherer, known] : gatherers_) {
+    if (gatherer == name) continue;
+    if (!std::ranges::any_of(known.selectors, [&](const auto& selector) { return selector.matches(labels); })) continue;
+    known.is_told = false;
+    dirty_.insert(gatherer);
+  }
+}
+
+void RoleAggregator::on_event(const ResourceCache& cache, const EventPtr& event) {
+  if (&cache != &roles_) return;
+  for (const ObjectPtr& state : {event->previous, event->object}) {
+    if (state) note(state->name, state->meta.labels);
+  }
+  if (event->object) {
+    know(*event->object);
+  } else {
+    gatherers_.erase(event->previous->name);
+  }
+}
+
+void RoleAggregator::act() {
+  while (!is_writing_ && !dirty_.empty()) {
+    const std::string name = *dirty_.begin();
+    dirty_.erase(dirty_.begin());
+    look_at(name);
+  }
+}
+
+void RoleAggregator::look_at(const std::string& name) {
+  const auto known = gatherers_.find(name);
+  const ObjectPtr role = roles_.find(name);
+  if (known == gatherers_.end() || !role || role->meta.deleting) return;
+  if (const auto& written = known->second.written; written && core_.now.mono < *written + known->second.pause) {
+    return look_again(name, *written + known->second.pause);
+  }
+  const api::DocumentPtr document = role->shared_document();
+  const std::optional<Json> rules = gathered(*document);
+  if (!rules) return tell(name, "the rules that it gathers are too many");
+  if (!are_same_rules(document->find("rules"), &*rules)) write(name);
+}
+
+std::optional<Json> RoleAggregator::gathered(const Json& role) const {
+  std::vector<GatheredRole> by_name;
+  by_name.reserve(roles_.objects().size());
+  for (const auto& [name, each] : roles_.objects()) {
+    by_name.push_back({name, &each->meta.labels, [object = each.get()] { return object->shared_document(); }});
+  }
+  return aggregated_rules(role, by_name, kGatheredBytesMax);
+}
+
+void RoleAggregator::write(const std::string& name) {
+  Gatherer& known = gatherers_.at(name);
+  const Instant now = core_.now.mono;
+  const bool is_quiet = !known.written || *known.written + kQuiet < now;
+  known.pause = is_quiet ? kPauseMin : std::min(known.pause * 2, kPauseMax);
+  known.written = now;
+  is_writing_ = true;
+  UpdateJob job{.resource = &roles_.resource(),
+                .name = name,
+                .change = [this](const Json& current) -> StatusResult<Json> {
+                  Json role = current;
+                  if (current.find("aggregationRule") == nullptr) return role;  // it was taken away meanwhile
+                  if (std::optional<Json> rules = gathered(current)) role["rules"] = *std::move(rules);
+                  return role;
+                },
+                .trusted = true,
+                .context = {server_user(), std::string(kManager), false}};
+  writer_.update(std::move(job), [this, name](const StatusResult<Written>& result) { settle(name, result); });
+}
+
+void RoleAggregator::settle(const std::string& name, const StatusResult<Written>& result) {
+  is_writing_ = false;
+  if (!result && is_not_accepted(result.error())) {
+    tell(name, result.error().message);
+  } else if (!result && result.error().code != 404) {
+    look_again(name, core_.now.mono + kRetry);
+  }
+  run();
+}
+
+/// Once, until something changes in what it gathers.
+void RoleAggregator::tell(const std::string& name, std::string_view why) {
+  const auto known = gatherers_.find(name);
+  if (known == gatherers_.end() || std::exchange(known->second.is_told, true)) return;
+  core_.log.warning("a role does not gather the rules it should: it stays as it is", {{"role", name}, {"error", why}});
+}
+
+void RoleAggregator::look_again(const std::string& name, Instant due) {
+  if (!waiting_.insert(name).second) return;
+  core_.timers.at(due, [this, name] {
+    waiting_.erase(name);
+    dirty_.insert(name);
+    run();
+  });
+}
+
+}  // namespace spillway::apiserver

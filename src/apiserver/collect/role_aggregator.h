@@ -1,0 +1,66 @@
+// The rules of ClusterRoles that gather those of others (aggregationRule), kept as these stand. Whatever else is
+// written into their rules is replaced. Another that does the same (the controller `clusterrole-aggregation` of
+// kube-controller-manager) comes to the same rules, so either finds nothing to do after the other.
+//
+// One role is written at a time, and each the less often the more often it was written of late: two that gather each
+// other might never come to rest. Thread: loop. Bounds: one write in flight; kGatheredBytesMax of rules, beyond which a
+// role stays as it is and a line in the log says so. Source: Kubernetes docs, "Using RBAC Authorization", aggregated
+// ClusterRoles; docs/adr/0053-aggregated-roles.md.
+#pragma once
+
+#include "api/object/selector.h"
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "apiserver/write/writer.h"
+#include "base/time.h"
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// Rules of one role as text, bytes; an object may be little larger.
+inline constexpr std::size_t kGatheredBytesMax = 1'500'000;
+
+class RoleAggregator final : public Collector {
+ public:
+  RoleAggregator(Core& core, Writer& writer);
+
+ private:
+  struct Gatherer {
+    std::vector<api::LabelSelector> selectors;
+    std::optional<Instant> written;
+    Duration pause{};  // after the last write
+    bool is_told = false;
+  };
+
+  // Collector
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+  void act() override;
+
+  void know(const StoredObject& role);
+  /// Those that gather from a role with these labels.
+  void note(const std::string& name, const api::StringMap& labels);
+  void look_at(const std::string& name);
+  /// What `role` should have; nullopt: it would be too large.
+  std::optional<api::Json> gathered(const api::Json& role) const;
+  void write(const std::string& name);
+  void settle(const std::string& name, const api::StatusResult<Written>& result);
+  void tell(const std::string& name, std::string_view why);
+  void look_again(const std::string& name, Instant due);
+
+  Core& core_;
+  Writer& writer_;
+  const ResourceCache& roles_;
+  std::map<std::string, Gatherer, std::less<>> gatherers_;
+  std::set<std::string> dirty_;    // to be looked at
+  std::set<std::string> waiting_;  // for a timer
+  bool is_writing_ = false;
+};
+
+}  // namespace spillway::apiserver

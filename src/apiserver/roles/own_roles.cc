@@ -1,0 +1,92 @@
+#include "api/text/identities.h"
+#include "apiserver/roles/role_rows.h"
+
+namespace spillway::apiserver {
+namespace {
+
+/// What the controllers of this project do, and no more: no Secrets, no roles, no tokens.
+const std::vector<RuleRow>& controllers_rules() {
+  static const std::vector<RuleRow> kRules{
+      {"delete get list patch watch", "core", "nodes"},
+      {"patch", "core", "nodes/status pods/status"},
+      {"create delete get list patch watch", "core", "pods"},
+      {"create", "core", "pods/eviction"},
+      {"get list patch watch", "core", "persistentvolumeclaims persistentvolumes"},
+      {"create", "core", "persistentvolumeclaims"},
+      {"patch", "core", "persistentvolumeclaims/status persistentvolumes/status"},
+      {"get", "core", "configmaps"},  // the manual hold: a flag names it
+      {"create patch", "core", "events"},
+      {kRead, "core", "services"},
+      {"create delete get list update watch", "core", "endpoints"},
+      {"create delete get list update watch", "discovery.k8s.io", "endpointslices"},
+      {kRead, "apps", "daemonsets deployments statefulsets"},
+      {"create delete get list patch watch", "apps", "controllerrevisions replicasets"},
+      {"patch", "apps", "daemonsets/status deployments/status replicasets/status statefulsets/status"},
+      // Autoscalers: what they scale, and what they measure.
+      {kRead, "autoscaling", "horizontalpodautoscalers"},
+      {"patch", "autoscaling", "horizontalpodautoscalers/status"},
+      {"get update", "apps", "deployments/scale replicasets/scale statefulsets/scale"},
+      {"list", "metrics.k8s.io", "pods"},
+      {"get list", "custom.metrics.k8s.io external.metrics.k8s.io", "*"},
+      {kRead, "batch", "cronjobs"},
+      {"create delete get list watch", "batch", "jobs"},
+      {"patch", "batch", "cronjobs/status jobs/status"},
+      {kRead, "policy", "poddisruptionbudgets"},
+      {kRead, "storage.k8s.io", "storageclasses"},
+      {"create get list watch", "coordination.k8s.io", "leases"},  // heartbeats; its own
+      {"get update", "coordination.k8s.io", "leases", "spillway-controller"}};
+  return kRules;
+}
+
+const std::vector<RuleRow>& scheduler_rules() {
+  static const std::vector<RuleRow> kRules{
+      {kRead, "core", "namespaces nodes pods services"},
+      {kRead, "apps", "replicasets statefulsets"},
+      {"create", "core", "pods/binding"},
+      {"delete", "core", "pods"},  // who leaves for a more important one
+      {"patch", "core", "pods/status"},
+      {kRead, "policy", "poddisruptionbudgets"},
+      {"get list patch watch", "core", "persistentvolumeclaims persistentvolumes"},
+      {"create patch", "core", "events"},
+      {kRead, "storage.k8s.io", "storageclasses"},
+      {"create", "coordination.k8s.io", "leases"},
+      {"get update", "coordination.k8s.io", "leases", "kube-scheduler spillway-scheduler"}};
+  return kRules;
+}
+
+/// kubeadm's tokens have this group.
+constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-token";
+
+}  // namespace
+
+std::span<const RoleRow> own_role_rows() {
+  static const std::vector<RoleRow> kRows{
+      // The API server on its way to agents: what their servers ask about, and nothing of the API.
+      {"spillway:kubelet-client", {{"create get", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"}}},
+      {api::kOwnControllersUser, controllers_rules()},
+      {api::kOwnSchedulerUser, scheduler_rules()}};
+  return kRows;
+}
+
+std::span<const BindingRow> own_binding_rows() {
+  // Our processes may show certificates of kube-controller-manager's and kube-scheduler's names.
+  static const std::vector<BindingRow> kRows{
+      {.name = "spillway:kubelet-client", .role = "spillway:kubelet-client", .groups = "spillway:kubelet-clients"},
+      {.name = api::kOwnControllersUser,
+       .role = api::kOwnControllersUser,
+       .users = "spillway:controllers system:kube-controller-manager"},
+      {.name = api::kOwnSchedulerUser,
+       .role = api::kOwnSchedulerUser,
+       .users = "spillway:scheduler system:kube-scheduler"},
+      // How a machine becomes a node: it asks for a certificate with a bootstrap token, and renews it as the node.
+      {.name = "spillway:node-bootstrap", .role = "system:node-bootstrapper", .groups = kTokens},
+      {.name = "spillway:node-autoapprove-bootstrap",
+       .role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+       .groups = kTokens},
+      {.name = "spillway:node-autoapprove-certificate-rotation",
+       .role = "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+       .groups = "system:nodes"}};
+  return kRows;
+}
+
+}  // namespace spillway::apiserver
