@@ -33,6 +33,12 @@ KindHooks csi_driver_hooks();
 KindHooks persistent_volume_hooks();
 KindHooks persistent_volume_claim_hooks();
 KindHooks storage_class_hooks();
+// network_policies.cc
+KindHooks network_policy_hooks();
+// ingresses.cc
+KindHooks ingress_hooks();
+// ingress_classes.cc
+KindHooks ingress_class_hooks();
 // lease.cc
 KindHooks lease_hooks();
 // runtime_class.cc

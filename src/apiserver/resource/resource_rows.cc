@@ -45,6 +45,8 @@ constexpr std::array<std::string_view, 1> kPv{"pv"};
 constexpr std::array<std::string_view, 1> kPvc{"pvc"};
 constexpr std::array<std::string_view, 2> kCrd{"crd", "crds"};
 constexpr std::array<std::string_view, 1> kSc{"sc"};
+constexpr std::array<std::string_view, 1> kIng{"ing"};
+constexpr std::array<std::string_view, 1> kNetpol{"netpol"};
 
 // Kinds whose checks of metadata differ from the usual ones.
 constexpr MetadataChecks kNoOwnChecks{.create = 0, .update_whole = 0, .update_change = 0, .status_change = 0};
@@ -462,6 +464,42 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .singular = "pod",
        .kind = "PodMetrics",
        .verbs = kMeasured},
+      // networking
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "ingressclasses",
+       .singular = "ingressclass",
+       .kind = "IngressClass",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("ingressclasses"),
+       .counts_generation = true},
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "ingresses",
+       .singular = "ingress",
+       .kind = "Ingress",
+       .verbs = kAllVerbs,
+       .storage = below("ingress"),
+       .short_names = kIng,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .counts_generation = true,
+       .unattended =
+           "nothing in this cluster acts on an Ingress by itself: this one is stored, and has no effect until a "
+           "controller of its class runs"},
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "networkpolicies",
+       .singular = "networkpolicy",
+       .kind = "NetworkPolicy",
+       .verbs = kAllVerbs,
+       .storage = below("networkpolicies"),
+       .short_names = kNetpol,
+       .counts_generation = true,
+       .unattended =
+           "nodes of Spillway do not enforce a NetworkPolicy: this one is stored, and has no effect unless a network "
+           "plug-in of the cluster enforces it"},
       {.group = "node.k8s.io",
        .version = "v1",
        .plural = "runtimeclasses",
