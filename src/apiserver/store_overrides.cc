@@ -16,7 +16,7 @@ namespace {
 
 /// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
 /// to agree on that.
-constexpr std::array<std::string_view, 22> kStay{"/limitranges",
+constexpr std::array<std::string_view, 23> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
@@ -37,7 +37,8 @@ constexpr std::array<std::string_view, 22> kStay{"/limitranges",
                                                  "rbac.authorization.k8s.io/rolebindings",
                                                  "rbac.authorization.k8s.io/roles",
                                                  "scheduling.k8s.io/priorityclasses",
-                                                 "storage.k8s.io/storageclasses"};
+                                                 "storage.k8s.io/storageclasses",
+                                                 "storage.k8s.io/volumeattachments"};
 
 template <typename... Args>
 Error refuse_override(fmt::format_string<Args...> format, Args&&... args) {

@@ -101,6 +101,7 @@ const bool kAutoscalerProtobufEncode = support::add_vector_check("api/autoscaler
 const bool kQuotaProtobufEncode = support::add_vector_check("api/quota_protobuf_encode", check_encoding);
 const bool kJobProtobufEncode = support::add_vector_check("api/job_protobuf_encode", check_encoding);
 const bool kNetworkingProtobufEncode = support::add_vector_check("api/networking_protobuf_encode", check_encoding);
+const bool kAttachmentsProtobufEncode = support::add_vector_check("api/attachments_protobuf_encode", check_encoding);
 const bool kStatefulProtobufEncode = support::add_vector_check("api/stateful_protobuf_encode", check_encoding);
 
 }  // namespace

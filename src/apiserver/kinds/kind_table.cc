@@ -17,6 +17,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "LimitRange"}, limit_range_hooks()},
       {{"", "Namespace"}, namespace_hooks()},
       {{"", "Node"}, node_hooks()},
+      {{"", "PodTemplate"}, pod_template_hooks()},
       {{"", "PersistentVolume"}, persistent_volume_hooks()},
       {{"", "PersistentVolumeClaim"}, persistent_volume_claim_hooks()},
       {{"", "Pod"}, pod_hooks()},
@@ -51,7 +52,9 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"scheduling.k8s.io", "PriorityClass"}, priority_class_hooks()},
       {{"storage.k8s.io", "CSIDriver"}, csi_driver_hooks()},
       {{"storage.k8s.io", "CSINode"}, csi_node_hooks()},
-      {{"storage.k8s.io", "StorageClass"}, storage_class_hooks()}};
+      {{"storage.k8s.io", "CSIStorageCapacity"}, storage_capacity_hooks()},
+      {{"storage.k8s.io", "StorageClass"}, storage_class_hooks()},
+      {{"storage.k8s.io", "VolumeAttachment"}, volume_attachment_hooks()}};
   const auto found = kTable.find({group, kind});
   return found == kTable.end() ? kNeutral : found->second;
 }

@@ -8,6 +8,8 @@ namespace spillway::apiserver::kinds {
 
 // pods.cc
 KindHooks pod_hooks();
+// pod_templates.cc
+KindHooks pod_template_hooks();
 // certificates.cc
 KindHooks certificate_signing_request_hooks();
 // workloads.cc
@@ -33,6 +35,9 @@ KindHooks csi_driver_hooks();
 KindHooks persistent_volume_hooks();
 KindHooks persistent_volume_claim_hooks();
 KindHooks storage_class_hooks();
+// volume_attachments.cc
+KindHooks volume_attachment_hooks();
+KindHooks storage_capacity_hooks();
 // network_policies.cc
 KindHooks network_policy_hooks();
 // ingresses.cc

@@ -141,6 +141,8 @@ struct Resource {
   bool put_creates = false;
   /// An update of the status leaves labels as they are.
   bool status_keeps_labels = false;
+  /// And all other metadata.
+  bool status_keeps_metadata = false;
   /// A PUT has to name the resourceVersion that it is based on.
   bool requires_version = false;
   /// Its objects are heartbeats: most updates change one time (write/renewal.h).

@@ -57,6 +57,9 @@ constexpr MetadataChecks kWholeOnly{.update_change = 0};
 constexpr MetadataChecks kRoleChecks{.update_whole = 2};
 constexpr MetadataChecks kCsiNodeChecks{.update_whole = 2, .update_change = 0};
 constexpr MetadataChecks kSigningChecks{.status_whole = 1};
+constexpr MetadataChecks kAttachmentChecks{
+    .update_whole = 2, .update_change = 0, .status_whole = 2, .status_change = 0};
+constexpr MetadataChecks kCapacityChecks{.create = 2};
 
 constexpr Subresource kStatus{SubresourceId::kStatus, "status", kReadWrite, {}, {}, {}};
 constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWrite, "autoscaling", "v1", "Scale"};
@@ -180,6 +183,14 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = pod_fields(),
        .status_subresource = true,
        .graceful = true},
+      {.version = "v1",
+       .plural = "podtemplates",
+       .singular = "podtemplate",
+       .kind = "PodTemplate",
+       .verbs = kAllVerbs,
+       .storage = below("podtemplates"),
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       {.version = "v1",
        .plural = "resourcequotas",
        .singular = "resourcequota",
@@ -596,6 +607,15 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .metadata = kCsiNodeChecks},
       {.group = "storage.k8s.io",
        .version = "v1",
+       .plural = "csistoragecapacities",
+       .singular = "csistoragecapacity",
+       .kind = "CSIStorageCapacity",
+       .verbs = kAllVerbs,
+       .storage = below("csistoragecapacities"),
+       .requires_version = true,
+       .metadata = kCapacityChecks},
+      {.group = "storage.k8s.io",
+       .version = "v1",
        .plural = "storageclasses",
        .singular = "storageclass",
        .kind = "StorageClass",
@@ -604,6 +624,19 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("storageclasses"),
        .short_names = kSc,
        .put_creates = true},
+      {.group = "storage.k8s.io",
+       .version = "v1",
+       .plural = "volumeattachments",
+       .singular = "volumeattachment",
+       .kind = "VolumeAttachment",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("volumeattachments"),
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .status_keeps_metadata = true,
+       .requires_version = true,
+       .metadata = kAttachmentChecks},
       // apiextensions.k8s.io
       {.group = "apiextensions.k8s.io",
        .version = "v1",
