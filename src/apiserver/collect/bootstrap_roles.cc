@@ -85,7 +85,8 @@ Json::Array controller_rules() {
           rule({"create"}, {""}, {"persistentvolumeclaims"}),
           rule({"patch"}, {""}, {"persistentvolumeclaims/status", "persistentvolumes/status"}),
           rule({"get"}, {""}, {"configmaps"}),  // the manual hold: a flag names it
-          rule({"create", "patch"}, {""}, {"events"}), rule(kRead, {""}, {"services"}),
+          rule({"create", "patch"}, {""}, {"events"}), rule(kRead, {""}, {"replicationcontrollers", "services"}),
+          rule({"patch"}, {""}, {"replicationcontrollers/status"}),
           rule({"get", "list", "watch", "create", "update", "delete"}, {""}, {"endpoints"}),
           rule({"get", "list", "watch", "create", "update", "delete"}, {"discovery.k8s.io"}, {"endpointslices"}),
           rule(kRead, {"apps"}, {"daemonsets", "deployments", "statefulsets"}),
@@ -96,7 +97,7 @@ Json::Array controller_rules() {
           rule(kRead, {"autoscaling"}, {"horizontalpodautoscalers"}),
           rule({"patch"}, {"autoscaling"}, {"horizontalpodautoscalers/status"}),
           rule({"get", "update"}, {"apps"}, {"deployments/scale", "replicasets/scale", "statefulsets/scale"}),
-          rule({"list"}, {"metrics.k8s.io"}, {"pods"}),
+          rule({"get", "update"}, {""}, {"replicationcontrollers/scale"}), rule({"list"}, {"metrics.k8s.io"}, {"pods"}),
           rule({"get", "list"}, {"custom.metrics.k8s.io", "external.metrics.k8s.io"}, {"*"}),
           rule(kRead, {"batch"}, {"cronjobs"}), rule({"get", "list", "watch", "create", "delete"}, {"batch"}, {"jobs"}),
           rule({"patch"}, {"batch"}, {"cronjobs/status", "jobs/status"}),

@@ -21,6 +21,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "PersistentVolume"}, persistent_volume_hooks()},
       {{"", "PersistentVolumeClaim"}, persistent_volume_claim_hooks()},
       {{"", "Pod"}, pod_hooks()},
+      {{"", "ReplicationController"}, replication_controller_hooks()},
       {{"", "Secret"}, secret_hooks()},
       {{"", "Service"}, service_hooks()},
       {{"", "ResourceQuota"}, resource_quota_hooks()},

@@ -16,6 +16,7 @@ KindHooks certificate_signing_request_hooks();
 KindHooks controller_revision_hooks();
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
+KindHooks replication_controller_hooks();
 KindHooks daemon_set_hooks();
 KindHooks stateful_set_hooks();
 // autoscalers.cc

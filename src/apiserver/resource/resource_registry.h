@@ -137,6 +137,8 @@ struct Resource {
   bool counts_annotations = false;
   /// It counts changes of labels as well.
   bool counts_labels = false;
+  /// What its objects own outlives them, unless a deletion says otherwise.
+  bool orphans_by_default = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
   /// An update of the status leaves labels as they are.

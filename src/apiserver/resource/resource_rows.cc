@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, 1> kSa{"sa"};
 constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
 constexpr std::array<std::string_view, 1> kRs{"rs"};
+constexpr std::array<std::string_view, 1> kRc{"rc"};
 constexpr std::array<std::string_view, 1> kDs{"ds"};
 constexpr std::array<std::string_view, 1> kSts{"sts"};
 constexpr std::array<std::string_view, 1> kHpa{"hpa"};
@@ -191,6 +192,19 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("podtemplates"),
        .counts_generation = true,
        .metadata = kChangeOnly},
+      {.version = "v1",
+       .plural = "replicationcontrollers",
+       .singular = "replicationcontroller",
+       .kind = "ReplicationController",
+       .verbs = kAllVerbs,
+       .storage = below("controllers"),
+       .short_names = kRc,
+       .categories = kAllCategory,
+       .subresources = kScaleAndStatus,
+       .fields = replication_controller_fields(),
+       .status_subresource = true,
+       .counts_generation = true,
+       .orphans_by_default = true},
       {.version = "v1",
        .plural = "resourcequotas",
        .singular = "resourcequota",
