@@ -16,7 +16,7 @@ namespace {
 
 /// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
 /// to agree on that.
-constexpr std::array<std::string_view, 21> kStay{"/limitranges",
+constexpr std::array<std::string_view, 23> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 21> kStay{"/limitranges",
                                                  "admissionregistration.k8s.io/mutatingwebhookconfigurations",
                                                  "admissionregistration.k8s.io/validatingwebhookconfigurations",
                                                  "certificates.k8s.io/certificatesigningrequests",
+                                                 "networking.k8s.io/ingressclasses",
                                                  "node.k8s.io/runtimeclasses",
                                                  "policy/poddisruptionbudgets",
                                                  "rbac.authorization.k8s.io/clusterrolebindings",
@@ -36,7 +37,8 @@ constexpr std::array<std::string_view, 21> kStay{"/limitranges",
                                                  "rbac.authorization.k8s.io/rolebindings",
                                                  "rbac.authorization.k8s.io/roles",
                                                  "scheduling.k8s.io/priorityclasses",
-                                                 "storage.k8s.io/storageclasses"};
+                                                 "storage.k8s.io/storageclasses",
+                                                 "storage.k8s.io/volumeattachments"};
 
 template <typename... Args>
 Error refuse_override(fmt::format_string<Args...> format, Args&&... args) {

@@ -6,6 +6,7 @@
 #include "api/object/endpoints.h"
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
+#include "api/object/replication_controller.h"
 #include "api/object/service.h"
 #include "api/object/storage.h"
 
@@ -214,6 +215,7 @@ template class Informer<api::Endpoints>;
 template class Informer<api::EndpointSlice>;
 template class Informer<api::Deployment>;
 template class Informer<api::ReplicaSet>;
+template class Informer<api::ReplicationController>;
 template class Informer<api::DaemonSet>;
 template class Informer<api::StatefulSet>;
 template class Informer<api::ControllerRevision>;

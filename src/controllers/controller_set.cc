@@ -55,7 +55,7 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
           lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get())),
       taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
                                  options.taint_eviction),
-      replica_set_controller_(shared(replica_set_events_), metrics, eviction_mode(options)),
+      replica_set_controller_(shared(replica_set_events_), replica_sets_.cache(), metrics, eviction_mode(options)),
       daemon_set_controller_(shared(daemon_set_events_), metrics,
                              enabled_.daemon_set && options.daemon_history ? &revisions_->cache() : nullptr,
                              eviction_mode(options)),
@@ -73,6 +73,15 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
     endpoint_controllers_ =
         std::make_unique<EndpointControllers>(enabled_.endpoints, shared(node_events_), rng, metrics);
   }
+  if (enabled_.replication) make_replication(rng.fork("replication events"), metrics, eviction_mode(options));
+}
+
+void ControllerSet::make_replication(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff) {
+  replication_events_.emplace(client_, rng, "replication-controller");
+  replication_controllers_.emplace(
+      client_, client::object_path(api::ReplicationController::kApiVersion, "replicationcontrollers", {}));
+  replication_manager_.emplace(shared(*replication_events_), replication_controllers_->cache(), metrics,
+                               eviction_backoff);
 }
 
 void ControllerSet::make_deployments(Rng rng, telemetry::Registry& metrics) {
@@ -142,6 +151,7 @@ void ControllerSet::start(Now now) {
     if (enabled_.node_lifecycle) node_lifecycle_controller_.start(then);
     if (enabled_.taint_eviction) taint_eviction_controller_.start(then);
     if (enabled_.replica_set) replica_set_controller_.start(then);
+    if (replication_manager_) replication_manager_->start(then);
     if (enabled_.daemon_set) daemon_set_controller_.start(then);
     if (deployment_controller_) deployment_controller_->start(then);
     if (batch_) batch_->start(then);
@@ -168,6 +178,7 @@ void ControllerSet::on_wakeup(Now now) {
 void ControllerSet::run(Now now) {
   if (deployment_controller_) deployment_controller_->run(now);
   if (enabled_.replica_set) replica_set_controller_.run(now);
+  if (replication_manager_) replication_manager_->run(now);
   if (enabled_.daemon_set) daemon_set_controller_.run(now);
   if (batch_) batch_->run(now);
   if (stateful_set_controller_) stateful_set_controller_->run(now);

@@ -45,6 +45,7 @@ class ControllerSet final : public client::ApiEngine {
     bool taint_eviction = true;
     bool pod_gc = true;
     bool replica_set = true;
+    bool replication = true;
     bool daemon_set = true;
     bool deployment = true;
     BatchControllers::Enabled batch;
@@ -112,6 +113,7 @@ class ControllerSet final : public client::ApiEngine {
  private:
   void run(Now now);
   void make_storage(Rng rng, telemetry::Registry& metrics);
+  void make_replication(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
   void make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
   void make_autoscalers(Rng rng, telemetry::Registry& metrics, autoscaling::Settings settings);
@@ -142,6 +144,10 @@ class ControllerSet final : public client::ApiEngine {
   PodGc pod_gc_;
   CloudCheck cloud_check_;
   LifecycleReport report_;
+  // Only if it runs: nothing else reads ReplicationControllers.
+  std::optional<client::EventRecorder> replication_events_;
+  std::optional<client::Informer<api::ReplicationController>> replication_controllers_;
+  std::optional<ReplicationManager> replication_manager_;
   // Only if it runs: nothing else reads Deployments.
   std::optional<client::EventRecorder> deployment_events_;
   std::optional<client::Informer<api::Deployment>> deployments_;

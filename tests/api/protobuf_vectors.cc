@@ -100,6 +100,9 @@ const bool kLimitsProtobufEncode = support::add_vector_check("api/limits_protobu
 const bool kAutoscalerProtobufEncode = support::add_vector_check("api/autoscaler_protobuf_encode", check_encoding);
 const bool kQuotaProtobufEncode = support::add_vector_check("api/quota_protobuf_encode", check_encoding);
 const bool kJobProtobufEncode = support::add_vector_check("api/job_protobuf_encode", check_encoding);
+const bool kNetworkingProtobufEncode = support::add_vector_check("api/networking_protobuf_encode", check_encoding);
+const bool kAttachmentsProtobufEncode = support::add_vector_check("api/attachments_protobuf_encode", check_encoding);
+const bool kReplicationProtobufEncode = support::add_vector_check("api/replication_protobuf_encode", check_encoding);
 const bool kStatefulProtobufEncode = support::add_vector_check("api/stateful_protobuf_encode", check_encoding);
 
 }  // namespace

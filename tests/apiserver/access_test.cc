@@ -177,6 +177,26 @@ TEST_F(Access, ANodeSeesTheVolumesOfItsPodsOnly) {
   EXPECT_EQ(post_as(kNode, kVolumes, volume("new", "mine")).code, 403);
 }
 
+TEST_F(Access, ANodeSeesWhatIsAttachedToItAndNothingElse) {
+  constexpr const char* kAttachments = "/apis/storage.k8s.io/v1/volumeattachments";
+  const auto attachment = [](const std::string& name, const std::string& node) {
+    return R"({"metadata":{"name":")" + name +
+           R"("},"spec":{"attacher":"a.io","source":{"persistentVolumeName":"pv"},"nodeName":")" + node + "\"}}";
+  };
+  ASSERT_EQ(server.post(kAttachments, attachment("mine", "n1")).code, 201);
+  ASSERT_EQ(server.post(kAttachments, attachment("other", "n2")).code, 201);
+  EXPECT_EQ(get_as(kNode, std::string(kAttachments) + "/mine").code, 200);
+  for (const char* other :
+       {"/other", "/no-such", "", "?watch=1", "?fieldSelector=metadata.name%3Dmine", "/mine/status"})
+    EXPECT_EQ(get_as(kNode, std::string(kAttachments) + other).code, 403) << other;
+  const auto write = [&](const std::string& path, const char* body) {
+    return as(kNode, [&] { return server.merge(path, body); }).code;
+  };
+  EXPECT_EQ(write(std::string(kAttachments) + "/mine/status", R"({"status":{"attached":true}})"), 403);
+  EXPECT_EQ(as(kNode, [&] { return server.remove(std::string(kAttachments) + "/mine"); }).code, 403);
+  EXPECT_EQ(post_as(kNode, kAttachments, attachment("new", "n1")).code, 403);
+}
+
 TEST_F(Access, ANodeHasNoWayThroughItsOwnProxy) {
   ASSERT_EQ(post_as(kNode, "/api/v1/nodes", R"({"metadata":{"name":"n1"}})").code, 201);
   for (const char* below : {"/proxy", "/proxy/", "/proxy/api/v1/secrets", "/log", "/stats", "/metrics"}) {

@@ -158,6 +158,38 @@ TEST_F(ProtobufAnswers, AreReadAsWhatJsonSays) {
   }
 }
 
+/// What the informers of stock components list.
+TEST_F(ProtobufAnswers, KindsThatOnlyStockComponentsReadAreReadAsWell) {
+  const std::string pods =
+      R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  const std::string to_web = R"({"service":{"name":"web","port":{"number":80}}})";
+  const std::string networking = "/apis/networking.k8s.io/v1";
+  const std::string storage = "/apis/storage.k8s.io/v1";
+  const std::string space = "/namespaces/default";
+  const std::vector<std::pair<std::string, std::string>> objects{
+      {networking + space + "/ingresses", R"("spec":{"rules":[{"host":"a.io","http":{"paths":[{"path":"/","pathType":)"
+                                          R"("Exact","backend":)" +
+                                              to_web + R"(}]}}],"tls":[{"hosts":["a.io"]}]})"},
+      {networking + "/ingressclasses", R"("spec":{"controller":"a.io/b","parameters":{"kind":"K","name":"n"}})"},
+      {networking + space + "/networkpolicies",
+       R"("spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"10.0.0.0/8"}}],"ports":[{"port":"http"},{"port":1,"endPort":9}]}]})"},
+      {storage + "/volumeattachments",
+       R"("spec":{"attacher":"a.io","nodeName":"n1","source":{"persistentVolumeName":"pv"}})"},
+      {storage + space + "/csistoragecapacities", R"("storageClassName":"fast","capacity":"5Gi","nodeTopology":{})"},
+      {"/api/v1" + space + "/podtemplates", pods},
+      {"/api/v1" + space + "/replicationcontrollers", R"("spec":{"replicas":0,)" + pods + "}"}};
+  for (const auto& [target, body] : objects) {
+    const Answer made = server.post(target, R"({"metadata":{"name":"x"},)" + body + "}");
+    ASSERT_EQ(made.code, 201) << target << made.text;
+    for (const std::string& each : {target, target + "/x"}) {
+      expect_same(each, kProtobuf, "application/json");
+      const auto read = api::read_protobuf_answer(server.get(each, std::string(kProtobuf)).text);
+      ASSERT_TRUE(read) << each << ": " << read.error().text();
+      EXPECT_EQ(api::to_text(*read), api::to_text(server.get(each, "application/json").body)) << each;
+    }
+  }
+}
+
 TEST_F(ProtobufAnswers, EventsAreReadAsWhatJsonSays) {
   const std::string target =
       kMaps + "?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";

@@ -36,9 +36,9 @@ Json json(std::string_view text) {
 
 ControllerSet::Options autoscaler_alone() {
   ControllerSet::Options options;
-  options.enabled = {
-      false, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
-      false, false, false, true};
+  options.enabled = {false, false, false, false,
+                     false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
+                     false, false, false, true};
   return options;
 }
 

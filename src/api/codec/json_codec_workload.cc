@@ -2,6 +2,7 @@
 #include "api/codec/json_codec_instances.h"
 #include "api/codec/json_codec_meta.h"
 #include "api/codec/json_codec_template.h"
+#include "api/object/replication_controller.h"
 
 namespace spillway::api {
 
@@ -36,6 +37,28 @@ void describe(V& v, Is<ReplicaSet> auto& set) {
   });
   v.object("status", set.status);
   v.nested("status", [&](V& status) { status.list("conditions", set.conditions, "type", &WorkloadCondition::type); });
+}
+
+LabelSelector equal_to(const StringMap& labels) {
+  LabelSelector selector{.requirements = {}, .nothing = labels.empty()};
+  for (const auto& [key, value] : labels) selector.add({key, LabelRequirement::Op::kIn, {value}});
+  return selector;
+}
+
+template <typename V>
+void describe(V& v, Is<ReplicationController> auto& controller) {
+  v.type_meta(ReplicationController::kApiVersion, ReplicationController::kKind);
+  v.object("metadata", controller.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.kept("replicas", controller.replicas);
+    spec.field("minReadySeconds", controller.min_ready_seconds);
+    spec.field("selector", controller.selected_labels);
+    spec.object("template", controller.pod_template);
+  });
+  v.object("status", controller.status);
+  v.nested("status",
+           [&](V& status) { status.list("conditions", controller.conditions, "type", &WorkloadCondition::type); });
+  if constexpr (V::kReads) controller.selector = equal_to(controller.selected_labels);
 }
 
 template <typename V>
@@ -167,6 +190,7 @@ void describe(V& v, Is<Namespace> auto& ns) {
 
 template struct Codec<Deployment>;
 template struct Codec<ReplicaSet>;
+template struct Codec<ReplicationController>;
 template struct Codec<DaemonSet>;
 template struct Codec<StatefulSet>;
 template struct Codec<PriorityClass>;

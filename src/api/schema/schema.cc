@@ -35,6 +35,7 @@ constexpr std::array kGroups = {
     GroupRow{"events", "events.k8s.io"},
     GroupRow{"meta", ""},
     GroupRow{"metrics", "metrics.k8s.io"},
+    GroupRow{"networking", "networking.k8s.io"},
     GroupRow{"node", "node.k8s.io"},
     GroupRow{"policy", "policy"},
     GroupRow{"rbac", "rbac.authorization.k8s.io"},

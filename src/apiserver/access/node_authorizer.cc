@@ -37,7 +37,8 @@ std::optional<std::string> node_identity(const api::UserInfo& user) {
 NodeAuthorizer::NodeAuthorizer(Core& core)
     : pods_(core.cache.of(core.registry.get("pods"))),
       volumes_(core.cache.of(core.registry.get("persistentvolumes"))),
-      claims_(core.cache.of(core.registry.get("persistentvolumeclaims"))) {}
+      claims_(core.cache.of(core.registry.get("persistentvolumeclaims"))),
+      attachments_(core.cache.of(core.registry.get("volumeattachments.storage.k8s.io"))) {}
 
 bool NodeAuthorizer::any_pod_refers(const std::string& node, std::string_view ns, ReferenceKind kind,
                                     std::string_view name) const {
@@ -56,6 +57,11 @@ bool NodeAuthorizer::any_pod_mounts(const std::string& node, std::string_view vo
   const ObjectPtr claim = ns.empty() ? nullptr : claims_.find(object_key(ns, name));
   if (!claim || claim->document().string_at({"spec", "volumeName"}) != volume) return false;
   return any_pod_refers(node, ns, ReferenceKind::kPersistentVolumeClaim, name);
+}
+
+bool NodeAuthorizer::is_attached_to(const std::string& node, std::string_view attachment) const {
+  const ObjectPtr found = attachments_.find(object_key({}, attachment));
+  return found && found->document().string_at({"spec", "nodeName"}) == node;
 }
 
 Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttributes& request) const {
@@ -103,6 +109,10 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
   if (request.group == "storage.k8s.io" && resource == "csinodes") {
     if (verb == "create") return allowed();
     return one_of(verb, {"get", "update", "patch", "delete"}) && own ? allowed() : denied(*node);
+  }
+  if (request.group == "storage.k8s.io" && resource == "volumeattachments") {
+    const bool may = verb == "get" && request.subresource.empty();
+    return may && is_attached_to(*node, request.name) ? allowed() : denied(*node);
   }
   if (request.group == "events.k8s.io") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
   if (one_of(resource, {"csidrivers", "runtimeclasses"})) return reads ? allowed() : Verdict{};

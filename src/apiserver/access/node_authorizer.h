@@ -1,4 +1,4 @@
-// What a node may do: its own Node, Lease and CSINode, the pods bound to it and what these refer to.
+// What a node may do: its own Node, Lease, CSINode and VolumeAttachments, the pods bound to it and what these refer to.
 // Thread: loop. Source: Kubernetes docs, "Using Node Authorization"; spec "API server contract", 19.7.
 #pragma once
 
@@ -30,9 +30,13 @@ class NodeAuthorizer final : public Authorizer {
   /// True if the volume and a claim that a pod on the node names are bound to each other.
   bool any_pod_mounts(const std::string& node, std::string_view volume) const;
 
+  /// True if the VolumeAttachment says so.
+  bool is_attached_to(const std::string& node, std::string_view attachment) const;
+
   const ResourceCache& pods_;
   const ResourceCache& volumes_;
   const ResourceCache& claims_;
+  const ResourceCache& attachments_;
 };
 
 }  // namespace spillway::apiserver

@@ -56,6 +56,7 @@ BudgetCollector::BudgetCollector(Core& core, Writer& writer)
       pods_(core.cache.of(core.registry.get("pods"))),
       budgets_(core.cache.of(core.registry.get("poddisruptionbudgets.policy"))),
       replica_sets_(core.cache.of(core.registry.get("replicasets.apps"))),
+      replication_controllers_(core.cache.of(core.registry.get("replicationcontrollers"))),
       deployments_(core.cache.of(core.registry.get("deployments.apps"))),
       stateful_sets_(core.cache.of(core.registry.get("statefulsets.apps"))) {}
 
@@ -89,7 +90,8 @@ void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event
         expiry_.erase(timer);
       }
     }
-  } else if (&cache == &pods_ || &cache == &replica_sets_ || &cache == &deployments_ || &cache == &stateful_sets_) {
+  } else if (&cache == &pods_ || &cache == &replica_sets_ || &cache == &replication_controllers_ ||
+             &cache == &deployments_ || &cache == &stateful_sets_) {
     note_namespace(object.ns);
   }
 }
@@ -104,13 +106,19 @@ void BudgetCollector::act() {
   }
 }
 
+const ResourceCache* BudgetCollector::scaled(std::string_view kind) const {
+  if (kind == "ReplicaSet") return &replica_sets_;
+  if (kind == "ReplicationController") return &replication_controllers_;
+  return kind == "StatefulSet" ? &stateful_sets_ : nullptr;
+}
+
 std::optional<std::int64_t> BudgetCollector::expected_by_controllers(const std::vector<ObjectPtr>& pods) const {
   std::map<std::string, std::int64_t> scale_by_uid;
   for (const ObjectPtr& pod : pods) {
     const OwnerLink* link = controller_of(*pod);
-    const bool ordinal = link != nullptr && link->kind == "StatefulSet";
-    if (link == nullptr || (link->kind != "ReplicaSet" && !ordinal)) return std::nullopt;
-    ObjectPtr scaled_object = (ordinal ? stateful_sets_ : replica_sets_).find(object_key(pod->ns, link->name));
+    const ResourceCache* owners = link != nullptr ? scaled(link->kind) : nullptr;
+    if (owners == nullptr) return std::nullopt;
+    ObjectPtr scaled_object = owners->find(object_key(pod->ns, link->name));
     if (!scaled_object || scaled_object->meta.uid != link->uid) return std::nullopt;
     if (const OwnerLink* above = controller_of(*scaled_object); above != nullptr && above->kind == "Deployment") {
       const ObjectPtr deployment = deployments_.find(object_key(pod->ns, above->name));

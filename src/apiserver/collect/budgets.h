@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -28,6 +29,8 @@ class BudgetCollector final : public Collector {
   void act() override;
 
   void note_namespace(const std::string& ns);
+  /// Objects of a kind that scales its pods; null: of another kind.
+  const ResourceCache* scaled(std::string_view kind) const;
   /// The budget with its status as it should be.
   api::Json computed(api::Json budget) const;
   /// The summed scale of the controllers of the pods; nullopt if one has none or none that can be scaled.
@@ -40,6 +43,7 @@ class BudgetCollector final : public Collector {
   const ResourceCache& pods_;
   const ResourceCache& budgets_;
   const ResourceCache& replica_sets_;
+  const ResourceCache& replication_controllers_;
   const ResourceCache& deployments_;
   const ResourceCache& stateful_sets_;
   std::set<std::string> dirty_;

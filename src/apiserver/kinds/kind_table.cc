@@ -17,9 +17,11 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "LimitRange"}, limit_range_hooks()},
       {{"", "Namespace"}, namespace_hooks()},
       {{"", "Node"}, node_hooks()},
+      {{"", "PodTemplate"}, pod_template_hooks()},
       {{"", "PersistentVolume"}, persistent_volume_hooks()},
       {{"", "PersistentVolumeClaim"}, persistent_volume_claim_hooks()},
       {{"", "Pod"}, pod_hooks()},
+      {{"", "ReplicationController"}, replication_controller_hooks()},
       {{"", "Secret"}, secret_hooks()},
       {{"", "Service"}, service_hooks()},
       {{"", "ResourceQuota"}, resource_quota_hooks()},
@@ -39,6 +41,9 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"coordination.k8s.io", "Lease"}, lease_hooks()},
       {{"discovery.k8s.io", "EndpointSlice"}, endpoint_slice_hooks()},
       {{"events.k8s.io", "Event"}, new_event_hooks()},
+      {{"networking.k8s.io", "Ingress"}, ingress_hooks()},
+      {{"networking.k8s.io", "IngressClass"}, ingress_class_hooks()},
+      {{"networking.k8s.io", "NetworkPolicy"}, network_policy_hooks()},
       {{"node.k8s.io", "RuntimeClass"}, runtime_class_hooks()},
       {{"policy", "PodDisruptionBudget"}, pod_disruption_budget_hooks()},
       {{"rbac.authorization.k8s.io", "ClusterRole"}, role_hooks()},
@@ -48,7 +53,9 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"scheduling.k8s.io", "PriorityClass"}, priority_class_hooks()},
       {{"storage.k8s.io", "CSIDriver"}, csi_driver_hooks()},
       {{"storage.k8s.io", "CSINode"}, csi_node_hooks()},
-      {{"storage.k8s.io", "StorageClass"}, storage_class_hooks()}};
+      {{"storage.k8s.io", "CSIStorageCapacity"}, storage_capacity_hooks()},
+      {{"storage.k8s.io", "StorageClass"}, storage_class_hooks()},
+      {{"storage.k8s.io", "VolumeAttachment"}, volume_attachment_hooks()}};
   const auto found = kTable.find({group, kind});
   return found == kTable.end() ? kNeutral : found->second;
 }

@@ -8,12 +8,15 @@ namespace spillway::apiserver::kinds {
 
 // pods.cc
 KindHooks pod_hooks();
+// pod_templates.cc
+KindHooks pod_template_hooks();
 // certificates.cc
 KindHooks certificate_signing_request_hooks();
 // workloads.cc
 KindHooks controller_revision_hooks();
 KindHooks deployment_hooks();
 KindHooks replica_set_hooks();
+KindHooks replication_controller_hooks();
 KindHooks daemon_set_hooks();
 KindHooks stateful_set_hooks();
 // autoscalers.cc
@@ -33,6 +36,15 @@ KindHooks csi_driver_hooks();
 KindHooks persistent_volume_hooks();
 KindHooks persistent_volume_claim_hooks();
 KindHooks storage_class_hooks();
+// volume_attachments.cc
+KindHooks volume_attachment_hooks();
+KindHooks storage_capacity_hooks();
+// network_policies.cc
+KindHooks network_policy_hooks();
+// ingresses.cc
+KindHooks ingress_hooks();
+// ingress_classes.cc
+KindHooks ingress_class_hooks();
 // lease.cc
 KindHooks lease_hooks();
 // runtime_class.cc

@@ -31,7 +31,6 @@ constexpr std::int64_t kAgentPort = 10250;
 constexpr std::int64_t kAffinitySecondsMax = 86400;
 constexpr std::string_view kPortRule = "must be between 1 and 65535, inclusive";
 constexpr std::string_view kIpRule = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-constexpr std::string_view kRangeRule = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 constexpr std::string_view kOnlyForBalancers = "may only be used when `type` is 'LoadBalancer'";
 
 bool is_of_type(const Json& spec, std::string_view type) {
@@ -151,7 +150,7 @@ void validate_annotated_ranges(const Json& service, std::string_view list, Field
   while (!list.empty() && !errors.full()) {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view range = trimmed(list.substr(0, comma));
-    if (!api::parse_ip_range(range)) errors.invalid(path, range, kRangeRule);
+    if (!api::parse_ip_range(range)) errors.invalid(path, range, kIpRangeRule);
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
 }
@@ -169,7 +168,7 @@ void validate_source_ranges(const Json& service, FieldErrors& errors) {
   if (!is_of_type(spec, kLoadBalancer)) errors.forbidden(kPath, kOnlyForBalancers);
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
     if (api::parse_ip_range(trimmed(ranges[i].string_at({})))) continue;
-    errors.invalid(api::index_path(kPath, i), ranges[i], kRangeRule);
+    errors.invalid(api::index_path(kPath, i), ranges[i], kIpRangeRule);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
+#include "apiserver/kinds/volumes/volumes.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +20,6 @@ namespace {
 using api::FieldErrors;
 using api::Json;
 
-constexpr std::size_t kDriverNameMax = 63;
 constexpr std::size_t kNodeIdMax = 256;
 constexpr std::int64_t kTokenSecondsMin = 600;
 constexpr std::int64_t kTokenSecondsMax = std::int64_t{1} << 32U;
@@ -42,16 +42,6 @@ void default_csi_node(Json& node) {
   }
 }
 
-void validate_driver_name(const Json& driver, const std::string& path, FieldErrors& errors) {
-  const std::string_view name = text(driver, "name");
-  if (name.empty()) errors.required(path);
-  if (name.size() > kDriverNameMax) errors.too_long(path, kDriverNameMax);
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  require_valid(api::dns1123_subdomain_errors(lower), value_of(driver, "name"), path, errors);
-}
-
 void validate_topology_keys(const Json& driver, const std::string& path, FieldErrors& errors) {
   std::set<std::string_view> seen;
   for (const Json& key : elements(driver, "topologyKeys")) {
@@ -68,7 +58,7 @@ void validate_csi_node(const Json& node, FieldErrors& errors) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < drivers.size() && !errors.full(); ++i) {
     const std::string path = api::index_path("spec.drivers", i);
-    validate_driver_name(drivers[i], path + ".name", errors);
+    check_driver_name(CheckedField(drivers[i].find("name"), path + ".name", errors));
     const std::string_view id = text(drivers[i], "nodeID");
     if (id.empty()) errors.required(path + ".nodeID");
     if (id.size() > kNodeIdMax)

@@ -26,6 +26,7 @@ TableDefinition service_account_table();
 TableDefinition controller_revision_table();
 TableDefinition deployment_table();
 TableDefinition replica_set_table();
+TableDefinition replication_controller_table();
 TableDefinition daemon_set_table();
 TableDefinition stateful_set_table();
 TableDefinition cron_job_table();

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+#include <utility>
 
 namespace spillway::apiserver::kinds {
 
@@ -57,12 +59,20 @@ TableRow deployment_row(const api::Json& object, WallTime now) {
           nullptr};
 }
 
-TableRow replica_set_row(const api::Json& object, WallTime now) {
+TableRow replicated_row(const api::Json& object, std::string selector, WallTime now) {
   const api::Json* pod_spec = object.at({"spec", "template", "spec"});
   return {{object.string_at({"metadata", "name"}), count_at(object, {"spec", "replicas"}),
            count_at(object, {"status", "replicas"}), count_at(object, {"status", "readyReplicas"}), age_of(object, now),
-           container_names(pod_spec), container_images(pod_spec), selector_text(object.at({"spec", "selector"}))},
+           container_names(pod_spec), container_images(pod_spec), std::move(selector)},
           nullptr};
+}
+
+TableRow replica_set_row(const api::Json& object, WallTime now) {
+  return replicated_row(object, selector_text(object.at({"spec", "selector"})), now);
+}
+
+TableRow replication_controller_row(const api::Json& object, WallTime now) {
+  return replicated_row(object, label_text(object.at({"spec", "selector"})), now);
 }
 
 TableRow daemon_set_row(const api::Json& object, WallTime now) {
@@ -138,6 +148,10 @@ TableDefinition deployment_table() {
 
 TableDefinition replica_set_table() {
   return {kReplicaSetColumns, replica_set_row};
+}
+
+TableDefinition replication_controller_table() {
+  return {kReplicaSetColumns, replication_controller_row};
 }
 
 TableDefinition daemon_set_table() {

@@ -1,4 +1,4 @@
-// Deployments, ReplicaSets and DaemonSets: a selector, a pod template, a number.
+// Deployments, ReplicaSets, ReplicationControllers and DaemonSets: a selector, a pod template, a number.
 #include "api/object/selector.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -56,6 +57,25 @@ void default_deployment(api::Json& object) {
 
 void default_replica_set(api::Json& object) {
   default_if_absent(default_template(object), "replicas", 1);
+}
+
+bool is_empty_map(const Json& map) {
+  return map.if_object() == nullptr || map.if_object()->empty();
+}
+
+/// Without a selector of its own, and without labels, it has those of its template.
+void default_replication_controller(Json& object) {
+  Json& spec = object.make({"spec"});
+  if (!spec.is_object()) spec = Json::object();
+  default_if_absent(spec, "replicas", 1);
+  Json* pod_template = spec.find("template");
+  if (pod_template == nullptr || !pod_template->is_object()) return;
+  default_pod_template(*pod_template);
+  const Json labels = value_of(value_of(*pod_template, "metadata"), "labels");
+  if (is_empty_map(labels)) return;
+  if (is_empty_map(value_of(spec, "selector"))) spec["selector"] = labels;
+  Json& own = object.make({"metadata", "labels"});
+  if (is_empty_map(own)) own = labels;
 }
 
 void default_daemon_set(api::Json& object) {
@@ -162,6 +182,36 @@ void validate_deployment(const Json& object, FieldErrors& errors) {
 
 void validate_replica_set(const Json& object, FieldErrors& errors) {
   validate_replicated(value_of(object, "spec"), errors);
+}
+
+/// Labels that equal those of the selector, and maybe more.
+bool has_labels(const Json& pod_template, const Json& selector) {
+  const Json& labels = value_of(value_of(pod_template, "metadata"), "labels");
+  return std::ranges::all_of(*selector.if_object(),
+                             [&labels](const auto& wanted) { return value_of(labels, wanted.key) == wanted.value; });
+}
+
+void validate_replication_template(const Json& pod_template, const Json& selector, FieldErrors& errors) {
+  if (pod_template.is_null()) return errors.required("spec.template");
+  if (!is_empty_map(selector) && !has_labels(pod_template, selector)) {
+    errors.invalid("spec.template.metadata.labels", value_of(value_of(pod_template, "metadata"), "labels"),
+                   "`selector` does not match template `labels`");
+  }
+  validate_pod_template(pod_template, "spec.template", errors);
+  const Json& pod_spec = value_of(pod_template, "spec");
+  require_listed(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
+  if (has(pod_spec, "activeDeadlineSeconds")) {
+    errors.forbidden("spec.template.spec.activeDeadlineSeconds",
+                     "activeDeadlineSeconds in ReplicationController is not Supported");
+  }
+}
+
+void validate_replication_controller(const Json& object, FieldErrors& errors) {
+  const Json& spec = value_of(object, "spec");
+  require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
+  if (is_empty_map(value_of(spec, "selector"))) errors.required("spec.selector");
+  require_non_negative(spec, "replicas", "spec.replicas", errors);
+  validate_replication_template(value_of(spec, "template"), value_of(spec, "selector"), errors);
 }
 
 void validate_daemon_strategy(const Json& strategy, FieldErrors& errors) {
@@ -274,6 +324,15 @@ void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, 
   require_same_selector(object, old, errors);
 }
 
+/// Its selector may change. Upstream judges the rest twice.
+void validate_replication_controller_update(const Json& object, const Json& old, Endpoint endpoint,
+                                            FieldErrors& errors) {
+  if (endpoint == Endpoint::kStatus) {
+    return validate_replica_set_status(value_of(object, "status"), value_of(old, "status"), errors);
+  }
+  add_repeatedly(2, errors, [&object](FieldErrors& found) { validate_replication_controller(object, found); });
+}
+
 void validate_revision(const Json& object, FieldErrors& errors) {
   require_non_negative(object, "revision", "revision", errors);
 }
@@ -323,6 +382,15 @@ KindHooks replica_set_hooks() {
   return {.set_defaults = default_replica_set,
           .validate_create = validate_replica_set,
           .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status, 2>,
+          .columns = table.columns,
+          .table_row = table.row};
+}
+
+KindHooks replication_controller_hooks() {
+  const TableDefinition table = replication_controller_table();
+  return {.set_defaults = default_replication_controller,
+          .validate_create = validate_replication_controller,
+          .validate_update = validate_replication_controller_update,
           .columns = table.columns,
           .table_row = table.row};
 }

@@ -137,10 +137,14 @@ struct Resource {
   bool counts_annotations = false;
   /// It counts changes of labels as well.
   bool counts_labels = false;
+  /// What its objects own outlives them, unless a deletion says otherwise.
+  bool orphans_by_default = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
   /// An update of the status leaves labels as they are.
   bool status_keeps_labels = false;
+  /// And all other metadata.
+  bool status_keeps_metadata = false;
   /// A PUT has to name the resourceVersion that it is based on.
   bool requires_version = false;
   /// Its objects are heartbeats: most updates change one time (write/renewal.h).

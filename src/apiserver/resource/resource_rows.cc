@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, 1> kSa{"sa"};
 constexpr std::array<std::string_view, 1> kSvc{"svc"};
 constexpr std::array<std::string_view, 1> kDeploy{"deploy"};
 constexpr std::array<std::string_view, 1> kRs{"rs"};
+constexpr std::array<std::string_view, 1> kRc{"rc"};
 constexpr std::array<std::string_view, 1> kDs{"ds"};
 constexpr std::array<std::string_view, 1> kSts{"sts"};
 constexpr std::array<std::string_view, 1> kHpa{"hpa"};
@@ -45,6 +46,8 @@ constexpr std::array<std::string_view, 1> kPv{"pv"};
 constexpr std::array<std::string_view, 1> kPvc{"pvc"};
 constexpr std::array<std::string_view, 2> kCrd{"crd", "crds"};
 constexpr std::array<std::string_view, 1> kSc{"sc"};
+constexpr std::array<std::string_view, 1> kIng{"ing"};
+constexpr std::array<std::string_view, 1> kNetpol{"netpol"};
 
 // Kinds whose checks of metadata differ from the usual ones.
 constexpr MetadataChecks kNoOwnChecks{.create = 0, .update_whole = 0, .update_change = 0, .status_change = 0};
@@ -55,6 +58,9 @@ constexpr MetadataChecks kWholeOnly{.update_change = 0};
 constexpr MetadataChecks kRoleChecks{.update_whole = 2};
 constexpr MetadataChecks kCsiNodeChecks{.update_whole = 2, .update_change = 0};
 constexpr MetadataChecks kSigningChecks{.status_whole = 1};
+constexpr MetadataChecks kAttachmentChecks{
+    .update_whole = 2, .update_change = 0, .status_whole = 2, .status_change = 0};
+constexpr MetadataChecks kCapacityChecks{.create = 2};
 
 constexpr Subresource kStatus{SubresourceId::kStatus, "status", kReadWrite, {}, {}, {}};
 constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWrite, "autoscaling", "v1", "Scale"};
@@ -178,6 +184,27 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = pod_fields(),
        .status_subresource = true,
        .graceful = true},
+      {.version = "v1",
+       .plural = "podtemplates",
+       .singular = "podtemplate",
+       .kind = "PodTemplate",
+       .verbs = kAllVerbs,
+       .storage = below("podtemplates"),
+       .counts_generation = true,
+       .metadata = kChangeOnly},
+      {.version = "v1",
+       .plural = "replicationcontrollers",
+       .singular = "replicationcontroller",
+       .kind = "ReplicationController",
+       .verbs = kAllVerbs,
+       .storage = below("controllers"),
+       .short_names = kRc,
+       .categories = kAllCategory,
+       .subresources = kScaleAndStatus,
+       .fields = replication_controller_fields(),
+       .status_subresource = true,
+       .counts_generation = true,
+       .orphans_by_default = true},
       {.version = "v1",
        .plural = "resourcequotas",
        .singular = "resourcequota",
@@ -462,6 +489,42 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .singular = "pod",
        .kind = "PodMetrics",
        .verbs = kMeasured},
+      // networking
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "ingressclasses",
+       .singular = "ingressclass",
+       .kind = "IngressClass",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("ingressclasses"),
+       .counts_generation = true},
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "ingresses",
+       .singular = "ingress",
+       .kind = "Ingress",
+       .verbs = kAllVerbs,
+       .storage = below("ingress"),
+       .short_names = kIng,
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .counts_generation = true,
+       .unattended =
+           "nothing in this cluster acts on an Ingress by itself: this one is stored, and has no effect until a "
+           "controller of its class runs"},
+      {.group = "networking.k8s.io",
+       .version = "v1",
+       .plural = "networkpolicies",
+       .singular = "networkpolicy",
+       .kind = "NetworkPolicy",
+       .verbs = kAllVerbs,
+       .storage = below("networkpolicies"),
+       .short_names = kNetpol,
+       .counts_generation = true,
+       .unattended =
+           "nodes of Spillway do not enforce a NetworkPolicy: this one is stored, and has no effect unless a network "
+           "plug-in of the cluster enforces it"},
       {.group = "node.k8s.io",
        .version = "v1",
        .plural = "runtimeclasses",
@@ -558,6 +621,15 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .metadata = kCsiNodeChecks},
       {.group = "storage.k8s.io",
        .version = "v1",
+       .plural = "csistoragecapacities",
+       .singular = "csistoragecapacity",
+       .kind = "CSIStorageCapacity",
+       .verbs = kAllVerbs,
+       .storage = below("csistoragecapacities"),
+       .requires_version = true,
+       .metadata = kCapacityChecks},
+      {.group = "storage.k8s.io",
+       .version = "v1",
        .plural = "storageclasses",
        .singular = "storageclass",
        .kind = "StorageClass",
@@ -566,6 +638,19 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("storageclasses"),
        .short_names = kSc,
        .put_creates = true},
+      {.group = "storage.k8s.io",
+       .version = "v1",
+       .plural = "volumeattachments",
+       .singular = "volumeattachment",
+       .kind = "VolumeAttachment",
+       .scope = kCluster,
+       .verbs = kAllVerbs,
+       .storage = below("volumeattachments"),
+       .subresources = kStatusOnly,
+       .status_subresource = true,
+       .status_keeps_metadata = true,
+       .requires_version = true,
+       .metadata = kAttachmentChecks},
       // apiextensions.k8s.io
       {.group = "apiextensions.k8s.io",
        .version = "v1",

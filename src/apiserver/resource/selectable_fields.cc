@@ -44,6 +44,11 @@ std::string successful(const api::Json& job) {
   return std::to_string(count != nullptr ? count->if_int64().value_or(0) : 0);
 }
 
+std::string replicas(const api::Json& controller) {
+  const api::Json* count = controller.at({"status", "replicas"});
+  return std::to_string(count != nullptr ? count->if_int64().value_or(0) : 0);
+}
+
 constexpr std::array kPodFields{SelectableField{"spec.nodeName"},
                                 SelectableField{"spec.restartPolicy"},
                                 SelectableField{"spec.schedulerName"},
@@ -58,6 +63,7 @@ constexpr std::array kNamespaceFields{SelectableField{"status.phase"}};
 constexpr std::array kSecretFields{SelectableField{"type"}};
 constexpr std::array kServiceFields{SelectableField{"spec.clusterIP"}, SelectableField{"spec.type"}};
 constexpr std::array kJobFields{SelectableField{"status.successful", successful}};
+constexpr std::array kReplicationControllerFields{SelectableField{"status.replicas", replicas}};
 constexpr std::array kEventFields{SelectableField{"involvedObject.kind"},
                                   SelectableField{"involvedObject.namespace"},
                                   SelectableField{"involvedObject.name"},
@@ -106,6 +112,10 @@ std::span<const SelectableField> service_fields() {
 
 std::span<const SelectableField> job_fields() {
   return kJobFields;
+}
+
+std::span<const SelectableField> replication_controller_fields() {
+  return kReplicationControllerFields;
 }
 
 std::span<const SelectableField> event_fields() {

@@ -14,6 +14,7 @@ std::span<const SelectableField> namespace_fields();
 std::span<const SelectableField> secret_fields();
 std::span<const SelectableField> service_fields();
 std::span<const SelectableField> job_fields();
+std::span<const SelectableField> replication_controller_fields();
 std::span<const SelectableField> event_fields();
 /// The same fields in the same order under the names of events.k8s.io.
 std::span<const SelectableField> event_view_fields();

@@ -14,6 +14,8 @@ const std::vector<RuleRow>& controllers_rules() {
       {"get list patch watch", "core", "persistentvolumeclaims persistentvolumes"},
       {"create", "core", "persistentvolumeclaims"},
       {"patch", "core", "persistentvolumeclaims/status persistentvolumes/status"},
+      {kRead, "core", "replicationcontrollers"},
+      {"patch", "core", "replicationcontrollers/status"},
       {"get", "core", "configmaps"},  // the manual hold: a flag names it
       {"create patch", "core", "events"},
       {kRead, "core", "services"},
@@ -26,6 +28,7 @@ const std::vector<RuleRow>& controllers_rules() {
       {kRead, "autoscaling", "horizontalpodautoscalers"},
       {"patch", "autoscaling", "horizontalpodautoscalers/status"},
       {"get update", "apps", "deployments/scale replicasets/scale statefulsets/scale"},
+      {"get update", "core", "replicationcontrollers/scale"},
       {"list", "metrics.k8s.io", "pods"},
       {"get list", "custom.metrics.k8s.io external.metrics.k8s.io", "*"},
       {kRead, "batch", "cronjobs"},

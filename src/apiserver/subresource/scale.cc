@@ -22,14 +22,18 @@ void append_term(std::string& out, const std::string& term) {
   out += term;
 }
 
-/// metav1.LabelSelector in the text form of labelSelector=.
-std::string selector_text(const Json* selector) {
+/// Labels that must equal, in the text form of labelSelector=.
+std::string labels_text(const Json* labels) {
   std::string out;
-  if (selector == nullptr) return out;
-  if (const Json* labels = selector->find("matchLabels"); labels != nullptr && labels->if_object() != nullptr) {
-    for (const auto& [key, value] : *labels->if_object())
-      append_term(out, key + "=" + std::string(value.string_at({})));
-  }
+  if (labels == nullptr || labels->if_object() == nullptr) return out;
+  for (const auto& [key, value] : *labels->if_object()) append_term(out, key + "=" + std::string(value.string_at({})));
+  return out;
+}
+
+/// metav1.LabelSelector in the same form.
+std::string selector_text(const Json* selector) {
+  if (selector == nullptr) return {};
+  std::string out = labels_text(selector->find("matchLabels"));
   const Json* expressions = selector->find("matchExpressions");
   if (expressions == nullptr || expressions->if_array() == nullptr) return out;
   for (const Json& expression : *expressions->if_array()) {
@@ -82,7 +86,11 @@ Json scale_of(const Json& workload) {
   if (const Json* replicas = workload.at({"spec", "replicas"})) spec["replicas"] = *replicas;
   Json status = Json::object({{"replicas", 0}});
   if (const Json* replicas = workload.at({"status", "replicas"})) status["replicas"] = *replicas;
-  if (std::string text = selector_text(workload.at({"spec", "selector"})); !text.empty()) status["selector"] = text;
+  const Json* selector = workload.at({"spec", "selector"});
+  const bool plain = workload.string_at({"kind"}) == "ReplicationController";
+  if (std::string text = plain ? labels_text(selector) : selector_text(selector); !text.empty()) {
+    status["selector"] = text;
+  }
   return Json::object({{"kind", "Scale"},
                        {"apiVersion", "autoscaling/v1"},
                        {"metadata", std::move(metadata)},

@@ -8,7 +8,7 @@
 
 namespace spillway::apiserver {
 
-/// The Scale of a Deployment or ReplicaSet document.
+/// The Scale of a Deployment, ReplicaSet, ReplicationController or StatefulSet document.
 api::Json scale_of(const api::Json& workload);
 
 class ScalePath {

@@ -43,10 +43,19 @@ std::vector<std::string> finalizers_of(const Json& object) {
   return names;
 }
 
-/// Finalizers after the propagation policy has been recorded in them.
-std::vector<std::string> with_policy(std::vector<std::string> names, Propagation propagation) {
-  if (propagation == Propagation::kUnset) return names;
-  std::erase_if(names, [](const std::string& name) { return name == kOrphan || name == kForeground; });
+bool is_policy(const std::string& finalizer) {
+  return finalizer == kOrphan || finalizer == kForeground;
+}
+
+/// Finalizers after the propagation policy has been recorded in them. What they say already is more than what the kind
+/// does by default.
+std::vector<std::string> with_policy(const Resource& resource, std::vector<std::string> names,
+                                     Propagation propagation) {
+  if (propagation == Propagation::kUnset) {
+    if (!resource.orphans_by_default || std::ranges::any_of(names, is_policy)) return names;
+    propagation = Propagation::kOrphan;
+  }
+  std::erase_if(names, is_policy);
   if (propagation == Propagation::kOrphan) names.emplace_back(kOrphan);
   if (propagation == Propagation::kForeground) names.emplace_back(kForeground);
   return names;
@@ -95,7 +104,7 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
   const std::string deletion(object.string_at({"metadata", "deletionTimestamp"}));
   const bool deleting = !deletion.empty();
   std::vector<std::string> finalizers = finalizers_of(object);
-  if (!deleting) finalizers = with_policy(std::move(finalizers), options.propagation);
+  if (!deleting) finalizers = with_policy(resource, std::move(finalizers), options.propagation);
   if (!deleting && !resource.cleanup_finalizer.empty() &&
       std::ranges::find(finalizers, resource.cleanup_finalizer) == finalizers.end()) {
     finalizers.emplace_back(resource.cleanup_finalizer);

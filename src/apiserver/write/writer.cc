@@ -84,7 +84,7 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     object = std::move(isolated);
     return;
   }
-  if (part == SubresourceId::kStatus && resource.custom != nullptr) {
+  if (part == SubresourceId::kStatus && (resource.custom != nullptr || resource.status_keeps_metadata)) {
     Json isolated = old;
     keep_member(isolated, object, "status");
     for (const std::string_view member : {"resourceVersion", "uid", "managedFields"}) {
@@ -151,7 +151,8 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
 }
 
 /// The spec, and what stands in its place.
-constexpr std::array<std::string_view, 5> kCountedMembers{"spec", "webhooks", "endpoints", "ports", "addressType"};
+constexpr std::array<std::string_view, 6> kCountedMembers{"spec",      "template", "webhooks",
+                                                          "endpoints", "ports",    "addressType"};
 
 /// Of a custom kind: of everything but metadata, and the status where that has an endpoint of its own.
 bool differs_beyond_metadata(const Resource& resource, Json object, Json old) {

@@ -18,26 +18,44 @@ namespace {
 using workloads::surplus_rank;
 using workloads::SurplusRank;
 
-Owner owner_of(const api::ReplicaSet& set) {
-  return {api::ReplicaSet::kApiVersion, api::ReplicaSet::kKind, set.metadata};
+template <typename T>
+Owner owner_of(const T& set) {
+  return {T::kApiVersion, T::kKind, set.metadata};
 }
+
+/// What the kinds are called.
+struct SetNames {
+  std::string_view plural;
+  std::string_view queue;  // in metrics
+  std::string_view log;
+};
+
+template <typename T>
+constexpr SetNames kNamesOf;
+template <>
+constexpr SetNames kNamesOf<api::ReplicaSet>{"replicasets", "replicaset", "replica_set"};
+template <>
+constexpr SetNames kNamesOf<api::ReplicationController>{"replicationcontrollers", "replicationmanager",
+                                                        "replication_controller"};
 
 }  // namespace
 
-ReplicaSetController::ReplicaSetController(Shared shared, telemetry::Registry& metrics,
-                                           EvictionHolds::Mode eviction_backoff)
-    : shared_(shared), queue_metrics_(metrics, "replicaset"), holds_(eviction_backoff) {
-  shared_.replica_sets.cache().listen(
-      {[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
+template <typename T>
+ReplicasController<T>::ReplicasController(Shared shared, client::ObjectCache<T>& sets, telemetry::Registry& metrics,
+                                          EvictionHolds::Mode eviction_backoff)
+    : shared_(shared), sets_(sets), queue_metrics_(metrics, kNamesOf<T>.queue), holds_(eviction_backoff) {
+  sets_.listen({[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
 }
 
-void ReplicaSetController::start(Now now) {
+template <typename T>
+void ReplicasController<T>::start(Now now) {
   started_ = true;
-  for (const auto& [key, set] : shared_.replica_sets.cache().all()) enqueue(key, now);
+  for (const auto& [key, set] : sets_.all()) enqueue(key, now);
 }
 
-void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now now) {
+template <typename T>
+void ReplicasController<T>::on_set(const SetPtr& before, const SetPtr& after, Now now) {
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
     key_by_uid_.erase(before->metadata.uid);
     expectations_.forget(before->metadata.uid);
@@ -49,8 +67,18 @@ void ReplicaSetController::on_set(const SetPtr& before, const SetPtr& after, Now
   enqueue(client::key_of((after ? after : before)->metadata), now);
 }
 
-void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
-  pods_.on_change(before, after);
+/// Of a set, or of nobody yet.
+template <typename T>
+bool ReplicasController<T>::concerns(const PodPtr& pod) {
+  if (!pod) return false;
+  const api::OwnerReference* owner = api::controller_of(pod->metadata);
+  return owner == nullptr || owner->kind == T::kKind;
+}
+
+template <typename T>
+void ReplicasController<T>::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  if (!concerns(before) && !concerns(after)) return;
+  pods_.on_change(concerns(before) ? before : nullptr, concerns(after) ? after : nullptr);
   const auto counted = [this](const PodPtr& pod) {
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
     return owner != nullptr ? counts_.find(owner->uid) : counts_.end();
@@ -72,24 +100,27 @@ void ReplicaSetController::on_pod(const PodPtr& before, const PodPtr& after, Now
   if (of_before != nullptr && (another || after->metadata.deletion_timestamp)) of_before->left(before->metadata.uid);
   if (after && api::controller_of(after->metadata) == nullptr) {
     // Somebody may want to adopt it.
-    for (const auto& [key, set] : shared_.replica_sets.cache().all()) {
+    for (const auto& [key, set] : sets_.all()) {
       if (set->metadata.ns == after->metadata.ns && set->selector.matches(after->metadata.labels)) enqueue(key, now);
     }
   }
 }
 
-void ReplicaSetController::enqueue(const std::string& key, Now now) {
+template <typename T>
+void ReplicasController<T>::enqueue(const std::string& key, Now now) {
   if (started_) queue_.add(key, now.mono);
 }
 
 /// A look at a set costs as much as it has pods, and many pods change at once: at most so many looks that the time they
 /// take stays bounded.
-void ReplicaSetController::enqueue_paced(const std::string& key, Now now) {
+template <typename T>
+void ReplicasController<T>::enqueue_paced(const std::string& key, Now now) {
   const auto paced = paced_until_.find(key);
   if (started_) queue_.add(key, paced == paced_until_.end() ? now.mono : std::max(now.mono, paced->second));
 }
 
-void ReplicaSetController::run(Now now) {
+template <typename T>
+void ReplicasController<T>::run(Now now) {
   if (!started_) return;
   while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
     sync(*key, now);
@@ -99,13 +130,15 @@ void ReplicaSetController::run(Now now) {
   arm(now);
 }
 
-void ReplicaSetController::arm(Now) {
+template <typename T>
+void ReplicasController<T>::arm(Now) {
   const std::optional<Instant> due = queue_.next_due();
   wake_up_.set(shared_.client, due);
 }
 
-void ReplicaSetController::sync(const std::string& key, Now now) {
-  const SetPtr set = shared_.replica_sets.cache().find(key);
+template <typename T>
+void ReplicasController<T>::sync(const std::string& key, Now now) {
+  const SetPtr set = sets_.find(key);
   if (!set) {
     queue_.forget(key);
     paced_until_.erase(key);
@@ -131,7 +164,8 @@ void ReplicaSetController::sync(const std::string& key, Now now) {
   write_status(*set, key, claimed.active(), now);
 }
 
-ReplicaCount& ReplicaSetController::count_of(const api::ReplicaSet& set) {
+template <typename T>
+ReplicaCount& ReplicasController<T>::count_of(const T& set) {
   const auto known = counts_.find(set.metadata.uid);
   if (known != counts_.end() && known->second.fits(set)) return known->second;
   ReplicaCount count(set);
@@ -140,7 +174,8 @@ ReplicaCount& ReplicaSetController::count_of(const api::ReplicaSet& set) {
 }
 
 /// The pods that belong to the set; adopts and releases on the way.
-std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
+template <typename T>
+std::vector<PodPtr> ReplicasController<T>::claim(const T& set) {
   std::vector<PodPtr> claimed;
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
     if (set.selector.matches(pod->metadata.labels)) {
@@ -162,7 +197,8 @@ std::vector<PodPtr> ReplicaSetController::claim(const api::ReplicaSet& set) {
 
 /// Pods on their way: one first, then twice as many each time, so that a template that is refused is not tried 500
 /// times. All of them are expected from the start, so that nobody looks at the set between two batches.
-struct ReplicaSetController::Growth {
+template <typename T>
+struct ReplicasController<T>::Growth {
   SetPtr set;
   std::string key;
   std::size_t left;       // not asked for yet
@@ -171,8 +207,9 @@ struct ReplicaSetController::Growth {
   bool failed = false;
 };
 
-void ReplicaSetController::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active,
-                                 Now now) {
+template <typename T>
+void ReplicasController<T>::scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active,
+                                  Now now) {
   const auto wanted = static_cast<std::size_t>(std::max(set->replicas, 0));
   if (active.size() < wanted) {
     std::size_t missing = wanted - active.size();
@@ -189,10 +226,11 @@ void ReplicaSetController::scale(const SetPtr& set, const std::string& key, cons
   }
 }
 
-void ReplicaSetController::create_batch(const std::shared_ptr<Growth>& growth) {
+template <typename T>
+void ReplicasController<T>::create_batch(const std::shared_ptr<Growth>& growth) {
   growth->open = std::min(growth->left, growth->batch);
   growth->left -= growth->open;
-  const api::ReplicaSet& set = *growth->set;
+  const T& set = *growth->set;
   for (std::size_t i = growth->open; i > 0; --i) {
     shared_.client.create(
         pods_path(set.metadata), pod_from_template(owner_of(set), set.pod_template),
@@ -200,7 +238,9 @@ void ReplicaSetController::create_batch(const std::shared_ptr<Growth>& growth) {
   }
 }
 
-void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now) {
+template <typename T>
+void ReplicasController<T>::on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome,
+                                      Now now) {
   const std::string& uid = growth->set->metadata.uid;
   const auto look_again = [this, key = growth->key](Now then) { enqueue_paced(key, then); };
   if (outcome) {
@@ -213,7 +253,7 @@ void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, cons
     expectations_.creation_failed(uid, outcome.error(), shared_.client, look_again, now);
     // Not found: the namespace has just gone, or nothing is written here (client::ShadowEngine).
     if (outcome.error().code != ErrorCode::kNotFound) {
-      shared_.log.warning("pod was not created", {{"replica_set", growth->key}, {"error", outcome.error().text()}});
+      shared_.log.warning("pod was not created", {{kNamesOf<T>.log, growth->key}, {"error", outcome.error().text()}});
     }
     shared_.events.record(client::reference_to(*growth->set), client::EventType::kWarning, "FailedCreate",
                           fmt::format("Error creating: {}", outcome.error().message), now);
@@ -227,7 +267,8 @@ void ReplicaSetController::on_answer(const std::shared_ptr<Growth>& growth, cons
   }
 }
 
-void ReplicaSetController::end_growth(const Growth& growth, Now now) {
+template <typename T>
+void ReplicasController<T>::end_growth(const Growth& growth, Now now) {
   const auto look_again = [this, key = growth.key](Now then) { enqueue_paced(key, then); };
   if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, look_again, now);
   if (growth.failed) {
@@ -239,14 +280,16 @@ void ReplicaSetController::end_growth(const Growth& growth, Now now) {
 }
 
 /// Its status may have changed, not what it asks for.
-bool ReplicaSetController::still_wants(const Growth& growth) const {
-  const SetPtr set = shared_.replica_sets.cache().find(growth.key);
+template <typename T>
+bool ReplicasController<T>::still_wants(const Growth& growth) const {
+  const SetPtr set = sets_.find(growth.key);
   return set && set->metadata.uid == growth.set->metadata.uid &&
          set->metadata.generation == growth.set->metadata.generation && !set->metadata.deletion_timestamp;
 }
 
-void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
-                                  std::size_t surplus) {
+template <typename T>
+void ReplicasController<T>::remove(const T& set, const std::string& key, const std::vector<PodPtr>& active,
+                                   std::size_t surplus) {
   std::map<std::string, std::int64_t> on_node;
   for (const PodPtr& pod : active) ++on_node[pod->spec.node_name];
   std::vector<std::pair<SurplusRank, PodPtr>> ranked;
@@ -274,7 +317,8 @@ void ReplicaSetController::remove(const api::ReplicaSet& set, const std::string&
 }
 
 /// Those that have been ready for long enough; looks again when the next one has.
-std::int32_t ReplicaSetController::count_available(const api::ReplicaSet& set, const std::string& key, Now now) {
+template <typename T>
+std::int32_t ReplicasController<T>::count_available(const T& set, const std::string& key, Now now) {
   std::int32_t available = 0;
   std::optional<Duration> next;
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
@@ -291,8 +335,9 @@ std::int32_t ReplicaSetController::count_available(const api::ReplicaSet& set, c
   return available;
 }
 
-void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::string& key,
-                                        const api::ReplicaSetStatus& counted, Now now) {
+template <typename T>
+void ReplicasController<T>::write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted,
+                                         Now now) {
   api::ReplicaSetStatus status = counted;
   if (set.min_ready_seconds > 0) status.available_replicas = count_available(set, key, now);
   status.observed_generation = set.metadata.generation;
@@ -321,7 +366,7 @@ void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::s
       api::Json::object({{"metadata", api::Json::object({{"resourceVersion", set.metadata.resource_version}})},
                          {"status", std::move(document)}});
   shared_.client.patch(
-      client::object_path(api::ReplicaSet::kApiVersion, "replicasets", set.metadata.ns, set.metadata.name, "status"),
+      client::object_path(T::kApiVersion, kNamesOf<T>.plural, set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
         // A conflict means that a newer version is on its way to the cache; that one brings us back.
         if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound) {
@@ -330,5 +375,8 @@ void ReplicaSetController::write_status(const api::ReplicaSet& set, const std::s
         queue_.retry(key, then.mono);
       });
 }
+
+template class ReplicasController<api::ReplicaSet>;
+template class ReplicasController<api::ReplicationController>;
 
 }  // namespace spillway::controllers

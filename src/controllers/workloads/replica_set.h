@@ -1,10 +1,11 @@
-// Keeps as many pods of each ReplicaSet as it asks for: creates in growing batches, deletes the least useful first,
-// adopts matching orphans, lets go of pods that no longer match, writes the status; ReplicaFailure says why pods are
-// not made. Thread: loop. Bounds: 500 creations
-// or deletions per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet"; API reference
+// Keeps as many pods of each ReplicaSet, or of each ReplicationController, as it asks for: creates in growing batches,
+// deletes the least useful first, adopts matching orphans, lets go of pods that no longer match, writes the status;
+// ReplicaFailure says why pods are not made. "Set" stands for either. Thread: loop. Bounds: 500 creations or deletions
+// per pass; retries back off to 60 s. Source: Kubernetes docs, "ReplicaSet", "ReplicationController"; API reference
 // ReplicaSetStatus.
 #pragma once
 
+#include "api/object/replication_controller.h"
 #include "api/object/workload.h"
 #include "client/wake_up.h"
 #include "client/work_queue.h"
@@ -22,12 +23,15 @@
 
 namespace spillway::controllers {
 
-class ReplicaSetController {
+/// T: api::ReplicaSet, api::ReplicationController.
+template <typename T>
+class ReplicasController {
  public:
-  ReplicaSetController(Shared shared, telemetry::Registry& metrics,
-                       EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
-  ReplicaSetController(const ReplicaSetController&) = delete;
-  ReplicaSetController& operator=(const ReplicaSetController&) = delete;
+  /// `sets` must outlive the controller.
+  ReplicasController(Shared shared, client::ObjectCache<T>& sets, telemetry::Registry& metrics,
+                     EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
+  ReplicasController(const ReplicasController&) = delete;
+  ReplicasController& operator=(const ReplicasController&) = delete;
 
   /// Once the caches are filled.
   void start(Now now);
@@ -39,32 +43,33 @@ class ReplicaSetController {
   const EvictionHolds& eviction_holds() const { return holds_; }
 
  private:
-  using SetPtr = std::shared_ptr<const api::ReplicaSet>;
+  using SetPtr = std::shared_ptr<const T>;
 
   static constexpr std::size_t kBurstMax = 500;
   static constexpr Duration kPacePerPod = microseconds(20);
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
+  static bool concerns(const PodPtr& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void enqueue(const std::string& key, Now now);
   void enqueue_paced(const std::string& key, Now now);
   void arm(Now now);
   void sync(const std::string& key, Now now);
-  std::vector<PodPtr> claim(const api::ReplicaSet& set);
+  std::vector<PodPtr> claim(const T& set);
   void scale(const SetPtr& set, const std::string& key, const std::vector<PodPtr>& active, Now now);
   struct Growth;
   void create_batch(const std::shared_ptr<Growth>& growth);
   void on_answer(const std::shared_ptr<Growth>& growth, const Result<api::Json>& outcome, Now now);
   void end_growth(const Growth& growth, Now now);
   bool still_wants(const Growth& growth) const;
-  void remove(const api::ReplicaSet& set, const std::string& key, const std::vector<PodPtr>& active,
-              std::size_t surplus);
-  ReplicaCount& count_of(const api::ReplicaSet& set);
+  void remove(const T& set, const std::string& key, const std::vector<PodPtr>& active, std::size_t surplus);
+  ReplicaCount& count_of(const T& set);
   /// `counted`: the active pods.
-  void write_status(const api::ReplicaSet& set, const std::string& key, const api::ReplicaSetStatus& counted, Now now);
-  std::int32_t count_available(const api::ReplicaSet& set, const std::string& key, Now now);
+  void write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted, Now now);
+  std::int32_t count_available(const T& set, const std::string& key, Now now);
 
   Shared shared_;
+  client::ObjectCache<T>& sets_;
   OwnedPods pods_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
@@ -77,5 +82,8 @@ class ReplicaSetController {
   client::WakeUp wake_up_;
   bool started_ = false;
 };
+
+using ReplicaSetController = ReplicasController<api::ReplicaSet>;
+using ReplicationManager = ReplicasController<api::ReplicationController>;
 
 }  // namespace spillway::controllers

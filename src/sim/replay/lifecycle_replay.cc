@@ -62,8 +62,9 @@ ClusterOptions cluster_options(const controllers::RecordedController& controller
   options.faults.latency_min = microseconds(100);
   options.faults.latency_max = microseconds(300);
   controllers::ControllerSet::Options& set = options.controllers;
-  set.enabled = {
-      true, false, false, false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false}, false};
+  set.enabled = {true,  false, false, false,
+                 false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
+                 false};
   set.enabled.endpoints = {.endpoints = false, .endpoint_slices = false};
   set.node_lifecycle.node_monitor_period = controller.node_monitor_period;
   set.node_lifecycle.monitor = controller.monitor;

@@ -168,6 +168,8 @@ class Cluster:
                                    "spec": {"taints": [{"key": "kept", "effect": "NoSchedule"}]}})
             make("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", {"metadata": {"name": name}, "spec": {"holderIdentity": name}})
             make("/apis/storage.k8s.io/v1/csinodes", {"metadata": {"name": name}, "spec": {"drivers": []}})
+            make("/apis/storage.k8s.io/v1/volumeattachments", {"metadata": {"name": f"to-{name}"}, "spec": {
+                "attacher": "csi.example.com", "nodeName": name, "source": {"persistentVolumeName": "disk"}}})
         for namespace, claim in (("ours", "data"), ("theirs", "data")):
             size = {"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"], "storageClassName": ""}
             make(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims", {"metadata": {"name": claim},

@@ -142,6 +142,14 @@ def of_what_pods_refer_to():
             ("a volume of another namespace", "GET", "/api/v1/persistentvolumes/theirs-disk"), ("all volumes", "GET", "/api/v1/persistentvolumes"),
             ("a volume that does not exist", "GET", "/api/v1/persistentvolumes/no-such"),
             ("classes of storage", "GET", "/apis/storage.k8s.io/v1/storageclasses"),
+            ("what is attached to another node", "GET", "/apis/storage.k8s.io/v1/volumeattachments/to-n2"),
+            ("all that is attached", "GET", "/apis/storage.k8s.io/v1/volumeattachments"),
+            ("what is attached to it, as a watch", "GET", "/apis/storage.k8s.io/v1/volumeattachments?watch=1&fieldSelector=metadata.name%3Dto-n1"),
+            ("an attachment that does not exist", "GET", "/apis/storage.k8s.io/v1/volumeattachments/no-such"),
+            ("its detachment", "DELETE", "/apis/storage.k8s.io/v1/volumeattachments/to-n1"),
+            ("where storage is left", "GET", "/apis/storage.k8s.io/v1/csistoragecapacities"),
+            ("Ingresses", "GET", "/apis/networking.k8s.io/v1/ingresses"), ("policies of the network", "GET", "/apis/networking.k8s.io/v1/networkpolicies"),
+            ("templates of pods", "GET", "/api/v1/podtemplates"), ("ReplicationControllers", "GET", "/api/v1/replicationcontrollers"),
             ("all namespaces", "GET", "/api/v1/namespaces"), ("a namespace", "GET", "/api/v1/namespaces/theirs"),
             ("all roles", "GET", f"{RBAC}/clusterroles"),
             ("all bindings", "GET", f"{RBAC}/clusterrolebindings"), ("events", "GET", f"{THEIRS}/events"),
@@ -170,6 +178,10 @@ def of_what_pods_refer_to():
             ("a claim", f"{OURS}/persistentvolumeclaims", {"metadata": {"name": "evil"}, "spec": {"accessModes": ["ReadWriteOnce"],
                 "resources": {"requests": {"storage": "1Gi"}}}}),
             ("a class of storage", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "evil"}, "provisioner": "x"}),
+            ("an attachment to itself", "/apis/storage.k8s.io/v1/volumeattachments", {"metadata": {"name": "evil"}, "spec": {"attacher": "x",
+                "nodeName": "n1", "source": {"persistentVolumeName": "theirs-disk"}}}),
+            ("a policy of the network", "/apis/networking.k8s.io/v1/namespaces/ours/networkpolicies", {"metadata": {"name": "evil"}, "spec": {}}),
+            ("a ReplicationController", f"{OURS}/replicationcontrollers", {"metadata": {"name": "evil"}, "spec": {}}),
             ("a priority class", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "evil"}, "value": 1}),
             ("a runtime class", "/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "evil"}, "handler": "x"})):
         yield n1(name, "POST", path, body, absent=f"{path}/evil")
@@ -179,7 +191,9 @@ def of_what_pods_refer_to():
             ("status of its pod's claim", f"{OURS}/persistentvolumeclaims/data/status", {"status": {"capacity": {"storage": "9Gi"}}}),
             ("its pod's volume, led elsewhere", "/api/v1/persistentvolumes/ours-disk", {"spec": {"hostPath": {"path": "/"}}}),
             ("another volume, claimed for its pod", "/api/v1/persistentvolumes/theirs-disk", {"spec": {"claimRef": {"namespace": "ours"}}}),
-            ("status of its pod's volume", "/api/v1/persistentvolumes/ours-disk/status", {"status": {"phase": "Failed"}})):
+            ("status of its pod's volume", "/api/v1/persistentvolumes/ours-disk/status", {"status": {"phase": "Failed"}}),
+            ("what is attached to it, led elsewhere", "/apis/storage.k8s.io/v1/volumeattachments/to-n1", {"spec": {"nodeName": "n2"}}),
+            ("its attachment, said to be done", "/apis/storage.k8s.io/v1/volumeattachments/to-n1/status", {"status": {"attached": True}})):
         yield n1(name, "PATCH", path, body, "merge")
     for path in (f"{OURS}/persistentvolumeclaims/data", "/api/v1/persistentvolumes/ours-disk", "/api/v1/persistentvolumes/theirs-disk"):
         yield n1(f"deletion of {path}", "DELETE", path)

@@ -265,6 +265,35 @@ def stateful_sets():
     yield Act("a StatefulSet of as many pods as a number holds", many)
 
 
+def networking():
+    """Ports and ranges out of their bounds, hosts and paths that say something else than they seem to."""
+    policies = "/apis/networking.k8s.io/v1/namespaces/ours/networkpolicies"
+
+    def policy(port=None, peer=None):
+        return {"metadata": {"name": "sized"}, "spec": {"ingress": [{"ports": [] if port is None else [port], "from": [] if peer is None else [peer]}]}}
+    for port in ({"port": 0}, {"port": -1}, {"port": 65_536}, {"port": 2 ** 31}, {"port": 2 ** 63}, {"port": "../x"}, {"port": 1, "endPort": 0},
+                 {"port": 1, "endPort": 2 ** 31}, {"protocol": "ICMP"}, {"protocol": "tcp"}, {"port": 1.5}):
+        yield tried(f"a policy about the port {port}", policy(port=port), path=policies, want=(400, 422))
+    for cidr in ("10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "::/129", "999.0.0.0/8", "10.0.0.0/8\n", "fe80::%eth0/64", "0/0", "x" * 10_000):
+        yield tried(f"a policy about {cidr[:20]!r}", policy(peer={"ipBlock": {"cidr": cidr}}), path=policies)
+        yield tried(f"a policy but for {cidr[:20]!r}", policy(peer={"ipBlock": {"cidr": "0.0.0.0/0", "except": [cidr]}}), path=policies)
+    yield tried("a policy about nobody", policy(peer={}), path=policies)
+    yield tried("a policy of 10,000 wrong ports", {"metadata": {"name": "sized"}, "spec": {"ingress": [{"ports": [{"port": 0}] * 10_000}]}}, path=policies,
+                want=(413, 422))
+    ingresses = "/apis/networking.k8s.io/v1/namespaces/ours/ingresses"
+
+    def ingress(host="a.io", path="/", kind="Prefix", name="web"):
+        return {"metadata": {"name": "sized"}, "spec": {"rules": [{"host": host, "http": {"paths": [
+            {"path": path, "pathType": kind, "backend": {"service": {"name": name, "port": {"number": 80}}}}]}}]}}
+    for host in ("192.0.2.1", "::1", "*", "*.*.io", "a.io:80", "a.io/", "A.io", "a.io\n", "a.io;", ".", "..", "x" * 300):
+        yield tried(f"an Ingress of the host {host[:20]!r}", ingress(host=host), path=ingresses)
+    for path in ("", "a", "//", "/a/../b", "/a/./b", "/..", "/%2F", "/%2f", "http://a.io/"):
+        yield tried(f"an Ingress of the path {path!r}", ingress(path=path), path=ingresses)
+        yield tried(f"an Ingress of the very path {path!r}", ingress(path=path, kind="Exact"), path=ingresses)
+    for name in ("../web", "a/b", "", "1a", "web.theirs", "x" * 64):
+        yield tried(f"an Ingress that leads to {name[:20]!r}", ingress(name=name), path=ingresses)
+
+
 NARROW = "/api/v1/namespaces/narrow"
 NARROW_QUOTA = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3", "services.nodeports": "1", "configmaps": "3"}}}
 
@@ -366,4 +395,4 @@ def attempts(cluster):
     make("/apis/apps/v1/namespaces/ours/replicasets", {"metadata": {"name": "sized"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"sized": "x"}}, "template": {
             "metadata": {"labels": {"sized": "x"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
-    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *endpoints(), *cron_jobs(), *autoscalers(), *stateful_sets(), *quotas()]
+    return [*quantities(), *graces(), *integers(), *sizes(), *jobs(), *endpoints(), *cron_jobs(), *autoscalers(), *stateful_sets(), *networking(), *quotas()]

@@ -14,6 +14,7 @@ using Problems = std::vector<std::string>;
 
 constexpr std::size_t kPortNameMax = 15;
 constexpr std::size_t kConfigKeyMax = 253;
+constexpr std::size_t kHostMax = 253;
 
 bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
@@ -54,6 +55,32 @@ Problems port_reference_errors(const api::Json& port) {
 Problems ip_errors(std::string_view text) {
   if (api::parse_ip(text)) return {};
   return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
+}
+
+Problems ip_range_errors(std::string_view text) {
+  if (api::parse_ip_range(text)) return {};
+  return {std::string(kIpRangeRule)};
+}
+
+Problems wildcard_host_errors(std::string_view text) {
+  Problems problems;
+  if (text.size() > kHostMax) problems.emplace_back("must be no more than 253 characters");
+  // No more of it than a name may have: a longer one is wrong already.
+  const bool is_wildcard = text.starts_with("*.") && api::dns1123_subdomain_errors(text.substr(2, kHostMax)).empty();
+  if (!is_wildcard) {
+    problems.emplace_back(
+        "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+        "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
+        "regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
+  }
+  return problems;
+}
+
+Problems http_path_errors(std::string_view text) {
+  constexpr std::string_view kMarks = "/-._~%!$&'()*+,;=:";
+  const auto allowed = [&](char c) { return is_letter(c) || is_digit(c) || kMarks.find(c) != std::string_view::npos; };
+  if (!text.empty() && std::ranges::all_of(text, allowed)) return {};
+  return {"Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"};
 }
 
 std::string_view special_address_problem(const api::IpAddress& address) {

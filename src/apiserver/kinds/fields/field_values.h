@@ -24,6 +24,13 @@ std::vector<std::string> port_name_errors(std::string_view name);
 std::vector<std::string> port_reference_errors(const api::Json& port);
 /// IPv4, leading zeros allowed, or IPv6.
 std::vector<std::string> ip_errors(std::string_view text);
+inline constexpr std::string_view kIpRangeRule = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+/// "10.0.0.0/8", "2001:db8::/64".
+std::vector<std::string> ip_range_errors(std::string_view text);
+/// "*.example.com": every host right below that domain.
+std::vector<std::string> wildcard_host_errors(std::string_view text);
+/// What may stand in the path of a URL. Source: RFC 3986.
+std::vector<std::string> http_path_errors(std::string_view text);
 /// What is wrong with an address that means this machine or its nearest neighbours: it is nobody's service. Empty: it
 /// does not.
 std::string_view special_address_problem(const api::IpAddress& address);

@@ -181,6 +181,30 @@ void validate_amounts(const Json& amounts, std::string_view path, FieldErrors& e
   });
 }
 
+void check_inline_volume(const CheckedField& spec) {
+  constexpr std::string_view kNotInline = "may not be specified in the context of inline volumes";
+  const CheckedField claim = spec["claimRef"];
+  if (claim) claim.forbidden(kNotInline);
+  const CheckedField capacity = spec["capacity"];
+  if (capacity.json().if_object() != nullptr && !capacity.json().if_object()->empty()) capacity.forbidden(kNotInline);
+  const CheckedField csi = spec["csi"];
+  if (!csi) csi.required("has to be specified in the context of inline volumes");
+  check_volume_modes(spec["accessModes"]);
+  const CheckedField policy = spec["persistentVolumeReclaimPolicy"];
+  if (!policy.text().empty() && policy.text() != "Retain") {
+    policy.forbidden("may only be Retain in the context of inline volumes");
+  }
+  const CheckedField affinity = spec["nodeAffinity"];
+  if (affinity) affinity.forbidden(kNotInline);
+  check_persistent_sources(spec, false);
+  const CheckedField storage_class = spec["storageClassName"];
+  if (!storage_class.text().empty()) storage_class.forbidden(kNotInline);
+  const CheckedField mode = spec["volumeMode"];
+  if (mode && mode.text() != "Filesystem") {
+    mode.forbidden("may not specify volumeMode other than Filesystem in the context of inline volumes");
+  }
+}
+
 void default_persistent_volume(Json& volume) {
   Json& spec = volume.make({"spec"});
   if (!spec.is_object()) return;

@@ -1,12 +1,14 @@
-// What the API server knows of PersistentVolumes, PersistentVolumeClaims and StorageClasses: defaults, admission,
-// validation, and what an update may change. Everything but admission is pure.
-// Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass"; Kubernetes docs,
+// What the API server knows of PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttachments and
+// CSIStorageCapacities: defaults, admission, validation, and what an update may change. Everything but admission is
+// pure. Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
+// "VolumeAttachment", "CSIStorageCapacity"; Kubernetes docs,
 // "Persistent Volumes", "Admission Controllers" (DefaultStorageClass, StorageObjectInUseProtection,
 // PersistentVolumeClaimResize).
 #pragma once
 
 #include "api/exchange/status.h"
 #include "api/json/json.h"
+#include "apiserver/kinds/fields/checked_field.h"
 #include "apiserver/resource/kind_hooks.h"
 
 #include <string>
@@ -23,6 +25,8 @@ api::StatusResult<void> admit_persistent_volume_update(api::Json& volume, const 
                                                        const AdmissionContext& context);
 void validate_persistent_volume_update(const api::Json& volume, const api::Json& old, Endpoint endpoint,
                                        api::FieldErrors& errors);
+/// The specification of a volume that stands in a VolumeAttachment instead of being an object.
+void check_inline_volume(const CheckedField& spec);
 
 // persistent_volume_claim.cc
 void default_claim(api::Json& claim);
@@ -42,6 +46,18 @@ void default_storage_class(api::Json& storage_class);
 void validate_storage_class(const api::Json& storage_class, api::FieldErrors& errors);
 void validate_storage_class_update(const api::Json& storage_class, const api::Json& old, Endpoint endpoint,
                                    api::FieldErrors& errors);
+
+// volume_attachment.cc
+/// The name of a CSI driver, in any case.
+void check_driver_name(const CheckedField& name);
+void validate_volume_attachment(const api::Json& attachment, api::FieldErrors& errors);
+void validate_volume_attachment_update(const api::Json& attachment, const api::Json& old, Endpoint endpoint,
+                                       api::FieldErrors& errors);
+
+// storage_capacity.cc
+void validate_storage_capacity(const api::Json& capacity, api::FieldErrors& errors);
+void validate_storage_capacity_update(const api::Json& capacity, const api::Json& old, Endpoint endpoint,
+                                      api::FieldErrors& errors);
 
 /// Adds the finalizer, if the object does not have it.
 void add_finalizer(api::Json& object, std::string_view finalizer);

@@ -1,0 +1,56 @@
+// The hooks of VolumeAttachments and CSIStorageCapacities, and what `kubectl get` prints of them.
+#include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/volumes/volumes.h"
+
+#include <array>
+
+namespace spillway::apiserver::kinds {
+
+namespace {
+
+using api::Json;
+
+constexpr std::array kAttachmentColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
+                                        TableColumn{"Attacher", "string", "name", 0, "The driver that attaches"},
+                                        TableColumn{"PV", "string", "", 0, "The volume, where it is an object"},
+                                        TableColumn{"Node", "string", "", 0, "Where it is to be attached"},
+                                        TableColumn{"Attached", "boolean", "", 0, "Whether it is"},
+                                        TableColumn{"Age", "string", "", 0, "Time since creation"}};
+
+constexpr std::array kCapacityColumns{
+    TableColumn{"Name", "string", "name", 0, "Name of the object"},
+    TableColumn{"StorageClassName", "string", "", 0, "The class of the volumes it is about"},
+    TableColumn{"Capacity", "string", "", 0, "How much can still be provisioned"}};
+
+TableRow attachment_row(const Json& attachment, WallTime now) {
+  return {{attachment.string_at({"metadata", "name"}), attachment.string_at({"spec", "attacher"}),
+           attachment.string_at({"spec", "source", "persistentVolumeName"}), attachment.string_at({"spec", "nodeName"}),
+           is_true(value_of(attachment, "status"), "attached"), age_of(attachment, now)},
+          nullptr};
+}
+
+TableRow capacity_row(const Json& capacity, WallTime) {
+  return {{capacity.string_at({"metadata", "name"}), text(capacity, "storageClassName"),
+           or_else(text(capacity, "capacity"), "<unset>")},
+          nullptr};
+}
+
+}  // namespace
+
+KindHooks volume_attachment_hooks() {
+  return {.validate_create = validate_volume_attachment,
+          .validate_update = validate_volume_attachment_update,
+          .columns = kAttachmentColumns,
+          .table_row = attachment_row};
+}
+
+KindHooks storage_capacity_hooks() {
+  return {.validate_create = validate_storage_capacity,
+          .validate_update = validate_storage_capacity_update,
+          .columns = kCapacityColumns,
+          .table_row = capacity_row};
+}
+
+}  // namespace spillway::apiserver::kinds
