@@ -50,13 +50,10 @@ class Collectors {
   Expiry tokens_;
   NodeSigner node_signer_;
   DefinitionController definitions_;
-  const std::array<Collector*, 12> all_{&garbage_,  &namespaces_, &budgets_,      &quotas_,
-                                        &root_ca_,  &kubernetes_, &reservations_, &events_,
-                                        &requests_, &tokens_,     &node_signer_,  &definitions_};
   RoleAggregator roles_;
-  const std::array<Collector*, 12> all_{&garbage_, &namespaces_,   &budgets_,     &quotas_,
-                                        &root_ca_, &reservations_, &events_,      &requests_,
-                                        &tokens_,  &node_signer_,  &definitions_, &roles_};
+  const std::array<Collector*, 13> all_{&garbage_,     &namespaces_,   &budgets_, &quotas_,   &root_ca_,
+                                        &kubernetes_,  &reservations_, &events_,  &requests_, &tokens_,
+                                        &node_signer_, &definitions_,  &roles_};
   bool acts_ = false;
 };
 

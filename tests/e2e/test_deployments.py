@@ -95,9 +95,9 @@ class Deployments(unittest.TestCase):
         self.rolled_out("shop")
         self.kubectl("patch", "deployment", "shop", "-p",
                      '{"spec":{"template":{"spec":{"nodeSelector":{"there-is":"none"}}}}}')
-        said = wait_for("the bound to be reached", lambda: (text := self.explain("shop")) and
-                        "4 pods must be available" in text and "node affinity/selector" in text and text)
-        self.assertIn("is not rolled out yet: there may be 5 pods at a time (4 wanted, 1 more by maxSurge), and 5 are asked for", said)
+        wanted = ("is not rolled out yet: there may be 5 pods at a time (4 wanted, 1 more by maxSurge), and 5 are asked for",
+                  "4 pods must be available", "node affinity/selector")
+        wait_for(lambda: f"the bound to be reached; it says\n{self.explain('shop')}", lambda: all(each in self.explain("shop") for each in wanted))
         self.assertEqual(self.images("shop").count("one"), 5)
         self.kubectl("rollout", "undo", "deployment/shop")
         self.rolled_out("shop")
