@@ -14,6 +14,7 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
                options.controllers == ApiServer::Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                                    : RootCaPublisher::Others::kMayAct),
       kubernetes_(core, writer),
+      clients_(core, writer, options.client_ca_pem),
       reservations_(core),
       events_(core, remover, event_expiry(core)),
       requests_(core, remover, kRequestExpiry),

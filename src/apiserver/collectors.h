@@ -3,6 +3,7 @@
 
 #include "apiserver/access/authorizer.h"
 #include "apiserver/collect/budgets.h"
+#include "apiserver/collect/client_authorities.h"
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/kubernetes_service.h"
@@ -37,6 +38,8 @@ class Collectors {
   /// Whatever acts at the time.
   KubernetesService& kubernetes_service() { return kubernetes_; }
 
+  ClientAuthorities& client_authorities() { return clients_; }
+
  private:
   GarbageCollector garbage_;
   NamespaceCollector namespaces_;
@@ -44,6 +47,7 @@ class Collectors {
   QuotaCollector quotas_;
   RootCaPublisher root_ca_;
   KubernetesService kubernetes_;
+  ClientAuthorities clients_;
   ReservationKeeper reservations_;
   Expiry events_;
   Expiry requests_;
@@ -51,9 +55,9 @@ class Collectors {
   NodeSigner node_signer_;
   DefinitionController definitions_;
   RoleAggregator roles_;
-  const std::array<Collector*, 13> all_{&garbage_,     &namespaces_,   &budgets_, &quotas_,   &root_ca_,
-                                        &kubernetes_,  &reservations_, &events_,  &requests_, &tokens_,
-                                        &node_signer_, &definitions_,  &roles_};
+  const std::array<Collector*, 14> all_{&clients_, &garbage_,     &namespaces_,   &budgets_, &quotas_,
+                                        &root_ca_, &kubernetes_,  &reservations_, &events_,  &requests_,
+                                        &tokens_,  &node_signer_, &definitions_,  &roles_};
   bool acts_ = false;
 };
 

@@ -196,6 +196,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
     collectors_.kubernetes_service().announce(port, std::move(addresses));
   }
 
+  void set_client_ca(std::string pem, Now now) {
+    const Driven driven(driven_);
+    set_time(now);
+    collectors_.client_authorities().set(std::move(pem));
+  }
+
   void on_cache_lost(Origin& origin, const Error& error) override {
     if (feed_of(origin).on_lost(error)) return;
     core_.log.error("the store is lost", {{"store", origin.label()}, {"error", error.text()}});
@@ -635,6 +641,10 @@ std::optional<Instant> ApiServer::next_wakeup() const {
 
 void ApiServer::announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now) {
   impl_->announce(port, std::move(addresses), now);
+}
+
+void ApiServer::set_client_ca(std::string pem, Now now) {
+  impl_->set_client_ca(std::move(pem), now);
 }
 
 void ApiServer::act(bool on, Now now) {

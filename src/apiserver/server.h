@@ -67,6 +67,7 @@ class ApiServer {
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
+    std::string client_ca_pem = {};                       // by which it knows its clients; empty: by no certificates
     AdmissionRules admission;
     bool fair = true;                                            // false: requests run in the order they come
     flow::Configuration flows = flow::built_in_configuration();  // which requests go before which
@@ -118,6 +119,9 @@ class ApiServer {
   /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind
   /// it. Told at any time after start(), and whenever it changes. `port`: above 0.
   void announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now);
+
+  /// In place of Options::client_ca_pem from now on.
+  void set_client_ca(std::string pem, Now now);
 
   void on_wakeup(Now now);
   std::optional<Instant> next_wakeup() const;

@@ -97,6 +97,33 @@ TEST(RootCa, IsInEveryNamespaceAndComesBack) {
   }
 }
 
+const std::string kClientAuthorities = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+
+TEST(ClientAuthorities, AreWhatTheServerBelieves) {
+  TestServer server;
+  EXPECT_EQ(server.get(kClientAuthorities).code, 404) << "no certificates are believed";
+  server.server().set_client_ca("the first", server.now());
+  server.settle();
+  EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first");
+  server.server().set_client_ca("the first\nthe second", server.now());
+  server.settle();
+  EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first\nthe second");
+}
+
+TEST(ClientAuthorities, ComeBackAndArePutRight) {
+  TestServer server;
+  server.server().set_client_ca("the first", server.now());
+  server.settle();
+  ASSERT_EQ(server.remove(kClientAuthorities).code, 200);
+  EXPECT_EQ(server.get(kClientAuthorities).string_at({"data", "client-ca-file"}), "the first");
+  ASSERT_EQ(
+      server.merge(kClientAuthorities, R"({"data":{"client-ca-file":"mine","requestheader-client-ca-file":"x"}})").code,
+      200);
+  const Answer map = server.get(kClientAuthorities);
+  EXPECT_EQ(map.string_at({"data", "client-ca-file"}), "the first");
+  EXPECT_EQ(map.string_at({"data", "requestheader-client-ca-file"}), "x") << "what is not ours stays";
+}
+
 TEST(RootCa, DoesNotComeBackIntoANamespaceThatEnds) {
   TestServer server(ApiServer::Controllers::kOwn, {}, "the authority");
   ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"shop"}})").code, 201);

@@ -174,6 +174,9 @@ class CertificatesOfOthers(unittest.TestCase):
             api = serving(process, self.folder / "kubeconfig")
             self.assertEqual(shown(api).split(), self.used.read_text().split())
             believed = self.authority.certificate
+            told = wait_for("who is believed", lambda: api.find("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"))["data"]["client-ca-file"]
+            for certificate in (believed, self.folder / "data/pki/ca.crt"):
+                self.assertIn(certificate.read_text().strip(), told)
             self.assertEqual(ask(api, admin, believed, "/api/v1/secrets")[0], 200)
             code, text = ask(api, user, believed, "/api/v1/secrets")
             self.assertEqual(code, 403)

@@ -163,6 +163,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .tracer = process_.tracer(),
           .root_ca_pem = certificates_ ? certificates_->server_authority_pem() : std::string(),
+          .client_ca_pem = certificates_ ? certificates_->client_authorities_pem() : std::string(),
           .admission = std::move(admission),
           .fair = args_.flow.enabled,
           .flows = std::move(flows),
@@ -521,6 +522,8 @@ Outcome ApiServerPart::renew_certificates(Now now) {
   SPILLWAY_TRY(credentials, certificates_->credentials());
   http_->set_tls(std::move(credentials.server));
   remote_nodes_->set_tls(std::move(credentials.nodes));
+  server_->set_client_ca(certificates_->client_authorities_pem(), now);
+  endpoint_->rearm();
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(credentials.administrator)));
   certificates_are_new_ = false;
   process_.log().info("certificates are renewed",

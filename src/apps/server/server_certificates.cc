@@ -85,6 +85,11 @@ std::string ServerCertificates::server_authority_pem() const {
   return files_.serving() ? kept_.authority_pem() + "\n" + files_.serving()->certificate_pem : kept_.authority_pem();
 }
 
+std::string ServerCertificates::client_authorities_pem() const {
+  return files_.client_authority_pem().empty() ? kept_.authority_pem()
+                                               : kept_.authority_pem() + "\n" + files_.client_authority_pem();
+}
+
 std::map<std::string, WallTime, std::less<>> ServerCertificates::ends() const {
   auto all = kept_.ends();
   if (serving_authority_end_) all.emplace(kKubeletServingAuthority, *serving_authority_end_);
@@ -110,8 +115,7 @@ Result<Credentials> ServerCertificates::credentials() const {
   Credentials credentials;
   const wire::KeyPair& shown = files_.serving() ? *files_.serving() : kept_.pair(kServing);
   SPILLWAY_TRY(server_context, wire::TlsContext::make_server({.identity = shown,
-                                                              .client_authority_pem = kept_.authority_pem() + "\n" +
-                                                                                      files_.client_authority_pem(),
+                                                              .client_authority_pem = client_authorities_pem(),
                                                               .protocols = options_.protocols}));
   credentials.server = std::move(server_context);
   SPILLWAY_TRY(node_context, wire::TlsContext::make_client({.authority_pem = agents_authority,

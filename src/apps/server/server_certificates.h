@@ -57,6 +57,9 @@ class ServerCertificates {
   /// Whom clients have to believe to reach this server.
   std::string server_authority_pem() const;
 
+  /// Which authorities' client certificates are believed.
+  std::string client_authorities_pem() const;
+
   /// Of what the last refresh() found.
   Result<Credentials> credentials() const;
 
