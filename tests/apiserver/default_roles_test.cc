@@ -445,6 +445,34 @@ TEST_F(DefaultRoles, AreLeftAloneWhereTheyShallBe) {
   EXPECT_EQ(member(kScheduler, "rules").find("pods"), std::string::npos);
 }
 
+TEST_F(DefaultRoles, AQuotaOfTheirNamespaceKeepsNoServerFromStarting) {
+  const std::string role = kRoleApi + "namespaces/kube-system/roles/system::leader-locking-kube-scheduler";
+  ASSERT_EQ(server
+                .post("/api/v1/namespaces/kube-system/resourcequotas",
+                      R"({"metadata":{"name":"none"},"spec":{"hard":{"count/roles.rbac.authorization.k8s.io":"0"}}})")
+                .code,
+            201);
+  server.advance(seconds(1));
+  ASSERT_EQ(server.remove(role).code, 200);
+  server.restart();
+  EXPECT_EQ(server.get(kDiscovery).code, 200);
+  EXPECT_EQ(server.get(role).code, 404);
+}
+
+/// A store of a version in which `edit` had all its rules itself: they come from three roles now.
+TEST_F(DefaultRoles, WhatEditHasFromOthersIsNotKeptTwice) {
+  const std::string part = kRoleApi + "clusterroles/system:aggregate-to-edit";
+  const std::string edit = kRoleApi + "clusterroles/edit";
+  const std::string rules = member(edit, "rules");
+  const std::string own = member(part, "rules");
+  ASSERT_EQ(server.remove(part).code, 200);
+  merge(edit, R"({"aggregationRule":null})");
+  merge(edit, R"({"rules":)" + rules + "}");
+  server.restart();
+  EXPECT_EQ(member(part, "rules"), own);
+  EXPECT_EQ(member(edit, "rules"), rules);
+}
+
 /// A store of a version in which `view` had rules of its own, and somebody had given it more.
 TEST_F(DefaultRoles, WhatViewHadBeforeItGatheredRulesIsKept) {
   const std::string part = kRoleApi + "clusterroles/system:aggregate-to-view";

@@ -1,5 +1,6 @@
 // Goal: clients inside the cluster find the servers that serve: the Service `kubernetes`, its Endpoints and slices are
 // made, follow the addresses, and come back.
+#include "apiserver/collect/kept_objects.h"
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@ namespace {
 
 const std::string kService = "/api/v1/namespaces/default/services/kubernetes";
 const std::string kEndpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
+const std::string kServices = "/api/v1/namespaces/default/services";
 const std::string kSlices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
 
 std::vector<ServingAddress> addresses(const std::vector<std::string>& texts) {
@@ -152,21 +154,106 @@ TEST(KubernetesService, SlicesOfOthersAreLeftAlone) {
   make("kubernetes-app", R"("kubernetes.io/service-name":"other")");
   make("kubernetes-more",
        R"("kubernetes.io/service-name":"kubernetes","endpointslice.kubernetes.io/managed-by":"somebody")");
-  make("kubernetes-stale", R"("kubernetes.io/service-name":"kubernetes")");
+  make("kubernetes-by-hand", R"("kubernetes.io/service-name":"kubernetes")");
+  make("kubernetes-stale",
+       R"("kubernetes.io/service-name":"kubernetes","endpointslice.kubernetes.io/managed-by":"spillway-apiserver")");
   EXPECT_EQ(slices(server),
             (std::vector<std::string>{R"(kubernetes IPv4 ["10.0.0.1"] 6443)", R"(kubernetes-app IPv4 ["10.9.9.9"] 1)",
+                                      R"(kubernetes-by-hand IPv4 ["10.9.9.9"] 1)",
                                       R"(kubernetes-more IPv4 ["10.9.9.9"] 1)", "kubernetes-stale IPv4 1"}));
+}
+
+/// Certificates name the first address.
+TEST(KubernetesService, HasTheFirstAddressWhoeverCameBefore) {
+  TestServer server;
+  ASSERT_EQ(server.post(kServices, R"({"metadata":{"name":"early"},"spec":{"ports":[{"port":80}]}})")
+                .string_at({"spec", "clusterIP"}),
+            "10.96.0.2");
+  announce(server, {"10.0.0.1:6443"});
+  EXPECT_EQ(server.get(kService).string_at({"spec", "clusterIP"}), "10.96.0.1");
 }
 
 TEST(KubernetesService, TakesAnotherAddressWhereItsOwnIsTaken) {
   TestServer server;
-  ASSERT_EQ(server
-                .post("/api/v1/namespaces/default/services",
-                      R"({"metadata":{"name":"early"},"spec":{"ports":[{"port":80}]}})")
-                .string_at({"spec", "clusterIP"}),
-            "10.96.0.1");
+  ASSERT_EQ(
+      server.post(kServices, R"({"metadata":{"name":"early"},"spec":{"clusterIP":"10.96.0.1","ports":[{"port":80}]}})")
+          .code,
+      201);
   announce(server, {"10.0.0.1:6443"});
   EXPECT_EQ(server.get(kService).string_at({"spec", "clusterIP"}), "10.96.0.2");
+}
+
+/// By whoever may change Services in the namespace `default`.
+TEST(KubernetesService, CannotBeLedElsewhere) {
+  for (
+      const std::string spec :
+      {R"({"selector":{"app":"mine"}})", R"({"externalIPs":["192.0.2.66"]})", R"({"type":"NodePort"})",
+       R"({"type":"LoadBalancer"})", R"({"publishNotReadyAddresses":true})",
+       R"({"type":"ExternalName","externalName":"elsewhere.example.com","clusterIP":null,"clusterIPs":null,"ports":null})"}) {
+    TestServer server;
+    announce(server, {"10.0.0.1:6443"});
+    const Answer changed = server.merge(kService, R"({"spec":)" + spec + "}");
+    ASSERT_EQ(changed.code, 200) << changed.text;
+    server.advance(minutes(3));
+    const Answer service = server.get(kService);
+    EXPECT_EQ(service.string_at({"spec", "type"}), "ClusterIP") << spec;
+    EXPECT_EQ(service.string_at({"spec", "clusterIP"}).rfind("10.96.", 0), 0U) << spec << service.text;
+    for (const char* member :
+         {"selector", "externalIPs", "externalName", "externalTrafficPolicy", "publishNotReadyAddresses"})
+      EXPECT_EQ(service.body.at({"spec", member}), nullptr) << spec << member;
+    EXPECT_EQ(service.body.find("spec")->find("ports")->if_array()->front().find("nodePort"), nullptr) << spec;
+    EXPECT_EQ(server.merge(kService, R"({"metadata":{"labels":{"a":"b"}}})").code, 200) << "it is a whole Service";
+    const auto before = server.store().revision();
+    server.advance(minutes(3));
+    EXPECT_EQ(server.store().revision(), before) << spec;
+  }
+}
+
+TEST(KubernetesService, WhatIsRefusedIsTriedAgainSeldom) {
+  TestServer server;
+  const std::string quotas = "/api/v1/namespaces/default/resourcequotas";
+  ASSERT_EQ(server.post(quotas, R"({"metadata":{"name":"none"},"spec":{"hard":{"services":"0"}}})").code, 201);
+  server.advance(seconds(1));
+  announce(server, {"10.0.0.1:6443"});
+  ASSERT_EQ(server.get(kService).code, 404);
+  ASSERT_EQ(server.remove(quotas + "/none").code, 200);
+  for (int number = 0; number < 5; ++number)
+    ASSERT_EQ(server.post(kMaps, R"({"metadata":{"name":"m)" + std::to_string(number) + "\"}}").code, 201);
+  EXPECT_EQ(server.get(kService).code, 404) << "what others write is no reason to try again";
+  server.advance(KeptObjects::kRetry);
+  EXPECT_EQ(server.get(kService).code, 200);
+  EXPECT_EQ(server.get(kEndpoints).code, 200);
+}
+
+TEST(KubernetesService, IsNotFoughtOver) {
+  TestServer server;
+  announce(server, {"10.0.0.1:6443"});
+  int stayed = 0;
+  for (int number = 0; number < 100; ++number) {
+    ASSERT_EQ(
+        server.merge(kEndpoints, R"({"metadata":{"labels":{"endpointslice.kubernetes.io/skip-mirror":"false"}}})").code,
+        200);
+    stayed += server.get(kEndpoints).text.contains(R"("endpointslice.kubernetes.io/skip-mirror":"false")") ? 1 : 0;
+  }
+  EXPECT_GT(stayed, 80);
+  server.advance(KeptObjects::kPauseMax);
+  EXPECT_EQ(server.get(kEndpoints).string_at({"metadata", "labels", "endpointslice.kubernetes.io/skip-mirror"}),
+            "true");
+}
+
+TEST(KubernetesService, WhatSomebodyMadeByHandStaysWhereNoAddressIsKnown) {
+  TestServer server;
+  ASSERT_EQ(
+      server
+          .post(
+              "/api/v1/namespaces/default/endpoints",
+              R"({"metadata":{"name":"kubernetes"},"subsets":[{"addresses":[{"ip":"10.6.6.6"}],"ports":[{"port":1}]}]})")
+          .code,
+      201);
+  announce(server, {});
+  EXPECT_NE(subsets(server).find("10.6.6.6"), std::string::npos);
+  announce(server, {"10.0.0.1:6443"});
+  EXPECT_EQ(subsets(server).find("10.6.6.6"), std::string::npos);
 }
 
 TEST(KubernetesService, OnlyTheServerThatActsWrites) {

@@ -129,11 +129,11 @@ TEST_F(SharedStore, AnAddressThatAnotherServiceGotSinceItWasChosenIsItsOwn) {
   ASSERT_EQ(b.view.kept(), 2U) << "chosen, not reserved yet";
   b.view.late = true;
   ASSERT_EQ(all.call(a, Method::kPost, kServices, service("fast", R"("clusterIP":"10.96.7.7")")).code, 201);
-  ASSERT_EQ(all.call(a, Method::kPost, kServices, service("first", R"("clusterIP":"10.96.0.1")")).code, 201);
+  ASSERT_EQ(all.call(a, Method::kPost, kServices, service("first", R"("clusterIP":"10.96.0.2")")).code, 201);
   b.view.release_writes();
   all.settle();
   EXPECT_EQ(SharedServers::answer_of(*slow).code, 422);
-  EXPECT_EQ(SharedServers::answer_of(*any).string_at({"spec", "clusterIP"}), "10.96.0.2") << "it chooses again";
+  EXPECT_EQ(SharedServers::answer_of(*any).string_at({"spec", "clusterIP"}), "10.96.0.3") << "it chooses again";
   EXPECT_THAT(reservation("ip/10.96.7.7"), HasSubstr("default/fast"));
 }
 

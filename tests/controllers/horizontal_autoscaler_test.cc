@@ -256,15 +256,16 @@ TEST_F(Autoscalers, TakeNoNoticeOfWhatTheyAreToldToTolerate) {
   EXPECT_EQ(replicas(), 4);
 }
 
-TEST_F(Autoscalers, CountPodsThatStartAsLateAsTheyAreTold) {
-  restart({.start_periods = {.cpu_initialization = Duration::zero(), .initial_readiness = Duration::zero()}});
-  create_web(0);
-  cluster.merge(kWeb, json(R"({"spec":{"replicas":2}})"));
-  create_pods(2, "2030-01-01T00:00:00Z");
-  measure(75, 2, "2030-01-01T00:00:00Z", kManyTimes);
-  create_autoscaler();
+TEST_F(Autoscalers, CountPodsThatStartAsEarlyAsTheyAreTold) {
+  restart({.start_periods = {.cpu_initialization = seconds(10)}});
+  create_web(2);
+  create_pods(2, api::format_time(cluster.now().wall - seconds(20)));
+  measure(400, 4, api::format_time(cluster.now().wall - seconds(15)));
+  cluster.merge(kWeb, json(R"({"spec":{"replicas":4}})"));
+  create_autoscaler(
+      R"({"maxReplicas":100,"behavior":{"scaleUp":{"policies":[{"type":"Pods","value":90,"periodSeconds":15}]}}})");
   cluster.advance(seconds(1));
-  EXPECT_EQ(replicas(), 3);
+  EXPECT_EQ(replicas(), 32);
 }
 
 TEST_F(Autoscalers, BeginTheWindowAnewAfterARestart) {

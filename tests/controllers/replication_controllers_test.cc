@@ -130,6 +130,37 @@ TEST_F(Replication, LeavesPodsOfAReplicaSetAlone) {
   EXPECT_EQ(of("ReplicationController"), 2);
 }
 
+/// Two want the same pod that nobody has: who does not get it neither deletes it nor counts on it.
+TEST_F(Replication, AnOrphanIsOneOwnersOnly) {
+  cluster.create(kReplicationPods, parsed(R"({"metadata":{"name":"stray","labels":{"app":"web"}},
+      "spec":{"containers":[{"name":"c","image":"i"}]}})"));
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets", workload_json("ReplicaSet", "web", 1));
+  cluster.create(kReplications, replication("web", 0));
+  start();
+  cluster.advance(seconds(30));
+  ASSERT_THAT(pods(), SizeIs(1));
+  EXPECT_EQ(cluster.get(kReplicationPods + "/stray")
+                .at({"metadata", "ownerReferences"})
+                ->if_array()
+                ->front()
+                .string_at({"kind"}),
+            "ReplicaSet");
+  cluster.merge(kReplications + "/web", parsed(R"({"spec":{"replicas":1}})"));
+  cluster.merge("/apis/apps/v1/namespaces/default/replicasets/web", parsed(R"({"spec":{"replicas":2}})"));
+  cluster.advance(seconds(30));
+  EXPECT_THAT(pods(), SizeIs(3));
+}
+
+TEST_F(Replication, BothReachTheirSizeWhoeverGetsAnOrphan) {
+  cluster.create(kReplicationPods, parsed(R"({"metadata":{"name":"stray","labels":{"app":"web"}},
+      "spec":{"containers":[{"name":"c","image":"i"}]}})"));
+  cluster.create("/apis/apps/v1/namespaces/default/replicasets", workload_json("ReplicaSet", "web", 1));
+  cluster.create(kReplications, replication("web", 1));
+  start();
+  cluster.advance(minutes(1));
+  EXPECT_THAT(pods(), SizeIs(2));
+}
+
 TEST_F(Replication, SaysWhyPodsAreNotMade) {
   start();
   Json refused = replication("web", 1);

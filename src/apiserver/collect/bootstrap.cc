@@ -3,6 +3,7 @@
 #include "apiserver/roles/missing_grants.h"
 #include "apiserver/roles/role_documents.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@ namespace {
 
 using api::Json;
 using api::StatusResult;
+
+constexpr std::string_view kPart = "system:aggregate-to-";
 
 Json namespace_document(std::string_view name) {
   return Json::object(
@@ -53,9 +56,10 @@ struct Progress {
 
 /// The object as it would be is not accepted; nothing is wrong with the store.
 bool is_refusal(const api::Status& status) {
+  constexpr int kForbidden = 403;  // by a quota of its namespace
   constexpr int kTooLarge = 413;
   constexpr int kInvalid = 422;
-  return status.code == kTooLarge || status.code == kInvalid;
+  return status.code == kForbidden || status.code == kTooLarge || status.code == kInvalid;
 }
 
 struct Wanted {
@@ -71,15 +75,33 @@ std::vector<Wanted> wanted_namespaces(const ResourceRegistry& registry) {
   return wanted;
 }
 
-/// Rules that somebody gave `admin`, `edit` or `view` when these did not gather rules yet stay theirs.
-Json with_earlier_rules(const Core& core, const Resource& resource, Json document) {
-  constexpr std::string_view kPrefix = "system:aggregate-to-";
-  const std::string_view name = document.string_at({"metadata", "name"});
-  if (resource.kind != "ClusterRole" || !name.starts_with(kPrefix)) return document;
-  const ResourceCache& roles = core.cache.of(resource);
-  const ObjectPtr gatherer = roles.find(name.substr(kPrefix.size()));
-  if (gatherer == nullptr || roles.find(name) != nullptr) return document;
-  return with_rules_of_old(std::move(document), gatherer->document());
+bool is_of_roles(const Resource& resource) {
+  return resource.group == "rbac.authorization.k8s.io";
+}
+
+/// A role whose rules others gather.
+bool is_part(const Json& document) {
+  return document.string_at({"kind"}) == "ClusterRole" && document.string_at({"metadata", "name"}).starts_with(kPart);
+}
+
+/// With the rules that somebody gave `admin`, `edit` or `view` when these did not gather rules yet: they stay theirs.
+std::vector<Wanted> wanted_parts(const Core& core) {
+  const Resource& resource = core.registry.get("clusterroles.rbac.authorization.k8s.io");
+  std::map<std::string, Json, std::less<>> parts;
+  for (const Json& document : bootstrap_roles()) {
+    if (is_part(document)) parts.emplace(document.string_at({"metadata", "name"}), document);
+  }
+  std::vector<Wanted> wanted;
+  Json::Array gathered;  // each gathers what the ones before do
+  for (const std::string_view gatherer : {"view", "edit", "admin"}) {
+    const auto part = parts.find(std::string(kPart) + std::string(gatherer));
+    if (part == parts.end()) continue;
+    const Json* const rules = std::as_const(part->second).find("rules");
+    gathered.insert(gathered.end(), rules->if_array()->begin(), rules->if_array()->end());
+    const ObjectPtr there = core.cache.of(resource).find(std::string(gatherer));
+    wanted.push_back({&resource, there ? with_rules_of_old(part->second, there->document(), gathered) : part->second});
+  }
+  return wanted;
 }
 
 std::vector<Wanted> wanted_objects(const Core& core) {
@@ -93,9 +115,19 @@ std::vector<Wanted> wanted_objects(const Core& core) {
                                                    "current node.")});
   for (const Json& document : bootstrap_roles()) {
     const Resource* resource = core.registry.find_kind("rbac.authorization.k8s.io/v1", document.string_at({"kind"}));
-    wanted.push_back({resource, with_earlier_rules(core, *resource, document)});
+    if (!is_part(document)) wanted.push_back({resource, document});
   }
   return wanted;
+}
+
+/// A refusal is told, and the server serves as it is.
+WriteDone end_of(const Core& core, std::shared_ptr<Progress> progress, std::string name, std::string_view refused) {
+  return [progress = std::move(progress), log = &core.log, name = std::move(name),
+          refused](const StatusResult<Written>& result) {
+    if (result || !is_refusal(result.error())) return progress->end(result);
+    log->warning(refused, {{"name", name}, {"error", result.error().message}});
+    progress->end_one();
+  };
 }
 
 /// Gives a role or binding what it lacks.
@@ -109,13 +141,9 @@ void complete(const Core& core, Writer& writer, Wanted wanted, const std::shared
                 },
                 .trusted = true,
                 .context = {server_user(), "spillway", false}};
-  writer.update(std::move(job), [progress, log = &core.log, name](const StatusResult<Written>& result) {
-    if (result || !is_refusal(result.error())) return progress->end(result);
-    // What others have made of it does not let it grow. The server serves as it is.
-    log->warning("a default role or binding lacks what it should have, and cannot be given it",
-                 {{"name", name}, {"error", result.error().message}});
-    progress->end_one();
-  });
+  // What others have made of it may not let it grow.
+  writer.update(std::move(job), end_of(core, progress, name,
+                                       "a default role or binding lacks what it should have, and cannot be given it"));
 }
 
 void make(const Core& core, Writer& writer, std::vector<Wanted> all, std::move_only_function<void(Outcome)> done) {
@@ -129,15 +157,26 @@ void make(const Core& core, Writer& writer, std::vector<Wanted> all, std::move_o
     const ObjectPtr there = cache.find(key);
     if (there == nullptr) {
       ++progress->open;
+      std::string name(wanted.document.string_at({"metadata", "name"}));
+      WriteDone ended = [progress](const StatusResult<Written>& result) { progress->end(result); };
+      if (is_of_roles(*wanted.resource))
+        ended = end_of(core, progress, std::move(name), "a default role or binding cannot be made");
       writer.create({wanted.resource, ns, std::move(wanted.document), false, {server_user(), "spillway", false}},
-                    [progress](const StatusResult<Written>& result) { progress->end(result); });
-    } else if (wanted.resource->group == "rbac.authorization.k8s.io" &&
-               with_missing_grants(there->document(), wanted.document)) {
+                    std::move(ended));
+    } else if (is_of_roles(*wanted.resource) && with_missing_grants(there->document(), wanted.document)) {
       ++progress->open;
       complete(core, writer, std::move(wanted), progress);
     }
   }
   progress->end_one();
+}
+
+/// What is gathered is there before anything gathers it: whatever ends the start in between, no rule is lost.
+void make_objects(const Core& core, Writer& writer, std::move_only_function<void(Outcome)> done) {
+  make(core, writer, wanted_parts(core), [&core, &writer, done = std::move(done)](Outcome made) mutable {
+    if (!made) return done(std::move(made));
+    make(core, writer, wanted_objects(core), std::move(done));
+  });
 }
 
 }  // namespace
@@ -149,12 +188,12 @@ api::UserInfo server_user() {
 void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done) {
   make(core, writer, wanted_namespaces(core.registry), [&core, &writer, done = std::move(done)](Outcome made) mutable {
     if (!made) return done(std::move(made));
-    if (!core.store.is_shared()) return make(core, writer, wanted_objects(core), std::move(done));
+    if (!core.store.is_shared()) return make_objects(core, writer, std::move(done));
     // What another server has just made must be seen here, too, before anything is made in it.
     core.cache.of(core.registry.get("namespaces"))
         .origin()
         .barrier([&core, &writer, done = std::move(done)](const Result<store::Revision>&) mutable {
-          make(core, writer, wanted_objects(core), std::move(done));
+          make_objects(core, writer, std::move(done));
         });
   });
 }

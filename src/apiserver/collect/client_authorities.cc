@@ -8,8 +8,8 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kNamespace = "kube-system";
-constexpr std::string_view kName = "extension-apiserver-authentication";
+constexpr std::string_view kMapNamespace = "kube-system";
+constexpr std::string_view kMapName = "extension-apiserver-authentication";
 
 }  // namespace
 
@@ -25,14 +25,14 @@ void ClientAuthorities::set(std::string pem) {
 }
 
 bool ClientAuthorities::concerns(const ResourceCache& cache, const StoredObject& object) const {
-  return &cache == &maps_ && object.ns == kNamespace && object.name == kName;
+  return &cache == &maps_ && object.ns == kMapNamespace && object.name == kMapName;
 }
 
 std::vector<KeptObjects::Wanted> ClientAuthorities::wanted() const {
   if (pem_.empty()) return {};
   return {{&maps_, Json::object({{"apiVersion", "v1"},
                                  {"kind", "ConfigMap"},
-                                 {"metadata", Json::object({{"name", kName}, {"namespace", kNamespace}})},
+                                 {"metadata", Json::object({{"name", kMapName}, {"namespace", kMapNamespace}})},
                                  {"data", Json::object({{"client-ca-file", pem_}})}})}};
 }
 

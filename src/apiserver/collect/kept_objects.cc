@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::apiserver {
 
@@ -30,29 +31,45 @@ void put(Json& current, const Json& wanted) {
   }
 }
 
-Json with(Json current, const Json& wanted) {
-  put(current, wanted);
-  return current;
+/// `there` as it should be.
+Json with(Json there, const Json& wanted, std::span<const std::string_view> spec_members) {
+  put(there, wanted);
+  Json* const spec = spec_members.empty() ? nullptr : there.find("spec");
+  if (spec == nullptr || spec->if_object() == nullptr) return there;
+  std::vector<std::string> strange;
+  for (const auto& [key, value] : *std::as_const(*spec).if_object()) {
+    if (std::ranges::find(spec_members, std::string_view(key)) == spec_members.end()) strange.push_back(key);
+  }
+  for (const std::string& key : strange) spec->erase({key});
+  return there;
 }
 
 }  // namespace
 
+KeptObjects::KeptObjects(Core& core, Writer& writer, std::string_view what)
+    : core_(core), writer_(writer), namespaces_(core.cache.of(core.registry.get("namespaces"))), what_(what) {}
+
 void KeptObjects::on_event(const ResourceCache& cache, const EventPtr& event) {
-  is_dirty_ = is_dirty_ || concerns(cache, event->object ? *event->object : *event->previous);
+  const bool is_new_namespace = &cache == &namespaces_ && !event->previous;
+  is_dirty_ = is_dirty_ || is_new_namespace || concerns(cache, event->object ? *event->object : *event->previous);
 }
 
+/// Of several one is mended at a time; the end of each looks at all of them again.
 void KeptObjects::act() {
-  if (is_writing_ || !is_dirty_) return;
-  const std::vector<Wanted> all = wanted();
-  is_dirty_ = std::ranges::any_of(all, [this](const Wanted& each) { return mend(each); });
+  if (is_writing_ || is_waiting_ || !std::exchange(is_dirty_, false)) return;
+  for (const Wanted& each : wanted()) {
+    if (mend(each)) return;
+  }
 }
 
 bool KeptObjects::mend(const Wanted& wanted) {
   const std::string ns(wanted.document.string_at({"metadata", "namespace"}));
   const std::string name(wanted.document.string_at({"metadata", "name"}));
+  if (!namespaces_.find(ns)) return false;  // it comes soon, and is told of
   const ObjectPtr there = wanted.cache->find(object_key(ns, name));
   if (there && there->meta.deleting) return false;
-  if (there && with(there->document(), wanted.document) == there->document()) return false;
+  if (there && with(there->document(), wanted.document, wanted.spec_members) == there->document()) return false;
+  if (!may_write()) return true;
   is_writing_ = true;
   const std::string what = fmt::format("{}/{}", wanted.cache->resource().plural, name);
   auto done = [this, what](const StatusResult<Written>& result) { settle(what, result); };
@@ -61,36 +78,57 @@ bool KeptObjects::mend(const Wanted& wanted) {
                    std::move(done));
     return true;
   }
-  UpdateJob job{
-      .resource = &wanted.cache->resource(),
-      .ns = ns,
-      .name = name,
-      .change = [uid = there->meta.uid, document = wanted.document](const Json& current) -> StatusResult<Json> {
-        return current.string_at({"metadata", "uid"}) == uid ? with(current, document) : current;
-      },
-      .trusted = true,
-      .context = {server_user(), "spillway", false}};
+  UpdateJob job{.resource = &wanted.cache->resource(),
+                .ns = ns,
+                .name = name,
+                .change = [uid = there->meta.uid, wanted](const Json& current) -> StatusResult<Json> {
+                  if (current.string_at({"metadata", "uid"}) != uid) return current;
+                  return with(current, wanted.document, wanted.spec_members);
+                },
+                .trusted = wanted.spec_members.empty(),
+                .context = {server_user(), "spillway", false}};
   writer_.update(std::move(job), std::move(done));
   return true;
 }
 
-/// Of several one is mended at a time; the end of each looks at all of them again.
+bool KeptObjects::may_write() {
+  constexpr int kDoublingsMax = 6;
+  const Instant now = core_.now.mono;
+  if (!written_ || *written_ + kQuiet < now) writes_ = 0;
+  if (writes_ >= kFreeWrites) {
+    const Duration pause = seconds(std::int64_t{1} << std::min(writes_ - kFreeWrites, kDoublingsMax));
+    const Instant due = *written_ + std::min(pause, kPauseMax);
+    if (now < due) {
+      wait(due - now);
+      return false;
+    }
+  }
+  ++writes_;
+  written_ = now;
+  return true;
+}
+
+void KeptObjects::wait(Duration time) {
+  is_waiting_ = true;
+  core_.timers.at(core_.now.mono + time, [this] {
+    is_waiting_ = false;
+    look_again();
+  });
+}
+
 void KeptObjects::settle(const std::string& what, const StatusResult<Written>& result) {
   is_writing_ = false;
   if (result) {
     told_.clear();
-    return run();
+    return look_again();
   }
   std::string problem = what + ": " + result.error().message;
-  if (problem != told_)
+  if (problem != told_) {
     core_.log.warning("an object that the server keeps cannot be written",
                       {{"for", std::string(what_)}, {"error", problem}});
+  }
   told_ = std::move(problem);
-  is_dirty_ = false;
-  core_.timers.at(core_.now.mono + kRetry, [this] {
-    is_dirty_ = true;
-    run();
-  });
+  wait(kRetry);
 }
 
 }  // namespace spillway::apiserver

@@ -1,12 +1,15 @@
 // A few objects of fixed names that the server keeps as they should be: made when they are missing, put right when
 // somebody changes them. Members that nobody wished for stay as they are. Thread: loop. Bounds: one write in flight;
-// what fails is tried again after kRetry.
+// what fails is tried again after kRetry; beyond kFreeWrites within kQuiet each write waits twice as long as the one
+// before, kPauseMax at most: somebody else who keeps the same object in another way is no reason for a storm.
 #pragma once
 
 #include "apiserver/read/collector.h"
 #include "apiserver/read/core.h"
 #include "apiserver/write/writer.h"
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,16 +20,21 @@ namespace spillway::apiserver {
 class KeptObjects : public Collector {
  public:
   static constexpr Duration kRetry = seconds(10);
+  static constexpr Duration kQuiet = minutes(2);
+  static constexpr Duration kPauseMax = minutes(1);
+  static constexpr int kFreeWrites = 16;
 
  protected:
   /// As it should be: namespace, name, labels and what else is put right; lists whole.
   struct Wanted {
     const ResourceCache* cache;
     api::Json document;
+    /// If there are any: `spec` has no members but these, and what is written passes the rules of its kind.
+    std::span<const std::string_view> spec_members = {};
   };
 
-  /// `what`: the objects, in the log.
-  KeptObjects(Core& core, Writer& writer, std::string_view what) : core_(core), writer_(writer), what_(what) {}
+  /// `what`: for whom the objects are, in the log.
+  KeptObjects(Core& core, Writer& writer, std::string_view what);
 
   /// What is wished for has changed.
   void look_again() {
@@ -47,15 +55,22 @@ class KeptObjects : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  /// False: it is as it should be, or is being deleted.
+  /// False: it is as it should be, or cannot be now. True: nothing else is to be written for the moment.
   bool mend(const Wanted& wanted);
   void settle(const std::string& what, const api::StatusResult<Written>& result);
+  /// Counts the write; false: it waits, and act() runs again when it is due.
+  bool may_write();
+  void wait(Duration time);
 
   Core& core_;
   Writer& writer_;
+  const ResourceCache& namespaces_;
   const std::string_view what_;
   bool is_dirty_ = false;
   bool is_writing_ = false;
+  bool is_waiting_ = false;  // for a timer
+  std::optional<Instant> written_;
+  int writes_ = 0;    // of late
   std::string told_;  // the failure that the log has
 };
 

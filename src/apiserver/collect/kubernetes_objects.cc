@@ -14,9 +14,12 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kName = "kubernetes";
+constexpr std::string_view kKubernetes = "kubernetes";
 constexpr std::string_view kPortName = "https";
 constexpr int kServicePort = 443;
+constexpr std::string_view kSkipMirror = "endpointslice.kubernetes.io/skip-mirror";
+constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by";
+constexpr std::string_view kKeeper = "spillway-apiserver";
 
 Json metadata(std::string name, std::initializer_list<std::pair<std::string_view, Json>> labels) {
   return Json::object({{"name", std::move(name)}, {"namespace", "default"}, {"labels", Json::object(labels)}});
@@ -59,12 +62,13 @@ Json kubernetes_service(std::uint16_t port) {
                                     {"port", std::int64_t{kServicePort}},
                                     {"protocol", "TCP"},
                                     {"targetPort", std::int64_t{port}}});
-  return Json::object({{"apiVersion", "v1"},
-                       {"kind", "Service"},
-                       {"metadata", metadata(std::string(kName), {{"component", "apiserver"}, {"provider", kName}})},
-                       {"spec", Json::object({{"type", "ClusterIP"},
-                                              {"sessionAffinity", "None"},
-                                              {"ports", Json::array({std::move(service_port)})}})}});
+  return Json::object(
+      {{"apiVersion", "v1"},
+       {"kind", "Service"},
+       {"metadata", metadata(std::string(kKubernetes), {{"component", "apiserver"}, {"provider", kKubernetes}})},
+       {"spec",
+        Json::object(
+            {{"type", "ClusterIP"}, {"sessionAffinity", "None"}, {"ports", Json::array({std::move(service_port)})}})}});
 }
 
 Json kubernetes_endpoints(const std::vector<ServingAddress>& addresses) {
@@ -75,11 +79,15 @@ Json kubernetes_endpoints(const std::vector<ServingAddress>& addresses) {
     subsets.push_back(Json::object({{"addresses", std::move(ips)}, {"ports", Json::array({endpoint_port(port)})}}));
   }
   // The slices are written here, not copied from the Endpoints by a controller.
-  return Json::object(
-      {{"apiVersion", "v1"},
-       {"kind", "Endpoints"},
-       {"metadata", metadata(std::string(kName), {{"endpointslice.kubernetes.io/skip-mirror", "true"}})},
-       {"subsets", std::move(subsets)}});
+  return Json::object({{"apiVersion", "v1"},
+                       {"kind", "Endpoints"},
+                       {"metadata", metadata(std::string(kKubernetes), {{kSkipMirror, "true"}})},
+                       {"subsets", std::move(subsets)}});
+}
+
+bool is_kept(const Json& document) {
+  return document.string_at({"metadata", "labels", kSkipMirror}) == "true" ||
+         document.string_at({"metadata", "labels", kManagedBy}) == kKeeper;
 }
 
 std::vector<Json> kubernetes_slices(const std::vector<ServingAddress>& addresses) {
@@ -92,13 +100,15 @@ std::vector<Json> kubernetes_slices(const std::vector<ServingAddress>& addresses
   for (auto& [group, endpoints] : groups) {
     const auto& [is_v6, port] = group;
     const bool is_first_v4 = slices.empty() && !is_v6;  // the family of a slice never changes
-    std::string name = is_first_v4 ? std::string(kName) : fmt::format("{}-{}-{}", kName, is_v6 ? "v6" : "v4", port);
-    slices.push_back(Json::object({{"apiVersion", "discovery.k8s.io/v1"},
-                                   {"kind", "EndpointSlice"},
-                                   {"metadata", metadata(std::move(name), {{"kubernetes.io/service-name", kName}})},
-                                   {"addressType", is_v6 ? "IPv6" : "IPv4"},
-                                   {"endpoints", std::move(endpoints)},
-                                   {"ports", Json::array({endpoint_port(port)})}}));
+    std::string name =
+        is_first_v4 ? std::string(kKubernetes) : fmt::format("{}-{}-{}", kKubernetes, is_v6 ? "v6" : "v4", port);
+    slices.push_back(Json::object(
+        {{"apiVersion", "discovery.k8s.io/v1"},
+         {"kind", "EndpointSlice"},
+         {"metadata", metadata(std::move(name), {{"kubernetes.io/service-name", kKubernetes}, {kManagedBy, kKeeper}})},
+         {"addressType", is_v6 ? "IPv6" : "IPv4"},
+         {"endpoints", std::move(endpoints)},
+         {"ports", Json::array({endpoint_port(port)})}}));
   }
   return slices;
 }

@@ -34,6 +34,8 @@ bool may_be_endpoint(std::string_view ip);
 api::Json kubernetes_service(std::uint16_t port);
 /// `addresses`: sorted.
 api::Json kubernetes_endpoints(const std::vector<ServingAddress>& addresses);
+/// Whether a server has written these Endpoints, or this slice.
+bool is_kept(const api::Json& document);
 /// One for each family and port; the first of IPv4 is named like the Service.
 std::vector<api::Json> kubernetes_slices(const std::vector<ServingAddress>& addresses);
 

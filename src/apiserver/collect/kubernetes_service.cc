@@ -1,6 +1,7 @@
 #include "apiserver/collect/kubernetes_service.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,8 +12,10 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kServiceLabel = "kubernetes.io/service-name";
-constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by";
+/// Of a Service that has an address; what another type has besides, or a selector, would lead clients elsewhere.
+constexpr std::array<std::string_view, 8> kSpecMembers{
+    "clusterIP",      "clusterIPs", "internalTrafficPolicy", "ipFamilies",
+    "ipFamilyPolicy", "ports",      "sessionAffinity",       "type"};
 
 }  // namespace
 
@@ -40,9 +43,10 @@ bool KubernetesService::concerns(const ResourceCache& cache, const StoredObject&
 
 std::vector<KeptObjects::Wanted> KubernetesService::wanted() const {
   if (port_ == 0) return {};
-  std::vector<Wanted> all{{&services_, kubernetes_service(port_)}};
-  const bool is_told = !addresses_.empty() || endpoints_.find(object_key("default", "kubernetes"));
-  if (is_told) all.push_back({&endpoints_, kubernetes_endpoints(addresses_)});
+  std::vector<Wanted> all{{&services_, kubernetes_service(port_), kSpecMembers}};
+  const ObjectPtr endpoints = endpoints_.find(object_key("default", "kubernetes"));
+  if (!addresses_.empty() || (endpoints && is_kept(endpoints->document())))
+    all.push_back({&endpoints_, kubernetes_endpoints(addresses_)});
   std::set<std::string, std::less<>> named;
   for (Json& slice : kubernetes_slices(addresses_)) {
     named.emplace(slice.string_at({"metadata", "name"}));
@@ -52,8 +56,7 @@ std::vector<KeptObjects::Wanted> KubernetesService::wanted() const {
   for (const auto& [key, slice] : slices_.objects()) {
     if (!concerns(slices_, *slice) || named.contains(slice->name)) continue;
     const Json document = slice->document();
-    if (document.string_at({"metadata", "labels", kServiceLabel}) != "kubernetes") continue;
-    if (document.at({"metadata", "labels", kManagedBy}) != nullptr) continue;
+    if (!is_kept(document)) continue;
     all.push_back(
         {&slices_, Json::object({{"metadata", Json::object({{"name", slice->name}, {"namespace", "default"}})},
                                  {"endpoints", Json::array()}})});

@@ -1,6 +1,6 @@
 // The Service `kubernetes`, its Endpoints and its EndpointSlices (kubernetes_objects.h). Addresses that are not there
-// any more leave them; where no address is known no Endpoints are made. Nothing is written before a server has said
-// where it serves. Thread: loop. Bounds: those of KeptObjects.
+// any more leave them; where no address is known none are made, and those that somebody else has made stay. Nothing is
+// written before a server has said where it serves. Thread: loop. Bounds: those of KeptObjects.
 #pragma once
 
 #include "apiserver/collect/kept_objects.h"

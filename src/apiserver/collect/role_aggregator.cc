@@ -18,6 +18,15 @@ constexpr Duration kPauseMin = milliseconds(10);
 constexpr Duration kPauseMax = minutes(1);
 constexpr Duration kQuiet = minutes(2);  // after so long a role is written without a pause again
 
+/// Nothing but rules that are there.
+bool are_fewer_rules(const Json* there, const Json& rules) {
+  const Json::Array* const held = there == nullptr ? nullptr : there->if_array();
+  const Json::Array* const left = rules.if_array();
+  if (held == nullptr || left == nullptr) return left == nullptr;
+  return left->size() < held->size() &&
+         std::ranges::all_of(*left, [held](const Json& rule) { return std::ranges::find(*held, rule) != held->end(); });
+}
+
 bool is_not_accepted(const api::Status& status) {
   constexpr int kTooLarge = 413;
   constexpr int kInvalid = 422;
@@ -82,13 +91,17 @@ void RoleAggregator::look_at(const std::string& name) {
   const auto known = gatherers_.find(name);
   const ObjectPtr role = roles_.find(name);
   if (known == gatherers_.end() || !role || role->meta.deleting) return;
-  if (const auto& written = known->second.written; written && core_.now.mono < *written + known->second.pause) {
-    return look_again(name, *written + known->second.pause);
-  }
   const api::DocumentPtr document = role->shared_document();
   const std::optional<Json> rules = gathered(*document);
   if (!rules) return tell(name, "the rules that it gathers are too many");
-  if (!are_same_rules(document->find("rules"), &*rules)) write(name);
+  if (are_same_rules(document->find("rules"), &*rules)) return;
+  const auto& written = known->second.written;
+  const bool is_early = written && core_.now.mono < *written + known->second.pause;
+  // What somebody may not do any more does not wait; nothing can be taken that was not given before.
+  if (is_early && !are_fewer_rules(document->find("rules"), *rules)) {
+    return look_again(name, *written + known->second.pause);
+  }
+  write(name);
 }
 
 std::optional<Json> RoleAggregator::gathered(const Json& role) const {

@@ -201,7 +201,10 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
     return taken.contains(address) || context.cluster.is_held("services", ip_name(address));
   };
   if (!chosen.empty() && is_taken(chosen)) return refuse("provided IP is already allocated");
-  for (int index = 1; chosen.empty() && index <= kAddressCount; ++index) {
+  // The first is that of the API servers, which their certificates name.
+  const bool is_of_servers = service.string_at({"metadata", "namespace"}) == "default" &&
+                             service.string_at({"metadata", "name"}) == "kubernetes";
+  for (int index = is_of_servers ? 1 : 2; chosen.empty() && index <= kAddressCount; ++index) {
     std::string address = address_at(index);
     if (!is_taken(address)) chosen = std::move(address);
   }

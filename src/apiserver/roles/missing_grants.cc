@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace spillway::apiserver {
 namespace {
@@ -34,6 +35,27 @@ bool covers(const Json& rule, const Json& wanted) {
   return covers_texts(rule, wanted, "verbs", true) && covers_texts(rule, wanted, "apiGroups", true) &&
          covers_texts(rule, wanted, "resources", true) && covers_texts(rule, wanted, "nonResourceURLs", true) &&
          covers_names(rule, wanted);
+}
+
+/// Each of its verbs on each of its resources, in each of their groups, is in one of the rules.
+bool cover_together(const Json::Array& rules, const Json& wanted) {
+  const auto singles = [](const Json& rule, std::string_view member) {
+    std::vector<Json> each;
+    for (const Json& text : array_at(rule, member)) {
+      each.push_back(rule);
+      each.back()[member] = Json::array({text});
+    }
+    if (each.empty()) each.push_back(rule);
+    return each;
+  };
+  for (const Json& of_verb : singles(wanted, "verbs")) {
+    for (const Json& of_group : singles(of_verb, "apiGroups")) {
+      for (const Json& single : singles(of_group, "resources")) {
+        if (std::ranges::none_of(rules, [&single](const Json& rule) { return covers(rule, single); })) return false;
+      }
+    }
+  }
+  return true;
 }
 
 bool is_same_subject(const Json& subject, const Json& wanted) {
@@ -90,7 +112,10 @@ std::optional<Json> with_missing_grants(const Json& current, const Json& wanted)
   if (current.string_at({"metadata", "annotations", kAutoUpdate}) == "false") return std::nullopt;
   Json whole = current;
   const Json* const role = wanted.find("roleRef");
-  if (role != nullptr && current.string_at({"roleRef", "name"}) != role->string_at({"name"})) {
+  const auto is_other = [&](std::string_view member) {
+    return current.string_at({"roleRef", member}) != role->string_at({member});
+  };
+  if (role != nullptr && (is_other("name") || is_other("kind"))) {
     whole["roleRef"] = *role;
     const Json* const subjects = wanted.find("subjects");
     whole["subjects"] = subjects == nullptr ? Json() : *subjects;
@@ -105,10 +130,14 @@ std::optional<Json> with_missing_grants(const Json& current, const Json& wanted)
   return whole;
 }
 
-Json with_rules_of_old(Json wanted, const Json& gatherer) {
+Json with_rules_of_old(Json wanted, const Json& gatherer, const Json::Array& gathered) {
   if (gatherer.find("aggregationRule") != nullptr) return wanted;
+  Json::Array missing;
+  for (const Json& rule : array_at(gatherer, "rules")) {
+    if (!cover_together(gathered, rule)) missing.push_back(rule);
+  }
   const Json before = wanted;
-  append(wanted, {"rules"}, before, lacking(before, gatherer, "rules", covers));
+  append(wanted, {"rules"}, before, missing);
   return wanted;
 }
 

@@ -17,7 +17,8 @@ namespace spillway::apiserver {
 std::optional<api::Json> with_missing_grants(const api::Json& current, const api::Json& wanted);
 
 /// The rules that an administrator has given a role before it gathered those of others, kept by the one that it gathers
-/// now: `wanted` with what `gatherer` has besides. `gatherer`: as it stands. Unchanged if that gathers already.
-api::Json with_rules_of_old(api::Json wanted, const api::Json& gatherer);
+/// now: `wanted` with what `gatherer` has besides. `gatherer`: as it stands. `gathered`: all that it is to gather. A
+/// rule is there if several of these give what it gives. Unchanged if it gathers already.
+api::Json with_rules_of_old(api::Json wanted, const api::Json& gatherer, const api::Json::Array& gathered);
 
 }  // namespace spillway::apiserver

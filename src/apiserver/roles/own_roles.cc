@@ -5,7 +5,7 @@ namespace spillway::apiserver {
 namespace {
 
 /// What the controllers of this project do, and no more: no Secrets, no roles, no tokens.
-const std::vector<RuleRow>& controllers_rules() {
+const std::vector<RuleRow>& own_controllers_rules() {
   static const std::vector<RuleRow> kRules{
       {"delete get list patch watch", "core", "nodes"},
       {"patch", "core", "nodes/status pods/status"},
@@ -41,7 +41,7 @@ const std::vector<RuleRow>& controllers_rules() {
   return kRules;
 }
 
-const std::vector<RuleRow>& scheduler_rules() {
+const std::vector<RuleRow>& own_scheduler_rules() {
   static const std::vector<RuleRow> kRules{
       {kRead, "core", "namespaces nodes pods services"},
       {kRead, "apps", "replicasets statefulsets"},
@@ -66,8 +66,8 @@ std::span<const RoleRow> own_role_rows() {
   static const std::vector<RoleRow> kRows{
       // The API server on its way to agents: what their servers ask about, and nothing of the API.
       {"spillway:kubelet-client", {{"create get", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"}}},
-      {api::kOwnControllersUser, controllers_rules()},
-      {api::kOwnSchedulerUser, scheduler_rules()}};
+      {api::kOwnControllersUser, own_controllers_rules()},
+      {api::kOwnSchedulerUser, own_scheduler_rules()}};
   return kRows;
 }
 

@@ -41,7 +41,7 @@ Table table_of(const Part& part) {
   for (const std::string& name : names) headings.push_back(heading_of(name));
   Table table(std::move(headings));
   for (const outlook::Row& row : part.rows) {
-    std::vector<std::string> cells{printable(row.name), row.state};
+    std::vector<std::string> cells{printable(row.name), printable(row.state)};
     for (const std::string& name : names) {
       const Fact* fact = policy::find_fact(row.facts, name);
       cells.push_back(fact == nullptr ? std::string() : printable(value_text(*fact)));

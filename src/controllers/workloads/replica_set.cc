@@ -75,6 +75,14 @@ bool ReplicasController<T>::concerns(const PodPtr& pod) {
   return owner == nullptr || owner->kind == T::kKind;
 }
 
+/// Those that may want to adopt it, or counted on it.
+template <typename T>
+void ReplicasController<T>::wake_takers(const api::Pod& orphan, Now now) {
+  for (const auto& [key, set] : sets_.all()) {
+    if (set->metadata.ns == orphan.metadata.ns && set->selector.matches(orphan.metadata.labels)) enqueue(key, now);
+  }
+}
+
 template <typename T>
 void ReplicasController<T>::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!concerns(before) && !concerns(after)) return;
@@ -98,12 +106,9 @@ void ReplicasController<T>::on_pod(const PodPtr& before, const PodPtr& after, No
   const bool another = !before || !after || before->metadata.uid != after->metadata.uid;
   if (of_after != nullptr && another) of_after->appeared(after->metadata.uid);
   if (of_before != nullptr && (another || after->metadata.deletion_timestamp)) of_before->left(before->metadata.uid);
-  if (after && api::controller_of(after->metadata) == nullptr) {
-    // Somebody may want to adopt it.
-    for (const auto& [key, set] : sets_.all()) {
-      if (set->metadata.ns == after->metadata.ns && set->selector.matches(after->metadata.labels)) enqueue(key, now);
-    }
-  }
+  const auto is_orphan = [](const PodPtr& pod) { return pod && api::controller_of(pod->metadata) == nullptr; };
+  if (is_orphan(after)) wake_takers(*after, now);
+  if (is_orphan(before) && !is_orphan(after)) wake_takers(*before, now);
 }
 
 template <typename T>
@@ -189,8 +194,12 @@ std::vector<PodPtr> ReplicasController<T>::claim(const T& set) {
   for (const PodPtr& pod : pods_.orphans_in(set.metadata.ns)) {
     if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
     claimed.push_back(pod);
+    // Refused: another one has it, or it has gone; then one pod is missing that was counted here.
     shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(owner_of(set), pod->metadata), {});
+                         adoption_patch(owner_of(set), pod->metadata),
+                         [this, key = client::key_of(set.metadata)](const Result<api::Json>& outcome, Now then) {
+                           if (!outcome) enqueue_paced(key, then);
+                         });
   }
   return claimed;
 }
@@ -221,9 +230,13 @@ void ReplicasController<T>::scale(const SetPtr& set, const std::string& key, con
     const auto growth = std::make_shared<Growth>(Growth{set, key, std::min(missing, kBurstMax)});
     expectations_.of(set->metadata.uid).expect_creations(growth->left);
     create_batch(growth);
-  } else if (active.size() > wanted) {
-    remove(*set, key, active, std::min(active.size() - wanted, kBurstMax));
+    return;
   }
+  // A pod that is to be adopted may be somebody else's by now: what goes is what is this set's already.
+  std::vector<PodPtr> own = active;
+  std::erase_if(own, [](const PodPtr& pod) { return api::controller_of(pod->metadata) == nullptr; });
+  const std::size_t surplus = std::min({active.size() - wanted, own.size(), kBurstMax});
+  if (surplus > 0) remove(*set, key, own, surplus);
 }
 
 template <typename T>

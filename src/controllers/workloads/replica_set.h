@@ -51,6 +51,7 @@ class ReplicasController {
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   static bool concerns(const PodPtr& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
+  void wake_takers(const api::Pod& orphan, Now now);
   void enqueue(const std::string& key, Now now);
   void enqueue_paced(const std::string& key, Now now);
   void arm(Now now);

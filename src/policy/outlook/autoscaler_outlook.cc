@@ -108,8 +108,9 @@ class AutoscalerOutlook {
   autoscaling::History known_history() const {
     autoscaling::History history;
     const WallTime since = a_.status.last_scale_time.value_or(a_.metadata.creation_timestamp.value_or(WallTime()));
-    const Duration ago = std::min<Duration>(now_.wall - since, hours(24 * 365));
-    history.recommendations.push_back({scale().replicas, now_.mono - std::max(ago, Duration::zero())});
+    constexpr WallTime::duration kYear = std::chrono::hours(24 * 365);
+    const Duration ago = std::clamp(now_.wall - since, WallTime::duration::zero(), kYear);
+    history.recommendations.push_back({scale().replicas, now_.mono - ago});
     return history;
   }
 
@@ -289,7 +290,7 @@ class AutoscalerOutlook {
     for (const auto& [name, rules] : {std::pair("scale up", &behavior->up), {"scale down", &behavior->down}}) {
       if (rules->choice == autoscaling::PolicyChoice::kDisabled) {
         ++part.total;
-        part.rows.push_back({name, "disabled", {}});
+        if (part.rows.size() < kRowsMax) part.rows.push_back({name, "disabled", {}});
         continue;
       }
       for (const autoscaling::ScalingPolicy& policy : rules->policies) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace spillway::outlook {
@@ -16,6 +17,8 @@ using endpoints::PodPtr;
 using endpoints::SlicePtr;
 using policy::Fact;
 using policy::Verdict;
+
+constexpr std::size_t kPortsMax = 100;  // that are looked at
 
 /// In the order in which pods are named: what is missing comes first.
 enum class PodPlace { kNotReady, kNoAddress, kLeftOut, kEnding, kNearMiss, kReady, kEnded };
@@ -175,9 +178,14 @@ class ServiceOutlook {
     ++misses_by_key_[difference.key];
   }
 
+  /// Each is looked for in every pod: of more the first ones say enough.
+  std::span<const api::ServicePort> ports() const {
+    return std::span(s_.ports).first(std::min(s_.ports.size(), kPortsMax));
+  }
+
   std::string missing_ports(const api::Pod& pod) const {
     std::string text;
-    for (const api::ServicePort& port : s_.ports) {
+    for (const api::ServicePort& port : ports()) {
       if (endpoints::target_port(port, pod)) continue;
       text += fmt::format("{}{}", text.empty() ? "it has no port named " : ", ", target_text(port));
     }
@@ -243,8 +251,8 @@ class ServiceOutlook {
   }
 
   const api::ServicePort* port_of_nobody() const {
-    const auto found = std::ranges::find_if(s_.ports, [this](const auto& port) { return pods_with(port) == 0; });
-    return found == s_.ports.end() ? nullptr : &*found;
+    const auto found = std::ranges::find_if(ports(), [this](const auto& port) { return pods_with(port) == 0; });
+    return found == ports().end() ? nullptr : &*found;
   }
 
   void say_port_missing(Verdict verdict, const api::ServicePort& port) {
@@ -259,7 +267,7 @@ class ServiceOutlook {
 
   void say_ports() {
     if (s_.ports.empty() && !s_.selector.empty()) add(Code::kServiceNoPorts, {});
-    for (const api::ServicePort& port : s_.ports) {
+    for (const api::ServicePort& port : ports()) {
       const bool lacks = pods_with(port) < static_cast<std::int64_t>(ready_.size());
       if (lacks && find_remark(out_, Code::kServicePortMissing) == nullptr) say_port_missing(out_.verdict, port);
     }

@@ -156,7 +156,9 @@ class JobPlanner {
 
   std::optional<Duration> until_deadline() const {
     if (!job_.active_deadline_seconds || job_.suspend || !status_.start_time) return std::nullopt;
-    return *status_.start_time + seconds(*job_.active_deadline_seconds) - now_;
+    const auto allowed = std::min<std::int64_t>(*job_.active_deadline_seconds,
+                                                std::chrono::floor<std::chrono::seconds>(kTimeLeftMax).count());
+    return std::clamp(*status_.start_time + std::chrono::seconds(allowed) - now_, -kTimeLeftMax, kTimeLeftMax);
   }
 
   void judge_indexes() {

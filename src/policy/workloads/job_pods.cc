@@ -59,8 +59,9 @@ std::optional<Duration> time_to_live(const api::Job& job, WallTime now) {
   const api::JobCondition* end = true_condition(job.status, kJobComplete);
   if (end == nullptr) end = true_condition(job.status, kJobFailed);
   if (end == nullptr || !end->last_transition_time) return std::nullopt;
-  const Duration left = *end->last_transition_time + seconds(*job.ttl_seconds_after_finished) - now;
-  return std::max(left, Duration::zero());
+  const WallTime::duration left =
+      *end->last_transition_time + std::chrono::seconds(*job.ttl_seconds_after_finished) - now;
+  return std::clamp(left, WallTime::duration::zero(), kTimeLeftMax);
 }
 
 bool is_indexed(const api::Job& job) {

@@ -7,6 +7,7 @@
 #include "api/object/pod.h"
 #include "policy/workloads/pod_state.h"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -26,6 +27,9 @@ inline constexpr std::string_view kJobFailed = "Failed";
 inline constexpr std::string_view kJobSuspended = "Suspended";
 inline constexpr std::string_view kJobFailureTarget = "FailureTarget";
 inline constexpr std::string_view kJobSuccessCriteriaMet = "SuccessCriteriaMet";
+
+/// What is left of a time is no more than this, whatever an object says: a century, which nanoseconds can hold.
+inline constexpr WallTime::duration kTimeLeftMax = std::chrono::hours(24 * 365 * 100);
 
 /// Complete or Failed.
 bool is_finished(const api::Job& job);

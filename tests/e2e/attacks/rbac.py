@@ -256,7 +256,7 @@ def other_verbs():
     to_servers = {"/api/v1/namespaces/default/services/kubernetes": {"spec": {"externalIPs": ["192.0.2.66"]}},
                   "/api/v1/namespaces/default/endpoints/kubernetes": {"subsets": [{"addresses": [{"ip": "192.0.2.66"}]}]},
                   "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes": {"endpoints": [{"addresses": ["192.0.2.66"]}]}}
-    asked += [(f"what leads clients to the API servers by {who}: {method} {path}", who, method, path, body)
+    asked += [(f"what leads clients to the API servers, without rights there, by {who}: {method} {path}", who, method, path, body)
               for path, change in to_servers.items() for who in ("n1", "editor", "creator") for method, body in (("PATCH", change), ("DELETE", None))]
     for name, by, method, path, body in asked:
         kind = "apply" if "apply" in name else "merge" if method == "PATCH" else "json"
