@@ -161,6 +161,19 @@ TEST_F(Replication, BothReachTheirSizeWhoeverGetsAnOrphan) {
   EXPECT_THAT(pods(), SizeIs(2));
 }
 
+/// Whoever counts on what a status calls available must not count on those.
+TEST_F(Replication, DoesNotCallPodsAvailableThatItHasAskedToGo) {
+  start();
+  cluster.create(kReplications, replication("web", 3));
+  cluster.advance(seconds(5));
+  ASSERT_EQ(status("availableReplicas"), 3);
+  cluster.delay_events("/pods", seconds(30));
+  cluster.merge(kReplications + "/web", parsed(R"({"spec":{"replicas":1}})"));
+  cluster.advance(seconds(5));
+  EXPECT_EQ(status("observedGeneration"), 2);
+  EXPECT_EQ(status("availableReplicas"), 1) << "its cache shows three";
+}
+
 TEST_F(Replication, SaysWhyPodsAreNotMade) {
   start();
   Json refused = replication("web", 1);

@@ -1,6 +1,7 @@
 """The API server's own certificates: their ends are told, and one that is about to end is replaced while the server runs."""
 import datetime
 import http.client
+import json
 import re
 import ssl
 import subprocess
@@ -174,7 +175,9 @@ class CertificatesOfOthers(unittest.TestCase):
             api = serving(process, self.folder / "kubeconfig")
             self.assertEqual(shown(api).split(), self.used.read_text().split())
             believed = self.authority.certificate
-            told = wait_for("who is believed", lambda: api.find("/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"))["data"]["client-ca-file"]
+            there = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+            wait_for("who is believed", lambda: ask(api, admin, believed, there)[0] == 200)
+            told = json.loads(ask(api, admin, believed, there)[1])["data"]["client-ca-file"]
             for certificate in (believed, self.folder / "data/pki/ca.crt"):
                 self.assertIn(certificate.read_text().strip(), told)
             self.assertEqual(ask(api, admin, believed, "/api/v1/secrets")[0], 200)

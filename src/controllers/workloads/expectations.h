@@ -43,6 +43,12 @@ class Expectations {
   /// The cache shows the pod on its way out, or not at all any more.
   void left(const std::string& uid) { deletions_.erase(uid); }
 
+  /// Its deletion was asked for, and the cache does not show that yet.
+  bool is_leaving(const std::string& uid) const { return deletions_.contains(uid); }
+
+  /// Some are.
+  bool any_leaving() const { return !deletions_.empty(); }
+
   /// Every call has been answered, and what came of them was seen or has expired.
   bool fulfilled(Instant now) const;
 

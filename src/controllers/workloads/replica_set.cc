@@ -235,8 +235,7 @@ void ReplicasController<T>::scale(const SetPtr& set, const std::string& key, con
   // A pod that is to be adopted may be somebody else's by now: what goes is what is this set's already.
   std::vector<PodPtr> own = active;
   std::erase_if(own, [](const PodPtr& pod) { return api::controller_of(pod->metadata) == nullptr; });
-  const std::size_t surplus = std::min({active.size() - wanted, own.size(), kBurstMax});
-  if (surplus > 0) remove(*set, key, own, surplus);
+  if (own.size() > wanted) remove(*set, key, own, std::min(own.size() - wanted, kBurstMax));
 }
 
 template <typename T>
@@ -332,10 +331,12 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
 /// Those that have been ready for long enough; looks again when the next one has.
 template <typename T>
 std::int32_t ReplicasController<T>::count_available(const T& set, const std::string& key, Now now) {
+  const Expectations& expected = expectations_.of(set.metadata.uid);
   std::int32_t available = 0;
   std::optional<Duration> next;
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
     if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
+    if (expected.is_leaving(pod->metadata.uid)) continue;
     const auto wait = workloads::until_available(*pod, set.min_ready_seconds, now.wall);
     if (!wait) continue;
     if (*wait == Duration::zero()) {
@@ -352,7 +353,9 @@ template <typename T>
 void ReplicasController<T>::write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted,
                                          Now now) {
   api::ReplicaSetStatus status = counted;
-  if (set.min_ready_seconds > 0) status.available_replicas = count_available(set, key, now);
+  // The cache may show pods whose deletion was asked for: no rollout is to count on them.
+  const bool some_leave = expectations_.of(set.metadata.uid).any_leaving();
+  if (set.min_ready_seconds > 0 || some_leave) status.available_replicas = count_available(set, key, now);
   status.observed_generation = set.metadata.generation;
   const auto refusal = refusals_.find(set.metadata.uid);
   const bool says_so = workloads::find_condition(set.conditions, workloads::kReplicaFailure) != nullptr;

@@ -247,8 +247,10 @@ class DeploymentPlanner {
     return resize(sets.latest, *size);
   }
 
-  /// Of its available pods those that it is still asked for: the others are about to go, by an earlier look.
+  /// Of its available pods those that it is still asked for: the others are about to go, by an earlier look. A status
+  /// from before the last change of what it is asked for may count pods that an earlier change has taken.
   static std::int64_t staying(const api::ReplicaSet& set) {
+    if (set.status.observed_generation < set.metadata.generation) return 0;
     return std::min(set.status.available_replicas, set.replicas);
   }
 

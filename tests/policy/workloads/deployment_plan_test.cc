@@ -23,7 +23,8 @@ api::PodTemplate template_with(std::string_view image) {
   return made;
 }
 
-ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available) {
+/// `unobserved`: changes of what it is asked for that its status does not know of.
+ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available, int unobserved = 0) {
   api::ReplicaSet set;
   set.metadata.name = set.metadata.uid = image;
   set.metadata.labels = {{"app", "web"}};
@@ -37,6 +38,8 @@ ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t
   set.pod_template = template_with(image);
   set.replicas = replicas;
   set.status.replicas = set.status.available_replicas = available;
+  set.status.observed_generation = 3;
+  set.metadata.generation = 3 + unobserved;
   return std::make_shared<const api::ReplicaSet>(std::move(set));
 }
 
@@ -70,6 +73,12 @@ TEST(DeploymentPlan, TakesWhatTheNewPodsMakeUpFor) {
 TEST(DeploymentPlan, DoesNotCountPodsThatAreAboutToGo) {
   // Two of the ten were asked to go by an earlier look, and their ReplicaSet has not taken them yet.
   EXPECT_EQ(old_size(set_of("old", 8, 10), set_of("new", 2, 2)), 6) << "4 would leave 6 pods of the 8 promised";
+}
+
+TEST(DeploymentPlan, DoesNotCountPodsOfAStatusFromBefore) {
+  // The new set was asked for none and for two again: the two that its status knows of are being deleted.
+  EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 2, 2)), std::nullopt);
+  EXPECT_EQ(old_size(set_of("old", 8, 8, 1), set_of("new", 2, 2)), std::nullopt);
 }
 
 }  // namespace
