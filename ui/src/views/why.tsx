@@ -10,7 +10,7 @@ import { aboutPod, podSentence, type Row } from '../rules/rows.ts';
 import { allRows, Opened } from './decisions.tsx';
 import { Explained, Happenings, nodeLink, Note, Section, useCluster, useSeconds } from './parts.tsx';
 
-interface Answer { sentence: string; decision: Decision | null; second: Decision | null; pod: Pod | null; node: string; podInfo: PodInfo | null; row: Row | null; notes: string[] }
+interface Answer { sentence: string; decision: Decision | null; second: Decision | null; pod: Pod | null; node: string; podInfo: PodInfo | null; notes: string[] }
 
 const MANY = 8;
 
@@ -26,7 +26,7 @@ async function aboutNode(cluster: Cluster, name: string): Promise<Answer | null>
   const state = cluster.states.get(name) ?? 'unknown';
   const own = node === undefined ? '' : sentenceOf(node, state, cluster.silence(name));
   const sentence = lifecycle !== null ? headline(lifecycle) : own;
-  return { sentence, decision: lifecycle, second: standing, pod: null, node: name, podInfo: null, row: null, notes };
+  return { sentence, decision: lifecycle, second: standing, pod: null, node: name, podInfo: null, notes };
 }
 
 async function podsNamed(ns: string, name: string): Promise<PodInfo[]> {
@@ -56,9 +56,14 @@ async function aboutPodNamed(cluster: Cluster, ns: string, name: string): Promis
     const about = best !== null && best.subject.kind === 'Pod' && best.subject.name === name && (best.subject.namespace ?? '') === space && (info === null || !best.subject.uid || best.subject.uid === info.uid);
     const refused = info !== null && (info.phase === 'Failed' || info.node === '');
     const sentence = about || (best !== null && !refused && (info === null || best.verdict !== 'acts')) ? headline(best!, pod) : info !== null ? podSentence(info) : best !== null ? headline(best, pod) : rows.find((each) => aboutPod(each, space, name))?.sentence ?? `pod ${space}/${name} is gone`;
-    answers.push({ sentence, decision: best !== null && (about || !refused) ? best : null, second: null, pod, node: info?.node ?? best?.by ?? '', podInfo: info, row: best === null ? rows.find((each) => aboutPod(each, space, name)) ?? null : null, notes });
+    answers.push({ sentence, decision: best !== null && (about || !refused) ? best : null, second: null, pod, node: info?.node ?? best?.by ?? '', podInfo: info, notes });
   }
   return answers;
+}
+
+/** What has been decided about the pod, as far as it is known by now: events may come after the answer. */
+function rowOf(cluster: Cluster, { decision, pod }: Answer): Row | null {
+  return decision !== null || pod === null ? null : allRows(cluster).find((each) => aboutPod(each, pod.ns, pod.name)) ?? null;
 }
 
 export async function answer(cluster: Cluster, text: string): Promise<Answer[]> {
@@ -101,7 +106,7 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
         {asked !== '' && state.problem !== '' && <Note kind="denied">{state.problem}</Note>}
         {asked !== '' && state.problem === '' && state.answers === null && <Note kind="loading">Asking…</Note>}
         {state.of === asked && asked !== '' && state.answers?.length === 0 && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of a pod or a node.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}
-        {state.of === asked && asked !== '' && state.answers?.map((each, i) => (
+        {state.of === asked && asked !== '' && state.answers?.map((each) => ({ ...each, row: rowOf(cluster, each) })).map((each, i) => (
           <article key={i}>
             <p class="answer">{each.sentence}.</p>
             {each.notes.map((note) => <Note kind="denied" key={note}>Not asked: {note}</Note>)}
