@@ -60,7 +60,7 @@ std::string metric_name(const MetricTarget& target) {
   return target.container.empty() ? target.name : fmt::format("{} of {}", target.name, target.container);
 }
 
-class AutoscalerOutlook {
+class AutoscalerOutlook : OutlookMaker {
  public:
   AutoscalerOutlook(const AutoscalerScene& scene, Now now) : scene_(scene), a_(scene.autoscaler), now_(now) {
     out_.at = now.wall;
@@ -87,13 +87,6 @@ class AutoscalerOutlook {
   }
 
  private:
-  void add(Code code, std::vector<Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }
-
-  void add(Verdict verdict, Code code, std::vector<Fact> facts) {
-    if (out_.remarks.empty()) out_.verdict = verdict;
-    add(code, std::move(facts));
-  }
-
   std::string target() const { return fmt::format("{} {}", a_.target.kind, a_.target.name); }
 
   std::int64_t least() const { return a_.min_replicas.value_or(1); }
@@ -323,7 +316,6 @@ class AutoscalerOutlook {
   const api::HorizontalPodAutoscaler& a_;
   Now now_;
   std::vector<MetricOutcome> outcomes_;
-  Outlook out_;
 };
 
 }  // namespace

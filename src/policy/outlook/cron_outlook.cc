@@ -28,7 +28,7 @@ std::string state_of(const api::Job& job) {
   return job.suspend ? "suspended" : "running";
 }
 
-class CronOutlook {
+class CronOutlook : OutlookMaker {
  public:
   CronOutlook(const CronScene& scene, WallTime now) : scene_(scene), cron_(scene.cron), now_(now) {
     out_.at = now;
@@ -53,13 +53,6 @@ class CronOutlook {
   }
 
  private:
-  void add(Code code, std::vector<Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }
-
-  void add(Verdict verdict, Code code, std::vector<Fact> facts) {
-    if (out_.remarks.empty()) out_.verdict = verdict;
-    add(code, std::move(facts));
-  }
-
   const workloads::JobEvent* find_event(std::string_view reason) const {
     const auto found = std::ranges::find(plan_.events, reason, &workloads::JobEvent::reason);
     return found == plan_.events.end() ? nullptr : &*found;
@@ -216,7 +209,6 @@ class CronOutlook {
   std::optional<workloads::CronSchedule> schedule_;
   std::optional<WallTime> next_;
   bool said_next_ = false;
-  Outlook out_;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ WallTime wall_after(WallTime now, Duration left) {
   return std::chrono::time_point_cast<WallTime::duration>(now + left);
 }
 
-class JobOutlook {
+class JobOutlook : OutlookMaker {
  public:
   JobOutlook(const JobScene& scene, WallTime now) : scene_(scene), job_(scene.job), now_(now) {
     out_.at = now;
@@ -65,13 +65,6 @@ class JobOutlook {
   }
 
  private:
-  void add(Code code, std::vector<Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }
-
-  void add(Verdict verdict, Code code, std::vector<Fact> facts) {
-    if (out_.remarks.empty()) out_.verdict = verdict;
-    add(code, std::move(facts));
-  }
-
   void take_stock() {
     for (const PodPtr& pod : *scene_.pods) {
       if (job_.selector.matches(pod->metadata.labels)) pods_.push_back(pod);
@@ -285,7 +278,6 @@ class JobOutlook {
   std::vector<PodPtr> pods_;
   std::map<JobPodState, std::vector<PodPtr>> by_state_;
   workloads::JobPlan plan_;
-  Outlook out_;
 };
 
 }  // namespace

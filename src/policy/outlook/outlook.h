@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace spillway::outlook {
@@ -137,6 +138,20 @@ struct Outlook {
 
 /// nullptr: it does not say that.
 const Remark* find_remark(const Outlook& outlook, Code code);
+
+/// What the makers of outlooks have in common: the verdict of the first remark that has one, if none came before it, is
+/// that of the whole.
+class OutlookMaker {
+ protected:
+  void add(Code code, std::vector<policy::Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }
+
+  void add(policy::Verdict verdict, Code code, std::vector<policy::Fact> facts) {
+    if (out_.remarks.empty()) out_.verdict = verdict;
+    add(code, std::move(facts));
+  }
+
+  Outlook out_;
+};
 
 /// Facts of an instant: "due_at" as people and programs read it, and "due_seconds" from `now`, not below zero.
 void add_instant(std::vector<policy::Fact>& facts, std::string_view name, WallTime at, WallTime now);

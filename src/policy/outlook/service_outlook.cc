@@ -71,7 +71,7 @@ std::string label_text(const Difference& difference) {
   return fmt::format("its label {} is {}, not {}", difference.key, difference.has, difference.wanted);
 }
 
-class ServiceOutlook {
+class ServiceOutlook : OutlookMaker {
  public:
   ServiceOutlook(const ServiceScene& scene, WallTime now) : scene_(scene), s_(scene.service) {
     out_.at = now;
@@ -93,13 +93,6 @@ class ServiceOutlook {
   }
 
  private:
-  void add(Code code, std::vector<Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }
-
-  void add(Verdict verdict, Code code, std::vector<Fact> facts) {
-    if (out_.remarks.empty()) out_.verdict = verdict;
-    add(code, std::move(facts));
-  }
-
   // Where each pod stands.
 
   endpoints::SlicePlan plan(std::span<const PodPtr> pods, std::span<const SlicePtr> slices,
@@ -374,7 +367,6 @@ class ServiceOutlook {
   std::map<std::string, api::SliceEndpoint> endpoints_;  // by the name of the pod
   std::map<PodPlace, std::vector<Placed>> places_;
   std::map<std::string, std::int64_t> misses_by_key_;
-  Outlook out_;
 };
 
 }  // namespace
