@@ -241,6 +241,10 @@ Result<Document> parse(const std::string& file, const std::string& text) {
 Result<Document> read_file(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return Error{ErrorCode::kNotFound, "cannot be opened", file};
+  return read_stream(stream, file);
+}
+
+Result<Document> read_stream(std::istream& stream, const std::string& file) {
   std::string text(kTextMax + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad()) return Error{ErrorCode::kNotFound, "cannot be read", file};

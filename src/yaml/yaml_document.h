@@ -8,6 +8,7 @@
 #include "api/json/json.h"
 #include "base/error.h"
 
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ struct Document {
 Result<Document> parse(const std::string& file, const std::string& text);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.
 Result<Document> read_file(const std::string& file);
+
+/// The same of a stream, to its end. `file` is what errors call it.
+Result<Document> read_stream(std::istream& stream, const std::string& file);
 
 /// Block style, members in order; strings that YAML could take for something else are quoted.
 std::string to_text(const api::Json& value);

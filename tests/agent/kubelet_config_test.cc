@@ -397,6 +397,48 @@ TEST(Lint, SeesWhatTheAgentRefuses) {
   EXPECT_EQ(refused(R"({"nodeLeaseDurationSeconds": 0})"), (Found{"invalid nodeLeaseDurationSeconds"})) << "once";
 }
 
+TEST(Lint, SaysWhatWasExpectedOfAnAmount) {
+  const auto said = [](std::string_view amount) {
+    const ConfigDocument given =
+        document(with_merge(fmt::format(R"("evictionHard": {{"memory.available": "{}"}})", amount)));
+    const LintReport report = lint_config(given, {.memory = gibibytes(8), .disk = std::nullopt});
+    return report.findings.empty() ? std::string() : report.findings.front().what;
+  };
+  const std::string expected = "is not an amount: expected bytes with a unit, such as 100Mi, or a share, such as 10%";
+  EXPECT_EQ(said("100MB"), "\"100MB\" " + expected + "; did you mean 100M?");
+  EXPECT_EQ(said("100MiB"), "\"100MiB\" " + expected + "; did you mean 100Mi?");
+  EXPECT_EQ(said("much"), "\"much\" " + expected);
+  EXPECT_EQ(said("-5%"), "eviction percentage threshold memory.available must be >= 0%: -5%") << "upstream's words";
+}
+
+TEST(Lint, SeesSignalsThatAreTurnedOff) {
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "0%"})")),
+            Found{"dangerous evictionHard[memory.available]"});
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi", "nodefs.available": "100%"})")),
+            Found{"dangerous evictionHard[nodefs.available]"});
+}
+
+TEST(Lint, SaysTheNegativeGraceThatIsWritten) {
+  const ConfigDocument given = document(with_merge(
+      R"("evictionHard": {"memory.available": "300Mi"}, "evictionSoft": {"memory.available": "500Mi"},
+      "evictionSoftGracePeriod": {"memory.available": "1m"}, "evictionMaxPodGracePeriod": -1)"));
+  const LintReport report = lint_config(given, {.memory = gibibytes(8), .disk = std::nullopt});
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings.front().what, "is -1 while there are soft thresholds");
+  EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "evictionMaxPodGracePeriod": -1)")),
+            Found{"warning evictionMaxPodGracePeriod"});
+}
+
+TEST(Lint, SaysNothingOfWhatAKubeletImplements) {
+  const ConfigDocument given =
+      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "serializeImagePulls": false)"));
+  const LintMachine machine{.memory = gibibytes(8), .disk = std::nullopt};
+  EXPECT_EQ(lint_config(given, machine, LintTarget::kAgent).findings.size(), 1U);
+  EXPECT_EQ(lint_config(given, machine, LintTarget::kKubelet).findings.size(), 0U);
+  const ConfigDocument wrong = document(with_merge(R"("evictionHard": {"memory.available": "120%"})"));
+  EXPECT_EQ(lint_config(wrong, machine, LintTarget::kKubelet).findings.front().why, "the kubelet refuses to start");
+}
+
 TEST(Lint, NamesTheLine) {
   ConfigDocument given = document(R"({"evictionHard": {"memory.available": "300Mi"}})");
   given.origins["evictionHard"] = {.line = 7, .text = {}};

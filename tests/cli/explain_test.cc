@@ -58,8 +58,8 @@ TEST(Explain, LeadsWithTheAnswer) {
 
 TEST(Explain, TablesAlignAndNothingTrails) {
   const std::string text = explain(eviction_of_hog(), std::nullopt, Paint::kNone);
-  EXPECT_NE(text.find("    #   NAME                   PRIORITY   ABOVE REQUEST   BEFORE THE NEXT BY\n"
-                      "    1   shop/hog               0          400Mi           above request        evicted\n"
+  EXPECT_NE(text.find("    #   NAME                   PRIORITY   ABOVE REQUEST   RANKED BY\n"
+                      "    1   shop/hog               0          400Mi           above request   evicted\n"
                       "    2   shop/modest-but-long   0          -195Mi          -\n"),
             std::string::npos)
       << text;
@@ -181,7 +181,7 @@ TEST(Explain, SaysWhatEachNodeHasAgainstAPod) {
   decision.candidates_total = 2;
   const std::string text = explain(decision, api::PodKey{"shop", "big"}, Paint::kNone);
   EXPECT_NE(text.find("pod shop/big was not bound by default-scheduler at "), std::string::npos) << text;
-  EXPECT_NE(text.find("    NODE   IN ITS WAY              RESOURCE   REQUESTED\n"
+  EXPECT_NE(text.find("    NODE   REASON                  RESOURCE   REQUESTED\n"
                       "    n1     insufficient resource   cpu        2000\n"
                       "    n2     node unschedulable      -          -\n"),
             std::string::npos)

@@ -11,6 +11,7 @@
 #include "policy/outlook/autoscaler_outlook.h"
 #include "policy/outlook/cron_outlook.h"
 #include "policy/outlook/job_outlook.h"
+#include "policy/outlook/pod_outlook.h"
 #include "policy/outlook/service_outlook.h"
 #include "support/vectors.h"
 
@@ -90,6 +91,9 @@ Outlook outlook_of(const Json& row) {
   const std::string_view kind = row.string_at({"object", "kind"});
   if (kind == "Job") return job_outlook(row, now);
   if (kind == "CronJob") return cron_outlook(row, now);
+  if (kind == "Pod") {
+    return outlook::explain_containers(api::decode<api::Pod>(*row.find("object")).value(), now).value();
+  }
   return kind == "Service" ? service_outlook(row, now) : autoscaler_outlook(row, now);
 }
 
@@ -148,6 +152,8 @@ std::optional<Outlook> outlook_if_any(const Json& row) {
   try {
     return outlook_of(row);
   } catch (const std::bad_expected_access<void>&) {
+    return std::nullopt;
+  } catch (const std::bad_optional_access&) {
     return std::nullopt;
   }
 }

@@ -34,10 +34,19 @@ class BadInput(unittest.TestCase):
     def test_insecure_http_beyond_loopback(self):
         with workspace() as folder:
             for command in ("apiserver", "up"):
-                for address in ("0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7", "localhost"):
+                for address in ("0.0.0.0", "::", "192.0.2.7", "::ffff:192.0.2.7"):
                     self.refused(2, ["--insecure-http", "loopback", address], command, "--insecure-http", "--bind-address", address,
                                  "--data-dir", folder / "d", "--port", "0")
             self.assertEqual(list(folder.iterdir()), [])
+
+    def test_an_address_that_is_none_and_more_memory_than_there_is(self):
+        with workspace() as folder:
+            for command in ("apiserver", "up"):
+                self.refused(2, ["--bind-address", '"localhost" is no address'], command, "--bind-address", "localhost",
+                             "--data-dir", folder / "d", "--port", "0")
+            self.refused(2, ["node-memory", "cannot have 900Ti"], "up", "--node-memory", "900Ti", "--data-dir", folder / "d",
+                         "--port", "0")
+            self.assertEqual(list(folder.iterdir()), [], "nothing was begun")
 
     def test_missing_kubeconfig(self):
         self.refused(2, ["--kubeconfig"], "agent")

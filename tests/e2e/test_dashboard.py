@@ -172,6 +172,9 @@ class Stock(Looking):
                     with self.subTest(view=view, width=width, dark=dark):
                         self.browser.look(width, dark=dark)
                         self.assert_fits(width, view)
+                        if folder := os.environ.get("SPILLWAY_PICTURES"):
+                            name = f"{view.split('?')[0].replace('/', '-')}-{width}-{'dark' if dark else 'light'}.png"
+                            self.browser.picture(pathlib.Path(folder) / name)
                         if width == 1280 or (width == 390 and not dark):
                             lesser += self.assert_accessible((view, width, dark))
             self.assert_quiet(self.dashboard.base, ASKED_IN_VAIN)
@@ -428,12 +431,12 @@ class Spillway(Looking):
             up.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
             self.see("pod default/hog was evicted by n at", "memory.available was", timeout=60)
             self.click("evicted", ".decisions .line")
-            self.see("What was measured", "Who was compared", "default/steady", "What its status says")
+            self.see("What was measured", "Pods compared", "default/steady", "What its status says")
             sentence = self.browser.run("[...document.querySelectorAll('.decisions .sentence')].map(each => each.innerText).find(each => each.includes('default/hog was evicted'))")
             code, out, err = self.explain("pod/hog")
             self.assertEqual((code, json.loads(out)["headline"]), (0, sentence), err)
             self.show(page.url, "why?q=hog")
-            self.see(sentence, "Who was compared")
+            self.see(sentence, "Pods compared")
             self.show(page.url, "why?q=steady")
             self.see("pod default/steady was not evicted")
             self.show(page.url, "cluster")

@@ -1,4 +1,4 @@
-"""`spillway explain` of jobs, cron jobs, autoscalers and services, against `spillway up` with kubectl."""
+"""`spillway explain` of jobs, cron jobs, autoscalers, services and pods whose containers fail, against `spillway up` with kubectl."""
 import json
 import shutil
 import unittest
@@ -91,7 +91,7 @@ class Explain(unittest.TestCase):
         self.comes_to("svc/web", "1 endpoint slice, 1 endpoint")
         self.kubectl("patch", "service", "web", "-p", '{"spec":{"selector":{"app":"wbe"}}}')
         said = self.explain("svc/web")
-        self.assertIn("nobody answers: no pod of its namespace has the labels app=wbe", said.splitlines()[0])
+        self.assertIn("no pod answers: no pod of its namespace has the labels app=wbe", said.splitlines()[0])
         self.assertIn("its label app is web, not wbe", said)
         self.kubectl("patch", "service", "web", "-p",
                      '{"spec":{"selector":{"app":"web"},"ports":[{"port":80,"targetPort":"metrics"}]}}')
@@ -116,6 +116,20 @@ class Explain(unittest.TestCase):
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nowhere"}, "maxReplicas": 3}})
         self.assertIn('the scale of Deployment nowhere cannot be read: deployments.apps "nowhere" not found',
                       self.explain("hpa/lost").splitlines()[0])
+
+    def test_a_pod_says_which_container_fails(self):
+        def pod(name, command):
+            return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+                "restartPolicy": "Always", "containers": [{"name": "main", "image": "img", "command": command}]}}
+
+        self.apply(pod("crashes", ["sh", "-c", "exit 3"]), pod("missing", ["/no/such/program"]))
+        said = self.comes_to("pod/crashes", "ends again and again: exit code 3 (Error)")
+        self.assertTrue(said.startswith("pod default/crashes: container main ends again and again"), said)
+        said = self.comes_to("pod/missing", "container main cannot be started (RunContainerError)")
+        self.assertIn("/no/such/program", said)
+        answer = json.loads(self.explain("pod/missing", "-o", "json"))
+        self.assertEqual(answer["outlook"]["remarks"][0]["code"], "pod-no-start")
+        self.kubectl("delete", "pod", "crashes", "missing", "--now", "--wait=false")
 
     def test_json_has_the_same_answer(self):
         self.apply(job("told", "true", suspend=True))

@@ -142,7 +142,7 @@ class Page(unittest.TestCase):
         self.browser.key("Enter")
         text = self.browser.run(f"{section}.querySelector('details[open] pre').innerText")
         self.assertRegex(text.splitlines()[0], r"^node node-\d+ is (not )?tainted.*: its last sign of life")
-        self.assertIn("  Besides\n", text)
+        self.assertIn("  Also\n", text)
         self.assertRegex(text, r"zone ::zone-0 is \w+: \d+ of 10 nodes are ready")
         self.assert_quiet()
 

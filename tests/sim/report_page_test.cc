@@ -15,7 +15,7 @@ namespace spillway::sim {
 namespace {
 
 std::string plain(const policy::Decision& decision) {
-  return decision.message + "\n\n  Besides\n";
+  return decision.message + "\n\n  Also\n";
 }
 
 std::size_t count_of(std::string_view text, std::string_view part) {
@@ -122,7 +122,7 @@ TEST(ReportPage, LinesThatDecisionsShareAreThereOnce) {
   }
   const std::string data = page_data(std::vector{run}, plain);
   EXPECT_EQ(count_of(data, "the same for all"), 1U);
-  EXPECT_EQ(count_of(data, "  Besides"), 1U);
+  EXPECT_EQ(count_of(data, "  Also"), 1U);
 }
 
 /// 5,000 nodes for an hour at a look every 10 s; a third of them falls silent; the memory of all of them moves all the

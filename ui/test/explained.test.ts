@@ -17,7 +17,7 @@ function printed(decision: Decision, pod: Pod | null): string[][] {
     for (const row of table.rows) lines.push(row.map((each) => each || ' ').join('   '));
   }
   const remarks = remarksOf(decision);
-  if (remarks.length > 0) lines.push('Besides', ...remarks);
+  if (remarks.length > 0) lines.push('Also', ...remarks);
   if (decision.cost.length > 0) lines.push('What it cost', factsText(decision.cost));
   if (decision.message !== '') lines.push('What its status says', ...decision.message.split('\n'));
   return cells(lines.join('\n'));

@@ -4,6 +4,7 @@
 #include "agent/contract/blind_zone.h"
 #include "agent/node/allocatable.h"
 #include "api/text/duration.h"
+#include "base/bytes_text.h"
 
 #include <fmt/format.h>
 
@@ -20,26 +21,32 @@ using api::Json;
 constexpr std::string_view kMemory = "memory.available";
 constexpr std::string_view kNodeFs = "nodefs.available";
 
-std::string mebi(Bytes amount) {
-  return fmt::format("{:.1f}Mi", static_cast<double>(amount.count()) / static_cast<double>(mebibytes(1).count()));
+std::string text_of(Bytes amount) {
+  return bytes_text(static_cast<double>(amount.count()));
 }
 
 class Linter {
  public:
-  Linter(const ConfigDocument& document, const LintMachine& machine) : document_(document), machine_(machine) {}
+  Linter(const ConfigDocument& document, const LintMachine& machine, LintTarget target)
+      : document_(document),
+        machine_(machine),
+        target_(target),
+        refusal_(fmt::format("the {} refuses to start", target == LintTarget::kKubelet ? "kubelet" : "agent")) {}
 
   LintReport run() {
     const CheckedConfig checked = check_config(document_);
     value_ = checked.value;
     for (const ConfigFinding& finding : checked.findings) {
       const bool error = finding.kind == ConfigFinding::Kind::kError;
+      if (!error && target_ == LintTarget::kKubelet) continue;  // a kubelet implements it
       report_.findings.push_back({error ? LintSeverity::kInvalid : LintSeverity::kWarning, finding.line, finding.path,
-                                  finding.message, error ? "the agent refuses to start" : ""});
+                                  finding.message, error ? refusal_ : std::string()});
     }
     effective_ = effective_config(value_, std::nullopt);
     config_ = threshold_config_of(effective_);
     look_at_dropped_defaults();
     look_at_maps();
+    look_at_signals_off();
     look_at_periods();
     look_at_images();
     if (const auto thresholds = eviction::parse_thresholds(config_)) {
@@ -49,10 +56,10 @@ class Linter {
       look_at_softness();
       look_at_amounts();
       look_at_reservations();
-      look_at_refusals();
+      if (target_ == LintTarget::kAgent) look_at_refusals();
     } else {
-      add(LintSeverity::kInvalid, guilty_key(thresholds.error().text()), thresholds.error().text(),
-          "the agent refuses to start");
+      const std::string key = guilty_key(thresholds.error().text());
+      add(LintSeverity::kInvalid, key, no_amount(key).value_or(thresholds.error().text()), refusal_);
     }
     std::ranges::stable_sort(report_.findings, [](const LintFinding& a, const LintFinding& b) {
       return std::tie(a.severity, a.line, a.key, a.what) < std::tie(b.severity, b.line, b.key, b.what);
@@ -91,6 +98,23 @@ class Linter {
     return "evictionSoft";
   }
 
+  /// What is wrong with the amount of an entry, in words that say what was expected; nullopt: it is one.
+  std::optional<std::string> no_amount(const std::string& key) const {
+    const std::size_t bracket = key.find('[');
+    if (bracket == std::string::npos) return std::nullopt;
+    const std::string signal = key.substr(bracket + 1, key.size() - bracket - 2);
+    const std::string written(effective_.string_at({key.substr(0, bracket), signal}));
+    if (written.ends_with('%') || api::parse_quantity(written)) return std::nullopt;
+    std::string what = fmt::format(
+        "\"{}\" is not an amount: expected bytes with a unit, such as 100Mi, or a share, such as 10%", written);
+    for (const std::string_view ending : {"iB", "B"}) {
+      if (!written.ends_with(ending)) continue;
+      const std::string near = written.substr(0, written.size() - ending.size()) + (ending == "iB" ? "i" : "");
+      if (api::parse_quantity(near)) return what + fmt::format("; did you mean {}?", near);
+    }
+    return what;
+  }
+
   bool given(std::string_view key) const { return value_.find(key) != nullptr; }
 
   void look_at_dropped_defaults() {
@@ -122,6 +146,19 @@ class Linter {
     }
   }
 
+  /// "0%" and "100%" turn a signal off: the parser leaves such thresholds out.
+  void look_at_signals_off() {
+    for (const auto& [map, entries] :
+         {std::pair("evictionHard", &config_.hard), std::pair("evictionSoft", &config_.soft)}) {
+      if (!given(map)) continue;
+      for (const auto& [signal, written] : *entries) {
+        if (written != "0%" && written != "100%") continue;
+        add(LintSeverity::kDangerous, key_of(map, signal), fmt::format("is {}, which turns the threshold off", written),
+            "nothing is evicted for this signal");
+      }
+    }
+  }
+
   void look_at_periods() {
     const auto duration = [this](std::string_view key) {
       return api::parse_duration(effective_.string_at({key})).value_or(Duration{});
@@ -137,16 +174,21 @@ class Linter {
     const Json* lease = effective_.find("nodeLeaseDurationSeconds");
     const std::int64_t lease_seconds = lease == nullptr ? 40 : lease->if_int64().value_or(40);
     if (lease_seconds <= 0) {
-      add(LintSeverity::kInvalid, "nodeLeaseDurationSeconds", "must be positive", "the agent refuses to start");
+      add(LintSeverity::kInvalid, "nodeLeaseDurationSeconds", "must be positive", refusal_);
     } else if (lease_seconds > 50 * 4) {
       add(LintSeverity::kDangerous, "nodeLeaseDurationSeconds",
           fmt::format("renews the lease every {} s", lease_seconds / 4),
           "the node is taken for dead after 50 s of silence (--node-monitor-grace-period)");
     }
     const Json* grace = effective_.find("evictionMaxPodGracePeriod");
-    if (!config_.soft.empty() && grace != nullptr && grace->if_int64().value_or(0) <= 0) {
-      add(LintSeverity::kWarning, "evictionMaxPodGracePeriod", "is 0 while there are soft thresholds",
+    const std::int64_t grace_seconds = grace == nullptr ? 0 : grace->if_int64().value_or(0);
+    if (!config_.soft.empty() && grace_seconds <= 0) {
+      add(LintSeverity::kWarning, "evictionMaxPodGracePeriod",
+          fmt::format("is {} while there are soft thresholds", grace_seconds),
           "a pod evicted softly gets one second to end, as in a hard eviction");
+    } else if (grace_seconds < 0) {
+      add(LintSeverity::kWarning, "evictionMaxPodGracePeriod", fmt::format("is {}, a negative time", grace_seconds),
+          "it has no effect as long as there is no soft threshold; expected 0 or more seconds");
     }
   }
 
@@ -160,7 +202,7 @@ class Linter {
     }
     if (low >= high) {
       add(LintSeverity::kInvalid, "imageGCLowThresholdPercent",
-          fmt::format("is {}, not below imageGCHighThresholdPercent ({})", low, high), "upstream refuses to start");
+          fmt::format("is {}, not below imageGCHighThresholdPercent ({})", low, high), refusal_);
     }
   }
 
@@ -204,6 +246,8 @@ class Linter {
 
   void look_at_memory() {
     const Bytes blind = oom_blind_zone(machine_.memory);
+    // Twice the zone, in whole mebibytes.
+    const Bytes enough = mebibytes((2 * blind.count() + mebibytes(1).count() - 1) / mebibytes(1).count());
     for (const eviction::Threshold& each : thresholds_) {
       if (each.signal != eviction::Signal::kMemoryAvailable || !each.is_hard()) continue;
       const auto amount = amount_of_threshold(each);
@@ -212,13 +256,16 @@ class Linter {
       const std::string_view what = key.empty() ? "memory.available is" : "is";
       if (Bytes{*amount} <= blind) {
         add(LintSeverity::kDangerous, key,
-            fmt::format("{} {}, within the kernel's blind zone of about {}", what, mebi(Bytes{*amount}), mebi(blind)),
-            "the OOM killer comes while memory.available still shows that much; take twice the zone");
+            fmt::format("{} {}, within the kernel's blind zone of about {}", what, text_of(Bytes{*amount}),
+                        text_of(blind)),
+            fmt::format("the OOM killer comes while memory.available still shows that much; take {} or more",
+                        text_of(enough)));
       } else if (*amount < blind.count() * 5 / 4) {
         add(LintSeverity::kWarning, key,
-            fmt::format("{} {}, only {} above the kernel's blind zone of about {}", what, mebi(Bytes{*amount}),
-                        mebi(Bytes{*amount - blind.count()}), mebi(blind)),
-            "a pod that fills memory quickly is met by the OOM killer first");
+            fmt::format("{} {}, only {} above the kernel's blind zone of about {}", what, text_of(Bytes{*amount}),
+                        text_of(Bytes{*amount - blind.count()}), text_of(blind)),
+            fmt::format("a pod that fills memory quickly is ended by the OOM killer first; take {} or more",
+                        text_of(enough)));
       }
     }
   }
@@ -295,7 +342,7 @@ class Linter {
         add(LintSeverity::kInvalid, key,
             fmt::format("{} of {} reserved (system, kube and hard threshold), of {} there are", amount.to_string(),
                         resource, total.to_string()),
-            "the agent refuses to start");
+            refusal_);
       } else if (amount.value() > total.value() / 2) {
         add(LintSeverity::kWarning, key,
             fmt::format("{} of {} {} reserved", amount.to_string(), total.to_string(), resource),
@@ -317,12 +364,14 @@ class Linter {
       const bool said = std::ranges::any_of(report_.findings, [&refusal](const LintFinding& each) {
         return each.severity == LintSeverity::kInvalid && each.key == refusal.at;
       });
-      if (!said) add(LintSeverity::kInvalid, refusal.at, refusal.message, "the agent refuses to start");
+      if (!said) add(LintSeverity::kInvalid, refusal.at, refusal.message, refusal_);
     }
   }
 
   const ConfigDocument& document_;
   const LintMachine& machine_;
+  LintTarget target_;
+  std::string refusal_;  // why an invalid value matters
   Json value_;
   Json effective_;
   eviction::ThresholdConfig config_;
@@ -344,8 +393,8 @@ std::string_view to_string(LintSeverity severity) {
   return "";
 }
 
-LintReport lint_config(const ConfigDocument& document, const LintMachine& machine) {
-  return Linter(document, machine).run();
+LintReport lint_config(const ConfigDocument& document, const LintMachine& machine, LintTarget target) {
+  return Linter(document, machine, target).run();
 }
 
 }  // namespace spillway::agent

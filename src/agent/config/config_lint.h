@@ -31,6 +31,9 @@ struct LintMachine {
   std::optional<Bytes> disk;  // nodefs
 };
 
+/// What the configuration is for: fields that this project's agent does not implement are no fault for a kubelet.
+enum class LintTarget { kAgent, kKubelet };
+
 /// One threshold as it acts on the machine.
 struct EffectiveThreshold {
   std::string signal;
@@ -46,6 +49,7 @@ struct LintReport {
   std::vector<LintFinding> findings;  // worst first, then by line and key
 };
 
-LintReport lint_config(const ConfigDocument& document, const LintMachine& machine);
+LintReport lint_config(const ConfigDocument& document, const LintMachine& machine,
+                       LintTarget target = LintTarget::kAgent);
 
 }  // namespace spillway::agent

@@ -17,6 +17,7 @@
 #include "cli/text/outlook_text.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
+#include "policy/outlook/pod_outlook.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption.h"
@@ -157,6 +158,7 @@ class Explainer {
       if (object) {
         const auto pod = api::decode<api::Pod>(*object);
         if (pod) fallback = from_status(*pod);
+        if (pod) trouble_ = outlook::explain_containers(*pod, loop_.now().wall);
         if (fallback && fallback->area == policy::Area::kScheduling) ask_nodes_about(*pod, *fallback);
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
         if (nodes.empty()) return tell({}, fallback);
@@ -412,6 +414,10 @@ class Explainer {
     } else if (!found.decisions.empty()) {
       answer = &found.decisions.back();
     }
+    if (answer == nullptr && trouble_) {
+      print_trouble();
+      return cli::kExitOk;
+    }
     if (answer == nullptr) {
       if (found.silent.empty()) {
         fmt::print(stderr, "spillway: explain: {}nothing has been decided about {}\n",
@@ -439,9 +445,21 @@ class Explainer {
     return {};
   }
 
+  /// What is wrong with the pod's containers, and nothing else.
+  void print_trouble() const {
+    if (command_.output == cli::OutputFormat::kJson) {
+      fmt::print("{}\n", api::to_text(cli::explanation_json(*trouble_)));
+      return;
+    }
+    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
+    std::fputs(cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
+  }
+
   void print_text(const Decision& answer, const Findings& found) const {
     const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
-    std::string text = cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
+    std::string text;
+    if (trouble_) text = cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone) + "\n";
+    text += cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
     if (found.lifecycle && found.now) {
       text += "\n" + cli::explain(*found.now, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
     }
@@ -455,17 +473,18 @@ class Explainer {
     std::fputs(text.c_str(), stdout);
   }
 
-  static void print_json(const Decision& answer, const Findings& found) {
+  void print_json(const Decision& answer, const Findings& found) const {
     api::Json items = api::Json::array();
     for (const Decision& decision : found.decisions) items.if_array()->push_back(policy::to_json(decision));
-    const api::Json document =
+    api::Json document =
         api::Json::object({{"kind", "Explanation"},
                            {"apiVersion", "spillway/v1"},
-                           {"headline", cli::headline(answer, std::nullopt)},
+                           {"headline", trouble_ ? cli::headline(*trouble_) : cli::headline(answer, std::nullopt)},
                            {"decision", policy::to_json(answer)},
                            {"now", found.now ? policy::to_json(*found.now) : api::Json()},
                            {"lifecycle", found.lifecycle ? policy::to_json(*found.lifecycle) : api::Json()},
                            {"items", std::move(items)}});
+    if (trouble_) document["outlook"] = outlook::to_json(*trouble_);
     fmt::print("{}\n", api::to_text(document));
   }
 
@@ -473,7 +492,8 @@ class Explainer {
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
-  bool exists_ = true;  // what is asked about; false: the API server knows no such pod
+  std::optional<outlook::Outlook> trouble_;  // of the pod's containers
+  bool exists_ = true;                       // what is asked about; false: the API server knows no such pod
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
 #include "apps/process/process.h"
+#include "base/bytes_text.h"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -38,7 +39,7 @@ std::string place_of(const std::string& file, int line) {
 }
 
 std::string amount_text(std::int64_t amount) {
-  return fmt::format("{:.1f}Mi", static_cast<double>(amount) / static_cast<double>(mebibytes(1).count()));
+  return bytes_text(static_cast<double>(amount));
 }
 
 void print_text(const std::string& file, const agent::LintReport& report, const agent::LintMachine& machine) {
@@ -101,16 +102,19 @@ int exit_code_of(const agent::LintReport& report) {
 
 int run_lint(const cli::LintCommand& command) {
   const agent::LintMachine machine = machine_of(command);
+  const auto target =
+      command.program == cli::LintedProgram::kKubelet ? agent::LintTarget::kKubelet : agent::LintTarget::kAgent;
   int exit_code = 0;
   api::Json reports = api::Json::array();
-  for (const std::string& file : command.files) {
-    const auto document = read_config_document(file);
+  for (const std::string& given : command.files) {
+    const auto document = read_config_document(given);
+    const std::string file = given == "-" ? "standard input" : given;
     if (!document) {
       print_error(document.error());
       exit_code = worse(exit_code, document.error().code == ErrorCode::kNotFound ? kExitUnreadable : kExitInvalid);
       continue;
     }
-    const agent::LintReport report = agent::lint_config(*document, machine);
+    const agent::LintReport report = agent::lint_config(*document, machine, target);
     exit_code = worse(exit_code, exit_code_of(report));
     if (command.output == cli::OutputFormat::kJson) {
       reports.if_array()->push_back(to_json(file, report));

@@ -17,6 +17,7 @@
 #include "apps/server/api_server_part.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
+#include "host/cgroup/node_slice.h"
 #include "runtime/entropy.h"
 
 #include <cstdint>
@@ -37,6 +38,13 @@ class Up {
       : command_(command), scheduling_(std::move(scheduling)), process_(log) {}
 
   int run() {
+    // Before anything is served or written: a node that cannot be ends the process.
+    if (const auto memory = command_.node.memory) {
+      if (const Outcome fits = host::check_node_memory(*memory); !fits) {
+        print_error(fits.error());
+        return fits.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
+      }
+    }
     if (const Outcome traced = process_.trace(command_.trace, "spillway"); !traced) {
       print_error(traced.error());
       return cli::kExitUsage;

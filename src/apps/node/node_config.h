@@ -19,7 +19,7 @@ struct NodeConfig {
   bool usable() const;
 };
 
-/// One file. kNotFound: it cannot be read; kInvalid: it is no YAML document.
+/// One file; "-": standard input, to its end. kNotFound: it cannot be read; kInvalid: it is no YAML document.
 Result<agent::ConfigDocument> read_config_document(const std::string& file);
 
 /// File, then the directory's *.conf in the order of their names, then flags. Errors as read_config_document; what is

@@ -309,8 +309,12 @@ struct StressCommand {
 enum class OutputFormat { kText, kJson };
 
 /// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
+/// What a KubeletConfiguration is meant for.
+enum class LintedProgram { kAgent, kKubelet };
+
 struct LintCommand {
-  std::vector<std::string> files;  // each on its own
+  std::vector<std::string> files;  // each on its own; "-": standard input
+  LintedProgram program = LintedProgram::kAgent;
   std::optional<Bytes> memory;
   std::optional<Bytes> disk;
   OutputFormat output = OutputFormat::kText;

@@ -340,7 +340,8 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(between(1, 3'600))
       ->capture_default_str();
   begin_group(app, "Serving");
-  app.add_option("--bind-address", args.bind_address, "Address to listen on")->capture_default_str();
+  add_parsed(app, "--bind-address", args.bind_address, parse_address, "Address to listen on", "ADDRESS",
+             args.bind_address);
   add_parsed(app, "--advertise-address", args.advertise_address, parse_advertised,
              "Where pods reach this server: what is behind the Service kubernetes; also in its certificate", "ADDRESS",
              "--bind-address, where that is any address the machine's; none if it is a loopback address");

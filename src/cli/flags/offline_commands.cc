@@ -90,7 +90,12 @@ void define_end_pods(Commands& commands) {
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
-  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own")->type_name("FILE")->required();
+  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own; -: standard input")
+      ->type_name("FILE")
+      ->required();
+  add_choice<LintedProgram>(app, "--for", lint->program,
+                            "Which program reads them: the kubelet implements fields that the agent does not",
+                            {{"agent", LintedProgram::kAgent}, {"kubelet", LintedProgram::kKubelet}});
   add_parsed(app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY", "this machine's");
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");

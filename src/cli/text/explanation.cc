@@ -122,7 +122,7 @@ Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod
   }
   std::vector<std::string> headings{"#", "NAME"};
   for (const std::string& name : names) headings.push_back(heading_of(name));
-  headings.emplace_back("BEFORE THE NEXT BY");
+  headings.emplace_back("RANKED BY");
   headings.emplace_back("");
   Table table(std::move(headings));
   std::size_t place = 0;
@@ -260,22 +260,22 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
   if (const Table table = reclaimed_of(decision); !table.empty())
     section("What the node freed first", table.text("    "));
   if (decision.area == policy::Area::kScheduling) {
-    const Table table = subjects_of(decision, "NODE", "IN ITS WAY");
+    const Table table = subjects_of(decision, "NODE", "REASON");
     if (!table.empty()) section("What each node says now", table.text("    "));
   } else if (decision.area == policy::Area::kWorkloads) {
     const Table table = subjects_of(decision, "POD", "WHAT");
     if (!table.empty()) section("Which pods it waits for", table.text("    "));
   } else if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
     const auto shown = static_cast<std::int64_t>(decision.candidates.size());
-    const std::string title = shown < decision.candidates_total ? fmt::format("Who was compared (the first {} of {})",
-                                                                              shown, decision.candidates_total)
-                                                                : std::string("Who was compared");
+    const std::string title = shown < decision.candidates_total
+                                  ? fmt::format("Pods compared (the first {} of {})", shown, decision.candidates_total)
+                                  : std::string("Pods compared");
     section(title, table.text("    "));
   }
   if (const std::vector<std::string> remarks = remarks_of(decision); !remarks.empty()) {
     std::string body;
     for (const std::string& remark : remarks) body += "    " + remark + "\n";
-    section("Besides", body);
+    section("Also", body);
   }
   if (!decision.cost.empty()) section("What it cost", "    " + facts_text(decision.cost) + "\n");
   if (!decision.message.empty()) section("What its status says", "    " + decision.message + "\n");

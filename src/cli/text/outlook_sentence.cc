@@ -33,7 +33,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kJobComplete, "it is complete: {succeeded:pod has|pods have} succeeded[, {took_seconds} after its start]"},
     {kJobFailed, "it has failed ({reason})[: {message}]"},
     {kJobEnding, "it is about to end ({reason})[: {message}]"},
-    {kJobManagedElsewhere, "{manager} minds it (spec.managedBy), not the job controller"},
+    {kJobManagedElsewhere, "{manager} manages it (spec.managedBy), not the job controller"},
     {kJobSuspended, "it is suspended (spec.suspend): it has no pods until it is resumed"},
     {kJobUnseen, "the job controller has not looked at it yet; does it run?"},
     {kJobNoParallelism, "its parallelism is 0: no pod is made"},
@@ -43,7 +43,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "doubles with each"},
     {kJobPodsPending, "none of its pods runs, {pods:waits|wait}; {pod}: {why}"},
     {kJobRuns, "{running:pod runs|pods run}"},
-    {kJobPodsLeave, "{pods:pod is|pods are} on the way out: others come when they are gone"},
+    {kJobPodsLeave, "{pods:pod is|pods are} being deleted: replacements are made when they are gone"},
     {kJobMakesPods, "the job controller makes {pods:pod|pods} now"},
     {kJobRests, "it has no pod that runs, and none is due"},
     {kJobProgress,
@@ -55,7 +55,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kJobLeavesAt, "it is deleted in {due_seconds}, at {due_at} (ttlSecondsAfterFinished)"},
     {kJobLeavesAfter, "it is deleted {ttl_seconds} after its end (ttlSecondsAfterFinished)"},
     {kJobKeptByHistory, "it stays as long as the history of cron job {cron_job} has room for it"},
-    {kJobStays, "it stays until somebody deletes it: ttlSecondsAfterFinished is not set"},
+    {kJobStays, "it stays until it is deleted: ttlSecondsAfterFinished is not set"},
 
     {kCronUnknownZone, "nothing starts: {message}"},
     {kCronUnreadable, "nothing starts: {message}"},
@@ -82,7 +82,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "there][; {leaving:goes|go} now]"},
 
     {kScaleUnread, "the scale of {target} cannot be read: {message}"},
-    {kScaleZero, "{target} has 0 replicas: nothing is scaled until somebody gives it one"},
+    {kScaleZero, "{target} has 0 replicas: nothing is scaled until it is given one"},
     {kScaleSelector, "nothing is scaled: {message}"},
     {kScaleBlind,
      "it stays at {replicas:replica|replicas}: {failed} of {metrics:metric|metrics} cannot be read ({message})"},
@@ -104,19 +104,31 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "than the least within {up_window_seconds}]"},
 
     {kServiceExternalName, "it is another name for {external_name}, told by DNS: it has no pods and no address"},
-    {kServiceNoSelector, "it has no selector: whoever made it writes its endpoints[, {endpoints} now]"},
-    {kServiceNoMatch, "nobody answers: no pod of its namespace has the labels {selector}"},
-    {kServiceNoneReady, "nobody answers: none of its pods ({pods}) is ready[; {pod}: {why}]"},
-    {kServiceDraining, "{pods:pod answers|pods answer}, all on the way out: no other is ready"},
+    {kServiceNoSelector,
+     "it has no selector: its endpoints are written by hand or by another controller[, {endpoints} now]"},
+    {kServiceNoMatch, "no pod answers: no pod of its namespace has the labels {selector}"},
+    {kServiceNoneReady, "no pod answers: none of its pods ({pods}) is ready[; {pod}: {why}]"},
+    {kServiceDraining, "{pods:pod answers|pods answer}, all are being deleted: no other is ready"},
     {kServiceReady, "connections go to {ready} of its {pods:pod|pods}"},
     {kServiceHeadless, "it is headless: DNS gives the addresses of the pods themselves"},
     {kServiceNotReadyPublished, "pods that are not ready count as if they were (publishNotReadyAddresses)"},
     {kServiceLeftOut, "{pods:pod differs|pods differ} in the label {key} alone; it wants {wanted}"},
     {kServicePortMissing,
-     "nobody answers at port {port} on {pods} of {ready:ready pod|ready pods}: they have no port named {target}"},
+     "no pod answers at port {port} on {pods} of {ready:ready pod|ready pods}: they have no port named {target}"},
     {kServiceBehind, "its endpoint slices are not up to date ({writes:write|writes} due); does their controller run?"},
     {kServiceSlices, "{slices:endpoint slice|endpoint slices}, {endpoints:endpoint|endpoints}, {ready} ready"},
     {kServiceNoPorts, "it has no ports: it is for DNS alone"},
+
+    {kPodNoImage, "container {container} waits for its image {image} ({reason})[: {message}]"},
+    {kPodNoStart, "container {container} cannot be started ({reason})[: {message}]"},
+    {kPodOutOfMemory,
+     "the kernel killed container {container}: out of memory[, its limit is {limit_bytes}][; last at {ended_at}][, "
+     "{restarts:restart|restarts} so far]"},
+    {kPodCrashes,
+     "container {container} ends again and again: exit code {exit_code}[ ({reason})][: {message}][, last at "
+     "{ended_at}][, {restarts:restart|restarts} so far]; it is started again after a wait that grows"},
+    {kPodContainerFailed,
+     "container {container} ended with exit code {exit_code}[ ({reason})][: {message}][, at {ended_at}]"},
 });
 
 constexpr bool has_every_sentence() {

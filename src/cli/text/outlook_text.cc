@@ -83,7 +83,7 @@ std::string explain(const Outlook& outlook, Paint paint) {
   for (std::size_t i = 1; i < outlook.remarks.size(); ++i) {
     besides += fmt::format("    {}\n", sentence_of(outlook.remarks[i]));
   }
-  if (!besides.empty()) section("Besides", besides);
+  if (!besides.empty()) section("Also", besides);
   for (const Part& part : outlook.parts) section(title_of(part), part_text(part));
   return text;
 }

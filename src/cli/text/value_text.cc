@@ -1,5 +1,7 @@
 #include "cli/text/value_text.h"
 
+#include "base/bytes_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,23 +14,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kUnits{"_bytes", "_seconds", "_inodes", "_processes"};
 constexpr std::string_view kUnpainted = "\x1b[0m";
-
-/// One decimal, unless it is zero.
-std::string short_number(double number) {
-  std::string text = fmt::format("{:.1f}", number);
-  if (text.ends_with(".0")) text.resize(text.size() - 2);
-  return text;
-}
-
-std::string bytes_text(double bytes) {
-  static constexpr std::array<std::string_view, 6> kSuffixes{"", "Ki", "Mi", "Gi", "Ti", "Pi"};
-  std::size_t power = 0;
-  while (std::abs(bytes) >= 1024 && power + 1 < kSuffixes.size()) {
-    bytes /= 1024;
-    ++power;
-  }
-  return short_number(bytes) + std::string(kSuffixes[power]);
-}
 
 std::string seconds_text(double seconds) {
   if (std::abs(seconds) < 0.9995) return fmt::format("{:.0f}ms", seconds * 1000);

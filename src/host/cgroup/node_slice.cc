@@ -1,5 +1,6 @@
 #include "host/cgroup/node_slice.h"
 
+#include "base/bytes_text.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/memory_stat.h"
@@ -16,10 +17,6 @@
 
 namespace spillway::host {
 namespace {
-
-std::string gibibytes_text(Bytes amount) {
-  return fmt::format("{:.1f}Gi", static_cast<double>(amount.count()) / static_cast<double>(gibibytes(1).count()));
-}
 
 constexpr std::string_view kLeaf = "spillway-agent";
 constexpr Bytes kMemoryMin = mebibytes(16);
@@ -126,7 +123,25 @@ Outcome end_node(const CgroupDir& instance, const std::string& name, Duration gr
   return destroy_tree(instance, name, kDeathMax);
 }
 
+Result<Bytes> memory_of_machine() {
+  SPILLWAY_TRY(text, read_file("/proc/meminfo"));
+  SPILLWAY_TRY(machine, parse_meminfo(text));
+  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
+  return Bytes{static_cast<std::int64_t>(*machine.total_bytes)};
+}
+
+Outcome check_fits(Bytes memory, Bytes machine) {
+  if (memory <= machine) return {};
+  return invalid("node-memory", "a node cannot have {} on a machine with {}",
+                 bytes_text(static_cast<double>(memory.count())), bytes_text(static_cast<double>(machine.count())));
+}
+
 }  // namespace
+
+Outcome check_node_memory(Bytes memory) {
+  SPILLWAY_TRY(machine, memory_of_machine());
+  return check_fits(memory, machine);
+}
 
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts) {
   SPILLWAY_TRY(root, CgroupDir::open_root(mounts));
@@ -178,18 +193,12 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
     return invalid("node-memory", "the whole host has no limit of its own; leave it out or make the node a slice");
   if (options.root == NodeRoot::kSlice && (!options.memory || *options.memory < kMemoryMin))
     return invalid("node-memory", "a node that is a cgroup needs at least {} bytes of memory", kMemoryMin.count());
-  SPILLWAY_TRY(text, read_file("/proc/meminfo"));
-  SPILLWAY_TRY(machine, parse_meminfo(text));
-  if (!machine.total_bytes) return invalid("/proc/meminfo", "MemTotal missing");
-  const Bytes machine_memory{static_cast<std::int64_t>(*machine.total_bytes)};
-  if (options.memory && *options.memory > machine_memory) {
-    return invalid("node-memory", "a node cannot have {} on a machine with {}", gibibytes_text(*options.memory),
-                   gibibytes_text(machine_memory));
-  }
+  SPILLWAY_TRY(machine_memory, memory_of_machine());
+  if (options.memory) SPILLWAY_TRY_VOID(check_fits(*options.memory, machine_memory));
 
   NodeSlice slice;
   slice.options_ = std::move(options);
-  slice.memory_ = slice.is_host() ? Bytes{static_cast<std::int64_t>(*machine.total_bytes)} : *slice.options_.memory;
+  slice.memory_ = slice.is_host() ? machine_memory : *slice.options_.memory;
   slice.root_ = std::move(root);
   if (slice.is_host()) {
     SPILLWAY_TRY(whole, slice.root_.hierarchy_root());

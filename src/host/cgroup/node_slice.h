@@ -55,6 +55,9 @@ struct KubeletTree {
   std::optional<Bytes> memory;  // of a node that is the kubelet's root with so much memory; absent: the whole machine
 };
 
+/// kInvalid: a node of this machine cannot have so much memory, as the machine has less.
+Outcome check_node_memory(Bytes memory);
+
 class NodeSlice {
  public:
   /// Another process's node: it is measured, and nothing of it is made, limited, locked or removed. `root` is that of

@@ -224,7 +224,7 @@ class AutoscalerOutlook : OutlookMaker {
          {"message", condition.message}});
   }
 
-  // Besides.
+  // Also.
 
   void say_standing() {
     const bool read = scene_.scale && *scene_.scale;

@@ -120,7 +120,7 @@ class CronOutlook : OutlookMaker {
     return last_start(LateStarts::kCount);
   }
 
-  // Besides.
+  // Also.
 
   void say_schedule() {
     if (find_event("TooManyMissedTimes") != nullptr) {

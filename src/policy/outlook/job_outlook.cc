@@ -194,7 +194,7 @@ class JobOutlook : OutlookMaker {
     });
   }
 
-  // Besides.
+  // Also.
 
   void say_progress() {
     const api::JobStatus& status = this->status();

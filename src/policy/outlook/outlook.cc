@@ -83,6 +83,11 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "service-behind",
     "service-slices",
     "service-no-ports",
+    "pod-no-image",
+    "pod-no-start",
+    "pod-out-of-memory",
+    "pod-crashes",
+    "pod-container-failed",
 });
 
 static_assert(kNames.size() == static_cast<std::size_t>(kLastCode) + 1);

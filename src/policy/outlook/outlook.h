@@ -1,7 +1,7 @@
 // What an object does now and next, and what it waits for: the value that `spillway explain` prints of Jobs, CronJobs,
-// HorizontalPodAutoscalers and Services. As in policy/reason.h a remark is an enumerator and the facts behind it, never
-// prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds: kRowsMax rows in a part,
-// however many objects there are.
+// HorizontalPodAutoscalers, Services and pods in trouble. As in policy/reason.h a remark is an enumerator and the facts
+// behind it, never prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds: kRowsMax
+// rows in a part, however many objects there are.
 #pragma once
 
 #include "api/json/json.h"
@@ -93,9 +93,15 @@ enum class Code {
   kServiceBehind,
   kServiceSlices,
   kServiceNoPorts,
+  // pods
+  kPodNoImage,
+  kPodNoStart,
+  kPodOutOfMemory,
+  kPodCrashes,
+  kPodContainerFailed,
 };
 
-inline constexpr Code kLastCode = Code::kServiceNoPorts;
+inline constexpr Code kLastCode = Code::kPodContainerFailed;
 
 /// "job-back-off": stable, for JSON.
 std::string_view to_string(Code code);

@@ -256,7 +256,7 @@ class ServiceOutlook : OutlookMaker {
          {"ready", static_cast<std::int64_t>(ready_.size())}});
   }
 
-  // Besides.
+  // Also.
 
   void say_ports() {
     if (s_.ports.empty() && !s_.selector.empty()) add(Code::kServiceNoPorts, {});

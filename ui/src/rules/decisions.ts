@@ -222,7 +222,7 @@ function candidates(decision: Decision, pod: Pod | null): Table {
       ...names.map((name) => cell(fact(each.reason.facts, name))), each.decidedBy.replace(/-/g, ' ') || '-', note];
   });
   const shown = decision.candidates.length;
-  const title = shown < decision.candidatesTotal ? `Who was compared (the first ${shown} of ${decision.candidatesTotal})` : 'Who was compared';
+  const title = shown < decision.candidatesTotal ? `Pods compared (the first ${shown} of ${decision.candidatesTotal})` : 'Pods compared';
   return { title, headings: ['#', 'Name', ...names.map(sentenceCase), 'Before the next by', ''], rows, marked };
 }
 

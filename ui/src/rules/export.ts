@@ -14,7 +14,7 @@ export function fileOf(row: Row, from: string): string {
         ...table.rows.map((cells, place) => `<tr${place === table.marked ? ' class="marked"' : ''}>${cells.map((each) => `<td>${escape(each)}</td>`).join('')}</tr>`), '</table></div>');
     }
     const remarks = remarksOf(row.decision);
-    if (remarks.length > 0) parts.push('<h2>Besides</h2><ul>', ...remarks.map((each) => `<li>${escape(each)}</li>`), '</ul>');
+    if (remarks.length > 0) parts.push('<h2>Also</h2><ul>', ...remarks.map((each) => `<li>${escape(each)}</li>`), '</ul>');
     if (row.decision.cost.length > 0) parts.push(`<h2>What it cost</h2><p>${escape(factsText(row.decision.cost))}</p>`);
   }
   if (row.message !== '') parts.push(`<h2>What its status says</h2><p>${escape(row.message)}</p>`);

@@ -1,0 +1,133 @@
+#include "policy/outlook/pod_outlook.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::outlook {
+
+namespace {
+
+using policy::Fact;
+using policy::Verdict;
+
+constexpr std::array<std::string_view, 6> kImageReasons{"ErrImagePull",        "ImagePullBackOff",
+                                                        "InvalidImageName",    "ErrImageNeverPull",
+                                                        "RegistryUnavailable", "ImageInspectError"};
+constexpr std::array<std::string_view, 6> kStartReasons{"CreateContainerError", "CreateContainerConfigError",
+                                                        "RunContainerError",    "PreStartHookError",
+                                                        "PostStartHookError",   "StartError"};
+
+bool is_any(std::string_view reason, const auto& reasons) {
+  return std::ranges::find(reasons, reason) != reasons.end();
+}
+
+/// How it ended, now or the time before; nullptr: it never did.
+const api::ContainerState::Terminated* last_end(const api::ContainerStatus& container) {
+  if (container.state.terminated) return &*container.state.terminated;
+  return container.last_state.terminated ? &*container.last_state.terminated : nullptr;
+}
+
+class PodOutlook : OutlookMaker {
+ public:
+  PodOutlook(const api::Pod& pod, WallTime now) : pod_(pod) {
+    out_.at = now;
+    out_.subject = {std::string(api::Pod::kKind), pod.metadata.ns, pod.metadata.name, pod.metadata.uid};
+  }
+
+  std::optional<Outlook> run() {
+    if (!pod_.status.reason.empty()) return std::nullopt;
+    look_at(pod_.status.init_container_statuses);
+    look_at(pod_.status.container_statuses);
+    if (out_.remarks.empty()) return std::nullopt;
+    out_.parts.push_back(std::move(containers_));
+    return std::move(out_);
+  }
+
+ private:
+  void look_at(const std::vector<api::ContainerStatus>& containers) {
+    for (const api::ContainerStatus& container : containers) {
+      say(container);
+      add_row(container);
+    }
+  }
+
+  void say(const api::ContainerStatus& container) {
+    std::vector<Fact> facts{{"container", container.name}};
+    const auto* end = last_end(container);
+    const auto& waiting = container.state.waiting;
+    if (waiting && (is_any(waiting->reason, kImageReasons) || is_any(waiting->reason, kStartReasons))) {
+      facts.push_back({"reason", waiting->reason});
+      if (!waiting->message.empty()) facts.push_back({"message", waiting->message});
+      if (is_any(waiting->reason, kStartReasons)) return add(Verdict::kWaits, Code::kPodNoStart, std::move(facts));
+      facts.push_back({"image", container.image});
+      return add(Verdict::kWaits, Code::kPodNoImage, std::move(facts));
+    }
+    if (end == nullptr || (end->exit_code == 0 && !waiting)) return;
+    // One that runs again is worth a word as long as it is not ready.
+    if (container.state.running && container.ready) return;
+    if (waiting && waiting->reason != "CrashLoopBackOff") return;
+    add_end(facts, container, *end);
+    if (end->reason == "OOMKilled") return add(verdict(), Code::kPodOutOfMemory, std::move(facts));
+    if (waiting) return add(Verdict::kWaits, Code::kPodCrashes, std::move(facts));
+    add(verdict(), Code::kPodContainerFailed, std::move(facts));
+  }
+
+  /// A pod that has failed stays failed; another container of it comes back.
+  Verdict verdict() const { return pod_.status.phase == "Failed" ? Verdict::kRefuses : Verdict::kWaits; }
+
+  void add_end(std::vector<Fact>& facts, const api::ContainerStatus& container,
+               const api::ContainerState::Terminated& end) const {
+    facts.push_back({"exit_code", std::int64_t{end.exit_code}});
+    if (!end.reason.empty()) facts.push_back({"reason", end.reason});
+    if (!end.message.empty()) facts.push_back({"message", end.message});
+    if (end.finished_at) facts.push_back(time_fact("ended_at", *end.finished_at));
+    if (container.restart_count > 0) facts.push_back({"restarts", std::int64_t{container.restart_count}});
+    if (const auto limit = memory_limit(container.name)) facts.push_back({"limit_bytes", limit->count()});
+  }
+
+  std::optional<Bytes> memory_limit(std::string_view name) const {
+    for (const auto* containers : {&pod_.spec.init_containers, &pod_.spec.containers}) {
+      const auto found = std::ranges::find(*containers, name, &api::Container::name);
+      if (found == containers->end()) continue;
+      const auto limit = found->resources.limits.find("memory");
+      if (limit != found->resources.limits.end()) return limit->second.bytes();
+    }
+    return std::nullopt;
+  }
+
+  void add_row(const api::ContainerStatus& container) {
+    ++containers_.total;
+    if (containers_.rows.size() == kRowsMax) return;
+    Row row{.name = container.name, .state = state_text(container), .facts = {}};
+    row.facts.push_back({"restarts", std::int64_t{container.restart_count}});
+    if (const auto* end = last_end(container)) {
+      row.facts.push_back({"last_exit_code", std::int64_t{end->exit_code}});
+      if (!end->reason.empty()) row.facts.push_back({"last_reason", end->reason});
+    }
+    containers_.rows.push_back(std::move(row));
+  }
+
+  static std::string state_text(const api::ContainerStatus& container) {
+    if (container.state.waiting) {
+      return container.state.waiting->reason.empty() ? "waiting" : "waiting: " + container.state.waiting->reason;
+    }
+    if (container.state.terminated) return "ended";
+    if (container.state.running) return container.ready ? "ready" : "running, not ready";
+    return "waiting";
+  }
+
+  const api::Pod& pod_;
+  Part containers_{.name = "containers", .rows = {}};
+};
+
+}  // namespace
+
+std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now) {
+  return PodOutlook(pod, now).run();
+}
+
+}  // namespace spillway::outlook

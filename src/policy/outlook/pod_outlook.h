@@ -1,0 +1,18 @@
+// What `spillway explain` says of a pod whose containers do not do their work: an image that is missing, a command that
+// cannot be started, a container that ends again and again or was out of memory.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", container states; "Debug Pods".
+#pragma once
+
+#include "api/object/pod.h"
+#include "base/time.h"
+#include "policy/outlook/outlook.h"
+
+#include <optional>
+
+namespace spillway::outlook {
+
+/// nullopt: no container is in trouble, or the pod as a whole was ended by its node (status.reason), which decisions
+/// explain. The container that is worst off gives the answer: init containers first, then in the pod's order.
+std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now);
+
+}  // namespace spillway::outlook

@@ -1,0 +1,135 @@
+// What is said of a pod whose containers do not do their work.
+#include "policy/outlook/pod_outlook.h"
+
+#include "policy/outlook/outlook_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace spillway::outlook {
+namespace {
+
+const WallTime kNow = at("2026-11-26T12:00:00Z");
+
+class PodOutlooks : public ::testing::Test {
+ protected:
+  PodOutlooks() {
+    pod.metadata.ns = "shop";
+    pod.metadata.name = "web";
+    pod.status.phase = "Running";
+    api::Container container;
+    container.name = "main";
+    container.resources.limits = {{"memory", api::Quantity::of_bytes(mebibytes(64))}};
+    pod.spec.containers = {container};
+    pod.status.container_statuses = {{.name = "main", .state = {}, .last_state = {}, .image = "web:1"}};
+  }
+
+  api::ContainerStatus& main() { return pod.status.container_statuses.front(); }
+
+  void wait(std::string reason) { main().state.waiting = {.reason = std::move(reason), .message = {}}; }
+
+  static api::ContainerStateTerminated end(std::int32_t code, std::string reason) {
+    api::ContainerStateTerminated ended;
+    ended.exit_code = code;
+    ended.reason = std::move(reason);
+    return ended;
+  }
+
+  /// Of the answer; nullopt: nothing is wrong.
+  std::optional<Code> answer() const {
+    const auto outlook = explain_containers(pod, kNow);
+    return outlook ? std::optional(outlook->remarks.front().code) : std::nullopt;
+  }
+
+  api::Pod pod;
+};
+
+TEST_F(PodOutlooks, SaysNothingOfContainersThatDoTheirWork) {
+  EXPECT_EQ(answer(), std::nullopt) << "nothing is known of it yet";
+  main().state.running.emplace();
+  main().ready = true;
+  EXPECT_EQ(answer(), std::nullopt);
+  main().last_state.terminated = end(1, "Error");
+  main().restart_count = 1;
+  EXPECT_EQ(answer(), std::nullopt) << "it is over";
+  wait("ContainerCreating");
+  main().state.running.reset();
+  main().last_state.terminated.reset();
+  EXPECT_EQ(answer(), std::nullopt);
+  main().state = {};
+  main().state.terminated = end(0, "Completed");
+  EXPECT_EQ(answer(), std::nullopt);
+}
+
+TEST_F(PodOutlooks, LeavesWhatTheNodeEndedToDecisions) {
+  main().state.terminated = end(137, "Error");
+  EXPECT_EQ(answer(), Code::kPodContainerFailed);
+  pod.status.phase = "Failed";
+  pod.status.reason = "Evicted";
+  EXPECT_EQ(answer(), std::nullopt);
+}
+
+TEST_F(PodOutlooks, TellsImagesFromStarts) {
+  for (const char* reason : {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}) {
+    wait(reason);
+    EXPECT_EQ(answer(), Code::kPodNoImage) << reason;
+  }
+  for (const char* reason : {"CreateContainerError", "CreateContainerConfigError", "RunContainerError"}) {
+    wait(reason);
+    EXPECT_EQ(answer(), Code::kPodNoStart) << reason;
+  }
+}
+
+TEST_F(PodOutlooks, SaysHowItEndedTheLastTime) {
+  wait("CrashLoopBackOff");
+  EXPECT_EQ(answer(), std::nullopt) << "how it ended is not known";
+  main().last_state.terminated = end(3, "Error");
+  main().restart_count = 4;
+  const auto outlook = explain_containers(pod, kNow);
+  ASSERT_TRUE(outlook);
+  EXPECT_EQ(outlook->verdict, policy::Verdict::kWaits);
+  EXPECT_EQ(outlook->remarks.front().code, Code::kPodCrashes);
+  EXPECT_EQ(fact_of(*outlook, Code::kPodCrashes, "exit_code"), "3");
+  EXPECT_EQ(fact_of(*outlook, Code::kPodCrashes, "restarts"), "4");
+  ASSERT_EQ(outlook->parts.size(), 1U);
+  EXPECT_EQ(outlook->parts.front().rows.front().state, "waiting: CrashLoopBackOff");
+  main().last_state.terminated = end(0, "Completed");
+  EXPECT_EQ(answer(), Code::kPodCrashes) << "one that ends well again and again as well";
+}
+
+TEST_F(PodOutlooks, SaysThatTheKernelEndedIt) {
+  wait("CrashLoopBackOff");
+  main().last_state.terminated = end(137, "OOMKilled");
+  EXPECT_EQ(answer(), Code::kPodOutOfMemory);
+  EXPECT_EQ(fact_of(*explain_containers(pod, kNow), Code::kPodOutOfMemory, "limit_bytes"), "67108864");
+  main().state = {};
+  main().state.running.emplace();
+  EXPECT_EQ(answer(), Code::kPodOutOfMemory) << "it runs again, and is not ready";
+  main().ready = true;
+  EXPECT_EQ(answer(), std::nullopt);
+}
+
+TEST_F(PodOutlooks, StaysFailedAsThePodDoes) {
+  main().state.terminated = end(2, "Error");
+  pod.status.phase = "Failed";
+  EXPECT_EQ(explain_containers(pod, kNow)->verdict, policy::Verdict::kRefuses);
+}
+
+TEST_F(PodOutlooks, PutsInitContainersFirstAndBoundsTheRows) {
+  wait("ImagePullBackOff");
+  for (int i = 0; i < 12; ++i) {
+    pod.status.init_container_statuses.push_back({.name = "init-" + std::to_string(i), .state = {}, .last_state = {}});
+  }
+  pod.status.init_container_statuses.front().state.waiting = {.reason = "RunContainerError", .message = "no such file"};
+  const auto outlook = explain_containers(pod, kNow);
+  ASSERT_TRUE(outlook);
+  EXPECT_EQ(outlook->remarks.size(), 2U);
+  EXPECT_EQ(outlook->remarks.front().code, Code::kPodNoStart);
+  EXPECT_EQ(outlook->parts.front().rows.size(), kRowsMax);
+  EXPECT_EQ(outlook->parts.front().total, 13);
+}
+
+}  // namespace
+}  // namespace spillway::outlook
