@@ -54,6 +54,48 @@ class Pages(unittest.TestCase):
         self.assertEqual(re.findall(r"^\| `([a-z-]+)` \|", (PAGES / "outlooks.md").read_text(), re.M), codes)
 
 
+def mentioned(text):
+    """Commands of spillway that a page has, in blocks of code and between backticks: the words after `spillway`."""
+    code = re.findall(r"^```sh[^\n]*\n(.*?)^```$", text, re.M | re.S)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    code += re.findall(r"^    +(\S.*)$", prose, re.M) + re.findall(r"`([^`\n]+)`", re.sub(r"^    .*$", "", prose, flags=re.M))
+    for line in "\n".join(code).replace("\\\n", " ").splitlines():
+        for part in re.split(r"[|;&>]|\s#\s|\$\(", line):
+            command = re.match(r"\s*(?:\$ )?(?:[A-Z]+=\S+ )*(?:sudo )?(?:\S*/)?spillway ([a-z][a-z-]*.*)$", part)
+            if command:
+                yield command.group(1).split()
+
+
+class Mentioned(unittest.TestCase):
+    """Pages whose commands are not run (test_documents.py runs those of the tutorial and of docs/how-to): the commands and flags they name exist."""
+
+    def setUp(self):
+        self.helps = {}
+
+    def wrong(self, words):
+        """What of a command the program does not have."""
+        name = tuple(words[: 2 if words[0] == "store" and re.fullmatch(r"[a-z]+", "".join(words[1:2])) else 1])
+        if name not in self.helps:
+            done = subprocess.run([BINARY, *name, "--help"], capture_output=True, text=True, timeout=30, check=False)
+            self.helps[name] = done.stdout if f"Usage: spillway {' '.join(name)}" in done.stdout else None
+        if self.helps[name] is None:
+            return [" ".join(name)]
+        known = set(re.findall(r"--[a-z][a-z0-9-]+", self.helps[name])) | {"--log-level", "--log-format", "--help"}
+        return [flag for flag in re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", " ".join(words)) if flag not in known]
+
+    def test_commands_and_flags_exist(self):
+        pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for folder in ("docs", "docs/how-to", "docs/compat") for page in sorted((ROOT / folder).glob("*.md")))]
+        found = [words for page in pages for words in mentioned(page.read_text())]
+        self.assertGreater(len(found), 150)
+        self.assertEqual([(" ".join(words), wrong) for words in found if (wrong := self.wrong(words))], [])
+
+    def test_others_are_told(self):
+        text = "`spillway explane pod/a`\n\n    $ spillway store backup --to F --form G  # --not-this\n\n```sh\nsudo spillway up --nodes 3 | tee --append f\n```\n"
+        found = list(mentioned(text))
+        self.assertEqual(found, [["up", "--nodes", "3"], ["store", "backup", "--to", "F", "--form", "G"], ["explane", "pod/a"]])
+        self.assertEqual([self.wrong(words) for words in found], [[], ["--form"], ["explane"]])
+
+
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
 class Served(unittest.TestCase):
     def test_every_metric_of_a_cluster(self):
