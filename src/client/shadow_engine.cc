@@ -1,5 +1,7 @@
 #include "client/shadow_engine.h"
 
+#include "api/json/json.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +11,11 @@ namespace {
 
 bool is_event(const api::Request& request) {
   return request.target.ends_with("/events") || request.target.find("/events/") != std::string::npos;
+}
+
+/// A heartbeat may travel without its text.
+std::string body_of(const api::Request& request) {
+  return request.body.empty() && request.document ? api::to_text(*request.document) : request.body;
 }
 
 }  // namespace
@@ -51,10 +58,10 @@ void ShadowEngine::note(const api::Request& request, Now now) {
   const auto [entry, fresh] = wants_.try_emplace(write, Want{now.mono, now.mono});
   Want& want = entry->second;
   want.last = now.mono;
-  if (fresh && options_.on_write) options_.on_write(write, request.body);
+  if (fresh && options_.on_write) options_.on_write(write, body_of(request));
   if (want.reported || now.mono - want.since < options_.patience) return;
   want.reported = true;
-  if (options_.on_difference) options_.on_difference({write, request.body, now.mono - want.since});
+  if (options_.on_difference) options_.on_difference({write, body_of(request), now.mono - want.since});
 }
 
 std::vector<ApiCommand> ShadowEngine::take_api_commands() {

@@ -26,9 +26,12 @@
 namespace spillway::runtime {
 namespace {
 
-constexpr std::size_t kStep = 16;  // as malloc aligns
-constexpr std::size_t kSmallMax = 1024;
-constexpr std::size_t kSizes = kSmallMax / kStep + 1;
+constexpr std::size_t kStep = 16;       // as malloc aligns
+constexpr std::size_t kFineMax = 1024;  // up to there sizes differ by kStep, then by kCoarseStep
+constexpr std::size_t kCoarseStep = 256;
+constexpr std::size_t kSmallMax = 4096;
+constexpr std::size_t kFineSizes = kFineMax / kStep;
+constexpr std::size_t kSizes = kFineSizes + (kSmallMax - kFineMax) / kCoarseStep + 1;
 constexpr std::size_t kPage = std::size_t{64} << 10U;     // of blocks of one size
 constexpr std::size_t kSegment = std::size_t{16} << 20U;  // what the system is asked for, aligned
 constexpr std::size_t kPages = kSegment / kPage;
@@ -37,7 +40,7 @@ constexpr std::size_t kSegments = (std::size_t{1} << kAddressBits) / kSegment;
 
 /// In its first page.
 struct Segment {
-  std::array<std::uint8_t, kPages> size_of_page;  // in steps
+  std::array<std::uint8_t, kPages> size_of_page;  // its number
 };
 
 struct FreeBlock {
@@ -88,32 +91,43 @@ bool add_segment() {
   if (before < kSegment) munmap(begin + before + kSegment, kSegment - before);
   std::byte* const segment = begin + before;
   if (number_of_segment(segment) >= kSegments) return false;
+  madvise(segment, kSegment, MADV_HUGEPAGE);  // fewer addresses to look up; refused, it is only slower
   is_segment[number_of_segment(segment)] = 1;
   next_page = segment + kPage;
   segment_end = segment + kSegment;
   return true;
 }
 
-bool add_page(Shelf& shelf, std::size_t steps) {
+bool add_page(Shelf& shelf, std::size_t number) {
   const std::scoped_lock guard(segments);
   if (next_page == segment_end && !add_segment()) return false;
   std::byte* const page = next_page;
   next_page += kPage;
-  segment_of(page).size_of_page[page_in_segment(page)] = static_cast<std::uint8_t>(steps);
+  segment_of(page).size_of_page[page_in_segment(page)] = static_cast<std::uint8_t>(number);
   shelf.fresh = page;
   shelf.end = page + kPage;
   return true;
 }
 
+/// From 1 on; `bytes` at most kSmallMax.
+std::size_t number_of_size(std::size_t bytes) {
+  if (bytes <= kFineMax) return bytes == 0 ? 1 : (bytes + kStep - 1) / kStep;
+  return kFineSizes + (bytes - kFineMax + kCoarseStep - 1) / kCoarseStep;
+}
+
+std::size_t size_of(std::size_t number) {
+  return number <= kFineSizes ? number * kStep : kFineMax + (number - kFineSizes) * kCoarseStep;
+}
+
 void* take(std::size_t bytes) {
-  const std::size_t steps = bytes == 0 ? 1 : (bytes + kStep - 1) / kStep;
-  Shelf& shelf = shelves[steps];
+  const std::size_t number = number_of_size(bytes);
+  Shelf& shelf = shelves[number];
   if (FreeBlock* const block = shelf.free) {
     shelf.free = block->next;
     return block;
   }
-  const std::size_t size = steps * kStep;
-  if (static_cast<std::size_t>(shelf.end - shelf.fresh) < size && !add_page(shelf, steps)) return nullptr;
+  const std::size_t size = size_of(number);
+  if (static_cast<std::size_t>(shelf.end - shelf.fresh) < size && !add_page(shelf, number)) return nullptr;
   std::byte* const block = shelf.fresh;
   shelf.fresh += size;
   return block;

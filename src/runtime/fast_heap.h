@@ -3,8 +3,9 @@
 // run. Replaces operator new and delete of the program that links it; until use_fast_heap() they are malloc and free,
 // so that what else the program does has the heap it has been measured with.
 // Thread: any. Bounds: what is freed is used again for blocks of its size, by the thread that freed it, and is not
-// given back to the system: at most as much as was needed at once, by size. Blocks above 1 KiB are malloc's. Sanitizers
-// keep their own heap. Source: ADR-0031.
+// given back to the system: at most as much as was needed at once, by size. Blocks above 4 KiB are malloc's. Its memory
+// is asked for in huge pages, which the system gives where it has them. Sanitizers keep their own heap. Source:
+// ADR-0031.
 #pragma once
 
 namespace spillway::runtime {

@@ -329,6 +329,7 @@ Bytes SimHost::usage() const {
 
 /// No more than there is swap.
 Bytes SimHost::swapped() const {
+  if (size_.swap == Bytes{0}) return size_.swap;
   return std::clamp(usage() - size_.memory, Bytes{0}, size_.swap);
 }
 

@@ -135,7 +135,9 @@ class Timeline {
     const std::string fault = calls_ < faults.size() ? *faults[calls_].if_string() : std::string();
     ++calls_;
     const std::string_view verb = api::to_string(request.method);
-    const Json body = request.body.empty() ? Json() : api::parse_json(request.body).value();
+    const Json body = request.document       ? *request.document
+                      : request.body.empty() ? Json()
+                                             : api::parse_json(request.body).value();
     if (fault == "timeout" || fault == "refused") {
       record(verb, fault, &body);
       return make_error(ErrorCode::kServiceUnavailable, "{}", fault);

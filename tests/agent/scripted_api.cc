@@ -170,7 +170,7 @@ Result<api::Response> ScriptedApi::answer(const api::Request& request, std::vect
     case api::Method::kPut: {
       const auto it = objects_.find(path);
       if (it == objects_.end()) return failure(ErrorCode::kNotFound, path + " not found");
-      Json object = api::parse_json(request.body).value();
+      Json object = request.document ? *request.document : api::parse_json(request.body).value();
       if (object.string_at({"metadata", "resourceVersion"}) != it->second.string_at({"metadata", "resourceVersion"})) {
         return failure(ErrorCode::kConflict, "the object has been modified");
       }

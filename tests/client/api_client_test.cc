@@ -49,6 +49,27 @@ TEST(ApiClient, SendsWhatWasAsked) {
   EXPECT_EQ(call.request.body, R"({"a":1})");
 }
 
+/// Of what may be malformed, the server is to see every byte.
+TEST(ApiClient, AHeartbeatGoesWithoutItsText) {
+  ScriptedEngine engine;
+  engine.start();
+  const auto sent = [&engine](std::string_view kind, std::string_view holder) {
+    api::Json lease = api::Json::object({{"kind", kind}});
+    lease.make({"spec", "holders"}) = api::Json::array({1, holder});
+    engine.client.update("/leases/n1", lease, {});
+    engine.collect();
+    const api::Request request = engine.take<SendCall>().request;
+    if (request.document) EXPECT_EQ(*request.document, lease);
+    return std::pair(request.body.empty(), request.document != nullptr);
+  };
+  EXPECT_EQ(sent("Lease", "n1"), std::pair(true, true));
+  EXPECT_EQ(sent("Lease", "n\xff"), std::pair(false, false));
+  EXPECT_EQ(sent("Node", "n1"), std::pair(false, true));
+  engine.client.create("/leases", api::Json::object({{"kind", "Lease"}}), {});
+  engine.collect();
+  EXPECT_EQ(engine.take<SendCall>().request.body, R"({"kind":"Lease"})");
+}
+
 TEST(ApiClient, AnswersReachTheContinuation) {
   ScriptedEngine engine;
   engine.start();

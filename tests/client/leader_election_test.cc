@@ -62,7 +62,7 @@ class Election : public ::testing::Test {
       if (!lease) return {404, {}, R"({"kind":"Status","reason":"NotFound","code":404})"};
       return {200, {}, api::to_text(*lease)};
     }
-    api::Json body = *api::parse_json(request.body);
+    api::Json body = request.document ? *request.document : *api::parse_json(request.body);
     const bool creates = request.method == api::Method::kPost;
     if (creates == lease.has_value() || (lease && body.string_at({"metadata", "resourceVersion"}) !=
                                                       lease->string_at({"metadata", "resourceVersion"}))) {

@@ -60,11 +60,13 @@ TEST(FastHeap, BlocksKeepWhatIsWritten) {
 
 TEST(FastHeap, AFreedBlockIsUsedAgain) {
   if (!use_fast_heap()) return;  // a sanitizer has its own
-  const auto before = reinterpret_cast<std::uintptr_t>(operator new(200));
-  operator delete(reinterpret_cast<void*>(before));
-  void* const after = operator new(193);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(after), before);
-  operator delete(after);
+  for (const auto& [freed, wanted] : {std::pair(200, 193), {1'024, 1'009}, {1'025, 1'280}, {4'096, 3'841}}) {
+    const auto before = reinterpret_cast<std::uintptr_t>(operator new(static_cast<std::size_t>(freed)));
+    operator delete(reinterpret_cast<void*>(before));
+    void* const after = operator new(static_cast<std::size_t>(wanted));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(after), before) << wanted;
+    operator delete(after);
+  }
 }
 
 TEST(FastHeap, ThreadsFreeWhatOthersTook) {

@@ -102,6 +102,16 @@ TEST_P(HttpsTransportOver, CarriesCalls) {
   EXPECT_EQ(response->header("Content-Type"), "text/plain");
 }
 
+TEST_P(HttpsTransportOver, MakesTheTextOfADocument) {
+  ServerRoom room(serving());
+  Engine engine(room.loops, {.endpoint = reach(room.port)});
+  api::Request request = request_of("/x", api::Method::kPut);
+  request.document = std::make_shared<const api::Json>(api::Json::object({{"a", 1}}));
+  const auto response = engine.call(std::move(request));
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->body, "PUT /x {\"a\":1} by system:anonymous");
+}
+
 TEST_P(HttpsTransportOver, AnHttpErrorIsAnAnswer) {
   ServerRoom room(serving());
   room.run([&] {

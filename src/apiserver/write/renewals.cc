@@ -58,7 +58,12 @@ RenewalMatch Renewals::match(const Exchange& exchange, const ObjectPtr& current,
   if (read_as == RenewalForm::kUpdate && sent && current->parsed) {
     if (const auto match = match_shared_renewal(*sent, *current->parsed, *current->text, manager)) return *match;
   }
-  return match_renewal(exchange.request().body, *current->text, {*read_as, manager});
+  if (!exchange.request().body.empty() || !sent) {
+    return match_renewal(exchange.request().body, *current->text, {*read_as, manager});
+  }
+  const std::string body = api::to_text(*sent);
+  if (body.size() > kRenewalBytesMax) return {.path = RenewalPath::kRequest};
+  return match_renewal(body, *current->text, {*read_as, manager});
 }
 
 bool Renewals::take(const Exchange& exchange, RenewalForm form, const WriteOptions& options, Ends ends) {

@@ -1,5 +1,6 @@
 #include "wire/transport/https_transport.h"
 
+#include "api/json/json.h"
 #include "api/text/duration.h"
 #include "client/api_client.h"
 
@@ -159,8 +160,9 @@ void HttpsTransport::execute(client::ApiCommand command, Receiver& receiver) {
   if (auto* call = std::get_if<client::SendCall>(&command)) {
     const DeliveryDesk::EntryPtr entry = desk_->add(receiver, call->id);
     entry->work = ++last_work_;
-    start(entry, std::move(call->request), HttpClient::Kind::kCall,
-          std::make_shared<CallListener>(desk_, entry, decoding_));
+    api::Request& request = call->request;
+    if (request.body.empty() && request.document) request.body = api::to_text(*request.document);
+    start(entry, std::move(request), HttpClient::Kind::kCall, std::make_shared<CallListener>(desk_, entry, decoding_));
   } else if (auto* watch = std::get_if<client::OpenWatch>(&command)) {
     const DeliveryDesk::EntryPtr entry = desk_->add(receiver, watch->id);
     entry->work = ++last_work_;
