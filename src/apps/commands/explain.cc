@@ -17,6 +17,7 @@
 #include "cli/text/outlook_text.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
+#include "policy/scheduling/extender.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption.h"
@@ -119,6 +120,7 @@ class Explainer {
         return cli::kExitUsage;
       }
       profiles_ = std::move(config->profiles);
+      extenders_ = std::move(config->extenders.rules);
     }
     if (command_.journal) return tell(read_journal(command_), std::nullopt);
     catch_interrupts();
@@ -335,8 +337,15 @@ class Explainer {
       return;
     }
     const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, *profile, filter, around);
+    const bool asks_others = std::ranges::any_of(extenders_, [&waiting](const scheduling::Extender& extender) {
+      return scheduling::concerns(extender, waiting);
+    });
+    if (asks_others) {
+      fmt::print(stderr,
+                 "spillway: explain: the extenders are not asked again: what they said is in what the pod was told\n");
+    }
     if (placement.node) {
-      decision.reasons = placement.reasons;
+      if (!asks_others) decision.reasons = placement.reasons;
       return;
     }
     decision.candidates = scheduling::candidates_of(placement);
@@ -473,7 +482,8 @@ class Explainer {
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
-  bool exists_ = true;  // what is asked about; false: the API server knows no such pod
+  std::vector<scheduling::Extender> extenders_;  // of the file
+  bool exists_ = true;                           // what is asked about; false: the API server knows no such pod
 };
 
 }  // namespace
