@@ -182,7 +182,6 @@ TEST(SchedulerConfig, NamesWhatIsWrong) {
       {"profiles:\n- pluginConfig:\n  - {name: NodeResourcesFit, args: {scoringStrategy: {type: Most}}}\n",
        "s.yaml:5: profiles[0][pluginConfig][0][args][scoringStrategy][type]: expected LeastAllocated, MostAllocated or "
        "RequestedToCapacityRatio"},
-      {"extenders: [{urlPrefix: 'https://x'}]\n", "s.yaml:3: extenders: this scheduler asks no extenders"},
       {"podInitialBackoffSeconds: 20\n", "s.yaml:1: podMaxBackoffSeconds must not be below podInitialBackoffSeconds"},
       {"leaderElection: {leaseDuration: soon}\n",
        "s.yaml:3: leaderElection[leaseDuration]: expected a duration such as 15s, got \"soon\""},
@@ -193,6 +192,85 @@ TEST(SchedulerConfig, NamesWhatIsWrong) {
       "");
   const auto other = read_scheduler_config("s.yaml", *yaml::parse("s.yaml", "apiVersion: v1\nkind: Pod\n"));
   EXPECT_FALSE(other);
+}
+
+TEST(SchedulerConfig, ReadsExtenders) {
+  const auto config = read(R"(percentageOfNodesToScore: 30
+profiles: [{schedulerName: default-scheduler}, {schedulerName: batch, percentageOfNodesToScore: 70}]
+extenders:
+- urlPrefix: https://gpu.example:8443/v1/
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  bindVerb: bind
+  weight: 5
+  enableHTTPS: true
+  tlsConfig: {serverName: gpu, caFile: /etc/ca.pem, certData: Y2VydA==, keyData: a2V5}
+  httpTimeout: 100ms
+  nodeCacheCapable: true
+  ignorable: true
+  managedResources: [{name: example.com/gpu, ignoredByScheduler: true}, {name: example.com/nic}]
+- {urlPrefix: 'http://127.0.0.1:8080', filterVerb: f}
+)");
+  ASSERT_TRUE(config) << config.error().text();
+  EXPECT_TRUE(config->warnings.empty());
+  ASSERT_EQ(config->extenders.rules.size(), 2U);
+  const scheduling::Extender want{.url = "https://gpu.example:8443/v1/",
+                                  .filter_verb = "filter",
+                                  .prioritize_verb = "prioritize",
+                                  .preempt_verb = "preempt",
+                                  .bind_verb = "bind",
+                                  .weight = 5,
+                                  .timeout = milliseconds(100),
+                                  .knows_nodes = true,
+                                  .resources = {"example.com/gpu", "example.com/nic"},
+                                  .ignorable = true};
+  EXPECT_EQ(config->extenders.rules[0], want);
+  EXPECT_EQ(config->extenders.rules[1].timeout, seconds(5));
+  const ExtenderTls& tls = config->extenders.tls[0];
+  EXPECT_TRUE(tls.enabled && !tls.insecure);
+  EXPECT_EQ(tls.where, "s.yaml:6: extenders[0]");
+  EXPECT_EQ(tls.server_name + tls.ca_file + tls.certificate_pem + tls.key_pem, "gpu/etc/ca.pemcertkey");
+  for (const Profile& profile : config->profiles) {
+    EXPECT_EQ(profile.ignored.names, std::vector<std::string>{"example.com/gpu"});
+    EXPECT_EQ(profile.share.global_percent, 30);
+  }
+  EXPECT_FALSE(config->profiles[0].share.profile_percent);
+  EXPECT_EQ(config->profiles[1].share.profile_percent, 70);
+}
+
+TEST(SchedulerConfig, NamesWhatIsWrongWithExtenders) {
+  const auto one = [](std::string_view members) {
+    return error_of(fmt::format("extenders:\n- urlPrefix: http://x\n  {}\n", members));
+  };
+  EXPECT_EQ(one("prioritizeVerb: p"), "s.yaml:4: extenders[0]: must have a positive weight applied to it");
+  EXPECT_EQ(one("prioritizeVerb: p\n  weight: -1"),
+            "s.yaml:6: extenders[0][weight]: must have a positive weight applied to it");
+  EXPECT_EQ(one("managedResources: [{name: cpu}]"),
+            "s.yaml:5: extenders[0][managedResources][0][name]: is an invalid extended resource name");
+  EXPECT_EQ(one("managedResources: [{name: a.b/c}, {name: a.b/c}]"),
+            "s.yaml:5: extenders[0][managedResources][1][name]: duplicate extender managed resource name");
+  EXPECT_EQ(one("filterverb: f"), "s.yaml:5: extenders[0][filterverb]: unknown (did you mean filterVerb?)");
+  EXPECT_EQ(one("httpTimeout: soon"),
+            "s.yaml:5: extenders[0][httpTimeout]: expected a duration up to 5m, such as 5s, got \"soon\"");
+  EXPECT_EQ(one("tlsConfig: {insecure: true, caFile: /x}"),
+            "s.yaml:5: extenders[0][tlsConfig]: specifying a root certificates file with the insecure flag is not "
+            "allowed");
+  EXPECT_EQ(one("tlsConfig: {certFile: /x}"),
+            "s.yaml:5: extenders[0][tlsConfig]: a certificate and its key are given together");
+  EXPECT_EQ(one("tlsConfig: {caData: '*'}"), "s.yaml:5: extenders[0][tlsConfig][caData]: expected base64");
+  EXPECT_EQ(error_of("extenders: [{urlPrefix: ftp://x}]\n"),
+            "s.yaml:3: extenders[0][urlPrefix]: expected urlPrefix: http://HOST:PORT/PATH or https, got \"ftp://x\"");
+  EXPECT_EQ(error_of("extenders: [{urlPrefix: 'http://x', bindVerb: b}, {urlPrefix: 'http://y', bindVerb: b}]\n"),
+            "s.yaml:3: extenders: found 2 extenders implementing bind: only one extender can implement bind");
+}
+
+TEST(SchedulerConfig, SaysThatAShareOfNodesMattersToExtendersAlone) {
+  const auto config = read("percentageOfNodesToScore: 30\n");
+  ASSERT_TRUE(config);
+  ASSERT_EQ(config->warnings.size(), 1U);
+  EXPECT_EQ(config->warnings[0],
+            "s.yaml:3: percentageOfNodesToScore: without extenders all nodes are looked at: has no effect here");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class SchedulerPreemption : public ::testing::Test {
   }
 
   void start_scheduler() {
-    scheduler_ = std::make_unique<Scheduler>(Scheduler::Options{}, Rng(4), telemetry::Log(), metrics_);
+    scheduler_ = std::make_unique<Scheduler>(options_, Rng(4), telemetry::Log(), metrics_);
     cluster_.run(*scheduler_);
   }
 
@@ -112,6 +112,7 @@ class SchedulerPreemption : public ::testing::Test {
     return found;
   }
 
+  Scheduler::Options options_;
   telemetry::Registry metrics_;
   TestCluster cluster_;
   ControllerSet controllers_;
@@ -328,6 +329,54 @@ TEST_F(SchedulerPreemption, APromiseThatIsOfNoUseIsTakenBack) {
                  Json::object({{"status", Json::object({{"nominatedNodeName", "n0"}})}}));
   cluster_.advance(seconds(70));
   EXPECT_EQ(promised("important"), "");
+}
+
+TEST_F(SchedulerPreemption, WithRespectForBudgetsAPodWaitsRather) {
+  options_.respect_budgets = true;
+  restart_scheduler();
+  create(pod("low", "600Mi"));
+  set_budget("low", 0);
+  create(pod("important", "600Mi", "high"));
+  cluster_.advance(seconds(90));
+  EXPECT_THAT(deletions(), IsEmpty());
+  EXPECT_EQ(promised("important"), "");
+  EXPECT_EQ(condition("important", "PodScheduled").string_at({"message"}),
+            "0/1 nodes are available: 1 Insufficient memory. preemption: 0/1 nodes are available: "
+            "1 Disruption budgets do not allow the preemption.");
+  cluster_.remove("/apis/policy/v1/namespaces/default/poddisruptionbudgets/low");
+  cluster_.advance(seconds(90));
+  EXPECT_EQ(node_of("important"), "n0");
+}
+
+TEST_F(SchedulerPreemption, DeletionsAreLimitedAllOrNone) {
+  options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
+  restart_scheduler();
+  create(pod("low-a", "300Mi"));
+  create(pod("low-b", "300Mi"));
+  create(pod("both", "900Mi", "high"));
+  EXPECT_THAT(deletions(), IsEmpty()) << "not one of the two";
+  EXPECT_EQ(promised("both"), "");
+  EXPECT_THAT(condition("both", "PodScheduled").string_at({"message"}),
+              HasSubstr("0/1 nodes are available: 1 Insufficient memory. preemption: held back: act-limit-reached"));
+  create(pod("one", "600Mi", "high"));
+  EXPECT_THAT(deletions(), testing::SizeIs(1)) << "what was held back has used up nothing";
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr("spillway_lifecycle_held_acts_total{act=\"delete-pod\",brake=\"act-limit-reached\"} 1"));
+}
+
+TEST_F(SchedulerPreemption, WhatWasHeldBackIsTriedAgain) {
+  options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
+  restart_scheduler();
+  create(pod("low-a", "400Mi"));
+  create(pod("low-b", "400Mi"));
+  create(pod("first", "500Mi", "high"));
+  cluster_.advance(seconds(30));
+  EXPECT_EQ(node_of("first"), "n0");
+  create(pod("second", "500Mi", "high"));
+  cluster_.advance(seconds(60));
+  EXPECT_EQ(node_of("second"), "");
+  cluster_.advance(minutes(12));
+  EXPECT_EQ(node_of("second"), "n0");
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ class Scheduler(unittest.TestCase):
                     ("apiVersion: v1\nkind: Pod\n", "expected kubescheduler.config.k8s.io/v1"),
                     (CONFIGURATION.replace("MostAllocated", "Most"), "expected LeastAllocated, MostAllocated or RequestedToCapacityRatio"),
                     (CONFIGURATION.replace("NodeResourcesFit}]", "NodeResourceFit}]"), "(did you mean NodeResourcesFit?)"),
-                    (CONFIGURATION + "extenders: [{urlPrefix: 'https://x'}]\n", "this scheduler asks no extenders")]:
+                    (CONFIGURATION + "extenders: [{urlPrefix: 'ftp://x'}]\n", "expected urlPrefix: http://HOST:PORT/PATH or https")]:
                 file.write_text(text)
                 for command in (["scheduler", "--config"], ["up", "--data-dir", folder / "data", "--scheduler-config"]):
                     code, _, said = run(*command, file)

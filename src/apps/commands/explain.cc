@@ -18,6 +18,7 @@
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
 #include "policy/outlook/pod_outlook.h"
+#include "policy/scheduling/extender.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/preemption.h"
@@ -120,6 +121,7 @@ class Explainer {
         return cli::kExitUsage;
       }
       profiles_ = std::move(config->profiles);
+      extenders_ = std::move(config->extenders.rules);
     }
     if (command_.journal) return tell(read_journal(command_), std::nullopt);
     catch_interrupts();
@@ -337,8 +339,15 @@ class Explainer {
       return;
     }
     const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, *profile, filter, around);
+    const bool asks_others = std::ranges::any_of(extenders_, [&waiting](const scheduling::Extender& extender) {
+      return scheduling::concerns(extender, waiting);
+    });
+    if (asks_others) {
+      fmt::print(stderr,
+                 "spillway: explain: the extenders are not asked again: what they said is in what the pod was told\n");
+    }
     if (placement.node) {
-      decision.reasons = placement.reasons;
+      if (!asks_others) decision.reasons = placement.reasons;
       return;
     }
     decision.candidates = scheduling::candidates_of(placement);
@@ -492,8 +501,9 @@ class Explainer {
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
-  std::optional<outlook::Outlook> trouble_;  // of the pod's containers
-  bool exists_ = true;                       // what is asked about; false: the API server knows no such pod
+  std::vector<scheduling::Extender> extenders_;  // of the file
+  std::optional<outlook::Outlook> trouble_;      // of the pod's containers
+  bool exists_ = true;                           // what is asked about; false: the API server knows no such pod
 };
 
 }  // namespace

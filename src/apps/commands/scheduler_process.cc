@@ -1,16 +1,16 @@
 // `spillway scheduler`: places pods while it holds the lease, stands by while another scheduler does.
 #include "apps/commands/commands.h"
 #include "apps/controller/election_part.h"
+#include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
 #include "apps/process/engine_metrics.h"
-#include "apps/process/engine_part.h"
 #include "apps/process/process.h"
 #include "apps/view/remote.h"
 #include "cli/config/scheduler_config.h"
 #include "client/leader_election.h"
-#include "controllers/scheduling/scheduler.h"
 #include "runtime/entropy.h"
 
+#include <functional>
 #include <utility>
 
 namespace spillway::apps {
@@ -25,8 +25,8 @@ client::LeaderElection::Options election_options(const cli::LeaderElectionArgs& 
 class SchedulerProcess {
  public:
   SchedulerProcess(const cli::LogArgs& log, const cli::ClusterArgs& api, const cli::LeaderElectionArgs& election,
-                   controllers::Scheduler::Options options)
-      : process_(log), api_(api), election_args_(election), options_(std::move(options)), rng_(runtime::entropy()) {}
+                   SchedulerSetup setup)
+      : process_(log), api_(api), election_args_(election), setup_(std::move(setup)), rng_(runtime::entropy()) {}
 
   int run() {
     // Nothing is connected by this: it tells a bad kubeconfig at once.
@@ -61,10 +61,15 @@ class SchedulerProcess {
   void act(std::uint64_t term) {
     auto transport = connect();
     if (!transport) return;
-    std::unique_ptr<client::ApiEngine> engine =
-        std::make_unique<controllers::Scheduler>(options_, rng_.fork("scheduler"), process_.log(), process_.metrics());
-    if (election_ != nullptr) engine = election_->fenced(std::move(engine), term);
-    acting_ = &process_.add(std::make_unique<EnginePart>(process_.loop(), std::move(engine), std::move(transport)));
+    SchedulerFence fence;
+    std::function<bool(Now)> may_act;
+    if (election_ != nullptr) {
+      fence = [this, term](auto engine) { return election_->fenced(std::move(engine), term); };
+      may_act = [this, term](Now now) { return election_->may_act(term, now); };
+    }
+    MadeScheduler made = make_scheduler(setup_, rng_.fork("scheduler"), process_.log(), process_.metrics(), fence);
+    acting_ = &process_.add(
+        std::make_unique<SchedulerPart>(process_.loop(), std::move(made), std::move(transport), std::move(may_act)));
   }
 
   void stand_by() {
@@ -74,7 +79,7 @@ class SchedulerProcess {
   Process process_;
   cli::ClusterArgs api_;
   cli::LeaderElectionArgs election_args_;
-  controllers::Scheduler::Options options_;
+  SchedulerSetup setup_;
   Rng rng_;
   const ElectionPart* election_ = nullptr;  // null: nobody else is asked
   const Part* acting_ = nullptr;            // while it leads
@@ -96,7 +101,9 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
   cli::ClusterArgs api = command.api;
   if (api.kubeconfig.empty()) api.kubeconfig = config->kubeconfig;
   if (const auto named = named_kubeconfigs(api); !named) return refuse(named.error());
-  return SchedulerProcess(log, api, election, make_scheduler_options(*config, command.conditions_literally)).run();
+  auto setup = make_scheduler_setup(*config, command.conditions_literally, command.preemption);
+  if (!setup) return refuse(setup.error());
+  return SchedulerProcess(log, api, election, *std::move(setup)).run();
 }
 
 }  // namespace spillway::apps

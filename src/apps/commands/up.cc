@@ -5,6 +5,7 @@
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
 #include "apps/controller/election_part.h"
+#include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
@@ -16,7 +17,6 @@
 #include "apps/process/recording.h"
 #include "apps/server/api_server_part.h"
 #include "controllers/controller_set.h"
-#include "controllers/scheduling/scheduler.h"
 #include "host/cgroup/node_slice.h"
 #include "runtime/entropy.h"
 
@@ -34,7 +34,7 @@ namespace {
 
 class Up {
  public:
-  Up(const cli::LogArgs& log, const cli::UpCommand& command, controllers::Scheduler::Options scheduling)
+  Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling)
       : command_(command), scheduling_(std::move(scheduling)), process_(log) {}
 
   int run() {
@@ -66,12 +66,13 @@ class Up {
       elect();
     } else {
       start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
-      start_scheduler([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
+      start_scheduler({}, {});
     }
     start_nodes();
   }
 
-  using Fence = std::function<std::unique_ptr<client::ApiEngine>(std::unique_ptr<client::ApiEngine>)>;
+  using Fence = SchedulerFence;
+  using MayAct = std::function<bool(Now)>;
 
   /// What one of several processes of a store does.
   struct Elected {
@@ -84,22 +85,26 @@ class Up {
     const auto say = [this](const std::string& why) { pages_.set_controllers(nullptr, why); };
     take_part(
         "spillway-controller", api::kOwnControllersUser, controllers_,
-        [this](const Fence& fence) { start_controllers(fence); }, say);
+        [this](const Fence& fence, const MayAct&) { start_controllers(fence); }, say);
     take_part(
         "spillway-scheduler", api::kOwnSchedulerUser, scheduler_,
-        [this](const Fence& fence) { start_scheduler(fence); }, [](const std::string&) {});
+        [this](const Fence& fence, const MayAct& may_act) { start_scheduler(fence, may_act); },
+        [](const std::string&) {});
   }
 
   void take_part(const std::string& lease, std::string_view user, Elected& elected,
-                 std::function<void(const Fence&)> start, const std::function<void(const std::string& why)>& say) {
+                 std::function<void(const Fence&, const MayAct&)> start,
+                 const std::function<void(const std::string& why)>& say) {
     client::LeaderElection::Options options;
     options.name = lease;
     ElectionPart::Callbacks callbacks{
         .begin =
             [&elected, start = std::move(start)](std::uint64_t term) {
-              start([&elected, term](std::unique_ptr<client::ApiEngine> engine) {
-                return elected.election->fenced(std::move(engine), term);
-              });
+              start(
+                  [&elected, term](std::unique_ptr<client::ApiEngine> engine) {
+                    return elected.election->fenced(std::move(engine), term);
+                  },
+                  [&elected, term](Now now) { return elected.election->may_act(term, now); });
             },
         .end =
             [this, &elected, say](const std::string& why) {
@@ -126,12 +131,10 @@ class Up {
         server_->connect(api::kOwnControllersUser), pages_, command_.controller));
   }
 
-  void start_scheduler(const Fence& fence) {
-    scheduler_.acting = &process_.add(
-        std::make_unique<EnginePart>(process_.loop(),
-                                     fence(std::make_unique<controllers::Scheduler>(
-                                         scheduling_, rng_.fork("scheduler"), process_.log(), process_.metrics())),
-                                     server_->connect(api::kOwnSchedulerUser)));
+  void start_scheduler(const Fence& fence, const MayAct& may_act) {
+    scheduler_.acting = &process_.add(std::make_unique<SchedulerPart>(
+        process_.loop(), make_scheduler(scheduling_, rng_.fork("scheduler"), process_.log(), process_.metrics(), fence),
+        server_->connect(api::kOwnSchedulerUser), may_act));
   }
 
   void start_nodes() {
@@ -185,7 +188,7 @@ class Up {
   }
 
   const cli::UpCommand& command_;
-  controllers::Scheduler::Options scheduling_;
+  SchedulerSetup scheduling_;
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
@@ -209,7 +212,14 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     print_error(scheduling.error());
     return cli::kExitUsage;
   }
-  return Up(log, command, make_scheduler_options(*scheduling, command.controller.compat == "v1.7")).run();
+  auto setup = make_scheduler_setup(*scheduling, command.controller.compat == "v1.7",
+                                    {.respect_budgets = command.controller.brakes.respect_budgets,
+                                     .limit_deletions = command.controller.brakes.limit_deletions});
+  if (!setup) {
+    print_error(setup.error());
+    return cli::kExitUsage;
+  }
+  return Up(log, command, *std::move(setup)).run();
 }
 
 }  // namespace spillway::apps

@@ -20,8 +20,9 @@ using yaml::Place;
 constexpr std::string_view kSchedulerApi = "kubescheduler.config.k8s.io/v1";
 
 /// Of how kube-scheduler does its work, not of what it decides.
-constexpr std::array<std::string_view, 5> kElsewhere{"parallelism", "percentageOfNodesToScore", "enableProfiling",
-                                                     "enableContentionProfiling", "delayCacheUntilActive"};
+constexpr std::array<std::string_view, 4> kElsewhere{"parallelism", "enableProfiling", "enableContentionProfiling",
+                                                     "delayCacheUntilActive"};
+constexpr std::string_view kShare = "percentageOfNodesToScore";
 
 Outcome read_duration(const Place& around, std::string_view name, Duration& into) {
   SPILLWAY_TRY(text, around.optional_text(name));
@@ -80,17 +81,39 @@ Outcome read_profile(const Place& place, SchedulerConfig& into) {
     return place.wrong(fmt::format("there is a profile of \"{}\" already", profile.scheduler));
   }
   PluginRest rest;
-  SPILLWAY_TRY(percent, place.number("percentageOfNodesToScore", 0, 100));
-  if (percent) {
-    rest.warnings.push_back(
-        place.member("percentageOfNodesToScore").wrong("all nodes are looked at: has no effect here").text());
-  }
+  SPILLWAY_TRY(percent, place.number(kShare, 0, 100));
+  profile.share.profile_percent = percent;
   SPILLWAY_TRY_VOID(read_plugins(place, profile, rest));
   SPILLWAY_TRY_VOID(read_plugin_arguments(place, profile, rest));
   into.claims_timeout = std::max(into.claims_timeout, rest.claims_timeout);
   std::ranges::move(rest.warnings, std::back_inserter(into.warnings));
   into.profiles.push_back(std::move(profile));
   return {};
+}
+
+Outcome read_profiles(const Place& top, SchedulerConfig& into) {
+  into.profiles.clear();
+  into.claims_timeout = Duration::zero();
+  SPILLWAY_TRY_VOID(top.for_each("profiles", [&](const Place& each) { return read_profile(each, into); }));
+  if (into.profiles.empty()) return top.member("profiles").wrong("must not be empty");
+  if (into.profiles.size() > kSchedulerProfilesMax) {
+    return top.member("profiles").wrong(fmt::format("more than {} profiles", kSchedulerProfilesMax));
+  }
+  return {};
+}
+
+/// What nodes are worth is kept from pod to pod: only extenders are asked about a share of them.
+void warn_of_share(const Place& top, SchedulerConfig& into) {
+  const auto warn = [&into](const Place& place) {
+    if (!place.has(kShare)) return;
+    into.warnings.push_back(
+        place.member(kShare).wrong("without extenders all nodes are looked at: has no effect here").text());
+  };
+  warn(top);
+  static_cast<void>(top.for_each("profiles", [&warn](const Place& each) {
+    warn(each);
+    return Outcome();
+  }));
 }
 
 }  // namespace
@@ -107,22 +130,18 @@ Result<SchedulerConfig> read_scheduler_config(const std::string& file, const yam
   for (const std::string_view member : kElsewhere) {
     if (top.has(member)) config.warnings.push_back(top.member(member).wrong("has no effect here").text());
   }
-  if (top.has("extenders") && top.member("extenders").value() != api::Json::array()) {
-    return top.member("extenders").wrong("this scheduler asks no extenders");
-  }
+  SPILLWAY_TRY(percent, top.number(kShare, 0, 100));
+  SPILLWAY_TRY(extenders, read_extenders(top));
+  config.extenders = std::move(extenders);
   if (top.has("leaderElection")) {
     SPILLWAY_TRY_VOID(read_election(top.member("leaderElection"), config.leader_election));
   }
   if (top.has("clientConnection")) SPILLWAY_TRY_VOID(read_connection(top.member("clientConnection"), config));
   SPILLWAY_TRY_VOID(read_backoff(top, config.backoff));
-  if (!top.has("profiles")) return config;
-  config.profiles.clear();
-  config.claims_timeout = Duration::zero();
-  SPILLWAY_TRY_VOID(top.for_each("profiles", [&](const Place& each) { return read_profile(each, config); }));
-  if (config.profiles.empty()) return top.member("profiles").wrong("must not be empty");
-  if (config.profiles.size() > kSchedulerProfilesMax) {
-    return top.member("profiles").wrong(fmt::format("more than {} profiles", kSchedulerProfilesMax));
-  }
+  if (top.has("profiles")) SPILLWAY_TRY_VOID(read_profiles(top, config));
+  for (scheduling::Profile& profile : config.profiles) profile.share.global_percent = percent.value_or(0);
+  ignore_managed(config.extenders, config.profiles);
+  if (config.extenders.rules.empty()) warn_of_share(top, config);
   return config;
 }
 

@@ -1,13 +1,14 @@
 // A KubeSchedulerConfiguration file: profiles with their plug-ins and arguments, back-offs, leader election. Strict: a
 // member that is not known is an error with its line and what may have been meant; what other parts of kube-scheduler
-// would read of it is accepted, with a warning that it has no effect here. Extenders and plug-ins of others are errors:
-// nobody would ask them.
+// would read of it is accepted, with a warning that it has no effect here. Plug-ins of others are errors: nobody would
+// ask them.
 // Thread: any (pure). Bounds: kSchedulerProfilesMax. Source: Kubernetes docs, "Scheduler Configuration";
 // kube-scheduler configuration (v1).
 #pragma once
 
 #include "base/error.h"
 #include "base/time.h"
+#include "cli/config/scheduler_extenders.h"
 #include "cli/flags/command_line.h"
 #include "policy/scheduling/pod_queue.h"
 #include "policy/scheduling/profile.h"
@@ -27,6 +28,7 @@ struct SchedulerConfig {
   Duration claims_timeout = seconds(600);  // VolumeBindingArgs: how long a placed pod waits for its claims
   std::string kubeconfig;                  // clientConnection; empty: not given
   LeaderElectionArgs leader_election = scheduler_election();
+  ExtenderSet extenders;
   std::vector<std::string> warnings;  // "FILE:LINE: MEMBER: has no effect here"
 };
 

@@ -283,11 +283,18 @@ struct ControllerCommand {
   ControllerArgs controller;
 };
 
+/// What holds back the deletions of a preemption; as BrakeArgs has it.
+struct PreemptionArgs {
+  bool respect_budgets = false;
+  std::string limit_deletions;  // empty: none
+};
+
 struct SchedulerCommand {
   ClusterArgs api;
   std::string config;                                         // a KubeSchedulerConfiguration; empty: none
   LeaderElectionArgs leader_election = scheduler_election();  // without a file
   bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
+  PreemptionArgs preemption;
 };
 
 struct DemoCommand {

@@ -66,7 +66,7 @@ void define_up(Commands& commands) {
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete nodes that were run with this data directory before and are not now, with their pods");
   app.add_option("--scheduler-config", up->scheduler_config,
-                 "KubeSchedulerConfiguration (YAML): profiles and back-offs of the scheduler")
+                 "KubeSchedulerConfiguration (YAML): profiles, back-offs and extenders of the scheduler")
       ->check(CLI::ExistingFile);
   add_pods_at_stop(app, up->pods_at_stop);
   add_kubernetes_service(app, up->kubernetes_service);
@@ -191,7 +191,8 @@ void define_scheduler(Commands& commands) {
   const auto scheduler = std::make_shared<SchedulerCommand>();
   CLI::App& app = commands.add("scheduler", "Run the scheduler");
   CLI::Option* const file =
-      app.add_option("--config", scheduler->config, "KubeSchedulerConfiguration (YAML): profiles, back-offs, election")
+      app.add_option("--config", scheduler->config,
+                     "KubeSchedulerConfiguration (YAML): profiles, back-offs, extenders, election")
           ->check(CLI::ExistingFile);
   add_api(app, scheduler->api);
   add_leader_election(app, scheduler->leader_election);
@@ -201,6 +202,11 @@ void define_scheduler(Commands& commands) {
   begin_group(app, "Placement");
   app.add_flag("--node-conditions-literally", scheduler->conditions_literally,
                "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
+  begin_group(app, "Preemption");
+  app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
+               "Brake: a pod waits rather than that one leaves for it whom a PodDisruptionBudget protects");
+  app.add_option("--limit-deletions", scheduler->preemption.limit_deletions,
+                 "Brake: pods deleted by preemptions within a window; ACTS/DURATION[,owner=ACTS/DURATION]");
   commands.choose(app, scheduler);
 }
 

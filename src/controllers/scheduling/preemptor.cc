@@ -23,6 +23,10 @@ std::string owner_of_victim(const api::Pod& pod) {
   return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
 }
 
+lifecycle::Act deletion_of(const api::Pod& victim) {
+  return {lifecycle::ActKind::kDeletePod, {}, owner_of_victim(victim)};
+}
+
 }  // namespace
 
 Preemptor::Preemptor(client::ApiClient& client, const telemetry::Log& log, telemetry::Registry& metrics,
@@ -35,6 +39,20 @@ Preemptor::Preemptor(client::ApiClient& client, const telemetry::Log& log, telem
           metrics.counter("scheduler_preemption_attempts_total", "Total preemption attempts in the cluster till now")),
       victims_(metrics.histogram("scheduler_preemption_victims", "Number of selected preemption victims",
                                  {1, 2, 4, 8, 16, 32, 64})) {}
+
+std::optional<lifecycle::Brakes::Answer> Preemptor::find_brake(const Plan& plan, Now now) {
+  // All or none: what only some of them may use up is not counted.
+  lifecycle::Brakes trial = gate_.brakes();
+  const std::string subject = "pod/" + plan.pod->key().text();
+  for (const scheduling::PodPtr& victim : plan.choice.victims) {
+    lifecycle::Brakes::Answer answer = trial.ask(deletion_of(*victim), now);
+    if (!answer.held) continue;
+    gate_.hold(lifecycle::ActKind::kDeletePod, subject, *answer.held, answer.ask_again, now);
+    return answer;
+  }
+  gate_.release(subject);
+  return std::nullopt;
+}
 
 void Preemptor::begin(Plan plan, const api::Json& condition, Now) {
   victims_.observe(static_cast<double>(plan.choice.victims.size()));
@@ -70,12 +88,9 @@ void Preemptor::on_promised(const ActPtr& act, const Result<api::Json>& outcome,
 }
 
 void Preemptor::carry_out(const ActPtr& act, Now now) {
+  if (find_brake(act->plan, now)) return withdraw(act, now);
   for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
-    const auto again =
-        gate_.ask({lifecycle::ActKind::kDeletePod, {}, owner_of_victim(*victim)}, "pod/" + victim->key().text(), now);
-    if (!again) continue;
-    gate_.release("pod/" + victim->key().text());
-    return withdraw(act, now);  // all or none
+    gate_.ask(deletion_of(*victim), "pod/" + victim->key().text(), now);
   }
   for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
     if (!victim->metadata.deletion_timestamp) act->unseen.insert(victim->metadata.uid);
@@ -153,9 +168,13 @@ void Preemptor::withdraw(const ActPtr& act, Now now) {
 }
 
 void Preemptor::on_pod(const scheduling::PodPtr& before, const scheduling::PodPtr& after) {
-  if (acts_.empty() || !before) return;
+  if (!before) return;
   const std::string& uid = before->metadata.uid;
   const bool is_gone = !after || after->metadata.uid != uid;
+  if (!gate_.held().empty() && (is_gone || !after->spec.node_name.empty())) {
+    gate_.release("pod/" + before->key().text());
+  }
+  if (acts_.empty()) return;
   if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // what is on its way is let go
   if (!is_gone && !after->metadata.deletion_timestamp) return;
   std::erase_if(acts_, [&uid](const auto& entry) {

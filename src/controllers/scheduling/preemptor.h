@@ -36,6 +36,7 @@ class Preemptor {
     scheduling::PodPtr pod;
     scheduling::PreemptionCandidate choice;
     std::vector<scheduling::PreemptionWrite> writes;
+    bool by_extenders = false;  // they had a say in it: others than the rules may have been chosen
   };
 
   struct Hooks {
@@ -54,6 +55,9 @@ class Preemptor {
 
   /// Somebody was looked for, whether or not anybody is found.
   void count_attempt() { attempts_.add(); }
+
+  /// What would hold it back now; nullopt: nothing. Says so in the log.
+  std::optional<lifecycle::Brakes::Answer> find_brake(const Plan& plan, Now now);
 
   /// `condition`: what the pod's status is to say of why it waits.
   void begin(Plan plan, const api::Json& condition, Now now);

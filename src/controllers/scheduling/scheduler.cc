@@ -63,7 +63,8 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
           {.events_of = [this](const api::Pod& pod) -> client::EventRecorder& { return events_of(pod); },
            .still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
            .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}),
-      scheduler_metrics_(metrics, names_of(options_.profiles)) {
+      scheduler_metrics_(metrics, names_of(options_.profiles)),
+      desk_(client_, log_, metrics, options_.extenders) {
   for (const scheduling::Profile& profile : options_.profiles) {
     const std::string stream = options_.profiles.size() == 1 ? "events" : "events of " + profile.scheduler;
     events_.try_emplace(profile.scheduler, client_, rng.fork(stream), profile.scheduler);
@@ -138,7 +139,11 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
       try_refused_again();
     }
   }
-  if (before && (!after || before->metadata.uid != after->metadata.uid)) end_wait(before->metadata.uid);
+  if (before && (!after || before->metadata.uid != after->metadata.uid)) {
+    end_wait(before->metadata.uid);
+    rounds_.erase(before->metadata.uid);
+    victim_rounds_.erase(before->metadata.uid);
+  }
   note_promise(before, after);
   const bool is_another = before && after && before->metadata.uid != after->metadata.uid;
   if (!after || is_another || !after->spec.node_name.empty()) {
@@ -203,7 +208,8 @@ void Scheduler::try_related_again(const api::Pod& other) {
 void Scheduler::schedule(Now now) {
   if (!client_.synced()) return;
   place_pods(now);
-  scheduler_metrics_.show({.active = queue_.active(),
+  begin_rounds(now);
+  scheduler_metrics_.show({.active = queue_.active() + line_.size() + rounds_.size(),
                            .backoff = queue_.backing_off(),
                            .unschedulable = queue_.refused(),
                            .gated = gated_.size()});
@@ -216,37 +222,51 @@ void Scheduler::place_pods(Now now) {
     const client::ObjectKey& key = *next;
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || !is_mine(*pod) || !node_of(*pod).empty()) continue;
+    if (concerns_extenders(*pod)) {
+      line_up(pod);
+      continue;
+    }
     const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
     if (!claims.problem.empty()) {
       claimants_.insert(key);
       refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
       continue;
     }
-    const bool has_claims = !claims.bound.empty() || !claims.unbound.empty();
-    const auto filter = [&](const api::Node& node) {
-      return storage::plan_claims(claims, node.metadata, taken_).refusal;
-    };
-    const scheduling::VolumeFilter volumes = has_claims ? scheduling::VolumeFilter(filter) : scheduling::VolumeFilter();
+    const scheduling::VolumeFilter volumes = filter_of(claims);
     const scheduling::Placement placement = placer_.place(*pod, volumes);
     if (!placement.node) {
-      if (has_claims) claimants_.insert(key);
+      if (volumes) claimants_.insert(key);
       refuse(pod, placement, volumes, now);
       continue;
     }
-    if (log_.enabled(telemetry::Level::kDebug)) {
-      log_.debug("placing pod", {{"pod", key}, {"node", *placement.node}, {"reasons", render_all(placement.reasons)}});
-    }
-    assume(*pod, *placement.node);
-    ++bindings_;
-    if (claims.unbound.empty()) {
-      bind(pod, *placement.node);
-    } else {
-      bind_claims(pod, *placement.node,
-                  storage::plan_claims(claims, placer_.nodes().at(*placement.node).node->metadata, taken_), now);
-    }
+    settle(pod, placement, claims, now);
   }
   // Whoever waits for a binding to end needs no timer.
   if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
+}
+
+scheduling::VolumeFilter Scheduler::filter_of(const storage::PodClaims& claims) const {
+  if (claims.bound.empty() && claims.unbound.empty()) return {};
+  return [this, &claims](const api::Node& node) { return storage::plan_claims(claims, node.metadata, taken_).refusal; };
+}
+
+void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const storage::PodClaims& claims,
+                       Now now) {
+  const std::string& node = *placement.node;
+  if (log_.enabled(telemetry::Level::kDebug)) {
+    log_.debug("placing pod", {{"pod", key_of(*pod)}, {"node", node}, {"reasons", render_all(placement.reasons)}});
+  }
+  assume(*pod, node);
+  ++bindings_;
+  if (claims.unbound.empty()) return bind(pod, node, now);
+  bind_claims(pod, node, storage::plan_claims(claims, placer_.nodes().at(node).node->metadata, taken_), now);
+}
+
+Scheduler::PodPtr Scheduler::still_waiting(const PodPtr& pod) const {
+  PodPtr current = pods_.cache().find(key_of(*pod));
+  const bool waits =
+      current && current->metadata.uid == pod->metadata.uid && is_mine(*current) && node_of(*current).empty();
+  return waits ? current : nullptr;
 }
 
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
@@ -270,31 +290,40 @@ void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   queue_.fail(key, now.mono);
 }
 
-void Scheduler::bind(const PodPtr& pod, const std::string& node) {
-  const client::ObjectKey key = key_of(*pod);
+void Scheduler::bind(const PodPtr& pod, const std::string& node, Now now) {
+  const std::vector<std::size_t> binders = desk_.asked_for(scheduling::ExtenderVerb::kBind, *pod);
+  if (binders.empty()) return bind_by_api(pod, node);
+  bind_by_extender(binders.front(), pod, node, now);
+}
+
+void Scheduler::bind_by_api(const PodPtr& pod, const std::string& node) {
   const api::Json binding = api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},
        {"metadata",
         api::Json::object({{"name", pod->metadata.name}, {"namespace", pod->metadata.ns}, {"uid", pod->metadata.uid}})},
        {"target", api::Json::object({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}})}});
-  client_.create(pod_path(*pod, "binding"), binding,
-                 [this, pod, node, key](const Result<api::Json>& outcome, Now then) {
-                   --bindings_;
-                   if (outcome) {
-                     refused_.erase(key);
-                     claimants_.erase(key);
-                     related_.erase(key);
-                     scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled);
-                     log_.info("pod bound", {{"pod", key}, {"node", node}});
-                     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
-                                            fmt::format("Successfully assigned {} to {}", key, node), then);
-                     return;  // the assumption holds until the cache shows the node
-                   }
-                   scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
-                   log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
-                   give_up(pod, node, then);
-                 });
+  client_.create(pod_path(*pod, "binding"), binding, [this, pod, node](const Result<api::Json>& outcome, Now then) {
+    on_bound(pod, node, outcome ? Outcome() : Outcome(outcome.error()), then);
+  });
+}
+
+void Scheduler::on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now) {
+  const client::ObjectKey key = key_of(*pod);
+  --bindings_;
+  if (outcome) {
+    refused_.erase(key);
+    claimants_.erase(key);
+    related_.erase(key);
+    scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled);
+    log_.info("pod bound", {{"pod", key}, {"node", node}});
+    events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
+                           fmt::format("Successfully assigned {} to {}", key, node), now);
+    return;  // the assumption holds until the cache shows the node
+  }
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
+  log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
+  give_up(pod, node, now);
 }
 
 std::vector<Scheduler::PodPtr> Scheduler::pods_on(const std::string& node) const {

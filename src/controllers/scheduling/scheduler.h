@@ -1,10 +1,11 @@
 // The scheduler: binds pods without a node, one decision after the other, by priority and age, to the node the rules of
 // policy/scheduling choose. An engine of its own, because it also runs alone.
 // A claim that waits for its first pod is given a volume when that pod is placed; the pod is bound once the claim is.
-// One that fits nowhere may have pods of lower priority leave for it: preemptor.h.
-// Thread: loop. Bounds: 64 bindings in flight. A pod that fits nowhere waits for a change of the cluster, or a minute,
-// and then for the rest of its back-off; one whose claims are given volumes, for ten minutes.
-// Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
+// One that fits nowhere may have pods of lower priority leave for it: preemptor.h. Pods that concern extenders are
+// asked about first (extender_desk.h); others go on meanwhile, and what was answered is held against the cluster as it
+// is by then. Thread: loop. Bounds: 64 bindings in flight, 16 pods that extenders are asked about. A pod that fits
+// nowhere waits for a change of the cluster, or a minute, and then for the rest of its back-off; one whose claims are
+// given volumes, for ten minutes. Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
 #pragma once
 
 #include "api/object/disruption_budget.h"
@@ -16,6 +17,7 @@
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/wake_up.h"
+#include "controllers/scheduling/extender_desk.h"
 #include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/scheduler_metrics.h"
 #include "controllers/scheduling/surroundings_feed.h"
@@ -27,11 +29,15 @@
 #include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace spillway::controllers {
@@ -46,6 +52,9 @@ class Scheduler final : public client::ApiEngine {
     Duration unschedulable_retry = seconds(60);
     Duration claims_timeout = seconds(600);
     lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
+    bool respect_budgets = false;   // a preemption breaks no disruption budget
+    std::vector<scheduling::Extender> extenders;
+    std::size_t extended_max = 16;  // pods that extenders are asked about at once
   };
 
   Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
@@ -61,6 +70,12 @@ class Scheduler final : public client::ApiEngine {
   std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
 
   std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+  /// Questions to extenders since the last call, in order; each is answered once.
+  std::vector<ExtenderCall> take_extender_calls() { return desk_.take_calls(); }
+
+  /// The answer, whatever its code; or why there is none.
+  void on_extender_answer(std::uint64_t id, const Result<api::Response>& response, Now now);
 
   /// Pods without a node: waiting for their turn or for the end of their back-off, and refused by every node.
   std::size_t waiting() const { return queue_.active() + queue_.backing_off(); }
@@ -87,11 +102,43 @@ class Scheduler final : public client::ApiEngine {
   void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
   void place_pods(Now now);
+  /// The pod has that node from now on, and is bound to it.
+  void settle(const PodPtr& pod, const scheduling::Placement& placement, const storage::PodClaims& claims, Now now);
+  scheduling::VolumeFilter filter_of(const storage::PodClaims& claims) const;
+  /// As it is now; nullptr: it is gone, has a node, or waits for none of ours.
+  PodPtr still_waiting(const PodPtr& pod) const;
+
+  // scheduler_extenders.cc
+  struct ExtenderRound;
+  struct VictimRound;
+  using RoundPtr = std::shared_ptr<ExtenderRound>;
+  using VictimRoundPtr = std::shared_ptr<VictimRound>;
+  /// Extenders have a say in where the pod goes.
+  bool concerns_extenders(const api::Pod& pod) const;
+  void line_up(const PodPtr& pod);
+  void begin_rounds(Now now);
+  void begin_round(const PodPtr& pod, bool heeds_promise, Now now);
+  bool is_current(const RoundPtr& round) const;
+  void ask_next_filter(const RoundPtr& round, Now now);
+  void on_filtered(const RoundPtr& round, const Result<std::string>& body, Now now);
+  void ask_for_scores(const RoundPtr& round, Now now);
+  void on_scored(const RoundPtr& round, std::size_t extender, const Result<std::string>& body, Now now);
+  void end_round(const RoundPtr& round, Now now);
+  void refuse_round(const RoundPtr& round, Now now);
+  /// An extender that may not be passed over did not answer.
+  void fail_round(const RoundPtr& round, const Error& error, Now now);
+  void bind_by_extender(std::size_t extender, const PodPtr& pod, const std::string& node, Now now);
+  bool ask_about_victims(const PodPtr& pod, const std::string& message, const scheduling::Preemption& decided, Now now);
+  void ask_next_about_victims(const VictimRoundPtr& round, Now now);
+  void on_victims(const VictimRoundPtr& round, const Result<std::string>& body, Now now);
+
   /// It counts on the node from now on.
   void assume(const api::Pod& pod, const std::string& node);
   /// It does not after all; it gets another turn after its back-off.
   void give_up(const PodPtr& pod, const std::string& node, Now now);
-  void bind(const PodPtr& pod, const std::string& node);
+  void bind(const PodPtr& pod, const std::string& node, Now now);
+  void bind_by_api(const PodPtr& pod, const std::string& node);
+  void on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now);
   /// First its claims: each gets its volume, and is waited for.
   struct ClaimWait;
   void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
@@ -109,10 +156,17 @@ class Scheduler final : public client::ApiEngine {
   /// Who would have to leave for it; `refused`: what it was told.
   scheduling::Preemption decide(const api::Pod& pod, const scheduling::Placement& refused,
                                 const scheduling::VolumeFilter& volumes);
+  /// Carries out what was decided for a pod, or says why it waits. `message`: what it was told of the nodes.
+  void conclude(const PodPtr& pod, const std::string& message, const scheduling::Preemption& decided, bool by_extenders,
+                Now now);
+  void begin_preemption(Preemptor::Plan plan, const std::string& message, Now now);
+  scheduling::BudgetsByNamespace budgets_now() const;
   bool preemption_holds(const Preemptor::Plan& plan);
+  bool extended_preemption_holds(const api::Pod& asking, const Preemptor::Plan& plan);
   void on_preemption_withdrawn(const Preemptor::Plan& plan, Now now);
   /// Says why the pod waits, once; `promise`: what becomes of the node it is promised, nullopt: nothing.
-  void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now);
+  void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now,
+              std::string_view reason = "Unschedulable");
 
   Options options_;
   telemetry::Log log_;
@@ -137,6 +191,13 @@ class Scheduler final : public client::ApiEngine {
   Rng search_;                                        // where the search for victims begins
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
+  ExtenderDesk desk_;
+  std::map<std::string, RoundPtr> rounds_;               // by uid of the pod
+  std::map<std::string, VictimRoundPtr> victim_rounds_;  // the same
+  /// Pods that extenders are asked about next: negative priority, turn, key.
+  std::set<std::tuple<std::int64_t, std::uint64_t, client::ObjectKey>> line_;
+  std::uint64_t turns_ = 0;
+  std::size_t next_node_ = 0;  // where the next look for extenders begins
   std::size_t bindings_ = 0;
   bool retry_armed_ = false;
 };

@@ -87,7 +87,7 @@ void Scheduler::look_at_waits(Now now) {
       continue;
     }
     ++bindings_;
-    bind(wait->pod, wait->node);
+    bind(wait->pod, wait->node, now);
   }
 }
 

@@ -3,6 +3,8 @@
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/shared/paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,11 +18,11 @@ std::string render_refusals(const std::vector<policy::Reason>& reasons) {
   return text;
 }
 
-api::Json unschedulable_condition(const api::Pod& pod, const std::string& message, Now now) {
+api::Json unscheduled_condition(const api::Pod& pod, const std::string& message, std::string_view reason, Now now) {
   const api::PodCondition* condition = api::find_condition(pod.status.conditions, "PodScheduled");
   const bool was_false = condition != nullptr && condition->status == "False";
-  api::Json report = api::Json::object(
-      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", message}});
+  api::Json report =
+      api::Json::object({{"type", "PodScheduled"}, {"status", "False"}, {"reason", reason}, {"message", message}});
   if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
   return report;
 }
@@ -40,35 +42,53 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
       try_refused_again();
     });
   }
-  if (preemptor_.is_under_way(pod->metadata.uid)) {  // what it was told stands
+  const std::string& uid = pod->metadata.uid;
+  if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // what it was told stands
     refused_.try_emplace(key);
     return;
   }
   preemptor_.count_attempt();
   const scheduling::Preemption decided = decide(*pod, placement, volumes);
+  if (decided.choice() && ask_about_victims(pod, placement.message, decided, now)) return;
   const std::string message = decided.message.empty() ? placement.message : placement.message + " " + decided.message;
   if (refused_.try_emplace(key).first->second != message) {
     log_.info("pod fits nowhere",
               {{"pod", key}, {"message", message}, {"reasons", render_refusals(placement.reasons)}});
   }
-  if (const scheduling::PreemptionCandidate* choice = decided.choice()) {
-    report(pod, message, choice->node, now);
-  } else {
+  conclude(pod, message, decided, false, now);
+}
+
+void Scheduler::conclude(const PodPtr& pod, const std::string& message, const scheduling::Preemption& decided,
+                         bool by_extenders, Now now) {
+  if (decided.choice() == nullptr) {
     const bool loses = !decided.not_eligible && !pod->status.nominated_node_name.empty();
     report(pod, message, loses ? std::optional(std::string()) : std::nullopt, now);
     return;
   }
-  Preemptor::Plan plan{pod, *decided.choice(), scheduling::writes_for(*pod, *decided.choice(), placer_.surroundings())};
+  Preemptor::Plan plan{pod, *decided.choice(), scheduling::writes_for(*pod, *decided.choice(), placer_.surroundings()),
+                       by_extenders};
+  if (const auto held = preemptor_.find_brake(plan, now)) {
+    report(pod, fmt::format("{} preemption: held back: {}", message, policy::render(*held->held)), std::nullopt, now);
+    client_.at(held->ask_again, [this, key = pod->key().text()](Now) { queue_.wake(key); });
+    return;
+  }
+  begin_preemption(std::move(plan), message, now);
+}
+
+void Scheduler::begin_preemption(Preemptor::Plan plan, const std::string& message, Now now) {
+  const PodPtr pod = plan.pod;
+  report(pod, message, plan.choice.node, now);
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind == scheduling::PreemptionWrite::Kind::kClearNomination) {
       placer_.surroundings().nominate({}, write.pod);
     }
   }
   placer_.surroundings().nominate(plan.choice.node, pod);
-  preemptor_.begin(std::move(plan), unschedulable_condition(*pod, message, now), now);
+  preemptor_.begin(std::move(plan), unscheduled_condition(*pod, message, "Unschedulable", now), now);
 }
 
-void Scheduler::report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now) {
+void Scheduler::report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now,
+                       std::string_view reason) {
   std::string& known = refused_[pod->key().text()];
   const bool says_anything = known != message;
   known = message;
@@ -78,7 +98,7 @@ void Scheduler::report(const PodPtr& pod, const std::string& message, std::optio
   const bool is_promised = promise && !promise->empty();
   if (is_promised || (!says_anything && !promise)) return;  // a promise is written with its condition
   api::Json status =
-      api::Json::object({{"conditions", api::Json::array({unschedulable_condition(*pod, message, now)})}});
+      api::Json::object({{"conditions", api::Json::array({unscheduled_condition(*pod, message, reason, now)})}});
   if (promise) {
     status["nominatedNodeName"] = api::Json();
     placer_.surroundings().nominate({}, pod);
@@ -88,10 +108,15 @@ void Scheduler::report(const PodPtr& pod, const std::string& message, std::optio
   client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
 }
 
-scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::Placement& refused,
-                                         const scheduling::VolumeFilter& volumes) {
+scheduling::BudgetsByNamespace Scheduler::budgets_now() const {
   scheduling::BudgetsByNamespace budgets;
   for (const auto& [key, budget] : budgets_.cache().all()) budgets[budget->metadata.ns].push_back(budget);
+  return budgets;
+}
+
+scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::Placement& refused,
+                                         const scheduling::VolumeFilter& volumes) {
+  const scheduling::BudgetsByNamespace budgets = budgets_now();
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
   const scheduling::Profile& profile = placer_.profile_of(pod);
   const auto potential = static_cast<std::int64_t>(refused.resolvable.size());
@@ -104,15 +129,17 @@ scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::
        .around = placer_.surroundings(),
        .volumes = volumes,
        .profile = profile,
-       .first_node = searches ? static_cast<std::size_t>(search_.below(static_cast<std::uint64_t>(potential))) : 0});
+       .first_node = searches ? static_cast<std::size_t>(search_.below(static_cast<std::uint64_t>(potential))) : 0,
+       .respects_budgets = options_.respect_budgets});
 }
 
 bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
-  const PodPtr pod = pods_.cache().find(plan.pod->key().text());
-  if (!pod || pod->metadata.uid != plan.pod->metadata.uid || !is_mine(*pod) || !node_of(*pod).empty()) return false;
+  const PodPtr pod = still_waiting(plan.pod);
+  if (!pod) return false;
   if (!placer_.nodes().contains(plan.choice.node)) return false;
   api::Pod asking = *pod;
   asking.status.nominated_node_name.clear();  // the promise is ours
+  if (plan.by_extenders) return extended_preemption_holds(asking, plan);
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
   const scheduling::Preemption now = decide(asking, refused, {});

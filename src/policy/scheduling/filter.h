@@ -29,12 +29,13 @@ struct Misfit {
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;
-  bool hopeless = false;  // whatever pods leave; of the filters that look at other nodes
+  bool hopeless = false;  // whatever pods leave; of extenders, and of the filters that look at other nodes
 
   /// Removing pods from the node could help.
   bool resolvable() const {
-    const bool asks_pods = filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity;
-    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit || (asks_pods && !hopeless);
+    const bool says_so =
+        filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity || filter == Filter::kExtender;
+    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit || (says_so && !hopeless);
   }
 
   friend bool operator==(const Refusal&, const Refusal&) = default;

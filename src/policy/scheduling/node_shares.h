@@ -1,4 +1,4 @@
-// How many nodes of a large cluster are enough: to choose among for a pod, and to try for a preemption.
+// How many nodes of a large cluster are enough: to ask extenders about for a pod, and to try for a preemption.
 // Thread: any (pure). Source: Kubernetes docs, "Scheduler Performance Tuning", "Scheduler Configuration"; spec
 // "Scheduler and workloads", 3, 8; vectors scheduling/queue_sort.
 #pragma once
@@ -12,6 +12,8 @@ namespace spillway::scheduling {
 struct NodeShare {
   std::int64_t global_percent = 0;
   std::optional<std::int64_t> profile_percent;  // goes before
+
+  friend bool operator==(const NodeShare&, const NodeShare&) = default;
 };
 
 /// Feasible nodes after which no more need to be looked at: all of fewer than 100, else that share, at least 100.

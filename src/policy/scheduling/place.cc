@@ -35,7 +35,8 @@ Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& we
   for (const FittingNode& candidate : candidates) most.include(candidate.score);
   // Largest is best; total, ending in the name.
   const auto rank = [&](const FittingNode& node) {
-    return std::tuple(-total_score(node.score, most, weights), node.pod_count, std::string_view(*node.name));
+    const std::int64_t total = total_score(node.score, most, weights) + node.extenders;
+    return std::tuple(-total, node.pod_count, std::string_view(*node.name));
   };
   const FittingNode* best = &candidates.front();
   auto best_rank = rank(*best);
@@ -45,7 +46,7 @@ Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& we
     best = &candidate;
     best_rank = other;
   }
-  return placement_on(*best, total_score(best->score, most, weights), candidates.size());
+  return placement_on(*best, -std::get<0>(best_rank), candidates.size());
 }
 
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates) {
@@ -64,6 +65,7 @@ Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_
   std::vector<policy::Fact>& facts = placement.reasons.front().facts;
   if (chosen.score.inter_pod) facts.push_back({"inter_pod_affinity", *chosen.score.inter_pod});
   if (chosen.score.spread) facts.push_back({"topology_spread", *chosen.score.spread});
+  if (chosen.extenders != 0) facts.push_back({"extenders", chosen.extenders});
   return placement;
 }
 
@@ -105,7 +107,7 @@ std::optional<Refusal> refuse_with_load(const PendingPod& pending, const Relatio
 }
 
 Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes, const Profile& profile,
-                    const VolumeFilter& volumes, const Surroundings& around) {
+                    const VolumeFilter& volumes, const Surroundings& around, const SearchShare& share) {
   Survey survey;
   PendingPod pending = make_pending(pod, profile);
   for (PendingImage& image : pending.images) image.node_share = share_of_nodes(image.name, nodes);
@@ -115,6 +117,7 @@ Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::Nod
   const Relations relations(pending, around, topology);
   std::vector<std::size_t> numbers;
   const auto ask = [&](std::size_t node) {
+    ++survey.looked_at;
     auto no = refuse_on(pending, relations, topology, node, volumes, around);
     if (no) {
       survey.refused.insert_or_assign(topology.name(node), *std::move(no));
@@ -128,7 +131,8 @@ Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::Nod
   if (const auto promised = topology.number_of(pod.status.nominated_node_name); promised && ask(*promised)) {
     return survey;
   }
-  for (std::size_t node = 0; node < topology.size(); ++node) {
+  for (std::size_t i = 0; i < topology.size() && survey.fitting.size() < share.enough; ++i) {
+    const std::size_t node = (share.first + i) % topology.size();
     const std::string& name = topology.name(node);
     if (!pending.only_nodes || pending.only_nodes->contains(name)) {
       ask(node);
@@ -146,10 +150,35 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
                     const VolumeFilter& volumes, const Surroundings& around) {
   Survey survey = survey_nodes(pod, nodes, profile, volumes, around);
   if (!survey.fitting.empty()) return choose(survey.fitting, profile.weights);
+  return refusal_of(std::move(survey), nodes.size());
+}
+
+Placement place_among(const api::Pod& pod, const std::map<std::string, std::int64_t>& points,
+                      const std::map<std::string, policy::NodeLoad>& nodes, const Profile& profile,
+                      const VolumeFilter& volumes, const Surroundings& around) {
+  PendingPod pending = make_pending(pod, profile);
+  for (PendingImage& image : pending.images) image.node_share = share_of_nodes(image.name, nodes);
+  Topology topology(nodes, around);
+  const Relations relations(pending, around, topology);
+  std::vector<std::size_t> numbers;
+  std::vector<FittingNode> fitting;
+  for (const auto& [name, more] : points) {
+    const auto node = topology.number_of(name);
+    if (!node || refuse_on(pending, relations, topology, *node, volumes, around)) continue;
+    const policy::NodeLoad& load = topology.load(*node);
+    numbers.push_back(*node);
+    fitting.push_back({&topology.name(*node), load.pod_count, score_node(pending, load), more});
+  }
+  if (fitting.empty()) return {};
+  relations.score(numbers, fitting);
+  return choose(fitting, profile.weights);
+}
+
+Placement refusal_of(Survey survey, std::size_t nodes) {
   Placement refused;
   if (survey.contradicts_itself) {
     refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};
-    refused.message = fmt::format("0/{} nodes are available: pod affinity terms conflict.", nodes.size());
+    refused.message = fmt::format("0/{} nodes are available: pod affinity terms conflict.", nodes);
     return refused;
   }
   std::map<std::string, std::size_t> counts;
@@ -164,7 +193,7 @@ Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::Nod
       refused.reasons.push_back(std::move(misfit.reason));
     }
   }
-  refused.message = nodes.empty() ? "no nodes available to schedule pods" : unavailable_text(nodes.size(), counts);
+  refused.message = nodes == 0 ? "no nodes available to schedule pods" : unavailable_text(nodes, counts);
   return refused;
 }
 

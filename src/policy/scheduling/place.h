@@ -12,7 +12,9 @@
 #include "policy/scheduling/score.h"
 #include "policy/scheduling/surroundings.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -43,12 +45,25 @@ struct Survey {
   bool contradicts_itself = false;         // its terms name no node: none is asked
   bool scores_spread = false;              // the plugin PodTopologySpread has a say
   bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
+  std::size_t looked_at = 0;               // nodes that were asked
+};
+
+/// How far a look at the nodes goes, and where it begins among them, modulo their number.
+struct SearchShare {
+  std::size_t first = 0;
+  std::size_t enough = std::numeric_limits<std::size_t>::max();  // nodes that fit, after which no more are asked
 };
 
 /// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.
 Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
                     const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
-                    const Surroundings& around = {});
+                    const Surroundings& around = {}, const SearchShare& share = {});
+/// What a pod is told that fits on none of so many nodes.
+Placement refusal_of(Survey survey, std::size_t nodes);
+/// The best of these nodes as they are now, with so many points more; no node and no words: none of them takes it.
+Placement place_among(const api::Pod& pod, const std::map<std::string, std::int64_t>& points,
+                      const std::map<std::string, policy::NodeLoad>& nodes, const Profile& profile,
+                      const VolumeFilter& volumes, const Surroundings& around);
 Placement place_pod(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
                     const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
                     const Surroundings& around = {});

@@ -30,6 +30,8 @@ std::string_view to_string(Filter filter) {
       return "CheckNodePIDPressure";
     case Filter::kCheckNodeDiskPressure:
       return "CheckNodeDiskPressure";
+    case Filter::kExtender:
+      return "Extender";
   }
   return {};
 }

@@ -22,6 +22,8 @@ enum class Filter : std::uint8_t {
   kCheckNodeMemoryPressure,
   kCheckNodePidPressure,
   kCheckNodeDiskPressure,
+  // No plug-in: a server that is asked over HTTP.
+  kExtender,
 };
 
 /// "NodeUnschedulable", …

@@ -19,6 +19,7 @@ constexpr std::string_view kPreemptionPrefix = "preemption: ";
 constexpr std::string_view kPreemptionForbidden = "not eligible due to preemptionPolicy=Never.";
 constexpr std::string_view kVictimsLeaving = "not eligible due to a terminating pod on the nominated node.";
 constexpr std::string_view kPreemptionUseless = "Preemption is not helpful for scheduling";
+constexpr std::string_view kBudgetsForbid = "Disruption budgets do not allow the preemption";
 constexpr std::string_view kNoVictims = "No preemption victims found for incoming pod";
 
 /// A pod that has not started counts as the youngest.
@@ -209,6 +210,10 @@ Preemption decide_preemption(const api::Pod& pod, const Placement& refused, cons
     PreemptionTrial::Outcome outcome = trial->run(name);
     for (const std::string& obstacle : outcome.obstacles) ++obstacles[obstacle];
     if (!outcome.candidate) continue;
+    if (view.respects_budgets && outcome.candidate->budget_violations > 0) {
+      ++obstacles[std::string(kBudgetsForbid)];
+      continue;
+    }
     spares_budgets = spares_budgets || outcome.candidate->budget_violations == 0;
     decided.candidates.push_back(*std::move(outcome.candidate));
   }
@@ -216,11 +221,46 @@ Preemption decide_preemption(const api::Pod& pod, const Placement& refused, cons
     decided.message = std::string(kPreemptionPrefix) + unavailable_text(view.nodes.size(), obstacles);
     return decided;
   }
-  const auto best = std::ranges::min_element(decided.candidates, {}, [](const PreemptionCandidate& candidate) {
+  decided.chosen = cheapest_of(decided.candidates);
+  return decided;
+}
+
+std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& candidates) {
+  const auto best = std::ranges::min_element(candidates, {}, [](const PreemptionCandidate& candidate) {
     return std::pair(cost_of(candidate), candidate.node);
   });
-  decided.chosen = static_cast<std::size_t>(best - decided.candidates.begin());
-  return decided;
+  if (best == candidates.end()) return std::nullopt;
+  return static_cast<std::size_t>(best - candidates.begin());
+}
+
+PreemptionCandidate candidate_of(std::string node, std::vector<PodPtr> victims, const BudgetsByNamespace& budgets) {
+  PreemptionCandidate candidate{.node = std::move(node), .victims = std::move(victims), .budget_violations = 0};
+  std::ranges::stable_sort(candidate.victims, {}, importance_of);
+  BudgetCheckout checkout(budgets);
+  for (const PodPtr& victim : candidate.victims) {
+    if (checkout.violates(*victim)) ++candidate.budget_violations;
+  }
+  return candidate;
+}
+
+bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, const PreemptionView& view) {
+  const PendingPod pending = make_pending(pod, view.profile);
+  Topology topology(view.nodes, view.around);
+  const auto node = topology.number_of(candidate.node);
+  if (!node) return false;
+  Relations relations(pending, view.around, topology);
+  policy::NodeLoad left(topology.load(*node).node);
+  left.image_bytes.clear();  // no filter reads them
+  for (const PodPtr& other : view.pods_on(candidate.node)) {
+    const bool leaves = std::ranges::any_of(
+        candidate.victims, [&other](const PodPtr& victim) { return victim->metadata.uid == other->metadata.uid; });
+    if (leaves) {
+      relations.remove(*node, *other);
+    } else {
+      left.add_unscored(*other);
+    }
+  }
+  return !refuse_with_load(pending, relations, topology, *node, left, view.volumes, view.around);
 }
 
 std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCandidate& choice,

@@ -86,11 +86,19 @@ struct PreemptionView {
   const Surroundings& around;
   const VolumeFilter& volumes;
   const Profile& profile;
-  std::size_t first_node = 0;  // where the search begins, modulo the nodes in question
+  std::size_t first_node = 0;     // where the search begins, modulo the nodes in question
+  bool respects_budgets = false;  // nobody leaves whom a disruption budget protects
 };
 
 /// `refused`: what place_pod() said of the pod on these nodes.
 Preemption decide_preemption(const api::Pod& pod, const Placement& refused, const PreemptionView& view);
+
+/// These pods leaving a node, with the budgets that would break.
+PreemptionCandidate candidate_of(std::string node, std::vector<PodPtr> victims, const BudgetsByNamespace& budgets);
+/// The pod fits on the node once these have left, as things stand.
+bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, const PreemptionView& view);
+/// The one that costs least; nullopt: there are none.
+std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& candidates);
 
 /// Everything that has to be written for a choice, but to the pod itself. `around`: who else is promised the node.
 std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCandidate& choice,

@@ -83,6 +83,7 @@ struct Profile {
   IgnoredResources ignored;
   std::vector<std::string> balanced{"cpu", "memory"};  // whose shares are to be alike
   AddedAffinity added_affinity;
+  NodeShare share;       // of the nodes that extenders are asked about: percentageOfNodesToScore
   bool preempts = true;  // DefaultPreemption
   CandidateShare preemption;
   std::int64_t hard_pod_affinity_weight = 1;

@@ -19,6 +19,7 @@ struct FittingNode {
   const std::string* name = nullptr;
   std::int64_t pod_count = 0;
   Score score;
+  std::int64_t extenders = 0;  // what they add to its total
 };
 
 class Relations {

@@ -1,0 +1,45 @@
+// The extenders of a KubeSchedulerConfiguration: where they are, what they are asked, how they are believed to be the
+// ones. Thread: any (pure). Bounds: scheduling::kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration";
+// kube-scheduler configuration (v1), Extender, ExtenderTLSConfig.
+#pragma once
+
+#include "base/error.h"
+#include "policy/scheduling/extender.h"
+#include "policy/scheduling/profile.h"
+#include "yaml/place.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::cli {
+
+/// Who an extender has to be, and what is shown to it. Of each pair the data go before the file.
+struct ExtenderTls {
+  bool enabled = false;   // enableHTTPS
+  bool insecure = false;  // nobody is to be verified
+  std::string server_name;
+  std::string ca_file;
+  std::string ca_pem;  // with ca_file empty: the authorities of the system
+  std::string certificate_file;
+  std::string certificate_pem;
+  std::string key_file;
+  std::string key_pem;
+  std::string where;  // "FILE:LINE: extenders[0]", for what is wrong with files
+
+  friend bool operator==(const ExtenderTls&, const ExtenderTls&) = default;
+};
+
+struct ExtenderSet {
+  std::vector<scheduling::Extender> rules;
+  std::vector<ExtenderTls> tls;      // of each
+  std::vector<std::string> ignored;  // extended resources that the scheduler does not count: ignoredByScheduler
+
+  friend bool operator==(const ExtenderSet&, const ExtenderSet&) = default;
+};
+
+/// `extenders` of the configuration. kInvalid: what is wrong, and where.
+Result<ExtenderSet> read_extenders(const yaml::Place& top);
+/// As upstream: they take the place of the resources that NodeResourcesFit is told to ignore.
+void ignore_managed(const ExtenderSet& extenders, std::vector<scheduling::Profile>& profiles);
+
+}  // namespace spillway::cli

@@ -1,0 +1,62 @@
+// Extenders: servers of others that are asked over HTTP which nodes they allow a pod, what these are worth to them, who
+// should leave for it, and to bind it. Here: which of them is asked about a pod, and what it is asked.
+// Thread: any (pure). Bounds: kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler
+// configuration (v1), Extender; k8s.io/kube-scheduler extender v1 types.
+#pragma once
+
+#include "api/json/json.h"
+#include "api/object/pod.h"
+#include "base/time.h"
+#include "policy/node_load.h"
+#include "policy/scheduling/preemption.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::scheduling {
+
+inline constexpr std::size_t kExtendersMax = 16;
+
+struct Extender {
+  std::string url;  // urlPrefix; its name in messages
+  // What follows the URL; empty: it is not asked that.
+  std::string filter_verb;
+  std::string prioritize_verb;
+  std::string preempt_verb;
+  std::string bind_verb;
+  std::int64_t weight = 0;  // of its scores; at least 1 with a prioritize_verb
+  Duration timeout = seconds(5);
+  bool knows_nodes = false;            // nodeCacheCapable: it is told names of nodes, not nodes
+  std::vector<std::string> resources;  // managedResources: only pods that ask for one of them; empty: all pods
+  bool ignorable = false;              // it is passed over when it does not answer
+
+  friend bool operator==(const Extender&, const Extender&) = default;
+};
+
+enum class ExtenderVerb { kFilter, kPrioritize, kPreempt, kBind };
+
+/// "filter", "prioritize", "preempt", "bind": stable, for metrics.
+std::string_view to_string(ExtenderVerb verb);
+/// As the extender calls it; empty: it is not asked that.
+const std::string& verb_of(const Extender& extender, ExtenderVerb verb);
+
+/// It is to be asked about this pod.
+bool concerns(const Extender& extender, const api::Pod& pod);
+/// Numbers of those that are asked this about the pod, in their order, those that may be passed over last.
+std::vector<std::size_t> extenders_for(std::span<const Extender> extenders, ExtenderVerb verb, const api::Pod& pod);
+
+/// ExtenderArgs of filter and prioritize. `pod`: the document of the API. `names`: of nodes that are there.
+api::Json node_question(const Extender& extender, const api::Json& pod, std::span<const std::string> names,
+                        const std::map<std::string, policy::NodeLoad>& nodes);
+/// ExtenderPreemptionArgs.
+api::Json preemption_question(const Extender& extender, const api::Json& pod,
+                              std::span<const PreemptionCandidate> candidates);
+/// ExtenderBindingArgs.
+api::Json binding_question(const api::Pod& pod, std::string_view node);
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,60 @@
+// What extenders answer, and how far they are believed: they choose among the nodes and the pods that they were told
+// of, within the range of scores, and say why in a few words. Whatever goes beyond that is no answer. Members are found
+// whatever their case, as decoders in Go do. A node that an extender neither allows nor explains counts as left out.
+// Thread: any (pure). Errors: kInvalid, one line without the extender's name. Bounds: kSaidMax bytes of each reason,
+// kSayingsMax different ones. Source: k8s.io/kube-scheduler extender v1 types.
+#pragma once
+
+#include "base/error.h"
+#include "policy/scheduling/extender.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::scheduling {
+
+inline constexpr std::size_t kSaidMax = 256;
+inline constexpr std::size_t kSayingsMax = 16;
+inline constexpr std::int64_t kExtenderScoreMax = 10;
+
+/// What an extender has against a node.
+struct ExtenderNo {
+  std::string said;        // one line; empty: nothing
+  bool resolvable = true;  // pods leaving the node might help
+
+  friend bool operator==(const ExtenderNo&, const ExtenderNo&) = default;
+};
+
+struct FilterAnswer {
+  std::vector<std::string> allowed;           // in the order in which they were asked about
+  std::map<std::string, ExtenderNo> refused;  // everything else that was asked about
+};
+
+/// `asked`: names of nodes, sorted.
+Result<FilterAnswer> read_filter_answer(const Extender& extender, std::span<const std::string> asked,
+                                        std::string_view body);
+
+/// Points to be added to totals: score times weight times 10, of those nodes that it scores. Nodes that were not asked
+/// about are passed over. `asked` sorted.
+Result<std::map<std::string, std::int64_t>> read_scores(const Extender& extender, std::span<const std::string> asked,
+                                                        std::string_view body);
+
+/// Victims per node, of the pods there; the order of `asked`. Budget violations are counted by `view`, not believed.
+Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& extender, const api::Pod& pod,
+                                                                std::span<const PreemptionCandidate> asked,
+                                                                const PreemptionView& view, std::string_view body);
+
+/// Ok: the extender says that the pod is bound.
+Outcome read_binding_answer(std::string_view body);
+
+/// What a pod is told that was refused on these nodes, besides what filters of the scheduler had against others.
+/// "devices are taken (extender http://…)".
+Misfit misfit_of(const Extender& extender, const ExtenderNo& no);
+
+}  // namespace spillway::scheduling

@@ -1,0 +1,62 @@
+// The scheduler's way to extenders: one question posted, one answer, over HTTP or HTTPS with what the configuration
+// says of certificates. Redirects are answers like any other; nothing of the scheduler's own goes with a question.
+// Thread: loop; the connections live on a thread of their own. Bounds: connections to each, questions that wait, bytes
+// of an answer.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/error.h"
+#include "base/time.h"
+#include "runtime/loop.h"
+#include "runtime/loop_thread.h"
+#include "wire/client/http_client.h"
+#include "wire/client/http_endpoint.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::wire {
+
+class ExtenderCaller {
+ public:
+  struct Question {
+    std::size_t extender = 0;  // its number among the endpoints
+    std::string verb;          // what follows the URL: "filter"
+    std::string body;          // JSON
+    Duration timeout{};        // after which nobody waits for the answer
+    /// Asking twice is as good as once: it is asked again if a kept connection has ended before any answer.
+    bool repeatable = true;
+  };
+
+  /// The answer, whatever its code; kServiceUnavailable: why there is none.
+  using Done = std::move_only_function<void(Result<api::Response>)>;
+
+  /// `loop` must outlive the caller.
+  ExtenderCaller(runtime::Loop& loop, std::vector<HttpEndpoint> extenders, std::size_t answer_bytes_max);
+  ~ExtenderCaller();
+  ExtenderCaller(const ExtenderCaller&) = delete;
+  ExtenderCaller& operator=(const ExtenderCaller&) = delete;
+
+  /// `done` is called once, and never from inside; not at all once the caller is gone.
+  void call(Question question, Done done);
+
+ private:
+  class Room;
+
+  struct Waiting {
+    std::map<std::uint64_t, Done> calls;
+  };
+
+  runtime::Loop& loop_;
+  std::shared_ptr<Waiting> waiting_ = std::make_shared<Waiting>();
+  std::uint64_t last_id_ = 0;
+  runtime::LoopThread io_;
+  std::shared_ptr<Room> room_;  // used on io_ only
+};
+
+}  // namespace spillway::wire
