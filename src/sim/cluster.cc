@@ -367,7 +367,7 @@ void Cluster::restart_controllers() {
   }
   controllers::ControllerSet::Options options = options_.controllers;
   options.enabled.batch = {.job = false, .cron_job = false, .ttl_after_finished = false};
-  options.enabled.endpoints = {.endpoints = false, .endpoint_slices = false};
+  options.enabled.endpoints = {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false};
   options.enabled.stateful_set = false;
   options.enabled.horizontal_autoscaler = false;  // nothing is measured here
   options.daemon_history = false;

@@ -174,6 +174,58 @@ TEST(ServerSideApply, EqualValuesAreShared) {
   EXPECT_EQ(none.at({"metadata", "managedFields"}), nullptr);
 }
 
+constexpr std::string_view kAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
+
+std::string last_applied(const Json& object) {
+  return std::string(object.string_at({"metadata", "annotations", kAnnotation}));
+}
+
+Json applied_by_client(std::string_view text) {
+  Json object = typed(config_map(), R"({"metadata":{"name":"c"},"data":{"a":"1","b":"2"}})");
+  object.make({"metadata", "annotations", kAnnotation}) = text;
+  return object;
+}
+
+TEST(ServerSideApply, OfKubectlTellsItsClientSideApplyWhatWasApplied) {
+  const Json live = applied_by_client("{\"data\":{\"a\":\"1\",\"b\":\"2\"}}\n");
+  const Json sent = config(R"(,"data":{"a":"1","c":"3"})");
+  const auto object = apply_config(config_map(), &live, sent, writer("kubectl"), Force::kNo);
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_EQ(last_applied(*object), to_text(sent) + "\n");
+  // The annotation is nobody's that did not send it.
+  EXPECT_EQ(owners(*object).find("kubectl!:.data.a,.data.c;"), 0u) << owners(*object);
+
+  Json with_annotation = sent;
+  with_annotation.make({"metadata", "annotations", kAnnotation}) = "mine";
+  const auto own = apply_config(config_map(), &live, with_annotation, writer("kubectl"), Force::kYes);
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(last_applied(*own).find("mine"), std::string::npos) << "it does not tell of itself";
+}
+
+TEST(ServerSideApply, LeavesTheAnnotationOfOthersAlone) {
+  const Json live = applied_by_client("{}");
+  const Json sent = config(R"(,"data":{"a":"1"})");
+  EXPECT_EQ(last_applied(*apply_config(config_map(), &live, sent, writer("kubectl-last-applied"), Force::kNo)), "{}");
+  EXPECT_EQ(last_applied(*apply_config(config_map(), &live, sent, writer("m"), Force::kNo)), "{}");
+  const Json without = typed(config_map(), R"({"metadata":{"name":"c"}})");
+  const Json none = *apply_config(config_map(), &without, sent, writer("kubectl"), Force::kNo);
+  EXPECT_EQ(none.at({"metadata", "annotations"}), nullptr);
+  const Json empty = applied_by_client("");
+  EXPECT_EQ(last_applied(*apply_config(config_map(), &empty, sent, writer("kubectl"), Force::kNo)), "");
+}
+
+TEST(ServerSideApply, WithoutRoomTheAnnotationGoes) {
+  const Json live = applied_by_client("{}");
+  const auto of_length = [&](std::size_t length) {
+    const Json sent = config(fmt::format(R"(,"data":{{"a":"{}"}})", std::string(length, 'x')));
+    return *apply_config(config_map(), &live, sent, writer("kubectl"), Force::kYes);
+  };
+  const std::size_t around = to_text(config(R"(,"data":{"a":""})")).size() + 1 + kAnnotation.size();
+  const std::size_t most = 256 * 1024 - around;
+  EXPECT_NE(last_applied(of_length(most)), "");
+  EXPECT_EQ(last_applied(of_length(most + 1)), "");
+}
+
 TEST(ServerSideApply, BadConfigurationsAreBadRequests) {
   for (const std::string_view text :
        {R"({"kind":"ConfigMap","metadata":{"name":"c"}})", R"({"apiVersion":"v1","metadata":{"name":"c"}})",

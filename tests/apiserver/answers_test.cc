@@ -1,7 +1,11 @@
 // Answers of the whole engine: which error wins, subresources, patches, apply, views, logs, tokens, discovery.
 #include "apiserver/server_fixture.h"
+#include "base/sha256.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace spillway::apiserver {
 
@@ -56,6 +60,127 @@ TEST(Answers, ATimeOfAnyYearHasAnAge) {
   };
   EXPECT_EQ(seen(0), "292y");
   EXPECT_EQ(seen(1), "<invalid>");
+}
+
+/// Kubernetes' own tests of kubectl look for this text.
+TEST(Answers, DiscoveryIsInTheOrderOfKubernetes) {
+  TestServer server;
+  const std::string core = server.get("/api/v1").text;
+  EXPECT_TRUE(core.starts_with(R"({"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"configmaps",)"
+                               R"("singularName":"configmap","namespaced":true,"kind":"ConfigMap","verbs":["create",)"
+                               R"("delete","deletecollection","get","list","patch","update","watch"],)"
+                               R"("shortNames":["cm"],"storageVersionHash":"qFsyl6wFWjQ="},)"))
+      << core.substr(0, 400);
+  const std::string apps = server.get("/apis/apps/v1").text;
+  EXPECT_TRUE(apps.starts_with(R"({"kind":"APIResourceList","apiVersion":"v1","groupVersion":"apps/v1",)"));
+  EXPECT_NE(apps.find(R"({"name":"deployments/scale","singularName":"","namespaced":true,"group":"autoscaling",)"
+                      R"("version":"v1","kind":"Scale","verbs":["get","patch","update"]})"),
+            std::string::npos);
+  EXPECT_TRUE(
+      server.get("/apis/apps")
+          .text.starts_with(
+              R"({"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],)"));
+  EXPECT_TRUE(server.get("/apis").text.starts_with(R"({"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":)"));
+  const std::string all =
+      server.get("/apis", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io").text;
+  EXPECT_NE(all.find(R"({"metadata":{"name":"apps","creationTimestamp":null},"versions":[{"version":"v1","resources":)"
+                     R"([{"resource":"controllerrevisions","responseKind":{"group":"apps","version":"v1",)"
+                     R"("kind":"ControllerRevision"},"scope":"Namespaced",)"),
+            std::string::npos)
+      << all.substr(0, 600);
+}
+
+std::string hex_of(const Sha256& digest) {
+  std::string text;
+  for (const auto octet : digest) text += fmt::format("{:02x}", octet);
+  return text;
+}
+
+TEST(Sha256Digest, IsThatOfTheStandard) {
+  EXPECT_EQ(hex_of(sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(hex_of(sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex_of(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hex_of(sha256(std::string(64, 'a'))), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
+}
+
+std::string storage_hash(TestServer& server, const std::string& list, std::string_view name) {
+  const Answer answer = server.get(list);
+  for (const api::Json& row : *answer.body.find("resources")->if_array()) {
+    if (row.string_at({"name"}) == name) return std::string(row.string_at({"storageVersionHash"}));
+  }
+  return "no such resource";
+}
+
+TEST(Answers, DiscoveryTellsHowObjectsAreStored) {
+  TestServer server;
+  EXPECT_EQ(storage_hash(server, "/api/v1", "pods"), "xPOwRZ+Yhw8=");
+  EXPECT_EQ(storage_hash(server, "/apis/apps/v1", "deployments"), "8aSe+NMegvE=");
+  EXPECT_EQ(storage_hash(server, "/api/v1", "pods/status"), "");
+  EXPECT_EQ(storage_hash(server, "/apis/metrics.k8s.io/v1beta1", "pods"), "") << "nothing is stored";
+  EXPECT_EQ(storage_hash(server, "/apis/autoscaling/v1", "horizontalpodautoscalers"),
+            storage_hash(server, "/apis/autoscaling/v2", "horizontalpodautoscalers"))
+      << "stored in one form";
+  EXPECT_EQ(storage_hash(server, "/apis/events.k8s.io/v1", "events"), storage_hash(server, "/api/v1", "events"));
+}
+
+TEST(Answers, AreIndentedForWhoReadsThem) {
+  TestServer server;
+  server.post(kMaps, R"({"metadata":{"name":"a"}})");
+  const auto asked_by = [&](const std::string& agent, const std::string& query = {}) {
+    return server.call(api::Method::kGet, std::string(kMaps) + "/a" + query, {}, {{"user-agent", agent}}).text;
+  };
+  for (const std::string agent : {"curl/8.5.0", "Wget/1.21", "Mozilla/5.0 (X11; Linux x86_64)"}) {
+    EXPECT_TRUE(asked_by(agent).starts_with("{\n")) << agent;
+    EXPECT_TRUE(asked_by(agent, "?pretty=false").starts_with(R"({"apiVersion")")) << agent;
+  }
+  EXPECT_TRUE(asked_by("kubectl/v1.32.4 (linux/amd64)").starts_with(R"({"apiVersion")"));
+  EXPECT_TRUE(asked_by("kubectl/v1.32.4 (linux/amd64)", "?pretty=1").starts_with("{\n"));
+  const Answer absent = server.call(api::Method::kGet, std::string(kMaps) + "/none", {}, {{"user-agent", "curl/8"}});
+  EXPECT_EQ(absent.code, 404);
+  EXPECT_TRUE(absent.text.starts_with("{\n"));
+}
+
+TEST(Answers, OfAStrategicPatchOfTheWrongTypeAreKubernetes) {
+  TestServer server;
+  server.post(kMaps, R"({"metadata":{"name":"a"}})");
+  const auto refused = [&](const std::string& patch) {
+    const Answer answer = server.strategic(std::string(kMaps) + "/a", patch);
+    EXPECT_EQ(answer.code, 422) << answer.text;
+    const std::string message = answer.string_at({"message"});
+    return message.substr(std::min(message.find("}: ") + 3, message.size()));
+  };
+  EXPECT_EQ(refused(R"({"metadata":{"labels":"invalid"}})"), "metadata.labels: cannot restore map from string");
+  EXPECT_EQ(refused(R"({"metadata":{"finalizers":true}})"), "metadata.finalizers: cannot restore slice from bool");
+  EXPECT_EQ(server.merge(std::string(kMaps) + "/a", R"({"metadata":{"labels":"invalid"}})").code, 422);
+}
+
+/// What admission adds to a pod belongs to nobody: whoever applies it later without that does not take it away.
+TEST(Answers, WhoMakesAPodOwnsWhatHeSaidAndNoMore) {
+  TestServer server;
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  const std::string spec = R"("spec":{"containers":[{"name":"c","image":"i"}]})";
+  const Answer made = server.call(api::Method::kPost, pods + "?fieldManager=kubectl-client-side-apply",
+                                  R"({"metadata":{"name":"p"},)" + spec + "}");
+  ASSERT_EQ(made.code, 201);
+  ASSERT_NE(made.body.at({"spec", "tolerations"}), nullptr);
+  const api::Json& owned = *(*made.body.at({"metadata", "managedFields"})->if_array())[0].find("fieldsV1");
+  EXPECT_NE(owned.at({"f:spec", "f:containers"}), nullptr);
+  EXPECT_NE(owned.at({"f:spec", "f:restartPolicy"}), nullptr) << "defaults are the creator's";
+  for (const std::string_view member : {"f:tolerations", "f:priority", "f:preemptionPolicy", "f:serviceAccount"}) {
+    EXPECT_EQ(owned.at({"f:spec", member}), nullptr) << member;
+  }
+  // kubectl hands the fields of its client-side apply over to its server-side apply.
+  api::Json handed = made.body;
+  api::Json& entry = handed["metadata"]["managedFields"].if_array()->front();
+  entry["manager"] = "kubectl";
+  entry["operation"] = "Apply";
+  ASSERT_EQ(server.put(pods + "/p", api::to_text(handed)).code, 200);
+  const Answer applied = server.call(api::Method::kPatch, pods + "/p?fieldManager=kubectl",
+                                     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},)" + spec + "}",
+                                     {{"content-type", "application/apply-patch+yaml"}});
+  EXPECT_EQ(applied.code, 200) << applied.text;
+  EXPECT_NE(applied.body.at({"spec", "tolerations"}), nullptr);
 }
 
 TEST(Answers, VersionZeroIsAnyVersion) {

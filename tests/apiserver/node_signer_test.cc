@@ -79,6 +79,49 @@ TEST_F(NodeSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
   EXPECT_EQ(certificate_of(server.get(kRequests + "/" + name).body), "system:node:n1 for 31536000 s");
 }
 
+/// Certificates of people and programs: nobody's request is approved unseen, whoever asks.
+class ClientSignerTest : public NodeSignerTest {
+ protected:
+  Json asked(const std::string& common_name, const std::vector<std::string>& organizations,
+             const std::string& usages = R"("client auth")") {
+    const auto made = wire::make_signing_request({.use = wire::CertificateRequest::Use::kClient,
+                                                  .common_name = common_name,
+                                                  .organizations = organizations,
+                                                  .hosts = {}});
+    EXPECT_TRUE(made);
+    const Answer answer = server.post(
+        kRequests,
+        R"({"metadata":{"generateName":"csr-"},"spec":{"signerName":"kubernetes.io/kube-apiserver-client","request":")" +
+            api::encode_base64(made->request_pem) + R"(","usages":[)" + usages + "]}}");
+    EXPECT_EQ(answer.code, 201) << answer.text;
+    name = answer.string_at({"metadata", "name"});
+    return server.get(kRequests + "/" + name).body;
+  }
+
+  Json approved(Json request) {
+    request.make({"status", "conditions"}) = Json::array(
+        {Json::object({{"type", "Approved"}, {"status", "True"}, {"reason", "Seen"}, {"message", "known to me"}})});
+    EXPECT_EQ(server.put(kRequests + "/" + name + "/approval", api::to_text(request)).code, 200);
+    return server.get(kRequests + "/" + name).body;
+  }
+};
+
+TEST_F(ClientSignerTest, WhatSomebodyHasApprovedIsSigned) {
+  const Json request = asked("bob", {"dev"});
+  EXPECT_EQ(certificate_of(request), "");
+  EXPECT_EQ(request.at({"status", "conditions"}), nullptr);
+  EXPECT_EQ(certificate_of(approved(request)), "bob for 31536000 s");
+}
+
+TEST_F(ClientSignerTest, WhatMayNotBeSignedFails) {
+  const Json failed = approved(asked("bob", {"dev"}, R"("client auth","server auth")"));
+  EXPECT_EQ(certificate_of(failed), "");
+  const Json& condition = failed.at({"status", "conditions"})->if_array()->back();
+  EXPECT_EQ(condition.string_at({"type"}), "Failed");
+  EXPECT_EQ(condition.string_at({"reason"}), "SignerValidationFailure");
+  EXPECT_EQ(condition.string_at({"message"}), "invalid usage for client certificate: server auth");
+}
+
 TEST_F(NodeSignerTest, SettledRequestsGoAfterAnHourOthersAfterADay) {
   asked_by(kNode);
   const std::string settled = name;

@@ -106,6 +106,18 @@ TEST(Quotas, AnUpdateIsChargedWhatItAdds) {
   EXPECT_THAT(more.string_at({"message"}), HasSubstr("exceeded quota: q, requested: services.nodeports=1"));
 }
 
+/// A quota asks new pods what they need. The ones before it have to be able to end: their finalizers are taken away.
+TEST(Quotas, APodThatWasThereBeforeOneCanBeChanged) {
+  TestServer server;
+  const std::string pod = pod_text("p");
+  ASSERT_EQ(server.post(kQuotaPods, pod).code, 201);
+  server.merge(kQuotaPods + "/p", R"({"metadata":{"finalizers":["batch.kubernetes.io/job-tracking"]}})");
+  ASSERT_EQ(server.post(kQuotas, quota_text("q", R"("pods":"1","requests.cpu":"1")")).code, 201);
+  EXPECT_EQ(server.post(kQuotaPods, pod_text("new")).code, 403);
+  const Answer changed = server.merge(kQuotaPods + "/p", R"({"metadata":{"finalizers":null}})");
+  EXPECT_EQ(changed.code, 200) << changed.text;
+}
+
 TEST(Quotas, WhatIsGoneIsRoomAgain) {
   TestServer server;
   server.post(kQuotas, quota_text("q", R"("pods":"1","count/configmaps":"1")"));

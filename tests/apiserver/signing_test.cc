@@ -228,7 +228,7 @@ TEST_F(Signing, NobodyAsksToBecomeAMaster) {
 }
 
 TEST_F(Signing, ConditionsHaveTimes) {
-  make("a");
+  ASSERT_EQ(server.post(kRequests, request_body("a", kServing, "example.com/nobody")).code, 201);
   const std::string made(api::format_time(server.now().wall));
   server.advance(seconds(10));
   const std::string approved(api::format_time(server.now().wall));

@@ -48,6 +48,8 @@ TEST(Webhooks, TheQuestion) {
       api::to_text(request),
       R"({"dryRun":true,"kind":{"group":"","kind":"ConfigMap","version":"v1"},"name":"m","namespace":"default",)"
       R"("object":{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"creationTimestamp":null,)"
+      R"("managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:a":{}}},)"
+      R"("manager":"me","operation":"Update","time":"2026-01-01T00:00:00Z"}],)"
       R"("name":"m","namespace":"default"}},"oldObject":null,"operation":"CREATE","options":{"apiVersion":)"
       R"("meta.k8s.io/v1","dryRun":["All"],"fieldManager":"me","kind":"CreateOptions"},"requestKind":{"group":"",)"
       R"("kind":"ConfigMap","version":"v1"},"requestResource":{"group":"","resource":"configmaps","version":"v1"},)"

@@ -200,7 +200,8 @@ TEST_F(ServiceEndpoints, OfOthersAreLeftAlone) {
   cluster.advance(seconds(5));
   ASSERT_FALSE(cluster.get(kCore + "endpoints/mine").is_null());
   EXPECT_EQ(cluster.get(kCore + "endpoints/mine").find("subsets")->if_array()->size(), 1U);
-  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+  EXPECT_FALSE(cluster.get(kSlices + "/mine").is_null());
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(2)) << "theirs, and what mirrors their Endpoints";
 }
 
 TEST_F(ServiceEndpoints, LeaveWithTheirService) {
@@ -245,6 +246,65 @@ TEST_F(ServiceEndpoints, WaitForTheNodeOfAPod) {
   cluster.add_node("late");
   cluster.advance(seconds(2));
   EXPECT_EQ(in_slices(), std::multiset<std::string>{"10.1.0.9"});
+}
+
+/// Endpoints that somebody writes for a Service without a selector.
+class MirroredEndpoints : public ServiceEndpoints {
+ protected:
+  void create_bare_service() {
+    cluster.create(kCore + "services", parsed(R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":
+        {"ports":[{"port":80}]}})"));
+  }
+
+  void write_endpoints(const std::string& ip, const std::string& labels = "{}") {
+    cluster.create(kCore + "endpoints",
+                   parsed(R"({"apiVersion":"v1","kind":"Endpoints","metadata":{"name":"web","labels":)" + labels +
+                          R"(},"subsets":[{"addresses":[{"ip":")" + ip + R"("}],"ports":[{"port":80}]}]})"));
+  }
+};
+
+TEST_F(MirroredEndpoints, AreInSlices) {
+  start();
+  create_bare_service();
+  write_endpoints("192.0.2.8");
+  cluster.advance(seconds(1));
+  expect_behind({"192.0.2.8"});
+  cluster.merge(
+      kCore + "endpoints/web",
+      parsed(R"({"subsets":[{"addresses":[{"ip":"192.0.2.9"},{"ip":"192.0.2.10"}],"ports":[{"port":80}]}]})"));
+  cluster.advance(seconds(1));
+  expect_behind({"192.0.2.10", "192.0.2.9"});
+  EXPECT_EQ(sent("POST /apis/discovery.k8s.io"), 1) << "the slice is changed where it stands";
+  cluster.merge(kCore + "services/web", parsed(R"({"spec":{"selector":{"app":"web"}}})"));
+  cluster.advance(seconds(1));
+  EXPECT_EQ(in_slices(), std::multiset<std::string>{}) << "its pods are behind it now";
+}
+
+TEST_F(MirroredEndpoints, GoWithTheirServiceAndWithTheEndpoints) {
+  start();
+  write_endpoints("192.0.2.8");
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), IsEmpty()) << "there is no Service yet";
+  create_bare_service();
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+  cluster.remove(kCore + "endpoints/web");
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), IsEmpty());
+  write_endpoints("192.0.2.8");
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+  cluster.remove(kCore + "services/web");
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), IsEmpty());
+}
+
+TEST_F(MirroredEndpoints, AreLeftAloneWhereTheySaySo) {
+  start();
+  create_bare_service();
+  write_endpoints("192.0.2.8", R"({"endpointslice.kubernetes.io/skip-mirror":"true"})");
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.list(kSlices), IsEmpty());
 }
 
 }  // namespace

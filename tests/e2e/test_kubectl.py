@@ -1,4 +1,5 @@
 """kubectl as an operator would use it, against `spillway up`."""
+import json
 import shutil
 import unittest
 
@@ -9,7 +10,8 @@ from harness import can_write_cgroups, needs, one_node, ROOT, wait_for, workspac
 class Kubectl(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        node = cls.enterClassContext(one_node(cls.enterClassContext(workspace())))
+        cls.folder = cls.enterClassContext(workspace())
+        node = cls.enterClassContext(one_node(cls.folder))
         cls.api, cls.kubectl = node.api, node.kubectl
 
     def test_a_day_of_an_operator(self):
@@ -56,6 +58,36 @@ class Kubectl(unittest.TestCase):
         self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
         self.assertNotIn(before, [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
         self.kubectl("delete", "ds", "watcher", "--timeout=60s")
+
+    def test_both_kinds_of_apply_go_together(self):
+        def settings(**data):
+            return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "default"}, "data": data}
+
+        def apply(document, *more):
+            path = self.folder / "applied.json"
+            path.write_text(json.dumps(document))
+            return self.kubectl("apply", "-f", str(path), *more)
+        apply(settings(a="1", b="2"))
+        apply(settings(a="1", c="3"), "--server-side")
+        self.assertEqual(self.kubectl.get("configmap", "settings")["data"], {"a": "1", "c": "3"})
+        apply(settings(a="1"))
+        self.assertEqual(self.kubectl.get("configmap", "settings")["data"], {"a": "1"})
+        # What admission gave a pod stays when it is moved to server-side apply.
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "moved", "namespace": "default"},
+               "spec": {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}
+        apply(pod)
+        apply(pod, "--server-side")
+        apply(pod, "--server-side")  # whose fields kubectl has taken over by now
+        self.assertEqual(len(self.kubectl.get("pod", "moved")["spec"]["tolerations"]), 2)
+        self.kubectl("delete", "pod/moved", "configmap/settings", "--timeout=60s")
+
+    def test_endpoints_written_by_hand_are_in_slices(self):
+        self.kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "outside", "namespace": "default"},
+                            "spec": {"ports": [{"port": 80}]}})
+        self.kubectl.apply({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "outside", "namespace": "default"},
+                            "subsets": [{"addresses": [{"ip": "192.0.2.80"}], "ports": [{"port": 80}]}]})
+        wait_for("its slice", lambda: "192.0.2.80" in self.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=outside"))
+        self.kubectl("delete", "service", "outside", "--timeout=60s")
 
     def test_namespaces_take_their_content_along(self):
         self.kubectl("create", "namespace", "shop")

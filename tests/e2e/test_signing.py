@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import account_kubeconfig, ApiError, Kubectl, needs, running, serving, workspace
+from harness import account_kubeconfig, ApiError, Kubectl, needs, running, serving, wait_for, workspace
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -62,11 +62,11 @@ class Signing(unittest.TestCase):
         return row.split()
 
     def test_a_request_is_approved_and_denied(self):
-        for name, decision in (("yes", "Approved"), ("no", "Denied")):
+        for name, decision in (("yes", "Approved,Issued"), ("no", "Denied")):
             self.kubectl.apply(self.request(name, "/O=dev/CN=ann", expirationSeconds=86400))
             self.assertEqual(self.row(name)[2:], ["kubernetes.io/kube-apiserver-client", "kubernetes-admin", "24h", "Pending"])
             self.kubectl("certificate", "approve" if name == "yes" else "deny", name)
-            self.assertEqual(self.row(name)[5], decision)
+            wait_for(decision, lambda name=name, decision=decision: self.row(name)[5] == decision)
             condition = self.api.get(f"{REQUESTS}/{name}")["status"]["conditions"][0]
             self.assertRegex(condition["lastTransitionTime"], r"^20\d\d-")
             self.assertRegex(condition["lastUpdateTime"], r"^20\d\d-")
@@ -91,7 +91,29 @@ class Signing(unittest.TestCase):
             {"apiGroups": ["certificates.k8s.io"], "verbs": ["approve"], "resources": ["signers"], "resourceNames": ["kubernetes.io/*"]}]})
         self.kubectl("create", "clusterrolebinding", "approver", "--clusterrole=approver", "--serviceaccount=default:asker")
         self.asker("certificate", "approve", "held")
-        self.assertEqual(self.row("held")[5], "Approved")
+        wait_for("a certificate", lambda: self.row("held")[5] == "Approved,Issued")
+
+    def test_who_is_approved_gets_in(self):
+        self.kubectl.apply(self.request("bob", "/O=dev/CN=bob"))
+        self.kubectl("certificate", "approve", "bob")
+        wait_for("a certificate", lambda: self.row("bob")[5] == "Approved,Issued")
+        certificate = self.folder / "bob.crt"
+        certificate.write_bytes(base64.b64decode(self.api.get(f"{REQUESTS}/bob")["status"]["certificate"]))
+        self.kubectl("config", "set-credentials", "bob", f"--client-certificate={certificate}", f"--client-key={self.folder / 'bob.key'}")
+        known = self.kubectl("auth", "whoami", "--user=bob")
+        self.assertRegex(known, r"Username\s+bob\b")
+        self.assertIn("dev", known)
+        refused = self.kubectl("get", "secrets", "--user=bob", code=1)
+        self.assertIn('User "bob" cannot list resource "secrets"', refused)
+
+    def test_what_may_not_be_signed_fails(self):
+        document = self.request("both", "/CN=ann")
+        document["spec"]["usages"] = ["client auth", "server auth"]
+        self.kubectl.apply(document)
+        self.kubectl("certificate", "approve", "both")
+        wait_for("the refusal", lambda: self.row("both")[5] == "Approved,Failed")
+        failed = self.api.get(f"{REQUESTS}/both")["status"]["conditions"][1]
+        self.assertEqual((failed["reason"], failed["message"]), ("SignerValidationFailure", "invalid usage for client certificate: server auth"))
 
     def test_a_certificate_is_issued(self):
         self.kubectl.apply(self.request("issued", "/CN=ann", "example.com/own"))

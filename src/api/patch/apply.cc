@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// The manager of kubectl's server-side apply.
+constexpr std::string_view kKubectl = "kubectl";
+
 /// Never owned: the server's own, or what names the object.
 constexpr std::string_view kUntrackedMetadata[] = {"f:name",       "f:namespace",     "f:creationTimestamp",
                                                    "f:selfLink",   "f:uid",           "f:clusterName",
@@ -156,13 +159,32 @@ FieldSet last_applied_fields(const Type& type, const Json& live) {
 
 bool may_take_over(const Type& type, const Json& live, const FieldWriter& writer,
                    const std::vector<Conflict>& conflicts) {
-  if (writer.manager != "kubectl") return false;
+  if (writer.manager != kKubectl) return false;
   const FieldSet allowed = last_applied_fields(type, live);
   return std::all_of(conflicts.begin(), conflicts.end(), [&](const Conflict& conflict) {
     FieldSet rest = conflict.fields;
     rest.subtract(allowed);
     return rest.empty();
   });
+}
+
+/// All annotations of an object may take so many bytes.
+constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
+
+/// kubectl's client-side apply compares what it is given with what the annotation says was applied. Where there is one,
+/// kubectl's server-side apply has to say there what it applies, or a later client-side apply would not remove what is
+/// no longer given. It belongs to whom it belonged to. An object that has no room for it loses it.
+void refresh_last_applied(Json& object, Json config) {
+  if (object.string_at({"metadata", "annotations", kLastApplied}).empty()) return;
+  config.erase({"metadata", "annotations", kLastApplied});
+  Json& annotations = object.make({"metadata", "annotations"});
+  annotations[kLastApplied] = to_text(config) + "\n";
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : std::as_const(*annotations.if_object())) {
+    const std::string* text = value.if_string();
+    bytes += key.size() + (text == nullptr ? 0 : text->size());
+  }
+  if (bytes > kAnnotationBytesMax) annotations.erase({kLastApplied});
 }
 
 Result<Json> read_config(const Type& type, const Json& config, const FieldWriter& writer) {
@@ -220,6 +242,7 @@ StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& 
     return conflict_status(conflicts);
   }
   self.fields = tracked(std::move(sent_fields), writer);
+  if (writer.manager == kKubectl) refresh_last_applied(typed.object, config);
   const bool same = live != nullptr && typed.object == before;
   settle(owners, std::move(self), changes, same ? Touched::kNo : Touched::kYes);
   owners.write_to(typed.object);

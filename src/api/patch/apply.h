@@ -28,12 +28,13 @@ enum class Force : std::uint8_t { kNo, kYes };
 
 /// The object after applying `config`, in canonical form with managedFields. `live`: in canonical form; nullptr
 /// creates. 400: no apiVersion or kind, another kind, an unknown field, a wrong value, managedFields sent, list
-/// elements without keys. 409 Conflict: other managers own what would change; one cause per path.
+/// elements without keys. 409 Conflict: other managers own what would change; one cause per path. The manager "kubectl"
+/// brings the annotation of its client-side apply up to date where the object has one.
 StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& config, const FieldWriter& writer,
                                 Force force);
 
 /// `after` with the managedFields that result from any write but an apply. `before`: nullptr for a create; both in
-/// canonical form, after defaulting and admission. The list the client sent in `after` counts, unless it is absent,
+/// canonical form, after defaulting; a new object before admission, since what that adds belongs to nobody. The list the client sent in `after` counts, unless it is absent,
 /// unreadable or comes through a subresource; `[{}]` forgets all owners. An object without owners gets none.
 Json track_update(const Type& type, const Json* before, Json after, const FieldWriter& writer);
 

@@ -264,7 +264,7 @@ class Reader {
   }
 
   Result<Json> map(const Field& field, const Json& value, const Json* known, const Path& path) {
-    if (!value.is_object()) return wrong_type(path, "an object", value);
+    if (!value.is_object()) return wrong_type(path, "a map", value);
     JsonObject::Members out;
     out.reserve(value.if_object()->size());
     for (const auto& [key, entry] : *value.if_object()) {

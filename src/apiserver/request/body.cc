@@ -6,6 +6,9 @@
 #include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
 
+#include <array>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -15,6 +18,35 @@ namespace {
 using api::Json;
 using api::Status;
 using api::StatusResult;
+
+struct Wording {
+  std::string_view ours;
+  std::string_view upstream;
+};
+
+/// What a value is, in our words and in Go's.
+constexpr std::array<Wording, 6> kValues{{{"a string", "string"},
+                                          {"a boolean", "bool"},
+                                          {"a number", "int64"},
+                                          {"a number with a fraction or exponent", "float64"},
+                                          {"a list", "slice"},
+                                          {"an object", "map"}}};
+constexpr std::array<Wording, 3> kRestored{
+    {{"a map", "map from "}, {"a list", "slice from "}, {"an object", "struct from: "}}};
+
+/// "metadata.labels: expected a map, got a string" as clients know it of a strategic merge patch:
+/// "metadata.labels: cannot restore map from string". Other complaints stay as they are.
+std::string restoring_words(const std::string& complaint) {
+  for (const Wording& wanted : kRestored) {
+    for (const Wording& got : kValues) {
+      const std::string ours = fmt::format("expected {}, got {}", wanted.ours, got.ours);
+      if (!complaint.ends_with(ours)) continue;
+      const std::string_view where = std::string_view(complaint).substr(0, complaint.size() - ours.size());
+      return fmt::format("{}cannot restore {}{}", where, wanted.upstream, got.upstream);
+    }
+  }
+  return complaint;
+}
 
 void warn(const api::TypedDocument& document, FieldValidation validation, std::vector<std::string>& warnings) {
   if (validation != FieldValidation::kWarn) return;
@@ -113,7 +145,9 @@ StatusResult<Json> patched_object(const api::Type& type, std::string_view kind_n
   }
   Result<api::TypedDocument> document = api::read_patched(type, patched, &current);
   if (!document) {
-    if (document.error().at == "patch") return invalid_patch(document.error().message);
+    const std::string& why = document.error().message;
+    const bool strategic = patch_type == api::PatchType::kStrategicMerge;
+    if (document.error().at == "patch") return invalid_patch(strategic ? restoring_words(why) : why);
     return document.error();
   }
   if (validation == FieldValidation::kStrict) {

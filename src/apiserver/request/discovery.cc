@@ -1,5 +1,8 @@
 #include "apiserver/request/discovery.h"
 
+#include "api/text/base64.h"
+#include "base/sha256.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +23,15 @@ Json group_version(std::string_view group, std::string_view version) {
   return Json::object({{"groupVersion", std::string(group) + "/" + std::string(version)}, {"version", version}});
 }
 
-Json resource_row(const Resource& resource) {
+/// In which form objects are stored, for clients that move them to another; upstream's, of kinds alone. A view is
+/// stored as what it shows.
+std::string storage_version_hash(const Resource& stored) {
+  constexpr std::size_t kHashBytes = 8;
+  const Sha256 digest = sha256(fmt::format("{}/{}/{}", stored.group, stored.version, stored.kind));
+  return api::encode_base64({reinterpret_cast<const char*>(digest.data()), kHashBytes});
+}
+
+Json resource_row(const Resource& resource, const Resource& stored) {
   Json row = Json::object({{"name", resource.plural},
                            {"singularName", resource.singular},
                            {"namespaced", resource.namespaced()},
@@ -28,6 +39,7 @@ Json resource_row(const Resource& resource) {
                            {"verbs", strings(resource.verbs.names())}});
   if (!resource.short_names.empty()) row["shortNames"] = strings(resource.short_names);
   if (!resource.categories.empty()) row["categories"] = strings(resource.categories);
+  if (resource.stored()) row["storageVersionHash"] = storage_version_hash(stored);
   return row;
 }
 
@@ -70,6 +82,14 @@ Json aggregated_resource(const Resource& resource) {
 }
 
 }  // namespace
+
+const Resource& Discovery::stored_as(const Resource& row) const {
+  if (!row.is_view()) return row;
+  for (const Resource& other : registry_.all()) {
+    if (other.storage == row.storage && !other.is_view()) return other;
+  }
+  return row;
+}
 
 std::vector<std::string_view> Discovery::group_names() const {
   std::vector<std::string_view> names;
@@ -114,12 +134,13 @@ std::optional<Json> Discovery::resources(std::string_view group, std::string_vie
   Json::Array rows;
   for (const Resource& row : registry_.all()) {
     if (row.group != group || row.version != version) continue;
-    rows.push_back(resource_row(row));
+    rows.push_back(resource_row(row, stored_as(row)));
     for (const Subresource& sub : row.subresources) rows.push_back(subresource_row(row, sub));
   }
   const std::string name = group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
-  return Json::object(
-      {{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", name}, {"resources", std::move(rows)}});
+  Json list = Json::object({{"kind", "APIResourceList"}, {"groupVersion", name}, {"resources", std::move(rows)}});
+  if (!group.empty()) list["apiVersion"] = "v1";  // as upstream, whose list of the core group has none
+  return list;
 }
 
 Json Discovery::aggregated(bool core, std::string_view version) const {
@@ -138,7 +159,7 @@ Json Discovery::aggregated(bool core, std::string_view version) const {
       shown.push_back(
           Json::object({{"version", number}, {"freshness", "Current"}, {"resources", std::move(resources)}}));
     }
-    Json metadata = Json::object();
+    Json metadata = Json::object({{"creationTimestamp", nullptr}});
     if (!core) metadata["name"] = name;
     items.push_back(Json::object({{"metadata", std::move(metadata)}, {"versions", std::move(shown)}}));
   }

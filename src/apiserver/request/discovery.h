@@ -30,6 +30,8 @@ class Discovery {
  private:
   /// Group names in the order they are shown; the core group is not among them.
   std::vector<std::string_view> group_names() const;
+  /// The resource whose documents are stored for those of `row`.
+  const Resource& stored_as(const Resource& row) const;
   api::Json group_document(std::string_view name) const;
 
   const ResourceRegistry& registry_;

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -104,6 +105,13 @@ void Exchange::answer_with(int code, std::string body, std::string_view content_
   send(std::move(response), document, false);
 }
 
+bool Exchange::is_pretty() const {
+  if (target.find("pretty") != nullptr) return query_flag(target, "pretty");
+  const std::string_view agent = request_.header("user-agent");
+  constexpr std::array<std::string_view, 3> kRead{"curl", "Wget", "Mozilla/5.0"};
+  return std::ranges::any_of(kRead, [&](std::string_view name) { return agent.starts_with(name); });
+}
+
 bool Exchange::takes_pieces() const {
   const api::PacedSink* sink = sink_ == nullptr ? nullptr : api::paced(*sink_);
   return sink != nullptr && sink->takes_pieces();
@@ -111,7 +119,7 @@ bool Exchange::takes_pieces() const {
 
 std::size_t Exchange::whole_bytes_min() const {
   std::size_t bytes = kWholeBytesMin;
-  if (form.encoding == Encoding::kJson && query_flag(target, "pretty")) bytes = kPrettyBytesMax + 1;
+  if (form.encoding == Encoding::kJson && is_pretty()) bytes = kPrettyBytesMax + 1;
   return std::max(bytes, observer_ ? observer_->body_bytes_wanted() + 1 : 0);
 }
 
@@ -162,8 +170,7 @@ void Exchange::answer(int code, const api::Json& document, api::HeaderList heade
                          &document);
     }
   }
-  const bool pretty = query_flag(target, "pretty");
-  answer_with(code, (pretty ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
+  answer_with(code, (is_pretty() ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
               std::move(headers), &document);
 }
 
@@ -172,7 +179,7 @@ void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr docum
   if (form.encoding == Encoding::kProtobuf) {
     return answer_with(code, std::move(bytes), api::kProtobufContentType, {}, document.get());
   }
-  if (bytes.size() <= kPrettyBytesMax && query_flag(target, "pretty")) {
+  if (bytes.size() <= kPrettyBytesMax && is_pretty()) {
     if (const Result<api::Json> parsed = api::parse_json(bytes)) return answer(code, *parsed);
   }
   bytes += '\n';

@@ -95,7 +95,7 @@ class Exchange {
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
   /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when
-  /// `pretty` was asked for.
+  /// `pretty` was asked for, or the client is curl, Wget or a browser and says nothing of it.
   void answer(int code, const api::Json& document, api::HeaderList headers = {});
   /// `bytes`: encoded as `form` says, JSON without a newline. `document`: what they say, or null.
   void answer_object(int code, std::string bytes, api::DocumentPtr document = nullptr);
@@ -142,6 +142,7 @@ class Exchange {
   std::shared_ptr<api::ResponseSink> release();
 
  private:
+  bool is_pretty() const;
   api::HeaderList standard_headers(std::string_view content_type) const;
 
   static const ReadBody kUnread;

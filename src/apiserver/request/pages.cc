@@ -1,5 +1,6 @@
 #include "apiserver/request/pages.h"
 
+#include "apiserver/request/discovery_text.h"
 #include "apiserver/request/negotiation.h"
 #include "base/rng.h"
 
@@ -68,7 +69,7 @@ bool Pages::discovery_page(Exchange& exchange) {
     exchange.fail(form.error());
     return true;
   }
-  cached(exchange, api::to_text(*document) + "\n", "application/json", kRevalidate);
+  cached(exchange, discovery_text(*document) + "\n", "application/json", kRevalidate);
   return true;
 }
 
@@ -77,9 +78,9 @@ void Pages::discovery_root(Exchange& exchange, bool core) {
   if (!version) return exchange.fail(version.error());
   if (version->empty()) {
     const Json document = core ? discovery_.core_versions() : discovery_.groups();
-    return cached(exchange, api::to_text(document) + "\n", "application/json", kRevalidate);
+    return cached(exchange, discovery_text(document) + "\n", "application/json", kRevalidate);
   }
-  cached(exchange, api::to_text(discovery_.aggregated(core, *version)) + "\n",
+  cached(exchange, discovery_text(discovery_.aggregated(core, *version)) + "\n",
          "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList", kRevalidate);
 }
 

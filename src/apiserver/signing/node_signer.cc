@@ -85,7 +85,7 @@ void NodeSigner::act() {
 
 const RequestAuthority* NodeSigner::authority_of(std::string_view signer) const {
   if (signer == signing::kKubeletServingSigner) return authorities_.serving;
-  if (signer == signing::kKubeletClientSigner) return authorities_.client;
+  if (signer == signing::kKubeletClientSigner || signer == signing::kClientSigner) return authorities_.client;
   return nullptr;
 }
 
@@ -121,12 +121,13 @@ std::optional<std::string_view> NodeSigner::client_approval(const api::UserInfo&
 
 std::optional<std::string_view> NodeSigner::approval_of(const Json& request,
                                                         const signing::RequestedCertificate& wanted) const {
+  const std::string_view signer = request.string_at({"spec", "signerName"});
+  if (signer == signing::kClientSigner) return std::nullopt;  // of anybody at all: never unseen
   const api::UserInfo requestor{std::string(request.string_at({"spec", "username"})),
                                 std::string(request.string_at({"spec", "uid"})),
                                 api::strings_at(request, {"spec", "groups"})};
   const bool own = !signing::own_node_refusal(wanted, requestor.name, requestor.groups);
-  return request.string_at({"spec", "signerName"}) == signing::kKubeletClientSigner ? client_approval(requestor, own)
-                                                                                    : serving_approval(requestor, own);
+  return signer == signing::kKubeletClientSigner ? client_approval(requestor, own) : serving_approval(requestor, own);
 }
 
 std::optional<Json> NodeSigner::decided(const Json& request) const {
@@ -136,9 +137,14 @@ std::optional<Json> NodeSigner::decided(const Json& request) const {
   if (!wanted) return std::nullopt;
   const std::vector<std::string> usages = api::strings_at(request, {"spec", "usages"});
   const std::string_view signer = request.string_at({"spec", "signerName"});
-  if (signing::signature_refusal(signer, *wanted, usages)) return std::nullopt;
   Json settled = request;
-  if (!has_condition(request, "Approved")) {
+  const bool approved = has_condition(request, "Approved");
+  if (const auto refusal = signing::signature_refusal(signer, *wanted, usages)) {
+    if (!approved) return std::nullopt;
+    add_condition(settled, "Failed", "SignerValidationFailure", *refusal, core_.now.wall);
+    return settled;
+  }
+  if (!approved) {
     const auto approval = approval_of(request, *wanted);
     if (!approval) return std::nullopt;
     add_condition(settled, "Approved", "AutoApproved", *approval, core_.now.wall);

@@ -44,9 +44,11 @@ Result<Usage> usage_of(const quota::CountedKind& kind, const Json& object, WallT
   return Usage{std::nullopt, quota::usage_of(kind)};
 }
 
-/// Objects of other kinds use the same for all their life.
+/// What updates may use more than before. Pods never do, as their requests are fixed; those that came before a quota
+/// need not say what it asks of new ones, or none of their finalizers could be taken away. Objects of other kinds use
+/// the same for all their life.
 bool may_grow(const quota::CountedKind& kind) {
-  return kind == quota::kPods || kind == quota::kServices || kind == quota::kClaims;
+  return kind == quota::kServices || kind == quota::kClaims;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct Writer::Create {
   WriteDone done;
   std::vector<std::string> warnings;
   api::Json object;    // ready but for the name
+  bool tracked = false;  // who made which field has been noted
   std::string prefix;  // generateName, when the name is to be generated
   int attempts = 0;
   AdmissionPtr admission;          // null: no webhook is asked

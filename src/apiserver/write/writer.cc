@@ -303,6 +303,10 @@ StatusResult<void> Writer::prepare_create(Create& state) {
   join_owners(object, state.warnings);
   const KindHooks& hooks = *row.hooks;
   set_defaults(row, object);
+  // Now, because what the server adds from here on belongs to nobody.
+  if (!state.job.applied && !std::exchange(state.tracked, true)) {
+    object = tracked(resource, nullptr, std::move(object), state.job.context, SubresourceId::kNone);
+  }
   if (object.string_at({"metadata", "name"}).empty()) {
     state.prefix = object.string_at({"metadata", "generateName"});
     if (!state.prefix.empty()) object["metadata"]["name"] = generated_name(state.prefix, core_.rng);
@@ -351,10 +355,6 @@ void Writer::finish_create(const CreatePtr& state) {
   const Resource& row = *state->job.resource;
   if (row.hooks->name_create != nullptr) row.hooks->name_create(state->object);
   if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
-  if (!state->job.applied) {
-    state->object = tracked(core_.cache.of(row).resource(), nullptr, std::move(state->object), state->job.context,
-                            SubresourceId::kNone);
-  }
   try_create(state);
 }
 

@@ -59,7 +59,7 @@ void Writer::mutate_create(const CreatePtr& state) {
     if (!*result) return validate_create(state);
     Json object = **std::move(result);
     if (const auto same = check_same_object(object, before, generated); !same) return state->done(same.error());
-    if (state->job.applied) keep_managers(object, before);
+    keep_managers(object, before);
     state->object = std::move(object);
     state->warnings.clear();
     if (const auto admitted = prepare_create(*state); !admitted) return state->done(admitted.error());

@@ -56,7 +56,7 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                                               false,
                                               false,
                                               false,
-                                              {.endpoints = false, .endpoint_slices = false}};
+                                              {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false}};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
@@ -73,6 +73,8 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                             std::pair("endpoints-controller", &enabled.endpoints.endpoints),
                             std::pair("endpointslice", &enabled.endpoints.endpoint_slices),
                             std::pair("endpointslice-controller", &enabled.endpoints.endpoint_slices),
+                            std::pair("endpointslicemirroring", &enabled.endpoints.slice_mirroring),
+                            std::pair("endpointslice-mirroring-controller", &enabled.endpoints.slice_mirroring),
                             std::pair("job", &enabled.batch.job),
                             std::pair("job-controller", &enabled.batch.job),
                             std::pair("ttl-after-finished", &enabled.batch.ttl_after_finished),

@@ -14,8 +14,9 @@ class EndpointControllers {
   struct Enabled {
     bool endpoints = true;
     bool endpoint_slices = true;
+    bool slice_mirroring = true;
 
-    bool any() const { return endpoints || endpoint_slices; }
+    bool any() const { return endpoints || endpoint_slices || slice_mirroring; }
   };
 
   EndpointControllers(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics);

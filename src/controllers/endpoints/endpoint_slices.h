@@ -6,14 +6,15 @@
 
 #include "api/object/endpoints.h"
 #include "controllers/endpoints/service_controller.h"
-#include "controllers/endpoints/unseen_writes.h"
+#include "controllers/endpoints/slice_writes.h"
+#include "controllers/endpoints/slices_by_service.h"
 #include "policy/endpoints/slice_plan.h"
 
-#include <cstddef>
 #include <map>
-#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace spillway::controllers {
 
@@ -26,27 +27,15 @@ class EndpointSliceController final : public ServiceController {
   static std::string_view slices_query();
 
  private:
-  using SlicePtr = endpoints::SlicePtr;
-
-  /// The writes that a look led to.
-  struct Look;
-  using LookPtr = std::shared_ptr<Look>;
-
   void look(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
-  void on_slice(const SlicePtr& before, const SlicePtr& after, Now now);
   void on_node(const std::string& name, Now now);
-  std::vector<SlicePtr> slices_of(const std::string& key) const;
-  void create(const LookPtr& look, Now now);
-  void update(const LookPtr& look, Now now);
-  void remove(const LookPtr& look, Now now);
-  void finish(const LookPtr& look, Now now);
-  void fail(const LookPtr& look, std::string_view verb, const std::string& slice, const Error& error, Now now);
+  void on_written(const std::string& key, const api::Service& service,
+                  const std::optional<SliceWrites::Failure>& failure, Now now);
 
-  client::Informer<api::EndpointSlice>& slices_;
-  UnseenWrites unseen_;
-  std::map<std::string, std::map<std::string, SlicePtr>> by_service_;  // by key and by name
-  std::map<std::string, std::set<std::string>> waiting_for_node_;      // keys of Services
+  SlicesByService slices_;
+  SliceWrites writes_;
+  std::map<std::string, std::set<std::string>> waiting_for_node_;  // keys of Services
 };
 
 }  // namespace spillway::controllers

@@ -21,10 +21,11 @@ void each_in(const client::ObjectCache<T>& cache, const std::string& ns, Visit v
 }  // namespace
 
 ServiceController::ServiceController(Shared shared, client::Informer<api::Service>& services,
-                                     telemetry::Registry& metrics, std::string_view name)
+                                     telemetry::Registry& metrics, std::string_view name, Follows follows)
     : shared_(shared), services_(services), queue_metrics_(metrics, name), name_(name) {
   services_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_service(before, after, now); }});
+  if (follows == Follows::kServicesAlone) return;
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
 }
 

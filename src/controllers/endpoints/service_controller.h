@@ -13,6 +13,7 @@
 #include "policy/endpoints/trigger_times.h"
 #include "telemetry/metrics.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,8 +35,10 @@ class ServiceController {
  protected:
   using ServicePtr = std::shared_ptr<const api::Service>;
 
+  enum class Follows : std::uint8_t { kServicesAndPods, kServicesAlone };
+
   ServiceController(Shared shared, client::Informer<api::Service>& services, telemetry::Registry& metrics,
-                    std::string_view name);
+                    std::string_view name, Follows follows = Follows::kServicesAndPods);
 
   /// end(), later() or give_up() must follow.
   virtual void look(const std::string& key, Now now) = 0;

@@ -48,6 +48,9 @@ struct SlicePlan {
   std::vector<SlicePtr> deleted;
   /// Nodes of pods that were left out because of them: there are none of these names.
   std::vector<std::string> missing_nodes;
+
+  /// Nothing is to be written.
+  bool empty() const { return created.empty() && updated.empty() && deleted.empty(); }
 };
 
 /// The families that a Service has slices of.

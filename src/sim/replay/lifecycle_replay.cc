@@ -65,7 +65,7 @@ ClusterOptions cluster_options(const controllers::RecordedController& controller
   set.enabled = {true,  false, false, false,
                  false, false, false, {.job = false, .cron_job = false, .ttl_after_finished = false},
                  false};
-  set.enabled.endpoints = {.endpoints = false, .endpoint_slices = false};
+  set.enabled.endpoints = {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false};
   set.node_lifecycle.node_monitor_period = controller.node_monitor_period;
   set.node_lifecycle.monitor = controller.monitor;
   set.node_lifecycle.profile = controller.profile();

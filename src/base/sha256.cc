@@ -1,0 +1,80 @@
+#include "base/sha256.h"
+
+#include <bit>
+#include <cstddef>
+#include <string>
+
+namespace spillway {
+
+namespace {
+
+constexpr std::size_t kSha256Block = 64;  // bytes
+constexpr std::size_t kSha256Rounds = 64;
+using Sha256Words = std::array<std::uint32_t, 8>;
+
+/// FIPS 180-4, 5.3.3 and 4.2.2.
+constexpr Sha256Words kSha256Start{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+constexpr std::array<std::uint32_t, kSha256Rounds> kSha256Constants{
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+/// A bit, zeros, and the length in bits as 64 of them, up to whole blocks.
+std::string padded(std::string_view text) {
+  std::string out(text);
+  out += '\x80';
+  while (out.size() % kSha256Block != kSha256Block - sizeof(std::uint64_t)) out += '\0';
+  const std::uint64_t bits = std::uint64_t{text.size()} * 8;
+  for (int shift = 56; shift >= 0; shift -= 8) out += static_cast<char>(bits >> static_cast<unsigned>(shift));
+  return out;
+}
+
+void take_block(std::string_view block, Sha256Words& state) {
+  std::array<std::uint32_t, kSha256Rounds> w{};
+  for (std::size_t i = 0; i < kSha256Block; ++i) w[i / 4] = w[i / 4] << 8U | static_cast<std::uint8_t>(block[i]);
+  for (std::size_t t = 16; t < kSha256Rounds; ++t) {
+    const std::uint32_t s0 = std::rotr(w[t - 15], 7) ^ std::rotr(w[t - 15], 18) ^ w[t - 15] >> 3U;
+    const std::uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ w[t - 2] >> 10U;
+    w[t] = w[t - 16] + s0 + w[t - 7] + s1;
+  }
+  auto [a, b, c, d, e, f, g, h] = state;
+  for (std::size_t t = 0; t < kSha256Rounds; ++t) {
+    const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
+    const std::uint32_t first = h + s1 + ((e & f) ^ (~e & g)) + kSha256Constants[t] + w[t];
+    const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
+    const std::uint32_t second = s0 + ((a & b) ^ (a & c) ^ (b & c));
+    h = g;
+    g = f;
+    f = e;
+    e = d + first;
+    d = c;
+    c = b;
+    b = a;
+    a = first + second;
+  }
+  const Sha256Words mixed{a, b, c, d, e, f, g, h};
+  for (std::size_t i = 0; i < state.size(); ++i) state[i] += mixed[i];
+}
+
+}  // namespace
+
+Sha256 sha256(std::string_view text) {
+  Sha256Words state = kSha256Start;
+  const std::string blocks = padded(text);
+  for (std::size_t at = 0; at < blocks.size(); at += kSha256Block) {
+    take_block(std::string_view(blocks).substr(at, kSha256Block), state);
+  }
+  Sha256 digest{};
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    digest[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
+  }
+  return digest;
+}
+
+}  // namespace spillway

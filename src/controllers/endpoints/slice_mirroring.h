@@ -1,0 +1,42 @@
+// Mirrors Endpoints that somebody writes by himself into EndpointSlices. What follows from a look is decided by
+// policy/endpoints/mirror_plan.h. Thread: loop. Bounds: as ServiceController.
+// Source: Kubernetes docs, "EndpointSlices", EndpointSlice mirroring; spec "Scheduler and workloads", 16.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "controllers/endpoints/service_controller.h"
+#include "controllers/endpoints/slice_writes.h"
+#include "controllers/endpoints/slices_by_service.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::controllers {
+
+class SliceMirroringController final : public ServiceController {
+ public:
+  SliceMirroringController(Shared shared, client::Informer<api::Service>& services,
+                           client::Informer<api::Endpoints>& endpoints, client::Informer<api::EndpointSlice>& slices,
+                           telemetry::Registry& metrics);
+
+  /// Looks at slices whose Endpoints went while nobody was here as well.
+  void start(Now now) override;
+
+  /// What the cache of slices has to read: those of this controller alone.
+  static std::string_view slices_query();
+
+ private:
+  using EndpointsPtr = std::shared_ptr<const api::Endpoints>;
+
+  void look(const std::string& key, Now now) override;
+  void forget(const std::string& key) override;
+  void on_written(const std::string& key, const EndpointsPtr& source,
+                  const std::optional<SliceWrites::Failure>& failure, Now now);
+
+  client::Informer<api::Endpoints>& endpoints_;
+  SlicesByService slices_;
+  SliceWrites writes_;
+};
+
+}  // namespace spillway::controllers

@@ -1,0 +1,61 @@
+// EndpointSlices of a cache by the Service that they are of. Thread: loop.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "policy/endpoints/slice_plan.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class SlicesByService {
+ public:
+  /// "namespace/name" of the Service; empty: the slice says none.
+  static std::string key_of(const api::EndpointSlice& slice) {
+    const auto name = slice.metadata.labels.find(endpoints::kServiceNameLabel);
+    return name == slice.metadata.labels.end() ? std::string{} : slice.metadata.ns + "/" + name->second;
+  }
+
+  /// What the cache tells; visit(key) for whose slices these were and are.
+  template <typename Visit>
+  void change(const endpoints::SlicePtr& before, const endpoints::SlicePtr& after, Visit visit) {
+    if (before) {
+      const std::string key = key_of(*before);
+      if (const auto found = by_service_.find(key); found != by_service_.end()) {
+        found->second.erase(before->metadata.name);
+        if (found->second.empty()) by_service_.erase(found);
+      }
+      visit(key);
+    }
+    if (after) {
+      const std::string key = key_of(*after);
+      by_service_[key][after->metadata.name] = after;
+      visit(key);
+    }
+  }
+
+  /// Those that are not on their way out, in the order of their names.
+  std::vector<endpoints::SlicePtr> of(const std::string& key) const {
+    std::vector<endpoints::SlicePtr> slices;
+    const auto found = by_service_.find(key);
+    if (found == by_service_.end()) return slices;
+    for (const auto& [name, slice] : found->second) {
+      if (!slice->metadata.deletion_timestamp) slices.push_back(slice);
+    }
+    return slices;
+  }
+
+  /// Of all Services that have some.
+  std::vector<std::string> keys() const {
+    std::vector<std::string> keys;
+    for (const auto& [key, slices] : by_service_) keys.push_back(key);
+    return keys;
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, endpoints::SlicePtr>> by_service_;
+};
+
+}  // namespace spillway::controllers
