@@ -324,7 +324,8 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
             return;
           }
           expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
-          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+          // Not found: its end may have been seen already, and nothing else brings us back.
+          queue_.retry(key, then.mono);
         });
   }
 }
