@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace spillway::agent {
 namespace {
@@ -299,6 +300,45 @@ TEST(Node, ReportsAgainAtOnceWhatChangedDuringAReport) {
   cluster.run(seconds(2));
   EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
   EXPECT_EQ(cluster.node_condition("DiskPressure"), "True");
+}
+
+/// A report that got no answer may be carried out after the next one: seed 7935 of the swarm.
+TEST(Node, OverwritesNoNewerReportWithOneThatWasOnItsWay) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(15));
+  std::optional<api::Request> kept;
+  cluster.api.set_fault([&](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (kept || request.method != api::Method::kPatch || !request.target.contains("/nodes/n1/status")) return {};
+    kept = request;
+    return make_error(ErrorCode::kTimeout, "no answer within 10000 ms");
+  });
+  cluster.host.set_available(mebibytes(50));
+  cluster.run(seconds(15));
+  ASSERT_TRUE(kept);
+  ASSERT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  const api::Json newer = *cluster.api.find("/api/v1/nodes/n1");
+  client::SendCall late;
+  late.request = *kept;
+  cluster.api.handle(late);
+  EXPECT_EQ(cluster.api.statuses().back(), 409);
+  EXPECT_EQ(*cluster.api.find("/api/v1/nodes/n1"), newer);
+}
+
+/// Somebody else changes the node between the reading and the report: it is read again, and nobody thinks that the
+/// server cannot be reached.
+TEST(Node, ReportsOverWhatOthersHaveChangedMeanwhile) {
+  ScriptedCluster cluster;
+  cluster.start();
+  cluster.run(seconds(15));
+  cluster.delay_watches(seconds(30));
+  api::Json node = *cluster.api.find("/api/v1/nodes/n1");
+  node.make({"metadata", "labels", "mine"}) = "kept";
+  cluster.put(std::move(node));
+  cluster.host.set_available(mebibytes(50));
+  cluster.run(seconds(12));
+  EXPECT_EQ(cluster.node_condition("MemoryPressure"), "True");
+  EXPECT_EQ(cluster.api.find("/api/v1/nodes/n1")->string_at({"metadata", "labels", "mine"}), "kept");
 }
 
 TEST(Node, SurvivesThatEveryPatchFailsForAWhile) {

@@ -163,8 +163,9 @@ void NodeStatusEngine::sync(Now now) {
   }
 }
 
-void NodeStatusEngine::failed(int attempt, Now now) {
-  if (attempt > 0 && on_repeated_failure_) on_repeated_failure_();
+void NodeStatusEngine::failed(int attempt, const Error& error, Now now) {
+  const bool is_answered = error.code == ErrorCode::kConflict;  // the connection works
+  if (attempt > 0 && !is_answered && on_repeated_failure_) on_repeated_failure_();
   try_live(attempt + 1, now);
 }
 
@@ -179,7 +180,8 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
       return begin(answered);
     }
     const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());
-    live ? try_update(attempt, std::make_shared<const api::Node>(*live), answered) : failed(attempt, answered);
+    live ? try_update(attempt, std::make_shared<const api::Node>(*live), answered)
+         : failed(attempt, live.error(), answered);
   });
 }
 
@@ -209,10 +211,13 @@ void NodeStatusEngine::try_update(int attempt, const NodePtr& base, Now now) {
   end_sync(now);
 }
 
+/// Over that version alone: a patch that had no answer in time may still be on its way when the next one is written.
 void NodeStatusEngine::patch(int attempt, const api::Node& base, const api::Node& wanted) {
-  context_.heartbeats.patch(heartbeat_path("status"), client::PatchType::kStrategicMerge, node_patch(base, wanted),
+  api::Json patch = node_patch(base, wanted);
+  patch["metadata"]["resourceVersion"] = base.metadata.resource_version;
+  context_.heartbeats.patch(heartbeat_path("status"), client::PatchType::kStrategicMerge, std::move(patch),
                             [this, attempt](const Result<api::Json>& outcome, Now answered) {
-                              if (!outcome) return failed(attempt, answered);
+                              if (!outcome) return failed(attempt, outcome.error(), answered);
                               last_report_ = answered.mono;
                               end_sync(answered);
                             });

@@ -71,7 +71,7 @@ class NodeStatusEngine {
   void try_update(int attempt, const NodePtr& base, Now now);
   void try_live(int attempt, Now now);
   void patch(int attempt, const api::Node& base, const api::Node& wanted);
-  void failed(int attempt, Now now);
+  void failed(int attempt, const Error& error, Now now);
   void end_sync(Now now);
   void arm(Instant due);
   void record(const std::vector<NodeEvent>& events, Now now) const;

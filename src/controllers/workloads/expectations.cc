@@ -49,7 +49,12 @@ void Expectations::deletion_dropped(const std::string& uid) {
 
 bool Expectations::fulfilled(Instant now) const {
   if (open_calls_ > 0) return false;
-  return (unseen_.empty() && deletions_.empty()) || now - answered_ > kUnseenMax;
+  return (unseen_.empty() && deletions_.empty()) || now - answered_ >= kUnseenMax;
+}
+
+std::optional<Instant> Expectations::expiry() const {
+  if (open_calls_ > 0 || (unseen_.empty() && deletions_.empty())) return std::nullopt;
+  return answered_ + kUnseenMax;
 }
 
 void Expectations::reset() {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -51,6 +52,10 @@ class Expectations {
 
   /// Every call has been answered, and what came of them was seen or has expired.
   bool fulfilled(Instant now) const;
+
+  /// When they count as fulfilled although something was not seen; nullopt: a call is open, or nothing is missing.
+  /// Whoever waits has to look again then: nothing else may happen.
+  std::optional<Instant> expiry() const;
 
   /// Starts over: before new work, once fulfilled.
   void reset();

@@ -152,6 +152,7 @@ void ReplicasController<T>::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(set->metadata.uid);
   const bool may_scale = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
   if (may_scale) expected.reset();
+  if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
   const ReplicaCount& count = count_of(*set);
   const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
   if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {
@@ -323,7 +324,8 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
             return;
           }
           expectations_.deletion_failed(owner, pod->metadata.uid, outcome.error(), shared_.client, look_again, then);
-          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+          // Not found: its end may have been seen already, and nothing else brings us back.
+          queue_.retry(key, then.mono);
         });
   }
 }

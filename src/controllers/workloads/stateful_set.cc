@@ -166,7 +166,11 @@ void StatefulSetController::look(const std::string& key, Now now) {
     return queue_.forget(key);
   }
   Expectations& expected = expectations_.of(set->metadata.uid);
-  if (!expected.fulfilled(now.mono)) return queue_.done(key);  // what comes of them brings us back
+  if (!expected.fulfilled(now.mono)) {  // what comes of them brings us back
+    queue_.done(key);
+    if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
+    return;
+  }
   expected.reset();
   const auto begun = std::make_shared<Look>();
   begun->set = set;

@@ -190,7 +190,8 @@ class DeploymentPlanner {
 
   Outcome scale() {
     const Generations sets = *generations(Missing::kLeave);
-    for (UpdateReplicaSet& update : plan_scale(d_, sets.latest, sets.old)) plan_.writes.emplace_back(std::move(update));
+    for (UpdateReplicaSet& update : plan_scale(d_, sets.latest, sets.old, Shares::kPromised))
+      plan_.writes.emplace_back(std::move(update));
     if (d_.paused) clean_history(sets.old);
     write_counted(sets);
     return {};

@@ -80,9 +80,14 @@ std::optional<api::DeploymentStatus> after_failed_creation(const api::Deployment
 /// How many pods the new one of the ReplicaSets may have now.
 Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSets& all, const api::ReplicaSet& latest);
 
-/// The new sizes after the Deployment was asked for another number of pods in the middle of a rollout, each ReplicaSet
-/// in proportion; in the order in which they are written.
+/// How a change of the number of pods is shared out in the middle of a rollout. kProportional: each ReplicaSet gets its
+/// share, as upstream. kPromised: the same, but where a Deployment that gets smaller would have fewer available pods
+/// than it promises at its new size, ReplicaSets that lack pods lose theirs before those that serve.
+enum class Shares { kProportional, kPromised };
+
+/// The new sizes after the Deployment was asked for another number of pods in the middle of a rollout, in the order in
+/// which they are written.
 std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, const ReplicaSetPtr& latest,
-                                         const ReplicaSets& old);
+                                         const ReplicaSets& old, Shares shares);
 
 }  // namespace spillway::workloads

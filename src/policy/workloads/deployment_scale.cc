@@ -34,6 +34,11 @@ std::int64_t share_of(const api::ReplicaSet& set, const api::Deployment& deploym
   return std::llround(size) - set.replicas;
 }
 
+/// Of its available pods those that are left at that size.
+std::int64_t available_at(const api::ReplicaSet& set, std::int64_t size) {
+  return std::min<std::int64_t>(set.status.available_replicas, size);
+}
+
 class ProportionalScale {
  public:
   ProportionalScale(const api::Deployment& deployment, ReplicaSets active)
@@ -43,7 +48,7 @@ class ProportionalScale {
     to_add_ = allowed - asked_for(active_);
   }
 
-  std::vector<std::pair<ReplicaSetPtr, std::int64_t>> sizes() {
+  std::vector<std::pair<ReplicaSetPtr, std::int64_t>> sizes(Shares shares) {
     sort();
     std::vector<std::pair<ReplicaSetPtr, std::int64_t>> sizes;
     std::int64_t added = 0;
@@ -61,10 +66,41 @@ class ProportionalScale {
     if (to_add_ != 0 && !sizes.empty()) {
       sizes.front().second = std::max<std::int64_t>(sizes.front().second + to_add_ - added, 0);
     }
+    if (to_add_ < 0 && shares == Shares::kPromised) keep_promise(sizes);
     return sizes;
   }
 
  private:
+  /// Proportion alone may take pods that serve and leave others that do not. As far as fewer would be available than
+  /// the Deployment promises at its new size, what is taken is taken from ReplicaSets that lack pods.
+  void keep_promise(std::vector<std::pair<ReplicaSetPtr, std::int64_t>>& sizes) const {
+    std::int64_t before = 0;
+    std::int64_t after = 0;
+    for (const auto& [set, size] : sizes) {
+      before += available_at(*set, set->replicas);
+      after += available_at(*set, size);
+    }
+    std::int64_t lacking = std::min(rollout_bounds(deployment_).available_min, before) - after;
+    for (auto& [set, size] : sizes) {
+      const std::int64_t back = std::min(lacking, available_at(*set, set->replicas) - available_at(*set, size));
+      if (back <= 0) continue;
+      const std::int64_t given = take_idle(sizes, back);
+      size += given;
+      lacking -= given;
+    }
+  }
+
+  /// Takes up to so many pods from ReplicaSets that ask for more than are available; how many it has taken.
+  static std::int64_t take_idle(std::vector<std::pair<ReplicaSetPtr, std::int64_t>>& sizes, std::int64_t most) {
+    std::int64_t taken = 0;
+    for (auto& [set, size] : sizes) {
+      const std::int64_t idle = std::clamp<std::int64_t>(size - available_at(*set, size), 0, most - taken);
+      size -= idle;
+      taken += idle;
+    }
+    return taken;
+  }
+
   /// The largest first; of equals newer ones gain before, and older ones lose before.
   void sort() {
     if (to_add_ == 0) return;
@@ -107,7 +143,7 @@ Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSe
 }
 
 std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, const ReplicaSetPtr& latest,
-                                         const ReplicaSets& old) {
+                                         const ReplicaSets& old, Shares shares) {
   std::vector<UpdateReplicaSet> updates;
   if (const ReplicaSetPtr only = active_or_latest(latest, old)) {
     if (only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
@@ -121,7 +157,7 @@ std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, cons
   }
   if (deployment.strategy != kRollingUpdate) return updates;
   newest_first.push_back(latest);
-  for (const auto& [set, size] : ProportionalScale(deployment, active_of(newest_first)).sizes()) {
+  for (const auto& [set, size] : ProportionalScale(deployment, active_of(newest_first)).sizes(shares)) {
     resize(updates, deployment, set, size);
   }
   return updates;

@@ -4,6 +4,7 @@
 
 #include "policy/workloads/rollout_bounds.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -11,6 +12,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace spillway::workloads {
 namespace {
@@ -27,6 +29,7 @@ api::PodTemplate template_with(std::string_view image) {
 ReplicaSetPtr set_of(std::string_view image, std::int32_t replicas, std::int32_t available, int unobserved = 0) {
   api::ReplicaSet set;
   set.metadata.name = set.metadata.uid = image;
+  set.metadata.creation_timestamp = WallTime(seconds(image == "new" ? 20 : 10));
   set.metadata.labels = {{"app", "web"}};
   set.metadata.annotations[std::string(kRevision)] = image == "new" ? "2" : "1";
   set.metadata.annotations[std::string(kDesiredReplicas)] = "10";
@@ -79,6 +82,40 @@ TEST(DeploymentPlan, DoesNotCountPodsOfAStatusFromBefore) {
   // The new set was asked for none and for two again: the two that its status knows of are being deleted.
   EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 2, 2)), std::nullopt);
   EXPECT_EQ(old_size(set_of("old", 8, 8, 1), set_of("new", 2, 2)), std::nullopt);
+}
+
+std::string sizes_of(const std::vector<UpdateReplicaSet>& updates) {
+  std::string text;
+  for (const UpdateReplicaSet& update : updates)
+    text += fmt::format("{}:{} ", update.set.metadata.uid, update.set.replicas);
+  return text;
+}
+
+/// A Deployment of so many pods with a surge of two and a quarter missing at most, which had been asked for `before`.
+std::string scaled(std::int32_t before, std::int32_t replicas, const ReplicaSetPtr& old, const ReplicaSetPtr& latest) {
+  api::Deployment deployment;
+  deployment.replicas = replicas;
+  deployment.strategy = kRollingUpdate;
+  deployment.max_surge = 2;
+  deployment.max_unavailable = "25%";
+  const auto with_most = [before](const ReplicaSetPtr& set) {
+    api::ReplicaSet made = *set;
+    made.metadata.annotations[std::string(kMaxReplicas)] = std::to_string(before + 2);
+    return std::make_shared<const api::ReplicaSet>(std::move(made));
+  };
+  return sizes_of(plan_scale(deployment, with_most(latest), {with_most(old)}, Shares::kPromised));
+}
+
+/// Seed 2976 of the swarm: of four pods none of the new ones can be reached when three are asked for.
+TEST(DeploymentPlan, TakesNoPodThatServesWhereOthersDoNot) {
+  EXPECT_EQ(scaled(4, 3, set_of("old", 3, 3), set_of("new", 3, 0)), "old:3 new:2 ") << "three are promised";
+  EXPECT_EQ(scaled(4, 3, set_of("old", 3, 0), set_of("new", 3, 3)), "old:2 new:3 ");
+  EXPECT_EQ(scaled(10, 6, set_of("old", 9, 8), set_of("new", 3, 1)), "old:6 new:2 ") << "proportion keeps five of six";
+  EXPECT_EQ(scaled(10, 6, set_of("old", 6, 6), set_of("new", 6, 0)), "old:5 new:3 ");
+}
+
+TEST(DeploymentPlan, ScalesByProportionWhereNoPodServes) {
+  EXPECT_EQ(scaled(4, 3, set_of("old", 3, 0), set_of("new", 3, 0)), "old:2 new:3 ");
 }
 
 }  // namespace

@@ -351,7 +351,7 @@ std::optional<Mismatch> check_fenceposts(const Json& row) {
   sets.pop_back();
   Json updates = Json::array();
   Json events = Json::array();
-  for (const UpdateReplicaSet& update : plan_scale(deployment, latest, sets)) {
+  for (const UpdateReplicaSet& update : plan_scale(deployment, latest, sets, Shares::kProportional)) {
     const api::StringMap& annotations = update.set.metadata.annotations;
     updates.if_array()->push_back(
         Json::object({{"name", update.set.metadata.name},
