@@ -93,8 +93,10 @@ class AdmissionPolicies(unittest.TestCase):
         self.assertEqual(noted["hint/size"], "1")
 
     def test_parameters_from_a_config_map(self):
-        self.applied(policy("words", [rule("", "configmaps")], paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
-                            matchConditions=[{"name": "not-itself", "expression": "object.metadata.name != 'allowed'"}],
+        maps = rule("", "configmaps")
+        self.applied(policy("words", [], paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+                            matchConstraints={"resourceRules": [maps], "excludeResourceRules": [{**maps, "resourceNames": ["allowed"]}]},
+                            matchConditions=[{"name": "not-passed", "expression": "object.metadata.name != 'passed'"}],
                             variables=[{"name": "words", "expression": "params.data.words.split(',')"}],
                             validations=[{"expression": "object.data.all(key, key in variables.words)", "reason": "Forbidden"}]))
         self.applied(binding("words", paramRef={"name": "allowed", "parameterNotFoundAction": "Deny"}))
@@ -106,6 +108,7 @@ class AdmissionPolicies(unittest.TestCase):
         code, status = self.refused(config_map("second", c="1"))
         self.assertEqual((code, status["reason"]), (403, "Forbidden"))
         self.assertTrue(status["message"].endswith("failed expression: object.data.all(key, key in variables.words)"), status)
+        self.api.create(MAPS, config_map("passed", d="1"))
         self.applied(config_map("allowed", words="a,b,c"))  # it counts at once
         self.api.create(MAPS, config_map("second", c="1"))
 

@@ -107,6 +107,7 @@ std::string message_of(const Validation& validation, const cel::Activation& seen
   return cut(fmt::format("failed expression: {}", trimmed(validation.text, kWhiteSpace)));
 }
 
+/// Where it does not hold, the message is still to be made.
 std::optional<Finding> judge(std::size_t index, const Validation& validation, const cel::Activation& seen,
                              Purse& purse) {
   const Result<cel::Value> value = value_of(validation.holds, seen, purse);
@@ -117,7 +118,7 @@ std::optional<Finding> judge(std::size_t index, const Validation& validation, co
                    .fault = fault_of(validation.holds)};
   }
   if (value->is(cel::Kind::kBool) && value->as<bool>()) return std::nullopt;
-  return Finding{.index = index, .message = message_of(validation, seen, purse), .reason = validation.reason};
+  return Finding{.index = index, .message = {}, .reason = validation.reason};
 }
 
 void annotate(std::size_t index, const AuditAnnotation& annotation, const cel::Activation& seen, Purse& purse,
@@ -173,6 +174,12 @@ Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, 
     if (spent) made.findings.clear();
     made.findings.push_back(*std::move(found));
     if (spent) return made;
+  }
+  // What messages cost is not taken from what has to hold.
+  for (Finding& finding : made.findings) {
+    if (finding.fault == Fault::kNone) {
+      finding.message = message_of(policy.validations[finding.index], values.seen(), purse);
+    }
   }
   Purse notes(kPolicyBudget, left);
   for (std::size_t i = 0; i < policy.annotations.size(); ++i) {

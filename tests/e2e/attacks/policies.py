@@ -41,19 +41,19 @@ def furnish(cluster):
 def strangers():
     """Only who may write policies says what others may write: they are of the cluster, so a grant in a namespace is none."""
     for who in ("nobody", "alice", "n1", "creator", "role-writer", KEEPER, READER):
-        for path, body in ((POLICIES, policy("taken")), (BINDINGS, binding("taken"))):
-            yield Ask(f"{who} makes one", who, "POST", path, body, want=(401, 403), absent=f"{path}/taken")
-            yield Ask(f"{who} applies one", who, "PATCH", f"{path}/taken?fieldManager=x", body, type="apply", want=(401, 403), absent=f"{path}/taken")
-            yield Ask(f"{who} removes all", who, "DELETE", path, want=(401, 403))
+        for what, path, body in (("policy", POLICIES, policy("taken")), ("binding", BINDINGS, binding("taken"))):
+            yield Ask(f"{who} makes a {what}", who, "POST", path, body, want=(401, 403), absent=f"{path}/taken")
+            yield Ask(f"{who} applies a {what}", who, "PATCH", f"{path}/taken?fieldManager=x", body, type="apply", want=(401, 403), absent=f"{path}/taken")
+            yield Ask(f"{who} removes every {what}", who, "DELETE", path, want=(401, 403))
 
 
 def parameters(cluster):
     """What an author may not read, no policy of his reads for him."""
     for kind in ("Secret", "ConfigMap"):
         yield Ask(f"a policy over {kind}s", AUTHOR, "POST", POLICIES, policy("taken", paramKind={"apiVersion": "v1", "kind": kind}), want=422,
-                  says='must have "get" permission on all objects of the referenced paramKind', absent=f"{POLICIES}/taken")
+                  says="permission on all objects of the referenced paramKind", absent=f"{POLICIES}/taken")
     yield Ask("a policy over a kind that is not there", AUTHOR, "POST", POLICIES, policy("taken", paramKind={"apiVersion": "v1", "kind": "Sekret"}),
-              want=422, says='must have "get" permission', absent=f"{POLICIES}/taken")
+              want=422, says="permission on all objects of the referenced paramKind", absent=f"{POLICIES}/taken")
     for name, kind in (("maps", "ConfigMap"), ("secrets", "Secret")):
         cluster.admin.create(POLICIES, policy(f"of-{name}", paramKind={"apiVersion": "v1", "kind": kind}))
     for name, target, ref in (
@@ -81,9 +81,9 @@ def bombs():
         ("of no bool", "object.a", "must evaluate to bool"), ("of a variable that is not there", "variables.a", "undefined field 'a'"),
     ):
         yield Ask(f"a validation {name}", "admin", "POST", POLICIES, policy("taken", expression), want=422, says=says, absent=f"{POLICIES}/taken")
-        yield Ask(f"a variable {name}", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": expression}]),
-                  want=(422, 201) if name == "of no bool" else 422, absent=None if name == "of no bool" else f"{POLICIES}/taken")
-        yield Ask("and it is gone", "admin", "DELETE", f"{POLICIES}/taken", want=(200, 404))
+        if name != "of no bool":  # a variable may be anything
+            yield Ask(f"a variable {name}", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": expression}]), want=422,
+                      says=says, absent=f"{POLICIES}/taken")
     yield Ask("a variable of itself", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": "variables.v"}]),
               want=422, says="undefined field 'v'", absent=f"{POLICIES}/taken")
     yield Ask("21 notes", "admin", "POST", POLICIES, policy("taken", auditAnnotations=[{"key": f"k{i}", "valueExpression": "null"} for i in range(21)]),
@@ -111,7 +111,7 @@ def busy(name, document, body, says, seconds=20):
 
 
 def loops():
-    huge = config_map("huge", **{f"key-{i:05}": "x" * 20 for i in range(20_000)})
+    huge = config_map("huge", **{f"key-{i:05}": "x" * 20 for i in range(9_000)})
     over_all = "object.data.all(a, object.data.all(b, object.data[a] == object.data[b] || a != b))"
     dear = f"{NUMBERS}.all(a, {NUMBERS}.all(b, {NUMBERS}.all(c, {NUMBERS}.all(d, true))))"
     yield busy("a loop over a huge object", policy("loop", over_all), huge, "cost limit exceeded")

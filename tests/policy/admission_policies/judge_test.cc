@@ -214,6 +214,13 @@ TEST(AdmissionPolicies, EvaluationsAreBounded) {
   EXPECT_EQ(world.refusal_of("'validations':[" + many + "," + many + "]"),
             no("validation failed due to running out of cost budget, no further validation rules will be run"));
   EXPECT_EQ(world.judged().checks, (std::vector<Check>{{"p", "b0", Outcome::kDeny, Fault::kBudget}}));
+  // Messages come after what has to hold, and never in its place.
+  const std::string dear_message =
+      fmt::format("{{'expression':'false','message':'m','messageExpression':'string({})'}}", dear(60, 4));
+  std::string false_ones;
+  for (int i = 0; i < 12; ++i) false_ones += dear_message + ",";
+  EXPECT_EQ(world.refusal_of("'failurePolicy':'Ignore','validations':[" + false_ones + "{'expression':'true'}]"),
+            no("m"));
   // All policies of a request together.
   world.policies.clear();
   for (const std::string_view name : {"a", "b", "c"}) {
