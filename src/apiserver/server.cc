@@ -6,6 +6,7 @@
 #include "apiserver/access/gatekeeper.h"
 #include "apiserver/access/node_authorizer.h"
 #include "apiserver/access/node_restriction.h"
+#include "apiserver/access/param_access.h"
 #include "apiserver/access/role_rules.h"
 #include "apiserver/audit/auditor.h"
 #include "apiserver/cache_feed.h"
@@ -70,11 +71,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
         authorizer_(node_authorizer_, roles_),
         node_restriction_(core_),
         escalation_(roles_),
+        param_access_(core_, authorizer_),
         signing_(authorizer_, options_.certificates),
         pod_security_metrics_(metrics),
         pod_security_(core_, pod_security_metrics_),
         webhook_table_(core_),
-        webhooks_(core_, webhook_table_, options_.webhooks, authorizer_, metrics),
+        policy_table_(core_),
+        webhooks_(core_, webhook_table_, policy_table_, options_.webhooks, authorizer_, metrics),
         bound_tokens_(core_),
         custom_kinds_(core_, registry_, hub_),
         definition_limits_(core_),
@@ -93,6 +96,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     core_.clock = options_.clock;
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
+    writer_.add_check(param_access_);
     writer_.add_check(signing_);
     writer_.add_check(definition_limits_);
     writer_.add_check(pod_security_);
@@ -574,17 +578,19 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Gatekeeper authorizer_;
   NodeRestriction node_restriction_;
   EscalationCheck escalation_;
+  ParamAccess param_access_;
   SigningCheck signing_;
   PodSecurityMetrics pod_security_metrics_;
   PodSecurity pod_security_;
   WebhookTable webhook_table_;
+  PolicyTable policy_table_;
   WebhookAdmission webhooks_;
   BoundTokens bound_tokens_;
   CustomKinds custom_kinds_;
   DefinitionLimits definition_limits_;
   ResourcePaths paths_;
   BootstrapSecrets bootstrap_secrets_;
-  const std::array<Collector*, 4> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_,
+  const std::array<Collector*, 5> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_, &policy_table_,
                                            &custom_kinds_};  // they write nothing
   Collectors collectors_;
   Compaction compaction_;

@@ -16,7 +16,7 @@ namespace {
 
 /// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
 /// to agree on that.
-constexpr std::array<std::string_view, 23> kStay{"/limitranges",
+constexpr std::array<std::string_view, 25> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",
                                                  "/persistentvolumeclaims",
@@ -27,6 +27,8 @@ constexpr std::array<std::string_view, 23> kStay{"/limitranges",
                                                  "/serviceaccounts",
                                                  "/services",
                                                  "admissionregistration.k8s.io/mutatingwebhookconfigurations",
+                                                 "admissionregistration.k8s.io/validatingadmissionpolicies",
+                                                 "admissionregistration.k8s.io/validatingadmissionpolicybindings",
                                                  "admissionregistration.k8s.io/validatingwebhookconfigurations",
                                                  "certificates.k8s.io/certificatesigningrequests",
                                                  "networking.k8s.io/ingressclasses",

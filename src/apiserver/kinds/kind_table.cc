@@ -27,6 +27,8 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"", "ResourceQuota"}, resource_quota_hooks()},
       {{"", "ServiceAccount"}, service_account_hooks()},
       {{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}, mutating_webhook_hooks()},
+      {{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy"}, admission_policy_hooks()},
+      {{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"}, admission_policy_binding_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},
       {{"apiextensions.k8s.io", "CustomResourceDefinition"}, custom_resource_definition_hooks()},
       {{"apps", "DaemonSet"}, daemon_set_hooks()},

@@ -68,6 +68,10 @@ KindHooks limit_range_hooks();
 KindHooks resource_quota_hooks();
 // priority_class.cc
 KindHooks priority_class_hooks();
+// admission_policies.cc
+KindHooks admission_policy_hooks();
+KindHooks admission_policy_binding_hooks();
+
 // webhook_configurations.cc
 KindHooks mutating_webhook_hooks();
 KindHooks validating_webhook_hooks();

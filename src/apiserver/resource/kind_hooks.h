@@ -58,6 +58,8 @@ struct AdmissionRules {
   /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;
+  /// Requests are held against the admission policies (plug-in ValidatingAdmissionPolicy).
+  bool admission_policies = true;
   /// Pods and what makes them are held against the Pod Security Standards (plug-in PodSecurity); nullopt: they are not.
   std::optional<podsecurity::Configuration> pod_security = podsecurity::Configuration{};
 };

@@ -55,14 +55,16 @@ bool is_namespace(const Resource& resource) {
 
 }  // namespace
 
-Admission::Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table)
+Admission::Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table,
+                     const PolicyTable& policies)
     : tools_(tools),
       exchange_(std::move(exchange)),
       subject_(std::move(subject)),
       phases_(phases),
       deadline_(tools.core.now.mono + kAdmissionMax),
       mutating_(table.list(webhooks::Phase::kMutating)),
-      validating_(table.list(webhooks::Phase::kValidating)) {
+      validating_(table.list(webhooks::Phase::kValidating)),
+      policies_(policies.list()) {
   for (const Resource* row : served_as(tools_.core.registry, *exchange_->route.resource)) {
     forms_.push_back({row, rule_name(*row)});
     names_.push_back(forms_.back().name);
@@ -74,6 +76,7 @@ webhooks::Subject Admission::rule_subject() const {
   return {.operation = subject_.operation,
           .subresource = part == nullptr ? std::string_view() : part->name,
           .ns = is_namespace(*forms_.front().resource) ? subject_.name : subject_.ns,
+          .name = subject_.name,
           .names = names_};
 }
 
@@ -269,7 +272,11 @@ void Admission::validate(Json object, Json old, Decided done) {
   object_ = std::move(object);
   old_ = std::move(old);
   if (const auto why = hindrance()) return done(*why);
+  if (phases_.policies) {
+    if (const auto judged = judge_by_policies(); !judged) return done(judged.error());
+  }
   std::vector<std::pair<const Webhook*, const Form*>> wanted;
+  if (!phases_.validating) return done({});
   for (const auto& webhook : *validating_) {
     const Form* form = form_for(*webhook);
     if (form == nullptr) continue;
@@ -341,8 +348,9 @@ void Admission::note(const Webhook& webhook, const ReviewAnswer& answer) {
 }
 
 Admission::Phases WebhookAdmission::phases_of(const Resource& resource, const Subresource* part, Operation operation) {
-  if (version_ != table_.version() || generation_ != core_.registry.generation()) {
-    version_ = table_.version();
+  const std::uint64_t version = table_.version() + policies_.version();
+  if (version_ != version || generation_ != core_.registry.generation()) {
+    version_ = version;
     generation_ = core_.registry.generation();
     phases_.clear();
   }
@@ -360,7 +368,8 @@ Admission::Phases WebhookAdmission::phases_of(const Resource& resource, const Su
                                [&](const auto& webhook) { return matched_name(*webhook, subject) != nullptr; });
   };
   known->second = {.mutating = core_.admission.mutating_webhooks && asked(webhooks::Phase::kMutating),
-                   .validating = core_.admission.validating_webhooks && asked(webhooks::Phase::kValidating)};
+                   .validating = core_.admission.validating_webhooks && asked(webhooks::Phase::kValidating),
+                   .policies = core_.admission.admission_policies && policies_.asks(subject)};
   return known->second;
 }
 
@@ -368,10 +377,11 @@ AdmissionPtr WebhookAdmission::find(const ExchangePtr& exchange, Operation opera
                                     const std::string& name, bool dry_run) {
   const Route& route = exchange->route;
   const Admission::Phases phases = phases_of(*route.resource, route.subresource, operation);
-  if (!phases.mutating && !phases.validating) return nullptr;
+  if (!phases.any()) return nullptr;
   auto admission = std::make_shared<Admission>(
-      Admission::Tools{core_, desk_, metrics_, authorizer_}, exchange,
-      Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, phases, table_);
+      Admission::Tools{core_, desk_, metrics_, policy_metrics_, authorizer_}, exchange,
+      Admission::Subject{.operation = operation, .ns = ns, .name = name, .dry_run = dry_run}, phases, table_,
+      policies_);
   admission->set_options(admission_options(*exchange, operation, dry_run));
   return admission;
 }

@@ -1,5 +1,5 @@
-// Requests on their way past the admission webhooks: who is asked about an object, in which order, and what becomes of
-// their answers. Whoever writes asks begin() first, which costs one look while there is no webhook.
+// Requests on their way past the admission webhooks and policies: who is asked about an object, in which order, and
+// what becomes of their answers. Whoever writes asks begin() first, which costs one look while there is neither.
 // Thread: loop. Bounds: calls under way, bytes of them, the time that one request may spend here.
 // Source: Kubernetes docs, "Dynamic Admission Control"; KEP-492.
 #pragma once
@@ -11,6 +11,8 @@
 #include "apiserver/ports/webhook_caller.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
+#include "apiserver/webhooks/policy_metrics.h"
+#include "apiserver/webhooks/policy_table.h"
 #include "apiserver/webhooks/webhook_metrics.h"
 #include "apiserver/webhooks/webhook_table.h"
 #include "policy/webhooks/match.h"
@@ -92,6 +94,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     Core& core;
     WebhookDesk& desk;
     WebhookMetrics& metrics;
+    PolicyMetrics& policy_metrics;
     const Authorizer& authorizer;
   };
 
@@ -99,16 +102,20 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   struct Phases {
     bool mutating = false;
     bool validating = false;
+    bool policies = false;
+
+    bool any() const { return mutating || validating || policies; }
   };
 
-  Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table);
+  Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases phases, const WebhookTable& table,
+            const PolicyTable& policies);
 
   /// CreateOptions, …
   void set_options(api::Json options) { options_ = std::move(options); }
 
   bool mutates() const { return phases_.mutating; }
 
-  bool validates() const { return phases_.validating; }
+  bool validates() const { return phases_.validating || phases_.policies; }
 
   /// May the outcome of the first mutate() be shown to them once more?
   bool may_repeat() const { return round_ == 1 && changed_ && !(previous_.empty() && again_.empty()); }
@@ -116,7 +123,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// Asks the mutating webhooks, one after the other; a second time those that want to see what others have changed.
   /// `object`, `old`: null where there is none; in the form of the request's endpoint. May call `done` from inside.
   void mutate(api::Json object, api::Json old, Mutated done);
-  /// Asks the validating webhooks, all at once. May call `done` from inside.
+  /// Holds it against the policies, then asks the validating webhooks, all at once. May call `done` from inside.
   void validate(api::Json object, api::Json old, Decided done);
 
  private:
@@ -141,6 +148,10 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   cel::AccessDecision decide(const cel::AccessRequest& asked) const;
   void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
 
+  /// What the policies say; an error ends the request.
+  api::StatusResult<void> judge_by_policies();
+  void tell(const admission_policies::Judgement& judgement);
+
   void step();
   void on_mutation(std::size_t index, const Form& form, Instant asked, Result<webhooks::ReviewAnswer> answer);
   api::StatusResult<bool> take_patch(const webhooks::Webhook& webhook, const Form& form, const api::Json& patch);
@@ -162,6 +173,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   std::vector<webhooks::ResourceName> names_;
   std::shared_ptr<const WebhookList> mutating_;
   std::shared_ptr<const WebhookList> validating_;
+  std::shared_ptr<const admission_policies::PolicyList> policies_;
   api::Json object_;
   api::Json old_;
 
@@ -178,26 +190,34 @@ using AdmissionPtr = std::shared_ptr<Admission>;
 
 class WebhookAdmission {
  public:
-  /// `authorizer` is what match conditions ask.
-  WebhookAdmission(Core& core, WebhookTable& table, WebhookCaller* caller, const Authorizer& authorizer,
-                   telemetry::Registry& metrics)
-      : core_(core), table_(table), desk_(core, caller), metrics_(metrics), authorizer_(authorizer) {}
+  /// `authorizer` is what expressions ask.
+  WebhookAdmission(Core& core, WebhookTable& table, PolicyTable& policies, WebhookCaller* caller,
+                   const Authorizer& authorizer, telemetry::Registry& metrics)
+      : core_(core),
+        table_(table),
+        policies_(policies),
+        desk_(core, caller),
+        metrics_(metrics),
+        policy_metrics_(metrics),
+        authorizer_(authorizer) {}
 
-  /// Null: no webhook has to be asked. `exchange` null: the server writes on its own account, and asks nobody.
+  /// Null: no webhook has to be asked, and no policy. `exchange` null: the server writes on its own account, and asks
+  /// nobody.
   AdmissionPtr begin(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
                      const std::string& name, bool dry_run) {
-    if (table_.empty() || exchange == nullptr) return nullptr;
+    if (nobody_asks() || exchange == nullptr) return nullptr;
     return find(exchange, operation, ns, name, dry_run);
   }
 
-  /// Whether a webhook has a rule for such requests, whatever their objects say. `part` null: the object itself.
+  /// Whether a webhook or a policy has a rule for such requests, whatever their objects say. `part` null: the object
+  /// itself.
   bool meets(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
-    if (table_.empty()) return false;
-    const Admission::Phases phases = phases_of(resource, part, operation);
-    return phases.mutating || phases.validating;
+    return !nobody_asks() && phases_of(resource, part, operation).any();
   }
 
  private:
+  bool nobody_asks() const { return table_.empty() && policies_.empty(); }
+
   using Kind = std::tuple<const Resource*, const Subresource*, webhooks::Operation>;
 
   /// Found once for each kind of request, until the webhooks change.
@@ -207,10 +227,12 @@ class WebhookAdmission {
 
   Core& core_;
   WebhookTable& table_;
+  PolicyTable& policies_;
   WebhookDesk desk_;
   WebhookMetrics metrics_;
+  PolicyMetrics policy_metrics_;
   const Authorizer& authorizer_;
-  std::uint64_t version_ = 0;     // of the table when `phases_` was begun
+  std::uint64_t version_ = 0;     // of both tables when `phases_` was begun
   std::uint64_t generation_ = 0;  // of the table of resources then
   std::map<Kind, Admission::Phases> phases_;
 };

@@ -84,7 +84,8 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
                                   .limit_ranger = !is_off(args, "LimitRanger"),
                                   .resource_quota = !is_off(args, "ResourceQuota"),
                                   .mutating_webhooks = !is_off(args, "MutatingAdmissionWebhook"),
-                                  .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook")};
+                                  .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook"),
+                                  .admission_policies = !is_off(args, "ValidatingAdmissionPolicy")};
   if (!args.admission_config_file.empty()) {
     SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
     for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});

@@ -382,10 +382,10 @@ void add_serving(CLI::App& app, ServingArgs& args) {
          "LimitRanger: LimitRanges are not applied; PodSecurity: pods are not held against the Pod Security "
          "Standards; PodTolerationRestriction: pods "
          "that are not BestEffort get no toleration of memory pressure; ResourceQuota: ResourceQuotas hold nothing "
-         "back; MutatingAdmissionWebhook, "
+         "back; ValidatingAdmissionPolicy: admission policies are not applied; MutatingAdmissionWebhook, "
          "ValidatingAdmissionWebhook: webhooks are not asked")
       ->check(one_of({"LimitRanger", "MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction",
-                      "ResourceQuota", "ValidatingAdmissionWebhook"}))
+                      "ResourceQuota", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}))
       ->delimiter(',');
   app.add_option("--admission-control-config-file", args.admission_config_file,
                  "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity")

@@ -22,12 +22,14 @@ struct Given {
   TypeKind type;
 };
 
-constexpr std::array<Given, 5> kVariables{
+constexpr std::array<Given, 7> kVariables{
     {{"object", Variable::kObject, TypeKind::kDyn},
      {"oldObject", Variable::kOldObject, TypeKind::kDyn},
      {"request", Variable::kRequest, TypeKind::kRequest},
      {"authorizer", Variable::kAuthorizer, TypeKind::kAuthorizer},
-     {"authorizer.requestResource", Variable::kRequestResource, TypeKind::kResourceCheck}}};
+     {"authorizer.requestResource", Variable::kRequestResource, TypeKind::kResourceCheck},
+     {"params", Variable::kParams, TypeKind::kDyn},
+     {"namespaceObject", Variable::kNamespaceObject, TypeKind::kObject}}};
 
 constexpr std::array<std::string_view, 12> kTypeNames{"bool",
                                                       "bytes",
@@ -60,7 +62,8 @@ bool is_constant_text(const Node& node) {
 
 class Checker {
  public:
-  Checker(std::vector<SyntaxError>& problems, const Type* self) : problems_(problems), self_(self) {}
+  Checker(std::vector<SyntaxError>& problems, const Environment& environment)
+      : problems_(problems), environment_(environment) {}
 
   Type visit(Node& node) {
     switch (node.kind) {
@@ -71,8 +74,7 @@ class Checker {
       case NodeKind::kSelect:
         return select(node);
       case NodeKind::kPresence:
-        visit_select(node);
-        return {.kind = TypeKind::kBool};
+        return presence(node);
       case NodeKind::kCall:
         return call(node);
       case NodeKind::kList:
@@ -124,20 +126,70 @@ class Checker {
 
   /// What is declared under that name outside of macros.
   std::optional<Type> declared(Node& node, std::string_view name) const {
-    if (self_ != nullptr && (name == "self" || name == "oldSelf")) {
+    const Type* self = environment_.self;
+    if (self != nullptr && (name == "self" || name == "oldSelf")) {
       node.variable = name == "self" ? Variable::kSelf : Variable::kOldSelf;
-      return *self_;
+      return *self;
     }
     const auto* given = std::ranges::find(kVariables, name, &Given::name);
-    if (self_ == nullptr && given != kVariables.end()) {
+    if (self == nullptr && given != kVariables.end() && is_there(given->variable)) {
       node = {.kind = NodeKind::kIdentifier, .position = node.position, .name = std::string(name)};
       node.variable = given->variable;
-      return Type{.kind = given->type};
+      return given->variable == Variable::kNamespaceObject ? namespace_type() : Type{.kind = given->type};
     }
     const auto* type = std::ranges::find(kTypeNames, name);
     if (type == kTypeNames.end()) return std::nullopt;
     node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(TypeName{*type})};
     return Type{.kind = TypeKind::kType};
+  }
+
+  bool is_there(Variable variable) const {
+    switch (variable) {
+      case Variable::kAuthorizer:
+      case Variable::kRequestResource:
+        return environment_.authorizer;
+      case Variable::kParams:
+        return environment_.params;
+      case Variable::kNamespaceObject:
+        return environment_.namespace_object;
+      case Variable::kLocal:
+      case Variable::kObject:
+      case Variable::kOldObject:
+      case Variable::kRequest:
+      case Variable::kSelf:
+      case Variable::kOldSelf:
+      case Variable::kVariables:
+        return true;
+    }
+    return true;
+  }
+
+  bool is_variables(const Node& node) const {
+    return environment_.variables != nullptr && node.kind == NodeKind::kIdentifier && node.name == "variables" &&
+           !local(node.name);
+  }
+
+  /// variables.NAME becomes one node.
+  Type composed(Node& node) {
+    const std::vector<NamedVariable>& known = *environment_.variables;
+    for (std::size_t i = known.size(); i > 0; --i) {
+      if (known[i - 1].name != node.name) continue;
+      node = {.kind = NodeKind::kIdentifier, .position = node.position, .name = std::move(node.name)};
+      node.variable = Variable::kVariables;
+      node.slot = i - 1;
+      return known[i - 1].type;
+    }
+    problem(node, fmt::format("undefined field '{}'", node.name));
+    return {};
+  }
+
+  Type presence(Node& node) {
+    if (!is_variables(node.children[0])) {
+      visit_select(node);
+    } else if (composed(node); node.kind == NodeKind::kIdentifier) {
+      node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(true)};
+    }
+    return {.kind = TypeKind::kBool};
   }
 
   Type identifier(Node& node) {
@@ -152,6 +204,7 @@ class Checker {
   }
 
   Type select(Node& node) {
+    if (is_variables(node.children[0])) return composed(node);
     const std::string name = qualified_name(node);
     if (!name.empty() && !local(first_identifier(node).name)) {
       if (const std::optional<Type> type = declared(node, name)) return *type;
@@ -303,15 +356,15 @@ class Checker {
   }
 
   std::vector<SyntaxError>& problems_;
-  const Type* self_;
+  const Environment& environment_;
   std::vector<Local> locals_;
   std::size_t patterns_ = 0;
 };
 
 }  // namespace
 
-Type check(Node& node, std::vector<SyntaxError>& problems, const Type* self) {
-  return Checker(problems, self).visit(node);
+Type check(Node& node, std::vector<SyntaxError>& problems, const Environment& environment) {
+  return Checker(problems, environment).visit(node);
 }
 
 }  // namespace spillway::cel

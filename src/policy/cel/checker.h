@@ -2,6 +2,7 @@
 // Source: CEL language definition, gradual type checking.
 #pragma once
 
+#include "policy/cel/environment.h"
 #include "policy/cel/lexer.h"
 #include "policy/cel/node.h"
 #include "policy/cel/type.h"
@@ -14,7 +15,7 @@ namespace spillway::cel {
 inline constexpr std::size_t kProblemsMax = 10;  // that are told
 
 /// The type of the whole. Fills in what the evaluator has to know of the nodes. `problems` stays empty where all is
-/// well. `self`: of what type the variables self and oldSelf are; nullptr: the variables are those of a request.
-Type check(Node& node, std::vector<SyntaxError>& problems, const Type* self = nullptr);
+/// well.
+Type check(Node& node, std::vector<SyntaxError>& problems, const Environment& environment = {});
 
 }  // namespace spillway::cel

@@ -45,7 +45,7 @@ Error does_not_compile(std::string_view text, const std::vector<SyntaxError>& pr
 
 }  // namespace
 
-Result<CheckedText> compile_text(std::string_view text, const Type* self) {
+Result<CheckedText> compile_text(std::string_view text, const Environment& environment) {
   if (!is_utf8(text)) return make_error(ErrorCode::kInvalid, "compilation failed: the expression is no UTF-8");
   SyntaxError why;
   std::optional<Node> node = parse(text, why);
@@ -54,7 +54,7 @@ Result<CheckedText> compile_text(std::string_view text, const Type* self) {
     return does_not_compile(text, {why});
   }
   std::vector<SyntaxError> problems;
-  Type type = check(*node, problems, self);
+  Type type = check(*node, problems, environment);
   if (!problems.empty()) return does_not_compile(text, problems);
   return CheckedText{.root = *std::move(node), .type = std::move(type)};
 }

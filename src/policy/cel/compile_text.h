@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "policy/cel/environment.h"
 #include "policy/cel/node.h"
 #include "policy/cel/type.h"
 
@@ -14,8 +15,7 @@ struct CheckedText {
   Type type;
 };
 
-/// The tree holds views of `text`. `self`: of what type self and oldSelf are; nullptr: the variables are those of a
-/// request. kInvalid: it does not compile, with upstream's words.
-Result<CheckedText> compile_text(std::string_view text, const Type* self);
+/// The tree holds views of `text`. kInvalid: it does not compile, with upstream's words.
+Result<CheckedText> compile_text(std::string_view text, const Environment& environment);
 
 }  // namespace spillway::cel

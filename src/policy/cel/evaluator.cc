@@ -82,6 +82,12 @@ Result<Value> Evaluator::identifier(const Node& node) const {
     case Variable::kOldSelf:
       if (activation_.old_self == nullptr) return evaluation_error("no such attribute(s): oldSelf");
       return *activation_.old_self;
+    case Variable::kParams:
+      return activation_.params == nullptr ? Value() : Value::of(*activation_.params);
+    case Variable::kNamespaceObject:
+      return activation_.namespace_object == nullptr ? Value() : Value::of(*activation_.namespace_object);
+    case Variable::kVariables:
+      return activation_.variables->value_of(node.slot, budget_);
   }
   return no_such_overload();
 }

@@ -1,16 +1,19 @@
-// An expression in the Common Expression Language as Kubernetes has it in the match conditions of webhooks: read and
-// checked once, evaluated as often as there are requests. Both are bounded: the length and depth of the text, the cost
-// of an evaluation. Thread: any (immutable). Source: CEL language definition; Kubernetes docs, "Common Expression
-// Language in Kubernetes".
+// An expression in the Common Expression Language as Kubernetes has it in the match conditions of webhooks and in
+// admission policies: read and checked once, evaluated as often as there are requests. Both are bounded: the length and
+// depth of the text, the cost of an evaluation. Thread: any (immutable). Source: CEL language definition; Kubernetes
+// docs, "Common Expression Language in Kubernetes".
 #pragma once
 
 #include "api/json/json.h"
 #include "base/error.h"
 #include "policy/cel/access.h"
+#include "policy/cel/environment.h"
 #include "policy/cel/node.h"
 #include "policy/cel/value.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,6 +23,14 @@ namespace spillway::cel {
 /// Units that one evaluation may cost.
 inline constexpr std::uint64_t kCallBudget = 1'000'000;
 
+/// What the variables of a policy stand for: each is evaluated when it is first asked for.
+class VariableValues {
+ public:
+  virtual ~VariableValues() = default;
+  /// By the place in Environment::variables. kInvalid: why it has no value.
+  virtual Result<Value> value_of(std::size_t place, Budget& budget) = 0;
+};
+
 /// What an expression sees.
 struct Activation {
   const api::Json& object;      // null: there is none
@@ -27,6 +38,10 @@ struct Activation {
   const api::Json& request;     // an AdmissionRequest without its objects
   AccessRequest access = {};    // authorizer.requestResource
   const AccessCheck* check = nullptr;
+  // Where the environment has them.
+  const api::Json* params = nullptr;            // null: null
+  const api::Json* namespace_object = nullptr;  // null: null
+  VariableValues* variables = nullptr;
   // Of a SelfExpression.
   const Value* self = nullptr;
   const Value* old_self = nullptr;
@@ -34,20 +49,28 @@ struct Activation {
 
 class Expression {
  public:
-  /// kInvalid: it does not compile or is no condition, with upstream's words.
+  /// Of a condition. kInvalid: it does not compile or is no condition, with upstream's words.
   static Result<Expression> compile(std::string_view text);
+  /// Its type is one of `wanted`; empty: any.
+  static Result<Expression> compile(std::string_view text, const Environment& environment,
+                                    std::initializer_list<TypeKind> wanted);
 
-  /// kInvalid: why it has no value. Charges `budget`.
+  /// Of a condition. kInvalid: why it has no value. Charges `budget`.
   Result<bool> evaluate(const Activation& activation, Budget& budget) const;
+  /// The same of any expression. The value is good for as long as the expression and what it has seen.
+  Result<Value> value(const Activation& activation, Budget& budget) const;
+
+  const Type& type() const { return type_; }
 
   const std::string& text() const { return *text_; }
 
  private:
-  Expression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root)
-      : text_(std::move(text)), root_(std::move(root)) {}
+  Expression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, Type type)
+      : text_(std::move(text)), root_(std::move(root)), type_(std::move(type)) {}
 
   std::shared_ptr<const std::string> text_;
   std::shared_ptr<const Node> root_;
+  Type type_;
 };
 
 }  // namespace spillway::cel

@@ -43,7 +43,10 @@ enum class Variable : std::uint8_t {
   kAuthorizer,
   kRequestResource,
   kSelf,
-  kOldSelf
+  kOldSelf,
+  kParams,
+  kNamespaceObject,
+  kVariables,  // `slot` is the place of the one that is meant
 };
 
 struct Node {

@@ -23,7 +23,7 @@ bool names_old_self(const Node& node) {
 
 Result<SelfExpression> SelfExpression::compile(std::string_view text, const Type& self, TypeKind wanted) {
   auto kept = std::make_shared<const std::string>(text);
-  SPILLWAY_TRY(checked, compile_text(*kept, &self));
+  SPILLWAY_TRY(checked, compile_text(*kept, {.self = &self}));
   if (checked.type.kind != wanted) {
     return make_error(ErrorCode::kInvalid, "{}",
                       wanted == TypeKind::kBool ? "cel expression must evaluate to a bool"

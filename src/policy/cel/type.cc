@@ -69,7 +69,7 @@ constexpr std::array<Field, 22> kFields{{
 
 bool takes_null(TypeKind kind) {
   return kind == TypeKind::kNull || kind == TypeKind::kTimestamp || kind == TypeKind::kDuration ||
-         (kind >= TypeKind::kAuthorizer && kind <= TypeKind::kUserInfo);
+         kind == TypeKind::kObject || (kind >= TypeKind::kAuthorizer && kind <= TypeKind::kUserInfo);
 }
 
 std::optional<std::size_t> parameter(TypeKind kind) {

@@ -52,31 +52,40 @@ std::string_view to_string(Operation operation) {
 bool fits(const Rule& rule, const Subject& subject, const ResourceName& name) {
   return lists(rule.operations, to_string(subject.operation)) && lists(rule.groups, name.group) &&
          lists(rule.versions, name.version) && fits_scope(rule.scope, subject) &&
+         (rule.names.empty() || std::ranges::find(rule.names, subject.name) != rule.names.end()) &&
          std::ranges::any_of(rule.resources, [&](const std::string& written) {
            return names_resource(written, name.resource, subject.subresource);
          });
 }
 
-const ResourceName* matched_name(const Webhook& webhook, const Subject& subject) {
-  const auto names = webhook.equivalent ? subject.names : subject.names.first(1);
+const ResourceName* matched_name(std::span<const Rule> rules, bool equivalent, const Subject& subject) {
+  const auto names = equivalent ? subject.names : subject.names.first(1);
   const auto found = std::ranges::find_if(names, [&](const ResourceName& name) {
-    return std::ranges::any_of(webhook.rules, [&](const Rule& rule) { return fits(rule, subject, name); });
+    return std::ranges::any_of(rules, [&](const Rule& rule) { return fits(rule, subject, name); });
   });
   return found == names.end() ? nullptr : &*found;
 }
 
+const ResourceName* matched_name(const Webhook& webhook, const Subject& subject) {
+  return matched_name(webhook.rules, webhook.equivalent, subject);
+}
+
 bool is_exempt(const ResourceName& name) {
-  return name.group == "admissionregistration.k8s.io" &&
-         (name.resource == "mutatingwebhookconfigurations" || name.resource == "validatingwebhookconfigurations");
+  static constexpr std::array<std::string_view, 4> kExempt{
+      "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings",
+      "validatingwebhookconfigurations"};
+  return name.group == "admissionregistration.k8s.io" && std::ranges::binary_search(kExempt, name.resource);
+}
+
+bool selects(const api::LabelSelector& namespaces, const api::LabelSelector& objects, const Selectable& seen) {
+  if (!namespaces.is_everything() && seen.namespace_labels != nullptr && !namespaces.matches(*seen.namespace_labels)) {
+    return false;
+  }
+  return objects.is_everything() || selects_object(objects, seen.object) || selects_object(objects, seen.old);
 }
 
 bool selects(const Webhook& webhook, const Selectable& seen) {
-  if (!webhook.namespaces.is_everything() && seen.namespace_labels != nullptr &&
-      !webhook.namespaces.matches(*seen.namespace_labels)) {
-    return false;
-  }
-  return webhook.objects.is_everything() || selects_object(webhook.objects, seen.object) ||
-         selects_object(webhook.objects, seen.old);
+  return selects(webhook.namespaces, webhook.objects, seen);
 }
 
 }  // namespace spillway::webhooks

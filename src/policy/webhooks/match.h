@@ -31,6 +31,8 @@ struct Subject {
   std::string_view subresource;  // empty: none
   /// Empty: the object is one of the cluster. Of a Namespace, its own name.
   std::string_view ns;
+  /// Of the object; empty: not known yet.
+  std::string_view name = {};
   /// The resource that was named, then the others that the same objects are served as. Not empty.
   std::span<const ResourceName> names;
 
@@ -40,10 +42,13 @@ struct Subject {
 /// Does the rule fit the request under this name?
 bool fits(const Rule& rule, const Subject& subject, const ResourceName& name);
 
-/// Under which of its names a rule of the webhook fits the request; null: none does.
+/// Under which of its names one of the rules fits the request; null: none does. `equivalent`: any name counts, not only
+/// the one that was named.
+const ResourceName* matched_name(std::span<const Rule> rules, bool equivalent, const Subject& subject);
 const ResourceName* matched_name(const Webhook& webhook, const Subject& subject);
 
-/// Configurations of webhooks are never sent to webhooks: one that refuses everything could not be taken away.
+/// Configurations of webhooks and admission policies are never judged by either: one that refuses everything could not
+/// be taken away.
 bool is_exempt(const ResourceName& name);
 
 /// What selectors look at. `object`, `old`: null where there is none.
@@ -54,7 +59,8 @@ struct Selectable {
   const api::StringMap* namespace_labels = nullptr;
 };
 
-/// The object fits as it is, or as it was.
+/// The namespace fits, and the object as it is or as it was.
+bool selects(const api::LabelSelector& namespaces, const api::LabelSelector& objects, const Selectable& seen);
 bool selects(const Webhook& webhook, const Selectable& seen);
 
 }  // namespace spillway::webhooks

@@ -14,12 +14,13 @@ namespace {
 using api::Json;
 
 Result<bool> value_of(const MatchCondition& condition, const cel::Activation& activation,
-                      std::optional<std::uint64_t>& left) {
+                      std::optional<std::uint64_t>& left, std::uint64_t& used) {
   if (!condition.expression) {
     return make_error(ErrorCode::kInvalid, "compilation error: {}", condition.expression.error().text());
   }
   cel::Budget budget(cel::kCallBudget);
   Result<bool> value = condition.expression->evaluate(activation, budget);
+  used += budget.used();
   left = budget.used() > *left ? std::nullopt : std::optional(*left - budget.used());
   if (value) return value;
   return make_error(ErrorCode::kInvalid, "expression '{}' resulted in error: {}", condition.expression->text(),
@@ -39,14 +40,15 @@ Error joined(const std::vector<Error>& errors) {
 
 }  // namespace
 
-MatchConditions match_conditions_of(const Json& webhook) {
+MatchConditions match_conditions_of(const Json& webhook, const cel::Environment& environment) {
   const Json* said = webhook.find("matchConditions");
   const Json::Array* list = said == nullptr ? nullptr : said->if_array();
   if (list == nullptr || list->empty()) return nullptr;
   std::vector<MatchCondition> made;
   for (const Json& one : *list) {
     made.push_back({.name = std::string(one.string_at({"name"})),
-                    .expression = cel::Expression::compile(trimmed(one.string_at({"expression"}), kWhiteSpace))});
+                    .expression = cel::Expression::compile(trimmed(one.string_at({"expression"}), kWhiteSpace),
+                                                           environment, {cel::TypeKind::kBool})});
   }
   return std::make_shared<const std::vector<MatchCondition>>(std::move(made));
 }
@@ -57,7 +59,7 @@ MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::
   bool excluded = false;
   std::optional<std::uint64_t> left = kMatchBudget;  // nullopt: spent
   for (const MatchCondition& condition : conditions) {
-    const Result<bool> value = value_of(condition, activation, left);
+    const Result<bool> value = value_of(condition, activation, left, outcome.used);
     if (!left) {
       outcome.why = make_error(ErrorCode::kForbidden,
                                "validation failed due to running out of cost budget, no further validation rules will "

@@ -23,24 +23,6 @@ const Json::Array& list_at(const Json& object, std::string_view key) {
   return list == nullptr ? kNothing : *list;
 }
 
-/// A selector that cannot be read selects everything.
-api::LabelSelector selector_at(const Json& webhook, std::string_view key) {
-  const Json* said = webhook.find(key);
-  if (said == nullptr || said->is_null()) return {};
-  return api::label_selector_from_json(said).value_or(api::LabelSelector{});
-}
-
-Rule rule_of(const Json& rule) {
-  const std::string_view scope = rule.string_at({"scope"});
-  return {.operations = api::strings_at(rule, {"operations"}),
-          .groups = api::strings_at(rule, {"apiGroups"}),
-          .versions = api::strings_at(rule, {"apiVersions"}),
-          .resources = api::strings_at(rule, {"resources"}),
-          .scope = scope == "Cluster"      ? Scope::kCluster
-                   : scope == "Namespaced" ? Scope::kNamespaced
-                                           : Scope::kAny};
-}
-
 std::optional<ServiceReference> service_of(const Json& webhook) {
   const Json* service = webhook.at({"clientConfig", "service"});
   if (service == nullptr || !service->is_object()) return std::nullopt;
@@ -73,6 +55,24 @@ Webhook webhook_of(Phase phase, std::string_view configuration, const Json& webh
 }
 
 }  // namespace
+
+api::LabelSelector selector_at(const Json& object, std::string_view key) {
+  const Json* said = object.find(key);
+  if (said == nullptr || said->is_null()) return {};
+  return api::label_selector_from_json(said).value_or(api::LabelSelector{});
+}
+
+Rule rule_of(const Json& rule) {
+  const std::string_view scope = rule.string_at({"scope"});
+  return {.operations = api::strings_at(rule, {"operations"}),
+          .groups = api::strings_at(rule, {"apiGroups"}),
+          .versions = api::strings_at(rule, {"apiVersions"}),
+          .resources = api::strings_at(rule, {"resources"}),
+          .scope = scope == "Cluster"      ? Scope::kCluster
+                   : scope == "Namespaced" ? Scope::kNamespaced
+                                           : Scope::kAny,
+          .names = api::strings_at(rule, {"resourceNames"})};
+}
 
 std::vector<Webhook> webhooks_of(Phase phase, const Json& configuration) {
   std::vector<Webhook> found;

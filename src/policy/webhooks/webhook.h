@@ -28,6 +28,7 @@ struct Rule {
   std::vector<std::string> versions;
   std::vector<std::string> resources;  // "pods", "pods/status", "pods/*", "*/scale", "*", "*/*"
   Scope scope = Scope::kAny;
+  std::vector<std::string> names = {};  // of objects; empty: any
 };
 
 struct ServiceReference {
@@ -54,6 +55,11 @@ struct Webhook {
   std::string authority_pem;                // empty: the authorities of the system
   MatchConditions conditions = nullptr;     // null: none
 };
+
+/// As it is written.
+Rule rule_of(const api::Json& rule);
+/// The member of that name; one that cannot be read selects everything.
+api::LabelSelector selector_at(const api::Json& object, std::string_view key);
 
 /// The webhooks of one configuration, in its order. What a stored configuration does not say, or says wrongly, is taken
 /// so that the webhook is rather asked once too often.

@@ -76,7 +76,7 @@ TEST(WebhookMatch, EveryRuleAgainstEveryRequest) {
             for (const World& request : kRequests) {
               for (const Operation operation : kOperations) {
                 const ResourceName name{request.group, request.version, request.resource};
-                const Subject subject{operation, request.subresource, request.ns, {&name, 1}};
+                const Subject subject{operation, request.subresource, request.ns, {}, {&name, 1}};
                 const auto any = [](const Texts& list, auto check) { return std::ranges::any_of(list, check); };
                 const bool want = any(operation_list, [&](auto& one) { return covers(one, to_string(operation)); }) &&
                                   any(group_list, [&](auto& one) { return covers(one, request.group); }) &&
@@ -111,12 +111,12 @@ Webhook webhook_with(std::string_view more) {
 
 TEST(WebhookMatch, AnEquivalentResourceCountsUnlessTheMatchIsToBeExact) {
   const std::array names{ResourceName{"", "v1", "events"}, ResourceName{"events.k8s.io", "v1", "events"}};
-  const Subject subject{Operation::kCreate, "", "shop", names};
+  const Subject subject{Operation::kCreate, "", "shop", {}, names};
   EXPECT_EQ(matched_name(webhook_with(""), subject), &names[1]);
   EXPECT_EQ(matched_name(webhook_with(R"(,"matchPolicy":"Equivalent")"), subject), &names[1]);
   EXPECT_EQ(matched_name(webhook_with(R"(,"matchPolicy":"Exact")"), subject), nullptr);
   const std::array other{ResourceName{"events.k8s.io", "v1", "events"}, ResourceName{"", "v1", "events"}};
-  EXPECT_EQ(matched_name(webhook_with(R"(,"matchPolicy":"Exact")"), {Operation::kCreate, "", "shop", other}),
+  EXPECT_EQ(matched_name(webhook_with(R"(,"matchPolicy":"Exact")"), {Operation::kCreate, "", "shop", {}, other}),
             &other[0]);
 }
 
@@ -124,6 +124,8 @@ TEST(WebhookMatch, ConfigurationsOfWebhooksAreExempt) {
   constexpr std::string_view kGroup = "admissionregistration.k8s.io";
   EXPECT_TRUE(is_exempt({kGroup, "v1", "mutatingwebhookconfigurations"}));
   EXPECT_TRUE(is_exempt({kGroup, "v1", "validatingwebhookconfigurations"}));
+  EXPECT_TRUE(is_exempt({kGroup, "v1", "validatingadmissionpolicies"}));
+  EXPECT_TRUE(is_exempt({kGroup, "v1", "validatingadmissionpolicybindings"}));
   EXPECT_FALSE(is_exempt({kGroup, "v1", "pods"}));
   EXPECT_FALSE(is_exempt({"", "v1", "mutatingwebhookconfigurations"}));
 }

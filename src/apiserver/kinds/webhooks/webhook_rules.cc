@@ -100,18 +100,6 @@ void validate_resources(const CheckedField& resources) {
   }
 }
 
-void validate_matched_rule(const CheckedField& rule) {
-  validate_operations(rule["operations"]);
-  require_list(rule["apiGroups"], "API groups");
-  const CheckedField versions = rule["apiVersions"];
-  require_list(versions, "API versions");
-  versions.each([](const CheckedField& version) {
-    if (version.text().empty()) version.required();
-  });
-  validate_resources(rule["resources"]);
-  rule["scope"].optional_one_of(kScopes);
-}
-
 void validate_service_path(const CheckedField& field) {
   constexpr std::size_t kSegmentsMax = 256;
   const std::string_view path = field.text();
@@ -173,30 +161,18 @@ void validate_name(const CheckedField& name) {
   }
 }
 
-void validate_condition(const CheckedField& condition) {
+void validate_condition(const CheckedField& condition, const cel::Environment& environment) {
   constexpr std::size_t kConditionShownMax = 512;  // bytes, so that there is room for what is wrong
   const CheckedField expression = condition["expression"];
   const std::string_view text = spillway::trimmed(expression.text(), kWhiteSpace);
   if (text.empty()) {
     expression.required();
-  } else if (const auto compiled = cel::Expression::compile(text); !compiled) {
+  } else if (const auto compiled = cel::Expression::compile(text, environment, {cel::TypeKind::kBool}); !compiled) {
     expression.invalid(Json(shortened(text, kConditionShownMax)), compiled.error().text());
   }
   const CheckedField name = condition["name"];
   if (name.text().empty()) return name.required();
   name.require_valid(api::qualified_name_errors(name.text()));
-}
-
-void validate_conditions(const CheckedField& conditions) {
-  if (conditions.size() > webhooks::kMatchConditionsMax) {
-    return conditions.errors().too_many(conditions.path(), conditions.size(), webhooks::kMatchConditionsMax);
-  }
-  std::set<std::string_view> names;
-  conditions.each([&](const CheckedField& condition) {
-    validate_condition(condition);
-    const CheckedField name = condition["name"];
-    if (!name.text().empty() && !names.insert(name.text()).second) name.duplicate();
-  });
 }
 
 void validate_webhook(const CheckedField& webhook) {
@@ -220,10 +196,34 @@ void validate_webhook(const CheckedField& webhook) {
   }
   webhook["reinvocationPolicy"].optional_one_of(kReinvocations);
   validate_client(webhook["clientConfig"]);
-  validate_conditions(webhook["matchConditions"]);
+  validate_match_conditions(webhook["matchConditions"]);
 }
 
 }  // namespace
+
+void validate_matched_rule(const CheckedField& rule) {
+  validate_operations(rule["operations"]);
+  require_list(rule["apiGroups"], "API groups");
+  const CheckedField versions = rule["apiVersions"];
+  require_list(versions, "API versions");
+  versions.each([](const CheckedField& version) {
+    if (version.text().empty()) version.required();
+  });
+  validate_resources(rule["resources"]);
+  rule["scope"].optional_one_of(kScopes);
+}
+
+void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment) {
+  if (conditions.size() > webhooks::kMatchConditionsMax) {
+    return conditions.errors().too_many(conditions.path(), conditions.size(), webhooks::kMatchConditionsMax);
+  }
+  std::set<std::string_view> names;
+  conditions.each([&](const CheckedField& condition) {
+    validate_condition(condition, environment);
+    const CheckedField name = condition["name"];
+    if (!name.text().empty() && !names.insert(name.text()).second) name.duplicate();
+  });
+}
 
 void default_webhooks(Json& configuration) {
   each_webhook(configuration, [](Json& webhook) {

@@ -4,6 +4,8 @@
 
 #include "api/exchange/status.h"
 #include "api/json/json.h"
+#include "apiserver/kinds/fields/checked_field.h"
+#include "policy/cel/environment.h"
 
 #include <string_view>
 
@@ -16,6 +18,11 @@ void default_mutating_webhooks(api::Json& configuration);
 
 /// Match conditions have to compile: what this server does not evaluate is refused.
 void validate_webhooks(const api::Json& configuration, api::FieldErrors& errors);
+
+/// Operations, groups, versions, resources and scope of one rule.
+void validate_matched_rule(const CheckedField& rule);
+/// Of one webhook, or of an admission policy: expressions that see what `environment` has.
+void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment = {});
 
 /// https://HOST[:PORT][/PATH], as the address of a webhook.
 void validate_webhook_url(std::string_view url, std::string_view path, api::FieldErrors& errors);

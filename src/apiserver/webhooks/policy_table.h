@@ -1,0 +1,48 @@
+// The admission policies of the cluster and their bindings, compiled: kept as they are written. Thread: loop.
+#pragma once
+
+#include "apiserver/read/collector.h"
+#include "apiserver/read/core.h"
+#include "policy/admission_policies/admission_policy.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace spillway::apiserver {
+
+class PolicyTable final : public Collector {
+ public:
+  explicit PolicyTable(Core& core);
+
+  /// No policy is bound.
+  bool empty() const { return list_->empty(); }
+
+  /// Another one after every change.
+  std::uint64_t version() const { return version_; }
+
+  /// The policies that have a binding, as they are now; a later change makes another list.
+  std::shared_ptr<const admission_policies::PolicyList> list() const { return list_; }
+
+  /// Whether a policy has a rule for such requests, whatever their objects say and are called.
+  bool asks(const webhooks::Subject& subject) const;
+
+  void load() override;
+  void on_event(const ResourceCache& cache, const EventPtr& event) override;
+
+  void act() override {}
+
+ private:
+  void join();
+
+  const ResourceCache& stored_policies_;
+  const ResourceCache& stored_bindings_;
+  std::map<std::string, admission_policies::PolicyPtr> policies_;
+  std::map<std::string, std::shared_ptr<const admission_policies::PolicyBinding>> bindings_;
+  std::shared_ptr<const admission_policies::PolicyList> list_ =
+      std::make_shared<const admission_policies::PolicyList>();
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace spillway::apiserver

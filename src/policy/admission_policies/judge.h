@@ -1,0 +1,93 @@
+// A request held against all admission policies: whether it is refused, and what else is said of it.
+// Thread: any (pure; what it asks for comes through ports). Source: Kubernetes docs, "Validating Admission Policy".
+#pragma once
+
+#include "api/json/json.h"
+#include "policy/admission_policies/admission_policy.h"
+#include "policy/admission_policies/params.h"
+#include "policy/admission_policies/policy_evaluation.h"
+#include "policy/webhooks/match.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::admission_policies {
+
+/// Units that all policies together may cost for one request; the rest of them have no value then.
+inline constexpr std::uint64_t kRequestBudget = 20'000'000;
+
+/// The request as one of the resources that its objects are served as.
+struct ShownRequest {
+  api::Json object;
+  api::Json old_object;
+  api::Json facts;  // an AdmissionRequest without its objects
+  cel::AccessRequest access;
+};
+
+/// Port: the request, and the namespace that it is in.
+class RequestSource {
+ public:
+  virtual ~RequestSource() = default;
+  /// Good until the judgement is made.
+  virtual const ShownRequest& shown(const webhooks::ResourceName& name) = 0;
+  /// Null: the object is in none.
+  virtual const api::Json* namespace_object() = 0;
+};
+
+struct JudgedRequest {
+  const webhooks::Subject& subject;
+  const webhooks::Selectable& seen;
+  const cel::AccessCheck& check;
+  RequestSource& source;
+  const ParamSource& params;
+};
+
+/// What a finding has led to.
+enum class Outcome : std::uint8_t { kAllow, kDeny, kWarn, kAudit };
+
+/// "allow", …
+std::string_view to_string(Outcome outcome);
+/// "no_error", …
+std::string_view to_string(Fault fault);
+
+/// For metrics.
+struct Check {
+  std::string policy;
+  std::string binding;
+  Outcome outcome = Outcome::kAllow;
+  Fault fault = Fault::kNone;
+
+  friend bool operator==(const Check&, const Check&) = default;
+};
+
+struct Refusal {
+  std::string message;  // "ValidatingAdmissionPolicy 'P' with binding 'B' denied request: WHY"
+  std::string reason;   // of metav1.Status
+};
+
+struct ConditionCount {
+  std::string policy;
+  std::size_t errors = 0;
+  bool excluded = false;
+};
+
+struct Judgement {
+  std::optional<Refusal> refusal;  // by the first policy that refuses
+  std::vector<std::string> warnings;
+  std::vector<api::Json> audited;                                // failures for the audit log
+  std::vector<std::pair<std::string, std::string>> annotations;  // "POLICY/KEY": notes, joined
+  std::vector<Check> checks;
+  std::vector<ConditionCount> conditions;  // of policies whose match conditions failed or excluded the request
+};
+
+/// All policies are evaluated, whatever the first says.
+Judgement judge(const PolicyList& policies, const JudgedRequest& request);
+
+/// 422, 403, 401 or 413.
+int http_code(std::string_view reason);
+
+}  // namespace spillway::admission_policies

@@ -1,0 +1,40 @@
+// Where the parameters of a policy come from. Thread: any (pure; the objects are somebody else's).
+// Source: Kubernetes docs, "Validating Admission Policy", parameter resources.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "base/error.h"
+#include "policy/admission_policies/admission_policy.h"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace spillway::admission_policies {
+
+/// Objects that one binding may select for one request.
+inline constexpr std::size_t kParamsMax = 1'000;
+
+/// Port: the objects of the cluster.
+class ParamSource {
+ public:
+  virtual ~ParamSource() = default;
+  /// Whether objects of the kind are in namespaces; nullopt: no such kind is served.
+  virtual std::optional<bool> is_namespaced(const ParamKind& kind) const = 0;
+  /// Null: there is none. `ns` is empty for objects of the cluster.
+  virtual api::DocumentPtr find(const ParamKind& kind, std::string_view ns, std::string_view name) const = 0;
+  /// In the order of names, at most kParamsMax + 1.
+  virtual std::vector<api::DocumentPtr> select(const ParamKind& kind, std::string_view ns,
+                                               const api::LabelSelector& selector) const = 0;
+};
+
+/// What expressions see as params, one evaluation each; a null one stands for no parameters. None at all: nothing is
+/// evaluated. `ns` is that of the request. kInvalid: the binding cannot be used, in upstream's words.
+Result<std::vector<api::DocumentPtr>> collect_params(const AdmissionPolicy& policy, const PolicyBinding& binding,
+                                                     std::string_view ns, const ParamSource& source);
+
+/// Why the policy cannot be used at all; nullopt: it can.
+std::optional<Error> kind_problem(const AdmissionPolicy& policy, const ParamSource& source);
+
+}  // namespace spillway::admission_policies

@@ -1,0 +1,48 @@
+// The expressions of one admission policy, compiled in the order in which they may see one another: variables first,
+// each of which sees those before it. Thread: any (plain values).
+// Source: Kubernetes docs, "Validating Admission Policy"; KEP-3488.
+#pragma once
+
+#include "base/error.h"
+#include "policy/cel/environment.h"
+#include "policy/cel/expression.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::admission_policies {
+
+class PolicyCompiler {
+ public:
+  /// `params`: the policy has a paramKind.
+  explicit PolicyCompiler(bool params) : params_(params) {}
+
+  // kInvalid: it does not compile, or is of another type than asked for; in upstream's words.
+
+  /// Of a match condition: sees neither variables nor the namespace.
+  Result<cel::Expression> condition(std::string_view text) const;
+  /// From then on the others see it, as something unknown if it does not compile.
+  Result<cel::Expression> variable(std::string_view name, std::string_view text);
+  Result<cel::Expression> validation(std::string_view text) const;
+  /// A text. It may not ask the authorizer.
+  Result<cel::Expression> message(std::string_view text) const;
+  /// A text or null.
+  Result<cel::Expression> annotation(std::string_view text) const;
+
+  /// What a match condition sees.
+  cel::Environment condition_environment() const { return {.params = params_}; }
+
+ private:
+  cel::Environment environment() const {
+    return {.params = params_, .namespace_object = true, .variables = &variables_};
+  }
+
+  bool params_;
+  std::vector<cel::NamedVariable> variables_;
+};
+
+/// A name that expressions can say: letters, digits and underscores, no digit first, no reserved word.
+bool is_identifier(std::string_view name);
+
+}  // namespace spillway::admission_policies

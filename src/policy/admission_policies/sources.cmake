@@ -1,0 +1,6 @@
+list(APPEND policy_sources
+  admission_policies/admission_policy.cc admission_policies/judge.cc admission_policies/params.cc
+  admission_policies/policy_compiler.cc admission_policies/policy_evaluation.cc)
+list(APPEND policy_headers
+  admission_policies/admission_policy.h admission_policies/judge.h admission_policies/params.h
+  admission_policies/policy_compiler.h admission_policies/policy_evaluation.h)

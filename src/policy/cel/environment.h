@@ -1,0 +1,33 @@
+// What expressions may name, as far as it differs from place to place: match conditions of webhooks, rules of schemas,
+// admission policies. Thread: any (plain values).
+// Source: Kubernetes docs, "Common Expression Language in Kubernetes", "Validating Admission Policy".
+#pragma once
+
+#include "policy/cel/type.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spillway::cel {
+
+/// An expression that others see as variables.NAME.
+struct NamedVariable {
+  std::string name;
+  Type type;
+};
+
+struct Environment {
+  /// Of what type self and oldSelf are. Null: the variables are object, oldObject and request.
+  const Type* self = nullptr;
+  bool authorizer = true;
+  bool params = false;
+  bool namespace_object = false;
+  /// Those that come before, the last of a name counts. Null: there is nothing called variables.
+  const std::vector<NamedVariable>* variables = nullptr;
+};
+
+/// What namespaceObject is: of a Namespace what it is called, its labels and annotations, its phase.
+const Type& namespace_type();
+
+}  // namespace spillway::cel
