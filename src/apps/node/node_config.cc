@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
+#include <fstream>
 #include <utility>
 
 namespace spillway::apps {
@@ -50,7 +50,9 @@ bool NodeConfig::usable() const {
 }
 
 Result<agent::ConfigDocument> read_config_document(const std::string& file) {
-  SPILLWAY_TRY(yaml, file == "-" ? yaml::read_stream(std::cin, "standard input") : yaml::read_file(file));
+  std::ifstream input;
+  if (file == "-") input.open("/dev/stdin", std::ios::binary);
+  SPILLWAY_TRY(yaml, file == "-" ? yaml::read_stream(input, "standard input") : yaml::read_file(file));
   agent::ConfigDocument document{.file = file, .value = std::move(yaml.value), .origins = {}};
   for (auto& [path, origin] : yaml.origins) document.origins[path] = {origin.line, std::move(origin.text)};
   return document;
