@@ -24,6 +24,10 @@ EvictionHolds::Mode eviction_mode(const ControllerSet::Options& options) {
   return options.eviction_backoff ? EvictionHolds::Mode::kOn : EvictionHolds::Mode::kOff;
 }
 
+ReplacedPods replaced_pods(const ControllerSet::Options& options) {
+  return options.taint_eviction.replace_before_deletion ? ReplacedPods::kLeftOut : ReplacedPods::kCounted;
+}
+
 NodeLifecycleController::Options watched(NodeLifecycleController::Options options, LifecycleRecorder* recorder) {
   if (recorder != nullptr) options.witness = recorder;
   return options;
@@ -53,9 +57,10 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
       node_lifecycle_controller_(
           shared(node_events_), [this](const std::string& node) { return std::optional(pods_by_node_.on(node)); },
           lifecycle_metrics_, gate_, rng.fork("node lifecycle"), watched(options.node_lifecycle, recorder_.get())),
-      taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_,
+      taint_eviction_controller_(shared(taint_events_), pods_by_node_, lifecycle_metrics_, gate_, metrics,
                                  options.taint_eviction),
-      replica_set_controller_(shared(replica_set_events_), replica_sets_.cache(), metrics, eviction_mode(options)),
+      replica_set_controller_(shared(replica_set_events_), replica_sets_.cache(), metrics, eviction_mode(options),
+                              replaced_pods(options)),
       daemon_set_controller_(shared(daemon_set_events_), metrics,
                              enabled_.daemon_set && options.daemon_history ? &revisions_->cache() : nullptr,
                              eviction_mode(options)),

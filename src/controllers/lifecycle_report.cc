@@ -154,6 +154,29 @@ std::optional<Reason> LifecycleReport::deletions_of(const std::string& node, Now
                 {{"pod", first->second}, {"due_seconds", in_seconds(first->first - now.mono)}, {"pods", pods}}};
 }
 
+std::optional<policy::Decision> LifecycleReport::explain_pod(const std::string& key, Now now) const {
+  const PodPtr pod = shared_.pods.cache().find(key);
+  if (!pod) return std::nullopt;
+  const ActGate::Held* held = gate_.find("pod/" + key);
+  const auto* timer = taints_.schedule().find(pod->key());
+  if (held == nullptr && timer == nullptr) return std::nullopt;
+  policy::Decision decision;
+  decision.at = now.wall;
+  decision.by = "taint-eviction-controller";
+  decision.area = policy::Area::kLifecycle;
+  decision.action = "delete";
+  decision.subject = {.kind = "Pod", .ns = pod->metadata.ns, .name = pod->metadata.name, .uid = pod->metadata.uid};
+  decision.verdict = policy::Verdict::kWaits;
+  if (held != nullptr) decision.reasons.push_back(held->reason);
+  if (timer != nullptr) {
+    decision.reasons.push_back({ReasonCode::kNextDeletion,
+                                {{"pod", key},
+                                 {"due_seconds", in_seconds(std::max(timer->due - now.mono, Duration::zero()))},
+                                 {"pods", std::int64_t{1}}}});
+  }
+  return decision;
+}
+
 std::optional<policy::Decision> LifecycleReport::explain_node(const std::string& name, Now now) const {
   const auto node = shared_.nodes.cache().find(name);
   if (!node) return std::nullopt;

@@ -46,6 +46,9 @@ class LifecycleReport {
   /// Why the node is or is not tainted: its health, from where it is known and how old; conditions; zone; place in the
   /// queue; the brake that holds; when the next act is due. nullopt: there is no such node.
   std::optional<policy::Decision> explain_node(const std::string& name, Now now) const;
+  /// Why a pod of a failed node has not been deleted, or when it will be. `key`: NAMESPACE/NAME. nullopt: there is no
+  /// such pod, or it is not to be deleted.
+  std::optional<policy::Decision> explain_pod(const std::string& key, Now now) const;
 
  private:
   using Zone = lifecycle::NodeMonitor::Zone;

@@ -1,5 +1,6 @@
 #include "sim/invariants.h"
 
+#include "policy/workloads/replacement_first.h"
 #include "sim/properties/object_facts.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,8 @@ bool was_collected(const api::Pod& pod) {
 }
 
 bool counts_as_replica(const api::Pod& pod) {
-  return !api::is_terminal(pod) && !pod.metadata.deletion_timestamp && !was_collected(pod);
+  return !api::is_terminal(pod) && !pod.metadata.deletion_timestamp && !was_collected(pod) &&
+         !workloads::is_being_replaced(pod);
 }
 
 }  // namespace
@@ -36,6 +38,7 @@ void Invariants::on_outage(bool begins, Now now) {
 void Invariants::look(Now now) {
   if (outages_ > 0) return;
   look_at(surplus_, limits_.surplus_max, Property::kNoSurplus, "has more pods than it asks for", now);
+  look_at_marks(now);
   look_at(stale_taints_, limits_.stale_taint_max, Property::kTaintsGo, "is Ready and keeps its NoExecute taint", now);
   look_at(late_content_, limits_.late_content_max, Property::kNamespacesEmpty, "stands in a namespace that is gone",
           now);
@@ -71,6 +74,28 @@ void Invariants::on_replica_set(const api::ReplicaSet* before, const api::Replic
   if (!fresh && after->replicas < wanted->second) lowered_.insert_or_assign(after->metadata.uid, now.mono);
   wanted->second = after->replicas;
   check_surplus(after->metadata.uid, now);
+}
+
+/// A pod that stops being replaced and stays: its set has one too many, and nobody could know before.
+void Invariants::note_replaced(const api::Pod* before, const api::Pod* after, Now now) {
+  const bool was = before != nullptr && workloads::is_being_replaced(*before);
+  const bool is = after != nullptr && workloads::is_being_replaced(*after);
+  if (is) replaced_.insert_or_assign(after->key().text(), after->spec.node_name);
+  if (!was || is) return;
+  replaced_.erase(before->key().text());
+  stale_marks_.erase(before->key().text());
+  if (after != nullptr) lowered_.insert_or_assign(owner_uid(*before), now.mono);
+}
+
+void Invariants::look_at_marks(Now now) {
+  for (const auto& [pod, node] : replaced_) {
+    if (silent_nodes_.contains(node)) {
+      stale_marks_.erase(pod);
+    } else {
+      stale_marks_.emplace(pod, now.mono);
+    }
+  }
+  look_at(stale_marks_, limits_.surplus_max, Property::kNoSurplus, "is being replaced although its node is well", now);
 }
 
 void Invariants::count_replica(const api::Pod* before, const api::Pod* after, Now now) {
@@ -133,6 +158,7 @@ void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after,
 }
 
 void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) {
+  note_replaced(before, after, now);
   count_replica(before, after, now);
   budgets_.on_pod(before, after, now);
   rollouts_.on_pod(before, after, now);
@@ -160,10 +186,17 @@ void Invariants::on_pod(const api::Pod* before, const api::Pod* after, Now now) 
 
 void Invariants::on_node(const api::Node* before, const api::Node* after, Now now) {
   if (after == nullptr) {
-    if (before != nullptr) stale_taints_.erase(before->metadata.name);
+    if (before == nullptr) return;
+    stale_taints_.erase(before->metadata.name);
+    silent_nodes_.insert(before->metadata.name);  // its pods are collected
     return;
   }
   const bool is_tainted = has_silence_taint(*after);
+  if (is_tainted) {
+    silent_nodes_.insert(after->metadata.name);
+  } else {
+    silent_nodes_.erase(after->metadata.name);
+  }
   if (is_tainted && is_ready(*after)) {
     stale_taints_.emplace(after->metadata.name, now.mono);
   } else {

@@ -103,6 +103,8 @@ class Invariants {
   bool is_wall_steady(Now now);
   void count_replica(const api::Pod* before, const api::Pod* after, Now now);
   void check_surplus(const std::string& set, Now now);
+  void note_replaced(const api::Pod* before, const api::Pod* after, Now now);
+  void look_at_marks(Now now);
   void look_at(Lasting& lasting, Duration most, Property property, std::string_view what, Now now);
 
   Limits limits_;
@@ -117,7 +119,11 @@ class Invariants {
   std::map<std::string, std::int64_t> wanted_replicas_;  // by uid of the set
   std::map<std::string, std::set<std::string>> active_;  // pods by uid of their set
   Lasting surplus_;                                      // by uid of the set
-  std::map<std::string, Instant> lowered_;               // by uid: when a set was last asked to become smaller
+  /// By uid: when a set was last asked to become smaller, or a pod of it that was being replaced came to count again.
+  std::map<std::string, Instant> lowered_;
+  std::map<std::string, std::string> replaced_;  // nodes of pods that are being replaced, by their keys
+  std::set<std::string> silent_nodes_;           // with a NoExecute taint of the node lifecycle
+  Lasting stale_marks_;                          // by pod: being replaced although its node is well
   bool no_surplus_ = false;
   Lasting stale_taints_;  // by node
   Lasting late_content_;  // by key

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <variant>
 
@@ -31,6 +33,32 @@ TEST_P(Swarm, HoldsItsPropertiesAndComesToRest) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Swarm, ::testing::Range<std::uint64_t>(1, 25));
+
+/// The same seeds with pods that are replaced before they are deleted, and that leave failed nodes within seconds.
+Scenario replacing_first(std::uint64_t seed) {
+  Scenario plan = plan_of(seed);
+  controllers::TaintEvictionController::Options& evictions = plan.config.controllers.taint_eviction;
+  evictions.replace_before_deletion = true;
+  evictions.respect_budgets = seed % 3 == 0;
+  std::get<GeneratedCluster>(plan.cluster).workloads.front().toleration_seconds =
+      2 + static_cast<std::int64_t>(seed % 17);
+  return plan;
+}
+
+/// As many as SPILLWAY_REPLACING_SEEDS says; eight otherwise.
+std::uint64_t replacing_seeds() {
+  const char* asked = std::getenv("SPILLWAY_REPLACING_SEEDS");
+  return asked == nullptr ? 8 : std::strtoull(asked, nullptr, 10);
+}
+
+class ReplacingSwarm : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(ReplacingSwarm, HoldsItsPropertiesAndComesToRest) {
+  EXPECT_THAT(run(replacing_first(GetParam())).violations, ::testing::IsEmpty())
+      << scenario_yaml(replacing_first(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ReplacingSwarm, ::testing::Range<std::uint64_t>(1, 1 + replacing_seeds()));
 
 TEST(Plan, IsTheFileThatItPrints) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {

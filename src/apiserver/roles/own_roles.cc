@@ -18,7 +18,7 @@ const std::vector<RuleRow>& own_controllers_rules() {
       {"patch", "core", "replicationcontrollers/status"},
       {"get", "core", "configmaps"},  // the manual hold: a flag names it
       {"create patch", "core", "events"},
-      {kRead, "core", "services"},
+      {kRead, "core", "namespaces services"},
       {"create delete get list update watch", "core", "endpoints"},
       {"create delete get list update watch", "discovery.k8s.io", "endpointslices"},
       {kRead, "apps", "daemonsets deployments statefulsets"},

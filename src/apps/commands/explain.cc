@@ -179,6 +179,8 @@ class Explainer {
     Findings found;
     for (const std::string& node : nodes) ask_node(node, found);
     std::ranges::stable_sort(found.decisions, {}, &Decision::at);
+    // The agent of a failed node says nothing; the controllers say why its pods are still there.
+    if (pod() && !fallback && best_about(found, *pod()) == nullptr) fallback = ask_about_deletion(client);
     return tell(found, fallback);
   }
 
@@ -240,6 +242,14 @@ class Explainer {
     }
     command_.output == cli::OutputFormat::kJson ? print_json(*decision, {}) : print_text(*decision, {});
     return cli::kExitOk;
+  }
+
+  /// nullopt: nobody is about to delete the pod, or no controller could be asked.
+  std::optional<Decision> ask_about_deletion(ControllerClient& client) {
+    const auto answer = client.get(fmt::format("{}{}/{}", kPodsPage, api::percent_encode(command_.name_space),
+                                               api::percent_encode(command_.name)));
+    auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
+    return decision ? std::optional(*std::move(decision)) : std::nullopt;
   }
 
   static bool is_owned_by(const api::ObjectMeta& metadata, const std::string& uid) {

@@ -21,7 +21,8 @@ api::Response status_response(const Error& error) {
 
 std::optional<api::Response> ControllerPages::answer(std::string_view path) const {
   const auto is_below = [path](std::string_view page) { return path.starts_with(page) && path.size() > page.size(); };
-  if (path != kZonesPage && !is_below(kNodesPage) && !is_below(kEvictionsPage)) return std::nullopt;
+  if (path != kZonesPage && !is_below(kNodesPage) && !is_below(kPodsPage) && !is_below(kEvictionsPage))
+    return std::nullopt;
   return page(path);
 }
 
@@ -39,6 +40,12 @@ api::Response ControllerPages::page(std::string_view path) const {
     const auto waits = set_->explain_evictions(owner.substr(0, slash), key, now);
     if (waits) return json_response(200, policy::to_json(*waits));
     return status_response(make_error(ErrorCode::kNotFound, "{} \"{}\" not found", owner.substr(0, slash), key));
+  }
+  if (path.starts_with(kPodsPage)) {
+    const std::string key(path.substr(kPodsPage.size()));
+    const auto waits = set_->report().explain_pod(key, now);
+    if (waits) return json_response(200, policy::to_json(*waits));
+    return status_response(make_error(ErrorCode::kNotFound, "nobody is about to delete a pod \"{}\"", key));
   }
   const std::string name(path.substr(kNodesPage.size()));
   const auto decision = set_->report().explain_node(name, now);

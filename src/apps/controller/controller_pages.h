@@ -17,6 +17,7 @@ namespace spillway::apps {
 
 inline constexpr std::string_view kZonesPage = "/debug/spillway/zones";
 inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
+inline constexpr std::string_view kPodsPage = "/debug/spillway/pods/";
 inline constexpr std::string_view kEvictionsPage = "/debug/spillway/evictions/";
 
 class ControllerPages {
@@ -29,8 +30,8 @@ class ControllerPages {
     why_ = std::move(why);
   }
 
-  /// zones, nodes/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such page. 503: nothing runs here;
-  /// 404: no such node or workload.
+  /// zones, nodes/NAME, pods/NAMESPACE/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such page. 503:
+  /// nothing runs here; 404: no such node or workload, or the pod is not to be deleted.
   std::optional<api::Response> answer(std::string_view path) const;
 
  private:

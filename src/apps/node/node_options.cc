@@ -68,6 +68,11 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   options.taint_eviction.start_hold = grace;
   options.taint_eviction.respect_budgets = args.brakes.respect_budgets;
   options.taint_eviction.wait_for_replacement = args.brakes.wait_for_replacement;
+  if (args.brakes.replace_before_deletion && mode == lifecycle::EvictionMode::kLegacy) {
+    return invalid("--replace-before-deletion",
+                   "pods are replaced first where taints evict them (--eviction-mode taint), not by a timeout");
+  }
+  options.taint_eviction.replace_before_deletion = args.brakes.replace_before_deletion;
   options.eviction_backoff = args.brakes.eviction_backoff;
   options.node_lifecycle.hold_config_map = args.brakes.hold_config_map;
   const std::string& hold = options.node_lifecycle.hold_config_map;

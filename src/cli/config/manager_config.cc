@@ -122,6 +122,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"spillway", "limitNodeDeletions", "--limit-node-deletions", Type::kText, [](Command c) { return text(c.controller.brakes.limit_node_deletions); }},
     {"spillway", "limitNotReady", "--limit-not-ready", Type::kText, [](Command c) { return text(c.controller.brakes.limit_not_ready); }},
     {"spillway", "limitTaints", "--limit-taints", Type::kText, [](Command c) { return text(c.controller.brakes.limit_taints); }},
+    {"spillway", "replaceBeforeDeletion", "--replace-before-deletion", Type::kBool, [](Command c) { return Json(c.controller.brakes.replace_before_deletion); }},
     {"spillway", "respectDisruptionBudgets", "--respect-disruption-budgets", Type::kBool, [](Command c) { return Json(c.controller.brakes.respect_budgets); }},
     {"spillway", "stormCoolDown", "--storm-cool-down", Type::kDuration, [](Command c) { return optional_duration(c.controller.brakes.storm_cool_down); }},
     {"spillway", "terminatedPodGCFair", "--terminated-pod-gc-fair", Type::kBool, [](Command c) { return Json(c.controller.terminated_pod_gc_fair); }},

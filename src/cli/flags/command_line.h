@@ -71,6 +71,7 @@ struct BrakeArgs {
   std::string hold_config_map = "kube-system/spillway-hold";
   bool respect_budgets = false;
   bool wait_for_replacement = false;
+  bool replace_before_deletion = false;
   bool eviction_backoff = false;
 };
 

@@ -46,6 +46,9 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
                "Brake: evict within PodDisruptionBudgets instead of deleting");
   app.add_flag("--wait-for-replacement", args.wait_for_replacement,
                "Brake: delete a pod only when its replacement could be placed");
+  app.add_flag("--replace-before-deletion", args.replace_before_deletion,
+               "Brake: the same, and pods of ReplicaSets on failed nodes are replaced first, by priority, and deleted "
+               "once others run in their place");
   app.add_flag(
       "--eviction-backoff", args.eviction_backoff,
       "Brake: replace pods that a node evicts again and again later each time, 10s to 15m, per owner and node");

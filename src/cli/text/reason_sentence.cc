@@ -189,6 +189,19 @@ std::string evicted_in_a_row(const Facts& facts) {
                      facts["evictions"], facts["pods"], facts["due_seconds"]);
 }
 
+std::string no_replacement(const Facts& facts) {
+  if (!facts["message"].empty()) return "another pod in its place would find no node: " + facts["message"];
+  const std::string stage = facts["replacement"];
+  if (stage == "behind-others") return "pods of a higher priority, or that came before, wait for room first";
+  const std::string_view what = stage == "not-ready"    ? "has a node and is not ready yet"
+                                : stage == "not-placed" ? "has found no node yet"
+                                : stage == "not-made"   ? "has not been made yet"
+                                                        : "";
+  if (what.empty()) return {};
+  return fmt::format("the pod that takes its place {}: of {} pods that are wanted {} are ready without it", what,
+                     facts["wanted"], facts["ready"]);
+}
+
 std::string nothing_held_back(const Facts& facts) {
   if (facts["back_off"] == "off") return "evicted pods are replaced at once; --eviction-backoff is off";
   return "no replacement of an evicted pod waits";
@@ -250,7 +263,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kStormCoolDown, kCause},
     {kActLimitReached, kCause},
     {kBudgetRefuses, kCause},
-    {kNoReplacement, kCause},
+    {kNoReplacement, kCause, "", no_replacement},
     {kZoneState, kCause, "", zone_state},
     {kNodeConditions, kCause},
     {kNextDeletion, kCause, "", next_deletion},

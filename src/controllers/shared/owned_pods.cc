@@ -3,6 +3,7 @@
 #include "api/object/controller_revision.h"
 #include "api/object/job.h"
 #include "client/informer.h"
+#include "policy/workloads/replacement_first.h"
 
 #include <utility>
 
@@ -47,13 +48,15 @@ template class OwnedObjects<api::ControllerRevision>;
 template class OwnedObjects<api::Job>;
 
 api::Json pod_from_template(const Owner& owner, const api::PodTemplate& pod_template) {
+  api::StringMap annotations = pod_template.annotations;
+  annotations.erase(std::string(workloads::kReplacementAnnotation));  // it is about one pod, not about those to come
   return api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Pod"},
        {"metadata", api::Json::object({{"generateName", owner.metadata.name + "-"},
                                        {"namespace", owner.metadata.ns},
                                        {"labels", json_of(pod_template.labels)},
-                                       {"annotations", json_of(pod_template.annotations)},
+                                       {"annotations", json_of(annotations)},
                                        {"ownerReferences", api::Json::array({owner_reference(owner)})}})},
        {"spec", pod_template.spec}});
 }

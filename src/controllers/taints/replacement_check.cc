@@ -3,6 +3,8 @@
 #include "policy/lifecycle/node_health.h"
 #include "policy/scheduling/place.h"
 
+#include <utility>
+
 namespace spillway::controllers {
 
 namespace {
@@ -16,10 +18,16 @@ bool is_replaced_elsewhere(const api::Pod& pod) {
 
 }  // namespace
 
+ReplacementCheck::ReplacementCheck(Shared shared, std::function<std::vector<PodPtr>(Now now)> promised)
+    : shared_(shared),
+      promised_(std::move(promised)),
+      namespaces_(shared.client, client::object_path("v1", "namespaces", {})) {}
+
 void ReplacementCheck::count_anew(Now now) {
   counted_ = now.mono;
   loads_.clear();
   around_ = {};
+  for (const auto& [name, ns] : namespaces_.cache().all()) around_.set_namespace(name, ns->metadata.labels);
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     if (lifecycle::readiness_of(*node) == lifecycle::Readiness::kTrue) loads_.emplace(name, policy::NodeLoad(node));
   }
@@ -28,13 +36,18 @@ void ReplacementCheck::count_anew(Now now) {
     if (load == loads_.end() || api::is_terminal(*pod)) continue;
     load->second.add(*pod);
     around_.add(load->first, *pod);
-    around_.set_namespace(pod->metadata.ns, api::StringMap());
   }
+  if (!promised_) return;
+  for (const PodPtr& pod : promised_(now)) take_room(*pod);
 }
 
 std::optional<policy::Reason> ReplacementCheck::find_obstacle(const api::Pod& pod, Now now) {
   if (!is_replaced_elsewhere(pod)) return std::nullopt;
   if (!counted_ || now.mono - *counted_ >= kLoadsAgeMax) count_anew(now);
+  return take_room(pod);
+}
+
+std::optional<policy::Reason> ReplacementCheck::take_room(const api::Pod& pod) {
   api::Pod replacement = pod;
   replacement.spec.node_name.clear();
   auto own = loads_.extract(pod.spec.node_name);

@@ -9,15 +9,21 @@
 #include "policy/reason.h"
 #include "policy/scheduling/surroundings.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spillway::controllers {
 
 class ReplacementCheck {
  public:
-  explicit ReplacementCheck(Shared shared) : shared_(shared) {}
+  /// `promised`: pods whose replacements are under way and have no node yet, those that come first in front: the room
+  /// they need is taken. Null: there are none.
+  ReplacementCheck(Shared shared, std::function<std::vector<PodPtr>(Now now)> promised);
+  ReplacementCheck(const ReplacementCheck&) = delete;
+  ReplacementCheck& operator=(const ReplacementCheck&) = delete;
 
   /// nullopt: there is room, and it is taken. Pods that nobody would replace elsewhere (no controller, or a DaemonSet)
   /// need none.
@@ -25,10 +31,14 @@ class ReplacementCheck {
 
  private:
   void count_anew(Now now);
+  /// nullopt: it was placed, and the room is taken.
+  std::optional<policy::Reason> take_room(const api::Pod& pod);
 
   Shared shared_;
+  std::function<std::vector<PodPtr>(Now now)> promised_;
+  client::Informer<api::Namespace> namespaces_;
   std::map<std::string, policy::NodeLoad> loads_;
-  scheduling::Surroundings around_;  // labels of namespaces are not known to it
+  scheduling::Surroundings around_;
   std::optional<Instant> counted_;
 };
 

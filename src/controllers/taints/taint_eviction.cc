@@ -7,6 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <utility>
 
 namespace spillway::controllers {
@@ -19,6 +22,7 @@ using lifecycle::TaintEvictions;
 // So only a few wait there: more than are sent until the next look, by upstream's default rate.
 constexpr std::size_t kBacklogMax = 32;
 constexpr Duration kBacklogWait = seconds(1);
+constexpr Duration kStageWait = seconds(1);  // until it is looked at again what became of a replacement
 
 api::Json disruption_patch(const api::Pod& pod, Now now) {
   const api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
@@ -48,14 +52,20 @@ bool is_gone(const Error& error) {
 }  // namespace
 
 TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode& pods_by_node,
-                                                 LifecycleMetrics& metrics, ActGate& gate, Options options)
+                                                 LifecycleMetrics& metrics, ActGate& gate,
+                                                 telemetry::Registry& registry, Options options)
     : shared_(shared),
       pods_by_node_(pods_by_node),
       metrics_(metrics),
       gate_(gate),
       options_(options),
-      evictions_(options.profile),
-      replacements_(shared_) {
+      evictions_(options.profile) {
+  if (options_.replace_before_deletion) order_.emplace(shared_, options_.profile, registry);
+  if (options_.replace_before_deletion) {
+    rooms_.emplace(shared_, [this](Now now) { return order_->promised(now); });
+  } else if (options_.wait_for_replacement) {
+    rooms_.emplace(shared_, nullptr);
+  }
   if (options_.respect_budgets) budgets_.emplace(shared_);
   shared_.nodes.cache().listen(
       {[this](const NodePtr& before, const NodePtr& after, Now now) { on_node(before, after, now); }});
@@ -65,6 +75,7 @@ TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode
 
 void TaintEvictionController::start(Now now) {
   started_ = true;
+  if (order_) order_->start();
   for (const auto& [name, node] : shared_.nodes.cache().all()) {
     if (lifecycle::no_execute_taints(node->spec.taints).empty()) continue;
     if (options_.profile.keep_taints_of_failing && has_health_taint(*node)) {
@@ -129,12 +140,14 @@ void TaintEvictionController::on_node(const NodePtr& before, const NodePtr& afte
   }
   held_.erase(after->metadata.name);
   evaluate_node(*after, now);
+  if (order_) order_->on_node(pods_by_node_.on(after->metadata.name));
 }
 
 void TaintEvictionController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!started_) return;
   const bool replaced = before && after && before->metadata.uid != after->metadata.uid;
   if (before && (!after || replaced)) gate_.release(subject_of(before->key()));
+  if (before && (!after || replaced)) roomless_.erase(before->key());
   if (before && (!after || replaced)) carry_out(evictions_.on_pod_gone(before->key()), now);
   if (!after || after->spec.node_name.empty()) return;
   const bool same = before && !replaced && before->spec.node_name == after->spec.node_name &&
@@ -142,13 +155,24 @@ void TaintEvictionController::on_pod(const PodPtr& before, const PodPtr& after, 
   if (!same) carry_out(evictions_.on_pod(*after, now), now);
 }
 
-void TaintEvictionController::carry_out(const std::vector<TaintEvictions::Order>& orders, Now now) {
+/// The room that is left goes to those of the highest priority first.
+void TaintEvictionController::sort_by_priority(std::vector<TaintEvictions::Order>& orders) const {
+  std::ranges::stable_sort(orders, std::ranges::greater(), [this](const TaintEvictions::Order& order) {
+    const PodPtr pod = shared_.pods.cache().find(order.pod.text());
+    return pod ? api::priority_of(*pod) : std::numeric_limits<std::int32_t>::max();
+  });
+}
+
+void TaintEvictionController::carry_out(std::vector<TaintEvictions::Order> orders, Now now) {
+  if (order_ && orders.size() > 1) sort_by_priority(orders);
+  begin_look(now);
   for (const TaintEvictions::Order& order : orders) {
     if (order.kind == TaintEvictions::OrderKind::kEvict) {
       evict(order.pod, order.reason, now);
       continue;
     }
     gate_.release(subject_of(order.pod));
+    roomless_.erase(order.pod);
     const PodPtr pod = shared_.pods.cache().find(order.pod.text());
     if (!pod) continue;
     shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
@@ -161,7 +185,8 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   const PodPtr pod = shared_.pods.cache().find(key.text());
   if (!pod) return evictions_.on_evicted(key, true, now);
   if (shared_.client.waiting() >= kBacklogMax) return evictions_.postpone(key, now.mono + kBacklogWait, now);
-  if (holds(*pod, now)) return;
+  if (holds(pod, now)) return;
+  if (order_ && order_->is_asked(*pod)) order_->on_let_go(*pod, now);
   shared_.log.info("evicting pod",
                    {{"pod", key.text()}, {"node", pod->spec.node_name}, {"reason", policy::render(reason)}});
   shared_.events.record(client::reference_to(*pod), client::EventType::kNormal, "TaintManagerEviction",
@@ -169,31 +194,81 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   mark_disrupted(pod, 1, now.mono, now);
 }
 
-/// Whether a budget, a missing replacement or a brake stands against the deletion; then it comes again.
-bool TaintEvictionController::holds(const api::Pod& pod, Now now) {
+/// Whether a missing replacement, a budget or a brake stands against the deletion; then it comes again.
+bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
+  const bool replaced_first = order_ && order_->concerns(*pod);
+  if (replaced_first && waits_for_replacement(pod, now)) return true;
   if (budgets_) {
-    if (const auto obstacle = budgets_->find_obstacle(pod)) {
-      postpone(pod, *obstacle, now);
+    if (const auto obstacle = budgets_->find_obstacle(*pod)) {
+      postpone(*pod, *obstacle, now);
       return true;
     }
   }
-  if (options_.wait_for_replacement) {
-    if (const auto obstacle = replacements_.find_obstacle(pod, now)) {
-      postpone(pod, *obstacle, now);
-      return true;
-    }
-  }
-  const NodePtr node = shared_.nodes.cache().find(pod.spec.node_name);
+  if (rooms_ && !replaced_first && waits_for_room(*pod, now)) return true;
+  const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
   const lifecycle::Act act{
       lifecycle::ActKind::kDeletePod,
-      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(), owner_of(pod)};
-  const auto again = gate_.ask(act, subject_of(pod.key()), now);
-  if (again) evictions_.postpone(pod.key(), *again, now);
+      node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : std::string(), owner_of(*pod)};
+  const auto again = gate_.ask(act, subject_of(pod->key()), now);
+  if (again) evictions_.postpone(pod->key(), *again, now);
   return again.has_value();
 }
 
+/// Asks for the replacement, unless nothing is to happen now; then it is looked at every so often what came of it.
+bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) {
+  if (!order_->is_asked(*pod)) {
+    const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
+    const std::string zone = node ? lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels) : "";
+    if (const auto held = gate_.brakes().hold_in(zone, now)) {
+      postpone(*pod, *held, now);
+      return true;
+    }
+    if (waits_for_room(*pod, now)) return true;
+    order_->ask(pod, now);
+  }
+  const auto obstacle = order_->find_obstacle(*pod, now);
+  if (obstacle) postpone_until(now.mono + kStageWait, *pod, *obstacle, now);
+  return obstacle.has_value();
+}
+
+/// Whether pods that found no room are looked at now, or none waits for that.
+void TaintEvictionController::begin_look(Now now) {
+  if (next_look_ && now.mono < *next_look_ && !roomless_.empty()) return;
+  look_ = now.mono;
+  next_look_.reset();
+}
+
+bool TaintEvictionController::waits_for_room(const api::Pod& pod, Now now) {
+  const bool looks = !order_ || look_ == now.mono;
+  const auto known = roomless_.find(pod.key());
+  if (!looks) {
+    const policy::Reason behind{policy::ReasonCode::kNoReplacement, {{"replacement", "behind-others"}}};
+    postpone_until(*next_look_, pod, known == roomless_.end() ? behind : known->second, now);
+    return true;
+  }
+  const auto obstacle = rooms_->find_obstacle(pod, now);
+  if (!obstacle) {
+    roomless_.erase(pod.key());
+    return false;
+  }
+  if (known == roomless_.end()) {
+    shared_.events.record(client::reference_to(pod), client::EventType::kWarning, "NoReplacement",
+                          fmt::format("Not deleted: another pod in its place would find no node: {}",
+                                      policy::text_fact(*obstacle, "message").value_or("")),
+                          now);
+  }
+  if (!next_look_) next_look_ = now.mono + options_.obstacle_wait;
+  roomless_.insert_or_assign(pod.key(), *obstacle);
+  postpone_until(*next_look_, pod, *obstacle, now);
+  return true;
+}
+
 void TaintEvictionController::postpone(const api::Pod& pod, const policy::Reason& reason, Now now) {
-  const Instant again = now.mono + options_.obstacle_wait;
+  postpone_until(now.mono + options_.obstacle_wait, pod, reason, now);
+}
+
+void TaintEvictionController::postpone_until(Instant again, const api::Pod& pod, const policy::Reason& reason,
+                                             Now now) {
   gate_.hold(lifecycle::ActKind::kDeletePod, subject_of(pod.key()), reason, again, now);
   evictions_.postpone(pod.key(), again, now);
   arm();

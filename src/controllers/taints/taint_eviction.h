@@ -15,8 +15,10 @@
 #include "controllers/shared/shared.h"
 #include "controllers/taints/budget_check.h"
 #include "controllers/taints/replacement_check.h"
+#include "controllers/taints/replacement_order.h"
 #include "policy/lifecycle/taint_eviction.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,11 +38,14 @@ class TaintEvictionController {
     bool respect_budgets = false;
     /// Delete a pod only when its replacement could be placed on another node.
     bool wait_for_replacement = false;
+    /// The same; and pods of ReplicaSets on failed nodes are replaced first, in order of priority. The controller of
+    /// the sets must be told as well (ReplicasController), or they go after workloads::kReplacementPatience.
+    bool replace_before_deletion = false;
     Duration obstacle_wait = seconds(5);  // before a refused deletion is tried again
   };
 
   TaintEvictionController(Shared shared, const PodsByNode& pods_by_node, LifecycleMetrics& metrics, ActGate& gate,
-                          Options options);
+                          telemetry::Registry& registry, Options options);
   TaintEvictionController(const TaintEvictionController&) = delete;
   TaintEvictionController& operator=(const TaintEvictionController&) = delete;
 
@@ -48,6 +53,9 @@ class TaintEvictionController {
   void start(Now now);
 
   const lifecycle::EvictionSchedule& schedule() const { return evictions_.schedule(); }
+
+  /// nullptr: pods are deleted first.
+  const ReplacementOrder* replacements() const { return order_ ? &*order_ : nullptr; }
 
  private:
   using NodePtr = std::shared_ptr<const api::Node>;
@@ -58,10 +66,15 @@ class TaintEvictionController {
   void release_held(Now now);
   void evaluate_as_before(const api::Node& node, Now now);
   bool has_health_taint(const api::Node& node) const;
-  void carry_out(const std::vector<lifecycle::TaintEvictions::Order>& orders, Now now);
+  void carry_out(std::vector<lifecycle::TaintEvictions::Order> orders, Now now);
+  void sort_by_priority(std::vector<lifecycle::TaintEvictions::Order>& orders) const;
   void evict(const api::PodKey& pod, const policy::Reason& reason, Now now);
-  bool holds(const api::Pod& pod, Now now);
+  bool holds(const PodPtr& pod, Now now);
+  bool waits_for_replacement(const PodPtr& pod, Now now);
+  bool waits_for_room(const api::Pod& pod, Now now);
+  void begin_look(Now now);
   void postpone(const api::Pod& pod, const policy::Reason& reason, Now now);
+  void postpone_until(Instant again, const api::Pod& pod, const policy::Reason& reason, Now now);
   void evict_within_budget(const PodPtr& pod, int attempt, Instant ordered);
   void mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now);
   void remove(const PodPtr& pod, int attempt, Instant ordered);
@@ -75,8 +88,14 @@ class TaintEvictionController {
   ActGate& gate_;
   Options options_;
   lifecycle::TaintEvictions evictions_;
-  ReplacementCheck replacements_;
-  std::optional<BudgetCheck> budgets_;  // if they are respected
+  std::optional<ReplacementOrder> order_;  // if pods are replaced before they are deleted
+  std::optional<ReplacementCheck> rooms_;  // if there must be room for them
+  std::optional<BudgetCheck> budgets_;     // if they are respected
+  /// Pods that found no room are looked at again together, so that the one of the highest priority has the first choice
+  /// of what has become free. Others that come in between wait for that look.
+  std::map<api::PodKey, policy::Reason> roomless_;
+  std::optional<Instant> look_;       // the one under way, or the last one
+  std::optional<Instant> next_look_;  // if any found no room
   bool started_ = false;
   std::set<std::string, std::less<>> held_;  // nodes whose taints are older than this process
   client::WakeUp wake_up_;

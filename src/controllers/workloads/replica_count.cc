@@ -1,6 +1,7 @@
 #include "controllers/workloads/replica_count.h"
 
 #include "controllers/shared/owned_pods.h"
+#include "policy/workloads/replacement_first.h"
 
 #include <algorithm>
 
@@ -13,6 +14,7 @@ void ReplicaCount::count(const api::Pod& pod, std::int32_t by) {
   }
   selected_ += by;
   if (!is_active(pod)) return;
+  if (replaced_ == ReplacedPods::kLeftOut && workloads::is_being_replaced(pod)) return;
   active_.replicas += by;
   const bool all_labels = std::ranges::all_of(labels_, [&pod](const auto& label) {
     const auto found = pod.metadata.labels.find(label.first);

@@ -10,10 +10,17 @@
 
 namespace spillway::controllers {
 
+/// Pods that are replaced before they are deleted (policy/workloads/replacement_first.h).
+enum class ReplacedPods {
+  kCounted,
+  kLeftOut,  // another one is made in the place of each
+};
+
 /// Of the pods whose controller is the set.
 class ReplicaCount {
  public:
-  explicit ReplicaCount(const api::ReplicaSet& set) : selector_(set.selector), labels_(set.pod_template.labels) {}
+  explicit ReplicaCount(const api::ReplicaSet& set, ReplacedPods replaced = ReplacedPods::kCounted)
+      : selector_(set.selector), labels_(set.pod_template.labels), replaced_(replaced) {}
 
   /// False if the set has come to count its pods otherwise: start anew.
   bool fits(const api::ReplicaSet& set) const {
@@ -39,6 +46,7 @@ class ReplicaCount {
 
   api::LabelSelector selector_;
   api::StringMap labels_;
+  ReplacedPods replaced_;
   std::int64_t selected_ = 0;
   std::int64_t strangers_ = 0;
   api::ReplicaSetStatus active_;

@@ -3,6 +3,7 @@
 #include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
 #include "policy/workloads/deployment_status.h"
+#include "policy/workloads/replacement_first.h"
 #include "policy/workloads/surplus_rank.h"
 
 #include <fmt/format.h>
@@ -42,8 +43,12 @@ constexpr SetNames kNamesOf<api::ReplicationController>{"replicationcontrollers"
 
 template <typename T>
 ReplicasController<T>::ReplicasController(Shared shared, client::ObjectCache<T>& sets, telemetry::Registry& metrics,
-                                          EvictionHolds::Mode eviction_backoff)
-    : shared_(shared), sets_(sets), queue_metrics_(metrics, kNamesOf<T>.queue), holds_(eviction_backoff) {
+                                          EvictionHolds::Mode eviction_backoff, ReplacedPods replaced)
+    : shared_(shared),
+      sets_(sets),
+      queue_metrics_(metrics, kNamesOf<T>.queue),
+      holds_(eviction_backoff),
+      replaced_(replaced) {
   sets_.listen({[this](const auto& before, const auto& after, Now now) { on_set(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
 }
@@ -73,6 +78,12 @@ bool ReplicasController<T>::concerns(const PodPtr& pod) {
   if (!pod) return false;
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
   return owner == nullptr || owner->kind == T::kKind;
+}
+
+/// Active, and not to be replaced: its replacement counts.
+template <typename T>
+bool ReplicasController<T>::counts(const api::Pod& pod) const {
+  return is_active(pod) && (replaced_ == ReplacedPods::kCounted || !workloads::is_being_replaced(pod));
 }
 
 /// Those that may want to adopt it, or counted on it.
@@ -162,9 +173,9 @@ void ReplicasController<T>::sync(const std::string& key, Now now) {
   }
   std::vector<PodPtr> active = claim(*set);
   paced_until_[key] = now.mono + kPacePerPod * static_cast<Duration::rep>(active.size());
-  std::erase_if(active, [](const PodPtr& pod) { return !is_active(*pod); });
+  std::erase_if(active, [this](const PodPtr& pod) { return !counts(*pod); });
   if (may_scale) scale(set, key, active, now);
-  ReplicaCount claimed(*set);
+  ReplicaCount claimed(*set, replaced_);
   for (const PodPtr& pod : active) claimed.add(*pod);
   if (may_scale && static_cast<std::int32_t>(active.size()) == set->replicas) refusals_.erase(set->metadata.uid);
   write_status(*set, key, claimed.active(), now);
@@ -174,7 +185,7 @@ template <typename T>
 ReplicaCount& ReplicasController<T>::count_of(const T& set) {
   const auto known = counts_.find(set.metadata.uid);
   if (known != counts_.end() && known->second.fits(set)) return known->second;
-  ReplicaCount count(set);
+  ReplicaCount count(set, replaced_);
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) count.add(*pod);
   return counts_.insert_or_assign(set.metadata.uid, std::move(count)).first->second;
 }
@@ -337,7 +348,7 @@ std::int32_t ReplicasController<T>::count_available(const T& set, const std::str
   std::int32_t available = 0;
   std::optional<Duration> next;
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
-    if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
+    if (!counts(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
     if (expected.is_leaving(pod->metadata.uid)) continue;
     const auto wait = workloads::until_available(*pod, set.min_ready_seconds, now.wall);
     if (!wait) continue;

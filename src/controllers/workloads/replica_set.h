@@ -29,7 +29,8 @@ class ReplicasController {
  public:
   /// `sets` must outlive the controller.
   ReplicasController(Shared shared, client::ObjectCache<T>& sets, telemetry::Registry& metrics,
-                     EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff);
+                     EvictionHolds::Mode eviction_backoff = EvictionHolds::Mode::kOff,
+                     ReplacedPods replaced = ReplacedPods::kCounted);
   ReplicasController(const ReplicasController&) = delete;
   ReplicasController& operator=(const ReplicasController&) = delete;
 
@@ -50,6 +51,7 @@ class ReplicasController {
 
   void on_set(const SetPtr& before, const SetPtr& after, Now now);
   static bool concerns(const PodPtr& pod);
+  bool counts(const api::Pod& pod) const;
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void wake_takers(const api::Pod& orphan, Now now);
   void enqueue(const std::string& key, Now now);
@@ -76,6 +78,7 @@ class ReplicasController {
   QueueMetrics queue_metrics_;
   ExpectationTable expectations_;
   EvictionHolds holds_;
+  ReplacedPods replaced_;
   std::map<std::string, ReplicaCount> counts_;  // by uid of the set
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, std::string> refusals_;  // by uid of the set: why the last pods were not made

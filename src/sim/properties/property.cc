@@ -45,7 +45,8 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
     {Property::kNewerStatus, "newer-status", "No lease and no condition of a node is overwritten by an older one.",
      "spec node-agent; node-lifecycle"},
     {Property::kNoSurplus, "no-surplus",
-     "No ReplicaSet keeps more active pods than it asks for; where nothing gets lost, not even for a moment.",
+     "No ReplicaSet keeps more active pods than it asks for; where nothing gets lost, not even for a moment. "
+     "Pods that are replaced before they are deleted do not count, while their node has failed.",
      "spec scheduler-workloads; Kubernetes, ReplicaSet"},
     {Property::kTaintsGo, "taints-go", "No Ready node keeps a NoExecute taint of silence.", "spec node-lifecycle"},
     {Property::kOneActingServer, "one-acting-server", "Of the servers of one store at most one acts for all.",

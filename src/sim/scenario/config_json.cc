@@ -66,6 +66,9 @@ Json controllers_json(const controllers::ControllerSet::Options& options) {
   if (zones.large_cluster_size_threshold != usual_zones.large_cluster_size_threshold)
     out["largeClusterSizeThreshold"] = std::int64_t{zones.large_cluster_size_threshold};
   if (options.eviction_backoff) out["evictionBackoff"] = true;
+  if (options.taint_eviction.respect_budgets) out["respectDisruptionBudgets"] = true;
+  if (options.taint_eviction.wait_for_replacement) out["waitForReplacement"] = true;
+  if (options.taint_eviction.replace_before_deletion) out["replaceBeforeDeletion"] = true;
   if (zones.full_disruption != usual_zones.full_disruption) {
     out["fullDisruption"] = zones.full_disruption == lifecycle::FullDisruption::kSlow   ? "slow"
                             : zones.full_disruption == lifecycle::FullDisruption::kHold ? "hold"

@@ -62,7 +62,8 @@ Result<agent::AgentOptions> parse_agents(const Place& place, const DocumentPart&
 Outcome parse_controllers(const Place& place, controllers::ControllerSet::Options& options) {
   SPILLWAY_TRY_VOID(place.check_members({"nodeMonitorPeriod", "nodeMonitorGracePeriod", "nodeStartupGracePeriod",
                                          "nodeEvictionRate", "secondaryNodeEvictionRate", "unhealthyZoneThreshold",
-                                         "largeClusterSizeThreshold", "fullDisruption", "evictionBackoff"}));
+                                         "largeClusterSizeThreshold", "fullDisruption", "evictionBackoff",
+                                         "respectDisruptionBudgets", "waitForReplacement", "replaceBeforeDeletion"}));
   auto& lifecycle = options.node_lifecycle;
   SPILLWAY_TRY(period, read_duration(place, "nodeMonitorPeriod"));
   if (period) lifecycle.node_monitor_period = *period;
@@ -81,6 +82,13 @@ Outcome parse_controllers(const Place& place, controllers::ControllerSet::Option
   if (large) zones.large_cluster_size_threshold = static_cast<std::int32_t>(*large);
   SPILLWAY_TRY(backoff, place.flag("evictionBackoff"));
   if (backoff) options.eviction_backoff = *backoff;
+  auto& evictions = options.taint_eviction;
+  SPILLWAY_TRY(budgets, place.flag("respectDisruptionBudgets"));
+  evictions.respect_budgets = budgets.value_or(evictions.respect_budgets);
+  SPILLWAY_TRY(room, place.flag("waitForReplacement"));
+  evictions.wait_for_replacement = room.value_or(evictions.wait_for_replacement);
+  SPILLWAY_TRY(first, place.flag("replaceBeforeDeletion"));
+  evictions.replace_before_deletion = first.value_or(evictions.replace_before_deletion);
   SPILLWAY_TRY(full, place.optional_text("fullDisruption"));
   if (full.empty()) return {};
   if (full != "normal" && full != "slow" && full != "hold") {

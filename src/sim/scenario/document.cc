@@ -1,5 +1,6 @@
 #include "sim/scenario/document.h"
 
+#include "api/object/taint.h"
 #include "sim/scenario/expectation.h"
 #include "sim/workload.h"
 
@@ -26,6 +27,15 @@ Json pod_spec_of(const Workload& workload) {
   Json spec = Json::object({{"containers", Json::array({std::move(container)})}});
   if (!workload.node.empty()) spec["nodeName"] = workload.node;
   if (!workload.priority_class.empty()) spec["priorityClassName"] = workload.priority_class;
+  if (!workload.toleration_seconds) return spec;
+  Json tolerations = Json::array();
+  for (const std::string_view key : {api::kTaintNodeNotReady, api::kTaintNodeUnreachable}) {
+    tolerations.if_array()->push_back(Json::object({{"key", std::string(key)},
+                                                    {"operator", "Exists"},
+                                                    {"effect", std::string(api::kNoExecute)},
+                                                    {"tolerationSeconds", *workload.toleration_seconds}}));
+  }
+  spec["tolerations"] = std::move(tolerations);
   return spec;
 }
 

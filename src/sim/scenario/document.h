@@ -273,6 +273,8 @@ struct GeneratedCluster {
     api::Json max_unavailable;                     // of a Deployment: a number, or a text like "25%"; null: its default
     api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
+    /// How long its pods stay on a node that is not ready or unreachable, in seconds; nullopt: the server's 300.
+    std::optional<std::int64_t> toleration_seconds;
   };
 
   std::int64_t nodes = 30;

@@ -54,7 +54,7 @@ Outcome read_strategy(const Place& place, Workload& out) {
 Result<Workload> read_workload(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members({"replicaSet", "daemonSet", "deployment", "namespace", "replicas", "memory",
                                          "growth", "memoryRequest", "memoryLimit", "cpuRequest", "priorityClass",
-                                         "node", "minAvailable", "maxUnavailable", "maxSurge"}));
+                                         "node", "minAvailable", "tolerationSeconds", "maxUnavailable", "maxSurge"}));
   Workload out;
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kKinds = {
       {{"replicaSet", "ReplicaSet"}, {"daemonSet", "DaemonSet"}, {"deployment", "Deployment"}}};
@@ -89,6 +89,8 @@ Result<Workload> read_workload(const Place& place) {
   out.node = node;
   SPILLWAY_TRY(available, place.number("minAvailable", 0, 1'000'000));
   out.budget_available = available;
+  SPILLWAY_TRY(stay, place.number("tolerationSeconds", 0, 1'000'000));
+  out.toleration_seconds = stay;
   return out;
 }
 

@@ -93,6 +93,7 @@ Json workload_json(const GeneratedCluster::Workload& workload) {
   if (!workload.max_unavailable.is_null()) out["maxUnavailable"] = workload.max_unavailable;
   if (!workload.max_surge.is_null()) out["maxSurge"] = workload.max_surge;
   if (workload.budget_available) out["minAvailable"] = *workload.budget_available;
+  if (workload.toleration_seconds) out["tolerationSeconds"] = *workload.toleration_seconds;
   return out;
 }
 

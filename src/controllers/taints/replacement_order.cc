@@ -1,0 +1,182 @@
+#include "controllers/taints/replacement_order.h"
+
+#include "api/text/time_text.h"
+#include "controllers/shared/paths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace spillway::controllers {
+
+namespace {
+
+constexpr Duration kTakeBackAgain = seconds(5);
+
+/// Sets the mark, or takes it back. The uid refuses a namesake.
+api::Json mark_patch(const api::Pod& pod, std::optional<WallTime> asked_at) {
+  api::Json annotations = api::Json::object();
+  annotations[workloads::kReplacementAnnotation] = asked_at ? api::Json(api::format_time(*asked_at)) : api::Json();
+  return api::Json::object(
+      {{"metadata", api::Json::object({{"uid", pod.metadata.uid}, {"annotations", std::move(annotations)}})}});
+}
+
+}  // namespace
+
+ReplacementOrder::ReplacementOrder(Shared shared, lifecycle::Profile profile, telemetry::Registry& metrics)
+    : shared_(shared), profile_(profile), metrics_(metrics) {
+  shared_.pods.cache().listen({[this](const PodPtr& before, const PodPtr& after, Now) { on_pod(before, after); }});
+}
+
+void ReplacementOrder::start() {
+  started_ = true;
+  for (const auto& [key, pod] : shared_.pods.cache().all()) take_back_if_well(pod);
+}
+
+void ReplacementOrder::on_pod(const PodPtr& before, const PodPtr& after) {
+  const auto of_set = [](const PodPtr& pod) -> PodPtr {
+    const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
+    return owner != nullptr && owner->kind == "ReplicaSet" ? pod : nullptr;
+  };
+  pods_.on_change(of_set(before), of_set(after));
+  if (before && (!after || after->metadata.uid != before->metadata.uid)) {
+    asking_.erase(before->metadata.uid);
+    taking_back_.erase(before->metadata.uid);
+  }
+  if (!after || !workloads::is_being_replaced(*after)) return;
+  asking_.erase(after->metadata.uid);
+  if (const api::OwnerReference* owner = api::controller_of(after->metadata)) marked_owners_.insert(owner->uid);
+  if (started_) take_back_if_well(after);
+}
+
+void ReplacementOrder::on_node(const std::vector<PodPtr>& pods) {
+  if (!started_) return;
+  for (const PodPtr& pod : pods) take_back_if_well(pod);
+}
+
+bool ReplacementOrder::is_failed(const std::string& node) const {
+  const auto known = shared_.nodes.cache().find(node);
+  if (!known) return true;  // gone, or not heard of yet: the collector of orphans has a say, nobody here
+  return std::ranges::any_of(known->spec.taints, [this](const api::Taint& taint) {
+    return taint.effect == api::kNoExecute &&
+           (taint.key == profile_.not_ready_taint || taint.key == profile_.unreachable_taint);
+  });
+}
+
+bool ReplacementOrder::concerns(const api::Pod& pod) const {
+  return workloads::is_replaceable(pod) && is_failed(pod.spec.node_name);
+}
+
+bool ReplacementOrder::is_asked(const api::Pod& pod) const {
+  return workloads::is_being_replaced(pod) || asking_.contains(pod.metadata.uid);
+}
+
+void ReplacementOrder::ask(const PodPtr& pod, Now now) {
+  if (is_asked(*pod)) return;
+  asking_.insert(pod->metadata.uid);
+  marked_owners_.insert(api::controller_of(pod->metadata)->uid);
+  shared_.log.info("replacing a pod before it is deleted", {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
+  shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, now.wall),
+                       [this, pod](const Result<api::Json>& outcome, Now then) {
+                         if (!outcome) {
+                           asking_.erase(pod->metadata.uid);  // asked again when the pod has its turn
+                           return;
+                         }
+                         count("asked");
+                         shared_.events.record(
+                             client::reference_to(*pod), client::EventType::kNormal, "ReplacementAsked",
+                             fmt::format("Node {} has failed: this pod is deleted once another one runs in its place",
+                                         pod->spec.node_name),
+                             then);
+                       });
+}
+
+/// nullopt: its set is gone, or going.
+std::optional<ReplacementOrder::Standing> ReplacementOrder::standing_of(const std::string& owner_uid, Now now) const {
+  const std::vector<PodPtr> pods = pods_.of(owner_uid);
+  if (pods.empty()) return std::nullopt;
+  const api::OwnerReference* owner = api::controller_of(pods.front()->metadata);
+  const auto set = shared_.replica_sets.cache().find(pods.front()->metadata.ns + "/" + owner->name);
+  if (!set || set->metadata.uid != owner_uid || set->metadata.deletion_timestamp) return std::nullopt;
+  Standing standing;
+  standing.others.wanted = std::max(set->replicas, 0);
+  for (const PodPtr& pod : pods) {
+    if (!is_active(*pod)) continue;
+    if (is_asked(*pod)) {
+      const WallTime asked_at = workloads::replacement_asked_at(*pod).value_or(now.wall);
+      standing.replaced.push_back({api::priority_of(*pod), asked_at, pod->key()});
+    } else {
+      standing.others.count(*pod);
+    }
+  }
+  return standing;
+}
+
+std::optional<policy::Reason> ReplacementOrder::find_obstacle(const api::Pod& pod, Now now) const {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  const auto standing = owner != nullptr ? standing_of(owner->uid, now) : std::nullopt;
+  if (!standing) return std::nullopt;
+  const auto stage = workloads::stage_of(pod.key(), standing->replaced, standing->others, now.wall);
+  if (stage == workloads::ReplacementStage::kMayGo) return std::nullopt;
+  return workloads::reason_of(stage, standing->others);
+}
+
+void ReplacementOrder::on_let_go(const api::Pod& pod, Now now) {
+  const api::OwnerReference* owner = api::controller_of(pod.metadata);
+  const auto standing = owner != nullptr ? standing_of(owner->uid, now) : std::nullopt;
+  if (!standing) return count("not-needed");
+  const workloads::ReplicaStanding& others = standing->others;
+  const auto lacks = static_cast<std::int64_t>(standing->replaced.size()) - 1;
+  if (others.ready + lacks >= others.wanted) return count("ready");
+  count(others.placed + lacks >= others.wanted ? "placed" : "not-made");
+}
+
+std::vector<PodPtr> ReplacementOrder::promised(Now now) {
+  std::vector<PodPtr> promised;
+  for (auto owner = marked_owners_.begin(); owner != marked_owners_.end();) {
+    const auto standing = standing_of(*owner, now);
+    if (!standing || standing->replaced.empty()) {
+      owner = marked_owners_.erase(owner);
+      continue;
+    }
+    std::int64_t left = workloads::unplaced(static_cast<std::int64_t>(standing->replaced.size()), standing->others);
+    for (const workloads::ReplacedPod& each : standing->replaced) {
+      if (left-- <= 0) break;
+      if (PodPtr pod = shared_.pods.cache().find(each.pod.text())) promised.push_back(std::move(pod));
+    }
+    ++owner;
+  }
+  std::ranges::stable_sort(promised, std::ranges::greater(), [](const PodPtr& pod) { return api::priority_of(*pod); });
+  return promised;
+}
+
+/// Its node is not failed any more: it counts again, and the set lets the least useful of its pods go.
+void ReplacementOrder::take_back_if_well(const PodPtr& pod) {
+  if (!workloads::is_being_replaced(*pod) || is_failed(pod->spec.node_name)) return;
+  if (!taking_back_.insert(pod->metadata.uid).second) return;
+  shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, std::nullopt),
+                       [this, pod](const Result<api::Json>& outcome, Now then) {
+                         taking_back_.erase(pod->metadata.uid);
+                         if (outcome) {
+                           count("not-needed");
+                           shared_.events.record(
+                               client::reference_to(*pod), client::EventType::kNormal, "ReplacementNotNeeded",
+                               fmt::format("Node {} is back: this pod counts again", pod->spec.node_name), then);
+                           return;
+                         }
+                         shared_.client.at(then.mono + kTakeBackAgain, [this, key = pod->key().text()](Now) {
+                           if (const PodPtr again = shared_.pods.cache().find(key)) take_back_if_well(again);
+                         });
+                       });
+}
+
+void ReplacementOrder::count(std::string_view outcome) {
+  metrics_
+      .counter("spillway_pod_replacements_total",
+               "Pods of failed nodes that were to be replaced before they are deleted, by what came of it",
+               {{"outcome", std::string(outcome)}})
+      .add();
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,73 @@
+// Pods of failed nodes are replaced before they are deleted: asks for the replacement (the mark of
+// policy/workloads/replacement_first.h), says until when the pod stays, and takes the mark back when the node is well
+// again. What it knows is on the pods: after a crash the next process goes on from there.
+// Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; a mark that cannot be taken back is
+// tried again every five seconds while its node is well.
+// Metric: spillway_pod_replacements_total{outcome}.
+#pragma once
+
+#include "controllers/shared/owned_pods.h"
+#include "controllers/shared/shared.h"
+#include "policy/lifecycle/profile.h"
+#include "policy/reason.h"
+#include "policy/workloads/replacement_first.h"
+#include "telemetry/metrics.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::controllers {
+
+class ReplacementOrder {
+ public:
+  ReplacementOrder(Shared shared, lifecycle::Profile profile, telemetry::Registry& metrics);
+  ReplacementOrder(const ReplacementOrder&) = delete;
+  ReplacementOrder& operator=(const ReplacementOrder&) = delete;
+
+  /// Once the caches are filled: marks that are not to be any more are taken back.
+  void start();
+
+  /// Whether this pod is replaced before it is deleted: one of a ReplicaSet on a node that carries a taint of silence.
+  bool concerns(const api::Pod& pod) const;
+  /// The mark is there, or on its way.
+  bool is_asked(const api::Pod& pod) const;
+  /// Marks a pod that this concerns. There must be room for its replacement.
+  void ask(const PodPtr& pod, Now now);
+  /// Of a pod that is asked for. nullopt: it may go.
+  std::optional<policy::Reason> find_obstacle(const api::Pod& pod, Now now) const;
+  /// It is about to be deleted.
+  void on_let_go(const api::Pod& pod, Now now);
+
+  /// The taints of a node have changed.
+  void on_node(const std::vector<PodPtr>& pods);
+
+  /// Marked pods whose replacements have no node yet, by priority: the room they need is taken.
+  std::vector<PodPtr> promised(Now now);
+
+ private:
+  /// A ReplicaSet with pods that are being replaced.
+  struct Standing {
+    workloads::ReplicaStanding others;
+    std::vector<workloads::ReplacedPod> replaced;
+  };
+
+  void on_pod(const PodPtr& before, const PodPtr& after);
+  std::optional<Standing> standing_of(const std::string& owner_uid, Now now) const;
+  bool is_failed(const std::string& node) const;
+  void take_back_if_well(const PodPtr& pod);
+  void count(std::string_view outcome);
+
+  Shared shared_;
+  lifecycle::Profile profile_;
+  telemetry::Registry& metrics_;
+  OwnedPods pods_;
+  std::set<std::string> marked_owners_;  // uids of sets that have, or had, pods that are being replaced
+  std::set<std::string> asking_;         // uids of pods
+  std::set<std::string> taking_back_;    // uids of pods
+  bool started_ = false;
+};
+
+}  // namespace spillway::controllers
