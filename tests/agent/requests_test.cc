@@ -139,7 +139,7 @@ Loops sent(const ScriptedCluster& cluster, std::size_t first) {
     std::set<std::string> shape;
     if (body.is_object()) add_paths(body, "", shape);
     shape.erase("/metadata/creationTimestamp");
-    // A kubelet writes over whatever is there by then (docs/compat.md).
+    // A kubelet writes over whatever is there by then (docs/compat).
     if (path == "/api/v1/nodes/n1/status" && target.find("timeout") != nullptr)
       EXPECT_EQ(shape.erase("/metadata/resourceVersion"), 1U);
     sorter.add(std::string(to_string(request.method)), path, target.find("timeout") != nullptr,

@@ -1,6 +1,6 @@
 """A node's own HTTPS server: whom it lets in, for what, what it says beside a kubelet, and that Prometheus can read all of its metrics.
 
-samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT lists; docs/compat.md says why.
+samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT lists; docs/compat says why.
 """
 import json
 import pathlib

@@ -4,8 +4,9 @@
 // (kubernetes.io/kube-apiserver-client-kubelet) they show to the API server: it is approved for who may create
 // certificatesigningrequests/nodeclient, or, where the node asks for itself, …/selfnodeclient. Both are also signed
 // where somebody has approved them; certificates of other clients (kubernetes.io/kube-apiserver-client) only then. What
-// is approved and may not be signed gets the condition Failed. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes
-// docs, "Certificates and Certificate Signing Requests", Kubernetes signers; spec "API server contract", 19.8.
+// is approved and may not be signed gets the condition Failed. Thread: loop. Bounds: kCollectorWritesMax writes in
+// flight. Source: Kubernetes docs, "Certificates and Certificate Signing Requests", Kubernetes signers; spec "API
+// server contract", 19.8.
 #pragma once
 
 #include "api/json/json.h"

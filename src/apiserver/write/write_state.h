@@ -13,9 +13,9 @@ struct Writer::Create {
   CreateJob job;
   WriteDone done;
   std::vector<std::string> warnings;
-  api::Json object;    // ready but for the name
+  api::Json object;      // ready but for the name
   bool tracked = false;  // who made which field has been noted
-  std::string prefix;  // generateName, when the name is to be generated
+  std::string prefix;    // generateName, when the name is to be generated
   int attempts = 0;
   AdmissionPtr admission;          // null: no webhook is asked
   Reservations::HoldPtr hold;      // what was chosen for it

@@ -1,6 +1,6 @@
 // What is said of finished pods that are collected, to whom they belonged: how many, why they ended, and the last of
 // them. Thread: any (pure functions). Bounds: five reasons by name; 400 bytes of a pod's message. Source:
-// docs/compat.md,
+// docs/compat,
 // `--terminated-pod-gc-fair`.
 #pragma once
 

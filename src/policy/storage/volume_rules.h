@@ -1,5 +1,5 @@
 // What becomes of a volume: free, bound, released when its claim is gone, and then kept. Nothing here removes data.
-// Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reclaiming; docs/compat.md.
+// Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reclaiming; docs/compat.
 #pragma once
 
 #include "api/object/storage.h"
