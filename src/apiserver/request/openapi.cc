@@ -18,10 +18,6 @@ using api::Json;
 
 constexpr std::string_view kTitle = "Spillway";
 
-Json typed(std::string_view type) {
-  return Json::object({{"type", type}});
-}
-
 Json operation(const Resource& row, std::string_view action, Json reference) {
   Json content = Json::object({{"schema", std::move(reference)}});
   Json response =
@@ -32,7 +28,7 @@ Json operation(const Resource& row, std::string_view action, Json reference) {
 }
 
 Json field_validation() {
-  return Json::object({{"name", "fieldValidation"}, {"in", "query"}, {"schema", typed("string")}});
+  return Json::object({{"name", "fieldValidation"}, {"in", "query"}, {"schema", Json::object({{"type", "string"}})}});
 }
 
 OpenApi::Document hashed(std::string text) {
