@@ -207,7 +207,7 @@ function candidates(decision: Decision, pod: Pod | null): Table {
   const sentenceCase = (name: string) => { const text = headingOf(name).toLowerCase(); return text.charAt(0).toUpperCase() + text.slice(1); };
   if (decision.area === 'scheduling') {
     return {
-      title: 'What each node says now', headings: ['Node', 'In its way', ...names.map(sentenceCase)], marked: -1,
+      title: 'What each node says now', headings: ['Node', 'Reason', ...names.map(sentenceCase)], marked: -1,
       rows: decision.candidates.map((each) => [each.subject.name, wordsOf(each.reason.code), ...names.map((name) => cell(fact(each.reason.facts, name)))]),
     };
   }
@@ -223,7 +223,7 @@ function candidates(decision: Decision, pod: Pod | null): Table {
   });
   const shown = decision.candidates.length;
   const title = shown < decision.candidatesTotal ? `Pods compared (the first ${shown} of ${decision.candidatesTotal})` : 'Pods compared';
-  return { title, headings: ['#', 'Name', ...names.map(sentenceCase), 'Before the next by', ''], rows, marked };
+  return { title, headings: ['#', 'Name', ...names.map(sentenceCase), 'Ranked by', ''], rows, marked };
 }
 
 function reclaimed(decision: Decision): Table {
