@@ -11,7 +11,7 @@ import { holdData, plan, readHold } from '../src/rules/hold.ts';
 import { leanEvent, leanNode, leanPod, memoryRequest, parseQuantity, zoneOf } from '../src/rules/objects.ts';
 import { rankForMemory } from '../src/rules/ranking.ts';
 import { matches, podSentence, rowsOf } from '../src/rules/rows.ts';
-import { podUsage, pressureOf, signalsOfSummary } from '../src/rules/signals.ts';
+import { podUsage, pressureOf, signalsOfSummary, spanOf } from '../src/rules/signals.ts';
 import { layOut, tileAt } from '../src/rules/tiles.ts';
 import { fresh, Lines, onEnd, onListed, onVersion } from '../src/live/watching.ts';
 
@@ -35,6 +35,13 @@ test('pods are ranked for memory as the kubelet does', () => {
     assert.equal(from, ranked.length, row.id);
   }
   assert.ok(compared > 100);
+});
+
+test('a chart of one measurement is a minute wide', () => {
+  assert.deepEqual(spanOf([1000]), [940, 1000]);
+  assert.deepEqual(spanOf([1000, 1030]), [970, 1030]);
+  assert.deepEqual(spanOf([1000, 1200]), [1000, 1200]);
+  assert.deepEqual(spanOf([]), [-60, 0]);
 });
 
 test('quantities', () => {

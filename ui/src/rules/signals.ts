@@ -5,6 +5,15 @@ import { parseQuantity } from './objects.ts';
 
 export interface Signal { name: string; unit: 'bytes' | 'inodes' | 'processes'; available: number | null; threshold: number | null; capacity: number | null; forecast: number | null; state: string }
 
+/** Seconds that a chart shows at least. */
+const SPAN_MIN_S = 60;
+
+/** First and last second of a chart's time axis, for the times at which something was measured, in order. */
+export function spanOf(times: readonly number[]): [number, number] {
+  const last = times[times.length - 1] ?? 0;
+  return [Math.min(times[0] ?? last, last - SPAN_MIN_S), last];
+}
+
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
 /** Of `now` of an agent's decisions. */

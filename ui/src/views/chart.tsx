@@ -1,11 +1,11 @@
 // A line over time with its threshold, by uPlot; beside it the last value in words.
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { spanOf } from '../rules/signals.ts';
 import { useWidth } from './parts.tsx';
 
 export interface Series { label: string; colour: string; values: (number | null)[]; dashed?: boolean }
 
-const SPAN_MIN_S = 60; // that a chart shows at least
 const POWERS = Array.from({ length: 50 }, (_, i) => 2 ** i); // steps of an axis of bytes
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -15,8 +15,8 @@ export function Chart({ label, times, series, format, height = 150, range, binar
 }) {
   const [room, width] = useWidth<HTMLDivElement>();
   const plot = useRef<uPlot | null>(null);
-  const latest = useRef({ format, range });
-  latest.current = { format, range };
+  const latest = useRef({ format, range, times });
+  latest.current = { format, range, times };
   const data: uPlot.AlignedData = [times, ...series.map((each) => each.values)] as uPlot.AlignedData;
   const shape = series.map((each) => each.label).join();
   const shown = width > 0;
@@ -25,11 +25,11 @@ export function Chart({ label, times, series, format, height = 150, range, binar
     const axis = { stroke: () => colour('--quiet'), grid: { stroke: () => colour('--grid'), width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
     plot.current = new uPlot({
       width, height, legend: { show: false }, cursor: { show: false },
-      scales: { x: { time: true, range: (_u, low, high) => [Math.min(low, high - SPAN_MIN_S), high] }, y: { range: (_u, low, high) => latest.current.range ?? [Math.min(0, low ?? 0), (high ?? 1) * 1.08 || 1] } },
+      scales: { x: { time: true, range: () => spanOf(latest.current.times) }, y: { range: (_u, low, high) => latest.current.range ?? [Math.min(0, low ?? 0), (high ?? 1) * 1.08 || 1] } },
       axes: [{ ...axis, space: 80, size: 26, values: (_u, splits) => splits.map((each) => new Date(each * 1000).toTimeString().slice(0, 8)) },
         { ...axis, size: 62, space: 26, ...(binary ? { incrs: POWERS } : {}), values: (_u, splits) => splits.map((each) => latest.current.format(each)) }],
       series: [{}, ...series.map((each) => ({
-        label: each.label, stroke: () => colour(each.colour), width: each.dashed ? 1.5 : 2, ...(each.dashed ? { dash: [5, 4] } : {}), points: { show: false }, spanGaps: false,
+        label: each.label, stroke: () => colour(each.colour), width: each.dashed ? 1.5 : 2, ...(each.dashed ? { dash: [5, 4] } : {}), points: { show: (plotted: uPlot) => plotted.data[0].length === 1, size: 5 }, spanGaps: false,
       }))],
     }, data, room.current!.querySelector<HTMLElement>('.plot')!);
     const scheme = matchMedia('(prefers-color-scheme: dark)');

@@ -93,6 +93,8 @@ function draw(canvas: HTMLCanvasElement, shown: Shown, colours: Record<string, s
 
 function Tiles({ cluster, dim }: { cluster: Cluster; dim: State | null }) {
   const [room, width] = useWidth<HTMLDivElement>();
+  const drawn = useRef(width); // as wide as the last render was: a listener paints with it, too
+  drawn.current = width;
   const canvas = useRef<HTMLCanvasElement>(null);
   const shown = useRef<Shown>({ layout: { size: 1, gap: 1, height: 1, zones: [] }, states: cluster.states, focus: null, dim: null, flashes: new Map() });
   const [focus, setFocus] = useState<string | null>(null);
@@ -115,7 +117,7 @@ function Tiles({ cluster, dim }: { cluster: Cluster; dim: State | null }) {
     if (frame.current !== 0) return;
     const step = () => {
       const begin = performance.now();
-      const moving = width > 0 && canvas.current !== null && draw(canvas.current, shown.current, colours.current, width);
+      const moving = drawn.current > 0 && canvas.current !== null && draw(canvas.current, shown.current, colours.current, drawn.current);
       performance.clearMeasures('spillway-draw');
       performance.measure('spillway-draw', { start: begin, end: performance.now() });
       frame.current = moving ? requestAnimationFrame(step) : 0;
