@@ -62,6 +62,8 @@ class BadInput(unittest.TestCase):
         for command in ("hold", "up", "agent"):
             self.assertEqual(run("help", command), run(command, "--help"))
         self.refused(2, ['unknown command "zone"', "did you mean zones?"], "help", "zone")
+        self.refused(2, ['unknown command "zone"', "did you mean zones?"], "zone", "--help")
+        self.refused(2, ["unknown command \"explane\"", "did you mean explain?"], "explane", "--help")
         for word in ("hlep", "holt", "hodl", "resum"):
             code, _, error = run(word)
             self.assertEqual(code, 2)

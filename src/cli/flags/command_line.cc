@@ -81,15 +81,16 @@ class Parser {
       words.erase(words.begin() + 1);
       const auto named = [&](const CLI::App* app) { return app->get_name() == argv[2]; };
       if (argc > 2 && std::ranges::none_of(app_.get_subcommands({}), named)) {
-        return EarlyExit{fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", argv[2],
-                                     suggestion(argv[2], command_names())),
-                         kExitUsage};
+        return unknown_command(argv[2]);
       }
       words.push_back("--help");
     }
     try {
       app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForHelp&) {
+      if (&chosen() == &app_ && words.size() == static_cast<std::size_t>(argc)) {
+        if (const std::string word = word_behind(app_, argc, argv); !word.empty()) return unknown_command(word);
+      }
       return EarlyExit{chosen().help(), kExitOk};
     } catch (const CLI::CallForVersion& version) {
       return EarlyExit{std::string(version.what()) + "\n", kExitOk};
@@ -172,6 +173,12 @@ class Parser {
       }
     }
     return {};
+  }
+
+  EarlyExit unknown_command(const std::string& word) const {
+    return {fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", word,
+                        suggestion(word, command_names())),
+            kExitUsage};
   }
 
   std::string mistake(const CLI::ParseError& error, int argc, const char* const* argv) const {
