@@ -198,6 +198,14 @@ TEST(AdmissionPolicies, AWriteIsRefused) {
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'").code, 201);
 }
 
+TEST(AdmissionPolicies, ALaterPolicyCountsAtOnce) {
+  PolicyWorld world;
+  world.add("other", rules_for("'secrets'") + ",'validations':[{'expression':'false'}]");
+  EXPECT_EQ(world.create("a").code, 201) << "from now on it is known that no policy is about new ConfigMaps";
+  world.add("no", rules_for("'configmaps'") + ",'validations':[{'expression':'false'}]");
+  EXPECT_EQ(world.create("b").code, 422);
+}
+
 TEST(AdmissionPolicies, WithoutABindingNothingHappens) {
   PolicyWorld world;
   world.add("no", rules_for("'configmaps'") + ",'validations':[{'expression':'false'}]");

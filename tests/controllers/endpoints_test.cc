@@ -299,6 +299,21 @@ TEST_F(MirroredEndpoints, GoWithTheirServiceAndWithTheEndpoints) {
   EXPECT_THAT(cluster.list(kSlices), IsEmpty());
 }
 
+TEST_F(MirroredEndpoints, SlicesThatNameNoServiceStay) {
+  start();
+  for (const char* name : {"", R"(,"kubernetes.io/service-name":"")"}) {
+    cluster.create(
+        kSlices,
+        parsed(std::string(R"({"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice",
+        "metadata":{"name":"own)") +
+               (*name == '\0' ? "" : "-empty") +
+               R"(","labels":{"endpointslice.kubernetes.io/managed-by":"endpointslicemirroring-controller.k8s.io")" +
+               name + R"(}},"addressType":"IPv4","endpoints":[]})"));
+  }
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.list(kSlices), SizeIs(2));
+}
+
 TEST_F(MirroredEndpoints, AreLeftAloneWhereTheySaySo) {
   start();
   create_bare_service();

@@ -364,6 +364,19 @@ TEST_F(SchedulerPreemption, DeletionsAreLimitedAllOrNone) {
               HasSubstr("spillway_lifecycle_held_acts_total{act=\"delete-pod\",brake=\"act-limit-reached\"} 1"));
 }
 
+TEST_F(SchedulerPreemption, WhatIsHeldOnOneNodeIsDoneOnTheNext) {
+  options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
+  restart_scheduler();
+  create(pod("low-a", "300Mi"));
+  create(pod("low-b", "300Mi"));
+  cluster_.add_node("n1");
+  cluster_.advance(seconds(2));
+  create(pod("middle", "900Mi", "middle"));
+  ASSERT_EQ(node_of("middle"), "n1");
+  create(pod("big", "900Mi", "high"));
+  EXPECT_EQ(promised("big"), "n1") << "on n0, which costs less, two would have to leave";
+}
+
 TEST_F(SchedulerPreemption, WhatWasHeldBackIsTriedAgain) {
   options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
   restart_scheduler();

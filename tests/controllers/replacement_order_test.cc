@@ -119,6 +119,17 @@ class ReplacedFirst : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler;
 };
 
+TEST_F(ReplacedFirst, AMarkThatCannotBeWrittenHoldsNobodyForEver) {
+  fail_first_node({"n1", "n2"}, [&] { create_set("web", 2); });
+  for (const std::string& pod : staying_on("n0")) {
+    cluster.fail(api::Method::kPatch, "/" + pod + "$", 403, 1'000'000);  // its status may be patched
+  }
+  cluster.advance(seconds(100));
+  EXPECT_THAT(staying_on("n0"), SizeIs(2)) << "a replacement has two minutes to be made";
+  cluster.advance(minutes(3));
+  EXPECT_THAT(staying_on("n0"), IsEmpty());
+}
+
 TEST_F(ReplacedFirst, OthersRunBeforeTheyGo) {
   fail_first_node({"n1", "n2"}, [&] { create_set("web", 3); });
   const std::vector<std::string> old = staying_on("n0");

@@ -194,6 +194,16 @@ void TestCluster::connect(client::ApiEngine& engine) {
   }
 }
 
+namespace {
+
+/// "/web-1$": the path ends so.
+bool is_part(std::string_view part, std::string_view target) {
+  if (!part.ends_with('$')) return target.contains(part);
+  return target.substr(0, target.find('?')).ends_with(part.substr(0, part.size() - 1));
+}
+
+}  // namespace
+
 void TestCluster::fail(api::Method method, std::string part, int status, int times, std::string body) {
   failures_.push_back({method, std::move(part), status, times, std::move(body)});
 }
@@ -255,7 +265,7 @@ Duration TestCluster::answer_delay(const api::Request& request) const {
 
 std::optional<api::Response> TestCluster::injected(const api::Request& request) {
   for (Failure& failure : failures_) {
-    if (failure.times == 0 || failure.method != request.method || !request.target.contains(failure.part)) continue;
+    if (failure.times == 0 || failure.method != request.method || !is_part(failure.part, request.target)) continue;
     --failure.times;
     return api::Response{failure.status, {}, failure.body};
   }

@@ -37,7 +37,8 @@ class TestCluster : private store::Watcher {
   /// Nothing reaches the engine nor the server from it until it is connected again. Nothing is broken visibly.
   void cut(client::ApiEngine& engine);
   void connect(client::ApiEngine& engine);
-  /// The next `times` requests of this method whose target contains `part` are answered with this status and body;
+  /// The next `times` requests of this method whose target contains `part` (with a $ behind it: whose path
+  /// ends so) are answered with this status and body;
   /// kLostAnswer: they are carried out and not answered.
   static constexpr int kLostAnswer = 0;
   void fail(api::Method method, std::string part, int status, int times, std::string body = "injected");

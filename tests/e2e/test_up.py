@@ -98,8 +98,9 @@ class Up(unittest.TestCase):
     def test_more_memory_than_the_machine_has(self):
         with workspace() as folder, self.up(folder, "--node-memory", "1000Ti") as process:
             wait_for("the refusal", lambda: not process.running())
-            self.assertEqual(process.child.returncode, 1)
-            self.assertIn("node-memory: a node cannot have 1024000.0Gi on a machine with ", process.tail())
+            self.assertEqual(process.child.returncode, 2)
+            self.assertIn("node-memory: a node cannot have 1000Ti on a machine with ", process.tail())
+            self.assertEqual([each.name for each in folder.iterdir() if each.is_dir()], [], "nothing was begun")
 
     def test_objects_and_pods_survive_a_kill(self):
         def container(api):

@@ -38,18 +38,26 @@ class CachedParams final : public admission_policies::ParamSource {
     return found == nullptr ? nullptr : shown(*row, *found);
   }
 
-  std::vector<api::DocumentPtr> select(const ParamKind& kind, std::string_view ns,
-                                       const api::LabelSelector& selector) const override {
+  Result<std::vector<api::DocumentPtr>> select(const ParamKind& kind, std::string_view ns,
+                                               const api::LabelSelector& selector) const override {
     std::vector<api::DocumentPtr> made;
     const Resource* row = row_of(kind);
     if (row == nullptr) return made;
+    std::vector<ObjectPtr> found;  // no tree is made before it is known that they are not too many
+    std::size_t bytes = 0;
     const std::string prefix = ns.empty() ? std::string() : fmt::format("{}/", ns);
     const ObjectMap& objects = core_.cache.of(*row).objects();
     for (auto at = objects.lower_bound(prefix); at != objects.end() && at->first.starts_with(prefix); ++at) {
       if (!selector.matches(at->second->meta.labels)) continue;
-      made.push_back(shown(*row, *at->second));
-      if (made.size() > admission_policies::kParamsMax) break;
+      found.push_back(at->second);
+      bytes += at->second->text == nullptr ? 0 : at->second->text->size();
+      if (bytes > admission_policies::kParamBytesMax) {
+        return make_error(ErrorCode::kInvalid, "paramRef.selector selects more than {} MiB of objects",
+                          admission_policies::kParamBytesMax >> 20U);
+      }
+      if (found.size() > admission_policies::kParamsMax) return std::vector<api::DocumentPtr>(found.size());
     }
+    for (const ObjectPtr& object : found) made.push_back(shown(*row, *object));
     return made;
   }
 

@@ -57,6 +57,7 @@ Result<SchedulerSetup> make_scheduler_setup(const cli::SchedulerConfig& config, 
   if (!preemption.limit_deletions.empty()) {
     auto limits = lifecycle::parse_act_limits(preemption.limit_deletions);
     if (!limits) return invalid("--limit-deletions", "{}", limits.error().text());
+    limits->per_zone.reset();  // victims are of any zone
     options.brakes.delete_pod = *std::move(limits);
   }
   for (scheduling::Profile& profile : options.profiles) {

@@ -316,10 +316,10 @@ struct StressCommand {
 
 enum class OutputFormat { kText, kJson };
 
-/// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
 /// What a KubeletConfiguration is meant for.
 enum class LintedProgram { kAgent, kKubelet };
 
+/// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
 struct LintCommand {
   std::vector<std::string> files;  // each on its own; "-": standard input
   LintedProgram program = LintedProgram::kAgent;

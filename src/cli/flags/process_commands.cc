@@ -206,7 +206,11 @@ void define_scheduler(Commands& commands) {
   app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
                "Brake: a pod waits rather than that one leaves for it whom a PodDisruptionBudget protects");
   app.add_option("--limit-deletions", scheduler->preemption.limit_deletions,
-                 "Brake: pods deleted by preemptions within a window; ACTS/DURATION[,owner=ACTS/DURATION]");
+                 "Brake: pods deleted by preemptions within a window; ACTS/DURATION[,owner=ACTS/DURATION]")
+      ->check([](const std::string& text) {
+        return text.find("zone=") == std::string::npos ? std::string()
+                                                       : "zone= is a limit of the controllers, not of preemptions";
+      });
   commands.choose(app, scheduler);
 }
 

@@ -15,22 +15,21 @@ class SlicesByService {
   /// "namespace/name" of the Service; empty: the slice says none.
   static std::string key_of(const api::EndpointSlice& slice) {
     const auto name = slice.metadata.labels.find(endpoints::kServiceNameLabel);
-    return name == slice.metadata.labels.end() ? std::string{} : slice.metadata.ns + "/" + name->second;
+    const bool says_one = name != slice.metadata.labels.end() && !name->second.empty();
+    return says_one ? slice.metadata.ns + "/" + name->second : std::string();
   }
 
-  /// What the cache tells; visit(key) for whose slices these were and are.
+  /// What the cache tells; visit(key) for whose slices these were and are. A slice that says none is nobody's here.
   template <typename Visit>
   void change(const endpoints::SlicePtr& before, const endpoints::SlicePtr& after, Visit visit) {
-    if (before) {
-      const std::string key = key_of(*before);
+    if (const std::string key = before ? key_of(*before) : std::string(); !key.empty()) {
       if (const auto found = by_service_.find(key); found != by_service_.end()) {
         found->second.erase(before->metadata.name);
         if (found->second.empty()) by_service_.erase(found);
       }
       visit(key);
     }
-    if (after) {
-      const std::string key = key_of(*after);
+    if (const std::string key = after ? key_of(*after) : std::string(); !key.empty()) {
       by_service_[key][after->metadata.name] = after;
       visit(key);
     }

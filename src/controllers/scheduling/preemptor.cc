@@ -41,17 +41,20 @@ Preemptor::Preemptor(client::ApiClient& client, const telemetry::Log& log, telem
                                  {1, 2, 4, 8, 16, 32, 64})) {}
 
 std::optional<lifecycle::Brakes::Answer> Preemptor::find_brake(const Plan& plan, Now now) {
+  gate_.brakes().on_clock(now, {});  // owners whose windows are over are forgotten
   // All or none: what only some of them may use up is not counted.
   lifecycle::Brakes trial = gate_.brakes();
-  const std::string subject = "pod/" + plan.pod->key().text();
   for (const scheduling::PodPtr& victim : plan.choice.victims) {
     lifecycle::Brakes::Answer answer = trial.ask(deletion_of(*victim), now);
-    if (!answer.held) continue;
-    gate_.hold(lifecycle::ActKind::kDeletePod, subject, *answer.held, answer.ask_again, now);
-    return answer;
+    if (answer.held) return answer;
   }
-  gate_.release(subject);
   return std::nullopt;
+}
+
+void Preemptor::note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now) {
+  const std::string subject = "pod/" + pod.key().text();
+  if (!held) return gate_.release(subject);
+  gate_.hold(lifecycle::ActKind::kDeletePod, subject, *held->held, held->ask_again, now);
 }
 
 void Preemptor::begin(Plan plan, const api::Json& condition, Now) {
@@ -88,7 +91,10 @@ void Preemptor::on_promised(const ActPtr& act, const Result<api::Json>& outcome,
 }
 
 void Preemptor::carry_out(const ActPtr& act, Now now) {
-  if (find_brake(act->plan, now)) return withdraw(act, now);
+  if (const auto held = find_brake(act->plan, now)) {
+    note_brake(*act->plan.pod, held, now);
+    return withdraw(act, now);
+  }
   for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
     gate_.ask(deletion_of(*victim), "pod/" + victim->key().text(), now);
   }

@@ -56,8 +56,10 @@ class Preemptor {
   /// Somebody was looked for, whether or not anybody is found.
   void count_attempt() { attempts_.add(); }
 
-  /// What would hold it back now; nullopt: nothing. Says so in the log.
+  /// What would hold it back now; nullopt: nothing.
   std::optional<lifecycle::Brakes::Answer> find_brake(const Plan& plan, Now now);
+  /// Says in the log that this holds back what is decided for a pod; nullopt: no more.
+  void note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now);
 
   /// `condition`: what the pod's status is to say of why it waits.
   void begin(Plan plan, const api::Json& condition, Now now);

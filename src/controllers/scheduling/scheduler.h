@@ -199,6 +199,7 @@ class Scheduler final : public client::ApiEngine {
   std::uint64_t turns_ = 0;
   std::size_t next_node_ = 0;  // where the next look for extenders begins
   std::size_t bindings_ = 0;
+  std::size_t extender_bindings_ = 0;  // that extenders were asked for
   bool retry_armed_ = false;
 };
 

@@ -56,7 +56,7 @@ void Scheduler::on_extender_answer(std::uint64_t id, const Result<api::Response>
 bool Scheduler::concerns_extenders(const api::Pod& pod) const {
   if (options_.extenders.empty()) return false;
   return !desk_.asked_for(ExtenderVerb::kFilter, pod).empty() ||
-         !desk_.asked_for(ExtenderVerb::kPrioritize, pod).empty();
+         !desk_.asked_for(ExtenderVerb::kPrioritize, pod).empty() || !desk_.asked_for(ExtenderVerb::kBind, pod).empty();
 }
 
 void Scheduler::line_up(const PodPtr& pod) {
@@ -65,7 +65,7 @@ void Scheduler::line_up(const PodPtr& pod) {
 }
 
 void Scheduler::begin_rounds(Now now) {
-  while (rounds_.size() < options_.extended_max && !line_.empty()) {
+  while (rounds_.size() + extender_bindings_ < options_.extended_max && !line_.empty()) {
     const client::ObjectKey key = std::get<client::ObjectKey>(*line_.begin());
     line_.erase(line_.begin());
     const PodPtr pod = pods_.cache().find(key);
@@ -201,7 +201,9 @@ void Scheduler::refuse_round(const RoundPtr& round, Now now) {
   if (!pod) return;
   if (round->promised_alone) return begin_round(pod, false, now);  // others may take it
   const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
-  refuse(pod, scheduling::refusal_of(std::move(round->survey), placer_.nodes().size()), filter_of(claims), now);
+  const scheduling::VolumeFilter volumes = filter_of(claims);
+  if (volumes) claimants_.insert(pod->key().text());
+  refuse(pod, scheduling::refusal_of(std::move(round->survey), placer_.nodes().size()), volumes, now);
 }
 
 void Scheduler::fail_round(const RoundPtr& round, const Error& error, Now now) {
@@ -214,8 +216,13 @@ void Scheduler::fail_round(const RoundPtr& round, const Error& error, Now now) {
 }
 
 void Scheduler::bind_by_extender(std::size_t extender, const PodPtr& pod, const std::string& node, Now now) {
+  // It takes a place among pods that wait for extenders, so that a slow one holds up no others.
+  --bindings_;
+  ++extender_bindings_;
   desk_.ask(extender, ExtenderVerb::kBind, scheduling::binding_question(*pod, node), now,
             [this, extender, pod, node](const Result<std::string>& body, Now then) {
+              --extender_bindings_;
+              ++bindings_;
               Outcome outcome = body ? scheduling::read_binding_answer(*body) : Outcome(body.error());
               if (body && !outcome) outcome = desk_.disbelieve(extender, ExtenderVerb::kBind, outcome.error());
               if (!outcome && desk_[extender].ignorable) return bind_by_api(pod, node);
@@ -264,7 +271,7 @@ void Scheduler::ask_next_about_victims(const VictimRoundPtr& round, Now now) {
   }
   victim_rounds_.erase(uid);
   const PodPtr pod = still_waiting(round->pod);
-  if (!pod) return;
+  if (!pod || rounds_.contains(pod->metadata.uid)) return;  // it has got another turn, which decides
   scheduling::Preemption decided;
   decided.candidates = std::move(round->candidates);
   decided.chosen = scheduling::cheapest_of(decided.candidates);

@@ -12,6 +12,9 @@ namespace spillway::controllers {
 
 namespace {
 
+/// Nodes that are looked at, the cheapest first, where brakes hold back what is decided.
+constexpr int kBrakedTriesMax = 20;
+
 std::string render_refusals(const std::vector<policy::Reason>& reasons) {
   std::string text;
   for (const policy::Reason& reason : reasons) text += (text.empty() ? "" : "; ") + policy::render(reason);
@@ -65,14 +68,24 @@ void Scheduler::conclude(const PodPtr& pod, const std::string& message, const sc
     report(pod, message, loses ? std::optional(std::string()) : std::nullopt, now);
     return;
   }
-  Preemptor::Plan plan{pod, *decided.choice(), scheduling::writes_for(*pod, *decided.choice(), placer_.surroundings()),
-                       by_extenders};
-  if (const auto held = preemptor_.find_brake(plan, now)) {
-    report(pod, fmt::format("{} preemption: held back: {}", message, policy::render(*held->held)), std::nullopt, now);
-    client_.at(held->ask_again, [this, key = pod->key().text()](Now) { queue_.wake(key); });
-    return;
+  std::vector<scheduling::PreemptionCandidate> candidates = decided.candidates;
+  std::optional<std::size_t> chosen = decided.chosen;
+  std::optional<lifecycle::Brakes::Answer> held;  // what holds back the cheapest
+  for (int tries = 0; chosen && tries < kBrakedTriesMax; ++tries) {
+    const scheduling::PreemptionCandidate& choice = candidates[*chosen];
+    Preemptor::Plan plan{pod, choice, scheduling::writes_for(*pod, choice, placer_.surroundings()), by_extenders};
+    auto brake = preemptor_.find_brake(plan, now);
+    if (!brake) {
+      preemptor_.note_brake(*pod, std::nullopt, now);
+      return begin_preemption(std::move(plan), message, now);
+    }
+    if (!held) held = std::move(brake);
+    candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(*chosen));
+    chosen = scheduling::cheapest_of(candidates);
   }
-  begin_preemption(std::move(plan), message, now);
+  preemptor_.note_brake(*pod, held, now);
+  report(pod, fmt::format("{} preemption: held back: {}", message, policy::render(*held->held)), std::nullopt, now);
+  client_.at(held->ask_again, [this, key = pod->key().text()](Now) { queue_.wake(key); });
 }
 
 void Scheduler::begin_preemption(Preemptor::Plan plan, const std::string& message, Now now) {
@@ -135,7 +148,7 @@ scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::
 
 bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   const PodPtr pod = still_waiting(plan.pod);
-  if (!pod) return false;
+  if (!pod || rounds_.contains(pod->metadata.uid)) return false;  // it may be about to get a node that is free
   if (!placer_.nodes().contains(plan.choice.node)) return false;
   api::Pod asking = *pod;
   asking.status.nominated_node_name.clear();  // the promise is ours

@@ -69,20 +69,23 @@ bool ReplacementOrder::concerns(const api::Pod& pod) const {
 }
 
 bool ReplacementOrder::is_asked(const api::Pod& pod) const {
-  return workloads::is_being_replaced(pod) || asking_.contains(pod.metadata.uid);
+  if (workloads::is_being_replaced(pod)) return true;
+  const auto asking = asking_.find(pod.metadata.uid);
+  return asking != asking_.end() && asking->second.on_its_way;
 }
 
 void ReplacementOrder::ask(const PodPtr& pod, Now now) {
   if (is_asked(*pod)) return;
-  asking_.insert(pod->metadata.uid);
+  const auto [asking, first] = asking_.try_emplace(pod->metadata.uid, Asking{.since = now.wall});
+  asking->second.on_its_way = true;
   marked_owners_.insert(api::controller_of(pod->metadata)->uid);
-  shared_.log.info("replacing a pod before it is deleted", {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
+  if (first) {
+    shared_.log.info("replacing a pod before it is deleted",
+                     {{"pod", pod->key().text()}, {"node", pod->spec.node_name}});
+  }
   shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, now.wall),
                        [this, pod](const Result<api::Json>& outcome, Now then) {
-                         if (!outcome) {
-                           asking_.erase(pod->metadata.uid);  // asked again when the pod has its turn
-                           return;
-                         }
+                         if (!outcome) return on_refused(*pod, outcome.error());
                          count("asked");
                          shared_.events.record(
                              client::reference_to(*pod), client::EventType::kNormal, "ReplacementAsked",
@@ -90,6 +93,15 @@ void ReplacementOrder::ask(const PodPtr& pod, Now now) {
                                          pod->spec.node_name),
                              then);
                        });
+}
+
+/// It is asked again when the pod has its turn.
+void ReplacementOrder::on_refused(const api::Pod& pod, const Error& error) {
+  const auto asking = asking_.find(pod.metadata.uid);
+  if (asking == asking_.end()) return;
+  asking->second.on_its_way = false;
+  if (std::exchange(asking->second.refused, true)) return;
+  shared_.log.warning("a pod could not be marked to be replaced", {{"pod", pod.key().text()}, {"error", error.text()}});
 }
 
 /// nullopt: its set is gone, or going.
@@ -104,8 +116,10 @@ std::optional<ReplacementOrder::Standing> ReplacementOrder::standing_of(const st
   for (const PodPtr& pod : pods) {
     if (!is_active(*pod)) continue;
     if (is_asked(*pod)) {
-      const WallTime asked_at = workloads::replacement_asked_at(*pod).value_or(now.wall);
-      standing.replaced.push_back({api::priority_of(*pod), asked_at, pod->key()});
+      const auto asking = asking_.find(pod->metadata.uid);
+      const WallTime since = asking == asking_.end() ? now.wall : asking->second.since;
+      standing.replaced.push_back(
+          {api::priority_of(*pod), workloads::replacement_asked_at(*pod).value_or(since), pod->key()});
     } else {
       standing.others.count(*pod);
     }
@@ -153,7 +167,12 @@ std::vector<PodPtr> ReplacementOrder::promised(Now now) {
 
 /// Its node is not failed any more: it counts again, and the set lets the least useful of its pods go.
 void ReplacementOrder::take_back_if_well(const PodPtr& pod) {
-  if (!workloads::is_being_replaced(*pod) || is_failed(pod->spec.node_name)) return;
+  if (is_failed(pod->spec.node_name)) return;
+  if (!workloads::is_being_replaced(*pod)) {
+    const auto asking = asking_.find(pod->metadata.uid);
+    if (asking != asking_.end() && !asking->second.on_its_way) asking_.erase(asking);
+    return;
+  }
   if (!taking_back_.insert(pod->metadata.uid).second) return;
   shared_.client.patch(pod_path(*pod), client::PatchType::kMerge, mark_patch(*pod, std::nullopt),
                        [this, pod](const Result<api::Json>& outcome, Now then) {

@@ -2,7 +2,8 @@
 // policy/workloads/replacement_first.h), says until when the pod stays, and takes the mark back when the node is well
 // again. What it knows is on the pods: after a crash the next process goes on from there.
 // Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; a mark that cannot be taken back is
-// tried again every five seconds while its node is well.
+// tried again every five seconds while its node is well. A mark that cannot be written (no permission, a webhook) holds
+// its pod no longer than kReplacementPatience.
 // Metric: spillway_pod_replacements_total{outcome}.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "policy/workloads/replacement_first.h"
 #include "telemetry/metrics.h"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +59,7 @@ class ReplacementOrder {
   void on_pod(const PodPtr& before, const PodPtr& after);
   std::optional<Standing> standing_of(const std::string& owner_uid, Now now) const;
   bool is_failed(const std::string& node) const;
+  void on_refused(const api::Pod& pod, const Error& error);
   void take_back_if_well(const PodPtr& pod);
   void count(std::string_view outcome);
 
@@ -65,8 +68,16 @@ class ReplacementOrder {
   telemetry::Registry& metrics_;
   OwnedPods pods_;
   std::set<std::string> marked_owners_;  // uids of sets that have, or had, pods that are being replaced
-  std::set<std::string> asking_;         // uids of pods
-  std::set<std::string> taking_back_;    // uids of pods
+
+  /// A mark that no pod shows yet.
+  struct Asking {
+    WallTime since;  // the first try: from then on patience runs, whatever becomes of the mark
+    bool on_its_way = false;
+    bool refused = false;  // said once
+  };
+
+  std::map<std::string, Asking> asking_;  // by uid of the pod
+  std::set<std::string> taking_back_;     // uids of pods
   bool started_ = false;
 };
 

@@ -329,6 +329,7 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
         pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),
         [this, about, key, pod, look_again, owner = set.metadata.uid](const Result<api::Json>& outcome, Now then) {
           if (outcome) {
+            queue_.forget(key);
             expectations_.deleted(owner, look_again, then);
             shared_.events.record(about, client::EventType::kNormal, "SuccessfulDelete",
                                   fmt::format("Deleted pod: {}", pod->metadata.name), then);

@@ -13,7 +13,7 @@ Result<Params> found_params(const ParamKind& kind, const ParamRef& ref, std::str
     return found == nullptr ? Params{} : Params{std::move(found)};
   }
   if (!ref.selector) return make_error(ErrorCode::kInvalid, "one of name or selector must be provided");
-  Params found = source.select(kind, ns, *ref.selector);
+  SPILLWAY_TRY(found, source.select(kind, ns, *ref.selector));
   if (found.size() > kParamsMax) {
     return make_error(ErrorCode::kInvalid, "paramRef.selector selects more than {} objects", kParamsMax);
   }

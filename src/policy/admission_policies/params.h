@@ -15,6 +15,8 @@ namespace spillway::admission_policies {
 
 /// Objects that one binding may select for one request.
 inline constexpr std::size_t kParamsMax = 1'000;
+/// Bytes of JSON that these may have together.
+inline constexpr std::size_t kParamBytesMax = std::size_t{16} << 20U;
 
 /// Port: the objects of the cluster.
 class ParamSource {
@@ -24,9 +26,9 @@ class ParamSource {
   virtual std::optional<bool> is_namespaced(const ParamKind& kind) const = 0;
   /// Null: there is none. `ns` is empty for objects of the cluster.
   virtual api::DocumentPtr find(const ParamKind& kind, std::string_view ns, std::string_view name) const = 0;
-  /// In the order of names, at most kParamsMax + 1.
-  virtual std::vector<api::DocumentPtr> select(const ParamKind& kind, std::string_view ns,
-                                               const api::LabelSelector& selector) const = 0;
+  /// In the order of names, at most kParamsMax + 1. kInvalid: they have more text than kParamBytesMax.
+  virtual Result<std::vector<api::DocumentPtr>> select(const ParamKind& kind, std::string_view ns,
+                                                       const api::LabelSelector& selector) const = 0;
 };
 
 /// What expressions see as params, one evaluation each; a null one stands for no parameters. None at all: nothing is

@@ -14,7 +14,7 @@ Result<Expression> PolicyCompiler::condition(std::string_view text) const {
 
 Result<Expression> PolicyCompiler::variable(std::string_view name, std::string_view text) {
   Result<Expression> made = Expression::compile(text, environment(), {});
-  variables_.push_back({std::string(name), made ? made->type() : cel::Type{}});
+  variables_.push_back({std::string(name), made ? made->type() : cel::Type{}, made ? made->depth() : 0});
   return made;
 }
 

@@ -146,7 +146,8 @@ void annotate(std::size_t index, const AuditAnnotation& annotation, const cel::A
 bool meets_conditions(const AdmissionPolicy& policy, const cel::Activation& seen, std::uint64_t& left,
                       Evaluation& made) {
   if (policy.conditions == nullptr) return true;
-  const webhooks::MatchOutcome outcome = webhooks::evaluate(*policy.conditions, seen);
+  const webhooks::MatchOutcome outcome =
+      webhooks::evaluate(*policy.conditions, seen, std::min(webhooks::kMatchBudget, left));
   left -= std::min(outcome.used, left);
   made.condition_errors = outcome.errors;
   if (outcome.matches) return true;
@@ -164,6 +165,10 @@ Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, 
   constexpr std::uint64_t kBegun = 100;  // units that an evaluation costs whatever it says
   Evaluation made;
   left -= std::min(kBegun, left);
+  if (left == 0) {
+    made.findings.push_back({.index = 0, .message = std::string(kOutOfBudget), .fault = Fault::kBudget});
+    return made;
+  }
   if (!meets_conditions(policy, seen, left, made)) return made;
   ComposedValues values(policy.variables, seen);
   Purse purse(kPolicyBudget, left);

@@ -34,6 +34,15 @@ std::string shown(std::string_view text, const SyntaxError& problem) {
   return out;
 }
 
+/// An evaluation goes as deep on the stack.
+std::size_t depth_of(const Node& node, const Environment& environment) {
+  std::size_t below = 0;
+  const bool is_named = node.variable == Variable::kVariables && environment.variables != nullptr;
+  if (is_named && node.slot < environment.variables->size()) below = (*environment.variables)[node.slot].depth;
+  for (const Node& child : node.children) below = std::max(below, depth_of(child, environment));
+  return below + 1;
+}
+
 Error does_not_compile(std::string_view text, const std::vector<SyntaxError>& problems) {
   std::string out = "compilation failed: ";
   for (const SyntaxError& problem : problems) {
@@ -56,7 +65,14 @@ Result<CheckedText> compile_text(std::string_view text, const Environment& envir
   std::vector<SyntaxError> problems;
   Type type = check(*node, problems, environment);
   if (!problems.empty()) return does_not_compile(text, problems);
-  return CheckedText{.root = *std::move(node), .type = std::move(type)};
+  const std::size_t depth = depth_of(*node, environment);
+  if (depth > kDepthMax) {
+    return does_not_compile(
+        text, {{.position = 0,
+                .message = fmt::format("expression recursion limit exceeded: {}, with the variables that it names",
+                                       kDepthMax)}});
+  }
+  return CheckedText{.root = *std::move(node), .type = std::move(type), .depth = depth};
 }
 
 }  // namespace spillway::cel

@@ -6,6 +6,7 @@
 #include "policy/cel/node.h"
 #include "policy/cel/type.h"
 
+#include <cstddef>
 #include <string_view>
 
 namespace spillway::cel {
@@ -13,6 +14,7 @@ namespace spillway::cel {
 struct CheckedText {
   Node root;
   Type type;
+  std::size_t depth = 0;  // of the tree, the variables that it names counted as deep as they are; at most kDepthMax
 };
 
 /// The tree holds views of `text`. kInvalid: it does not compile, with upstream's words.

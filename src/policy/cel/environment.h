@@ -5,6 +5,7 @@
 
 #include "policy/cel/type.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace spillway::cel {
 struct NamedVariable {
   std::string name;
   Type type;
+  std::size_t depth = 0;  // of its tree, the variables that it names counted as deep as they are
 };
 
 struct Environment {

@@ -62,15 +62,19 @@ class Expression {
 
   const Type& type() const { return type_; }
 
+  /// Of the tree, the variables that it names counted as deep as they are.
+  std::size_t depth() const { return depth_; }
+
   const std::string& text() const { return *text_; }
 
  private:
-  Expression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, Type type)
-      : text_(std::move(text)), root_(std::move(root)), type_(std::move(type)) {}
+  Expression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, Type type, std::size_t depth)
+      : text_(std::move(text)), root_(std::move(root)), type_(std::move(type)), depth_(depth) {}
 
   std::shared_ptr<const std::string> text_;
   std::shared_ptr<const Node> root_;
   Type type_;
+  std::size_t depth_ = 0;
 };
 
 }  // namespace spillway::cel

@@ -18,7 +18,7 @@ Result<bool> value_of(const MatchCondition& condition, const cel::Activation& ac
   if (!condition.expression) {
     return make_error(ErrorCode::kInvalid, "compilation error: {}", condition.expression.error().text());
   }
-  cel::Budget budget(cel::kCallBudget);
+  cel::Budget budget(std::min(cel::kCallBudget, *left + 1));
   Result<bool> value = condition.expression->evaluate(activation, budget);
   used += budget.used();
   left = budget.used() > *left ? std::nullopt : std::optional(*left - budget.used());
@@ -53,11 +53,12 @@ MatchConditions match_conditions_of(const Json& webhook, const cel::Environment&
   return std::make_shared<const std::vector<MatchCondition>>(std::move(made));
 }
 
-MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation) {
+MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation,
+                      std::uint64_t units) {
   MatchOutcome outcome;
   std::vector<Error> errors;
   bool excluded = false;
-  std::optional<std::uint64_t> left = kMatchBudget;  // nullopt: spent
+  std::optional<std::uint64_t> left = units;  // nullopt: spent
   for (const MatchCondition& condition : conditions) {
     const Result<bool> value = value_of(condition, activation, left, outcome.used);
     if (!left) {

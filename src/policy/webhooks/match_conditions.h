@@ -37,7 +37,8 @@ struct MatchOutcome {
   std::optional<Error> why;  // whether the webhook has to be asked cannot be said
 };
 
-/// One that is false decides; else an error does.
-MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation);
+/// One that is false decides; else an error does. `units`: what all of them may cost.
+MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation,
+                      std::uint64_t units = kMatchBudget);
 
 }  // namespace spillway::webhooks

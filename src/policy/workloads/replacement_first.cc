@@ -71,7 +71,9 @@ ReplacementStage stage_of(const api::PodKey& pod, std::span<const ReplacedPod> r
   const auto place =
       std::ranges::count_if(replaced, [&](const ReplacedPod& each) { return leaves_before(each, *self); });
   const auto count = static_cast<std::int64_t>(replaced.size());
-  const bool waits = elapsed(self->asked_at, now) < kReplacementPatience;
+  // A mark from the future, beyond what clocks differ by, is as good as one from long ago.
+  const bool waits =
+      elapsed(self->asked_at, now) < kReplacementPatience && elapsed(now, self->asked_at) < kReplacementPatience;
   if (place < spared_by(others.ready, count, others.wanted)) return ReplacementStage::kMayGo;
   if (place < spared_by(others.placed, count, others.wanted)) {
     return waits ? ReplacementStage::kNotReady : ReplacementStage::kMayGo;

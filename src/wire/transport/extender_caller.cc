@@ -68,7 +68,8 @@ class ExtenderCaller::Room final : public std::enable_shared_from_this<Room> {
   };
 
   void on_done(ExtenderEar& ear, std::optional<Error> error) {
-    const bool again = error && !ear.head_seen && ear.question.repeatable && !std::exchange(ear.repeated, true);
+    const bool in_time = error && error->code != ErrorCode::kTimeout;
+    const bool again = in_time && !ear.head_seen && ear.question.repeatable && !std::exchange(ear.repeated, true);
     if (again) {
       io_.post([weak = weak_from_this(), id = ear.id] {
         const auto alive = weak.lock();

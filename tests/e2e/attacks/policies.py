@@ -86,6 +86,13 @@ def bombs():
                       says=says, absent=f"{POLICIES}/taken")
     yield Ask("a variable of itself", "admin", "POST", POLICIES, policy("taken", variables=[{"name": "v", "expression": "variables.v"}]),
               want=422, says="undefined field 'v'", absent=f"{POLICIES}/taken")
+    for name, first in (("calls", "true"), ("lists", "1")):
+        chain = [{"name": "v0", "expression": first}]
+        for i in range(1, 100):
+            inner = f"variables.v{i - 1}"
+            chain.append({"name": f"v{i}", "expression": "!" * 240 + inner if name == "calls" else "[" * 240 + inner + "]" * 240})
+        yield Ask(f"a chain of 100 variables of 240 {name} each", "admin", "POST", POLICIES, policy("taken", variables=chain), want=422,
+                  says="recursion limit exceeded", absent=f"{POLICIES}/taken")
     yield Ask("21 notes", "admin", "POST", POLICIES, policy("taken", auditAnnotations=[{"key": f"k{i}", "valueExpression": "null"} for i in range(21)]),
               want=422, says="must not have more than 20", absent=f"{POLICIES}/taken")
 

@@ -34,6 +34,26 @@ TEST(PolicyCompiler, VariablesSeeThoseBefore) {
   EXPECT_EQ(why(compiler.validation("[1].all(variables, variables == 1)")), "");  // a name of its own
 }
 
+TEST(PolicyCompiler, VariablesCountAsDeepAsTheyAre) {
+  const auto deep = [](std::string_view open, std::string_view inner, std::string_view close, int levels) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += open;
+    text += inner;
+    for (int i = 0; i < levels; ++i) text += close;
+    return text;
+  };
+  PolicyCompiler compiler(false);
+  EXPECT_EQ(why(compiler.variable("a", deep("!", "true", "", 120))), "");
+  EXPECT_EQ(why(compiler.variable("b", deep("!", "variables.a", "", 120))), "");
+  EXPECT_EQ(why(compiler.validation("variables.b")), "");
+  EXPECT_TRUE(why(compiler.variable("c", deep("!", "variables.b", "", 120))).contains("recursion limit exceeded: 250"));
+  EXPECT_TRUE(why(compiler.validation(deep("!", "variables.b", "", 120))).contains("recursion limit exceeded: 250"));
+  PolicyCompiler lists(false);
+  EXPECT_EQ(why(lists.variable("a", deep("[", "1", "]", 120))), "");
+  EXPECT_EQ(why(lists.variable("b", deep("[", "variables.a", "]", 120))), "");
+  EXPECT_TRUE(why(lists.variable("c", deep("[", "variables.b", "]", 120))).contains("recursion limit exceeded: 250"));
+}
+
 TEST(PolicyCompiler, NamespacesHaveTheirFields) {
   const PolicyCompiler compiler(false);
   EXPECT_EQ(why(compiler.validation("namespaceObject.metadata.labels['a'] == 'b'")), "");

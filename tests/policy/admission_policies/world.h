@@ -38,8 +38,8 @@ struct TestParams final : ParamSource {
     return found == objects.end() ? nullptr : found->second;
   }
 
-  std::vector<api::DocumentPtr> select(const ParamKind& kind, std::string_view ns,
-                                       const api::LabelSelector& selector) const override {
+  Result<std::vector<api::DocumentPtr>> select(const ParamKind& kind, std::string_view ns,
+                                               const api::LabelSelector& selector) const override {
     std::vector<api::DocumentPtr> made;
     const std::string prefix = fmt::format("{}/{}/", kind.kind, ns);
     for (const auto& [key, object] : objects) {

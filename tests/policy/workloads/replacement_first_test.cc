@@ -103,7 +103,8 @@ TEST(ReplacementFirst, APodStaysUntilAnotherServes) {
   EXPECT_EQ(stage({3, 3, 3, 2}, kReplacementPatience), ReplacementStage::kMayGo);
   EXPECT_EQ(stage({3, 3, 3, 3}, Duration::zero()), ReplacementStage::kMayGo);
   EXPECT_EQ(stage({0, 0, 0, 0}, Duration::zero()), ReplacementStage::kMayGo) << "scaled down";
-  EXPECT_EQ(stage({3, 2, 2, 2}, -hours(5)), ReplacementStage::kNotMade) << "a clock that stepped back";
+  EXPECT_EQ(stage({3, 2, 2, 2}, -seconds(5)), ReplacementStage::kNotMade) << "clocks differ";
+  EXPECT_EQ(stage({3, 2, 2, 2}, -hours(5)), ReplacementStage::kMayGo) << "a mark from the future holds nobody";
   EXPECT_EQ(stage_of({"shop", "other"}, pods, {3, 2, 2, 2}, kAsked), ReplacementStage::kMayGo) << "not one of them";
 }
 
