@@ -88,7 +88,7 @@ class Parser {
     try {
       app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForHelp&) {
-      if (&chosen() == &app_ && words.size() == static_cast<std::size_t>(argc)) {
+      if (&chosen() == &app_ && (argc < 2 || std::string_view(argv[1]) != "help")) {
         if (const std::string word = word_behind(app_, argc, argv); !word.empty()) return unknown_command(word);
       }
       return EarlyExit{chosen().help(), kExitOk};
