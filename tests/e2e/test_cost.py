@@ -74,7 +74,7 @@ class FullDisk(unittest.TestCase):
         with workspace() as folder:
             disk = folder / "disk"
             disk.mkdir()
-            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "tmpfs", disk], check=False).returncode != 0:
+            if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=0700", "tmpfs", disk], check=False).returncode != 0:
                 skip("may not mount")
             try:
                 self.fill(folder, disk)

@@ -16,17 +16,19 @@ class Reserve {
   /// `path`: a file of its own, on the disk of the database. Nothing is put aside yet.
   explicit Reserve(std::string path) : path_(std::move(path)) {}
 
-  /// Puts the space aside, unless it is already. False: the disk has not so much left besides `free`.
+  /// Puts the space aside, unless it is already: as much as the first time, or at least half of that. False: the disk
+  /// has not so much left besides `free`.
   bool hold(Bytes free);
   /// Gives the space to whoever writes next.
   void release();
 
-  /// What is put aside; chosen by the first hold().
-  Bytes size() const { return size_; }
+  /// What was put aside by the last hold().
+  Bytes size() const { return kept_; }
 
  private:
   std::string path_;
-  Bytes size_{};  // chosen once
+  Bytes size_{};  // chosen by the first hold(): what is wanted
+  Bytes kept_{};
   bool held_ = false;
 };
 

@@ -339,6 +339,7 @@ struct Writer::Impl {
 
   void space_is_back() {
     if (!std::exchange(short_of_space, false)) return;
+    bound_growth();
     metrics.takes_writes.set(1);
     options.log.info("store takes writes again", {{"file", path}});
   }
