@@ -23,6 +23,14 @@ from test_leader import silent_node
 
 AXE = ROOT / "ui/node_modules/axe-core/axe.min.js"
 WIDTHS = (390, 1280, 2560)
+# Whether some tile has the colour that the style sheet gives to nodes that are ready.
+TILES_FOLLOW = """(() => {
+    const canvas = document.querySelector('canvas'), copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
+    copy.drawImage(canvas, 0, 0);
+    const wanted = getComputedStyle(document.documentElement).getPropertyValue('--t-ready').trim(), {data} = copy.getImageData(0, 0, canvas.width, canvas.height);
+    for (let i = 0; i < data.length; i += 4) if ('#' + [0, 1, 2].map(at => data[i + at].toString(16).padStart(2, '0')).join('') === wanted) return true;
+    return false;
+})()"""
 FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
@@ -173,6 +181,8 @@ class Stock(Looking):
                     with self.subTest(view=view, width=width, dark=dark):
                         self.browser.look(width, dark=dark)
                         self.assert_fits(width, view)
+                        if view == "cluster":
+                            wait_for("tiles in the colours of the scheme", lambda: self.browser.run(TILES_FOLLOW), 10)
                         if folder := os.environ.get("SPILLWAY_PICTURES"):
                             name = f"{view.split('?')[0].replace('/', '-')}-{width}-{'dark' if dark else 'light'}.png"
                             self.browser.picture(pathlib.Path(folder) / name)
