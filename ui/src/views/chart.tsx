@@ -17,7 +17,9 @@ export function Chart({ label, times, series, format, height = 150, range, binar
   const plot = useRef<uPlot | null>(null);
   const latest = useRef({ format, range, times });
   latest.current = { format, range, times };
-  const data: uPlot.AlignedData = [times, ...series.map((each) => each.values)] as uPlot.AlignedData;
+  // Of one point alone uPlot makes an axis of a thousand days.
+  const alone = times.length === 1;
+  const data: uPlot.AlignedData = [alone ? spanOf(times) : times, ...series.map((each) => (alone ? [null, ...each.values] : each.values))] as uPlot.AlignedData;
   const shape = series.map((each) => each.label).join();
   const shown = width > 0;
   useEffect(() => {
@@ -29,7 +31,7 @@ export function Chart({ label, times, series, format, height = 150, range, binar
       axes: [{ ...axis, space: 80, size: 26, values: (_u, splits) => splits.map((each) => new Date(each * 1000).toTimeString().slice(0, 8)) },
         { ...axis, size: 62, space: 26, ...(binary ? { incrs: POWERS } : {}), values: (_u, splits) => splits.map((each) => latest.current.format(each)) }],
       series: [{}, ...series.map((each) => ({
-        label: each.label, stroke: () => colour(each.colour), width: each.dashed ? 1.5 : 2, ...(each.dashed ? { dash: [5, 4] } : {}), points: { show: (plotted: uPlot) => plotted.data[0].length === 1, size: 5 }, spanGaps: false,
+        label: each.label, stroke: () => colour(each.colour), width: each.dashed ? 1.5 : 2, ...(each.dashed ? { dash: [5, 4] } : {}), points: { show: () => latest.current.times.length === 1, size: 5 }, spanGaps: false,
       }))],
     }, data, room.current!.querySelector<HTMLElement>('.plot')!);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
