@@ -146,7 +146,10 @@ std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, cons
                                          const ReplicaSets& old, Shares shares) {
   std::vector<UpdateReplicaSet> updates;
   if (const ReplicaSetPtr only = active_or_latest(latest, old)) {
-    if (only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
+    // Of the right size it may still carry the size before, if a write was lost: as long as it does, nothing is rolled
+    // out. Nothing is while it is paused, either.
+    const bool mends = shares == Shares::kPromised && !deployment.paused;
+    if (mends || only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
     return updates;
   }
   ReplicaSets newest_first = old;
