@@ -67,6 +67,17 @@ std::optional<std::int32_t> old_size(const ReplicaSetPtr& old, const ReplicaSetP
   return std::nullopt;
 }
 
+/// What is written where the Deployment of ten pods is looked at as one that was scaled.
+std::vector<UpdateReplicaSet> plan_scale_of(const ReplicaSetPtr& old, bool paused) {
+  api::Deployment deployment;
+  deployment.replicas = 10;
+  deployment.paused = paused;
+  deployment.strategy = kRollingUpdate;
+  deployment.max_surge = 0;
+  deployment.max_unavailable = 2;
+  return plan_scale(deployment, nullptr, {old}, Shares::kPromised);
+}
+
 TEST(DeploymentPlan, TakesWhatTheNewPodsMakeUpFor) {
   EXPECT_EQ(old_size(set_of("old", 10, 10), set_of("new", 0, 0)), 8);
   EXPECT_EQ(old_size(set_of("old", 8, 8), set_of("new", 2, 0)), std::nullopt);
@@ -116,6 +127,23 @@ TEST(DeploymentPlan, TakesNoPodThatServesWhereOthersDoNot) {
 
 TEST(DeploymentPlan, ScalesByProportionWhereNoPodServes) {
   EXPECT_EQ(scaled(4, 3, set_of("old", 3, 0), set_of("new", 3, 0)), "old:2 new:3 ");
+}
+
+/// A write of an earlier scaling was lost: all pods are there, and the annotation says the size before.
+TEST(DeploymentPlan, AStaleAnnotationHoldsUpNoRollout) {
+  api::ReplicaSet settled = *set_of("old", 10, 10);
+  settled.metadata.annotations[std::string(kMaxReplicas)] = "10";
+  api::ReplicaSet stale = settled;
+  stale.metadata.annotations[std::string(kDesiredReplicas)] = "12";
+  const auto annotation = [](const ReplicaSetPtr& old, bool paused) -> std::string {
+    for (const UpdateReplicaSet& each : plan_scale_of(old, paused)) {
+      return each.set.metadata.annotations.at(std::string(kDesiredReplicas));
+    }
+    return "";
+  };
+  EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(stale), false), "10");
+  EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(stale), true), "") << "as upstream";
+  EXPECT_EQ(annotation(std::make_shared<const api::ReplicaSet>(settled), false), "");
 }
 
 }  // namespace
