@@ -393,6 +393,30 @@ TEST_F(Http2Server, EndsStreamsAndFinishesRequestsWhenItStops) {
   EXPECT_TRUE(stopped.take());
 }
 
+TEST_F(Http2Server, AStreamThatBeginsWhileItStopsEndsAtOnce) {
+  ServerRoom& room = serve();
+  std::shared_ptr<api::ResponseSink> watch;
+  Mailbox<bool> held;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      watch = seen.sink;
+      held.put(true);
+    });
+  });
+  Http2Client client = this->client();
+  const std::int32_t stream = client.ask("GET", "/watch", kAlice);
+  held.take();
+  Mailbox<bool> stopped;
+  room.run([&] {
+    room.server->stop(seconds(30), [&] { stopped.put(true); });
+    watch->on_stream({200, {}, ""});
+    watch.reset();
+  });
+  EXPECT_EQ(client.answer(stream).status, 200);
+  EXPECT_EQ(client.answer(stream).code, NGHTTP2_NO_ERROR);
+  EXPECT_TRUE(stopped.take());
+}
+
 TEST_F(Http2Server, HeadsThatAreTooLargeAreRefused) {
   serve();
   Http2Client client = this->client();

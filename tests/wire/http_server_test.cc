@@ -320,6 +320,33 @@ TEST(HttpServer, StopEndsStreamsAndFinishesRequests) {
   EXPECT_TRUE(stopped.take());
 }
 
+TEST(HttpServer, AStreamThatBeginsWhileItStopsEndsAtOnce) {
+  ServerRoom room;
+  Mailbox<bool> held;
+  Mailbox<bool> stopped;
+  std::shared_ptr<api::ResponseSink> watch;
+  room.run([&] {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
+      watch = seen.sink;
+      held.put(true);
+    });
+  });
+  TestClient watcher(room.port);
+  watcher.send(get("/watch"));
+  ASSERT_TRUE(held.take());
+  room.run([&] {
+    room.server->stop(seconds(30), [&] { stopped.put(true); });
+    watch->on_stream({});
+  });
+  watcher.drain();
+  EXPECT_THAT(watcher.received, ::testing::EndsWith("\r\n\r\n0\r\n\r\n")) << "a head, and the end of the body";
+  EXPECT_TRUE(stopped.take());
+  room.run([&] {
+    EXPECT_EQ(room.handler.abandoned.size(), 1U);
+    watch.reset();
+  });
+}
+
 TEST(HttpServer, StopDoesNotWaitLongerThanItsGrace) {
   ServerRoom room;
   Mailbox<bool> held;

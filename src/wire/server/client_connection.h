@@ -53,6 +53,8 @@ class ConnectionOwner {
                                          std::weak_ptr<AnswerTaker> taker) = 0;
   /// So many streams more (or fewer) are open.
   virtual void count_streams(int change) = 0;
+  /// The server stops: no answer that would go on for as long as its client likes may begin.
+  virtual bool stopping() const = 0;
   /// Whether the client of a request is to come anew once it is answered.
   virtual bool draw_goaway() = 0;
   /// Hands on what an upgraded connection has read.

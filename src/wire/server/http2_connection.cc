@@ -300,6 +300,7 @@ void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exch
       announce_gzip(head);
     }
     send_head(exchange->stream, head, Http2Session::Body::kFollows);
+    if (stream->streams && owner_.stopping()) end_stream(exchange->stream, *stream);
   }
   flush_at_end();
 }
@@ -450,12 +451,15 @@ void Http2Connection::wind_down() {
   if (phase_ != Phase::kOpen) return;
   session_.go_away();
   for (auto& [id, stream] : streams_) {
-    if (!stream.streams || stream.answered) continue;
-    drop_exchange(stream);
-    stream.answered = true;
-    session_.resume(id);
+    if (stream.streams && !stream.answered) end_stream(id, stream);
   }
   flush();
+}
+
+void Http2Connection::end_stream(StreamId id, Stream& stream) {
+  drop_exchange(stream);
+  stream.answered = true;
+  session_.resume(id);
 }
 
 void Http2Connection::close() {

@@ -108,6 +108,7 @@ class Http2Connection final : public ClientConnection,
   void send_answer(StreamId id, Stream& stream, api::Response response);
   void send_head(StreamId id, api::Response& head, Http2Session::Body body);
   void drop_exchange(Stream& stream);
+  void end_stream(StreamId id, Stream& stream);
   void take(const Stream& stream, std::size_t bytes);
   [[nodiscard]] bool account(Stream& stream, std::size_t held);
 

@@ -241,6 +241,7 @@ void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& excha
     announce_gzip(head);
   }
   output_.add(head_of(head, current_.http_1_0 ? Framing::kUntilEnd : Framing::kChunked, 0));
+  if (current_.streams() && owner_.stopping()) return end_stream();
   flush_at_end();
 }
 
@@ -347,7 +348,10 @@ void HttpConnection::wind_down() {
   if (phase_ == Phase::kClosed || phase_ == Phase::kLinger) return;
   if (phase_ != Phase::kAnswer) return close();
   current_.keep_alive = false;
-  if (!current_.streams() || current_.answered) return;
+  if (current_.streams() && !current_.answered) end_stream();
+}
+
+void HttpConnection::end_stream() {
   const std::shared_ptr<HttpExchange> exchange = current_.exchange;
   exchange->gone = true;
   owner_.report_gone(exchange);

@@ -103,6 +103,7 @@ class HttpConnection final : public ClientConnection,
   void linger(Unread unread);
 
   void drop_exchange();
+  void end_stream();
   void settle_account();
   void enter(Phase phase);
   void arm_timer();

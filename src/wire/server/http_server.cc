@@ -136,6 +136,8 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   const std::shared_ptr<const AnswerDesk>& desk() const override { return core_.desk; }
 
+  bool stopping() const override { return stopping_; }
+
   bool draw_goaway() override { return core_.options.goaway_chance > 0 && rng_.unit() < core_.options.goaway_chance; }
 
   std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
