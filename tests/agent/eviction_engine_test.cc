@@ -370,6 +370,23 @@ TEST(EvictionReclaim, FreesWhatTheNodeCanBeforeAnyPodGoes) {
   EXPECT_FALSE(cluster.journal.entries.front().eviction);
 }
 
+TEST(EvictionReclaim, SaysOnceThatThereIsNothingToFree) {
+  Pressured cluster(disk_options());
+  cluster.host.set_disk_available(gibibytes(5));
+  const auto said = [&] {
+    return std::ranges::count_if(cluster.log, [](const std::string& line) { return line.contains("node reclaimed"); });
+  };
+  cluster.run(seconds(90));
+  EXPECT_GT(cluster.host.count<ReclaimNode>(), 3U);
+  EXPECT_EQ(said(), 2) << "containers and images, once each";
+  cluster.host.set_disk_available(gibibytes(60));
+  cluster.run(hours(1));
+  ASSERT_EQ(cluster.node_condition("DiskPressure"), "False");
+  cluster.host.set_disk_available(gibibytes(5));
+  cluster.run(seconds(30));
+  EXPECT_EQ(said(), 4) << "another time of pressure";
+}
+
 TEST(EvictionReclaim, EvictsWhoeverUsesTheDiskWhenThatFallsShort) {
   Pressured cluster(disk_options());
   cluster.host.set_disk_used("uid-modest", gibibytes(40));

@@ -95,7 +95,7 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     for (const eviction::ReclaimAction action : reclaim->actions) {
       const bool images = action == eviction::ReclaimAction::kImages;
       answer.outcomes.push_back({.action = action,
-                                 .deleted = images ? 0 : 1,
+                                 .deleted = images || reclaimable_ == Bytes{} ? 0 : 1,
                                  .freed = images ? Bytes{} : reclaimable_,
                                  .problem = images ? "no images here" : ""});
     }

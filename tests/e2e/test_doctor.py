@@ -74,6 +74,19 @@ class Doctor(unittest.TestCase):
         self.assertIn("address already in use", what)
         self.assertIn(f"sport = :{port}", mend)
 
+    @needs(ROOT, "needs root")
+    def test_a_disk_that_is_nearly_full(self):
+        at = self.folder / "disk"
+        at.mkdir()
+        hide = f"mount -t tmpfs -o size=16m disk {at} && head -c 14m /dev/zero >{at}/fill"
+        level, what, mend = self.ask("--data-dir", at / "data", before=hide)["disk"][0]
+        self.assertEqual(level, "problem")
+        self.assertIn(f"12.5 % of {at} is free: with imagefs.available<15% a node reports DiskPressure", what)
+        self.assertIn(f"du -xh {at}", mend)
+        config = self.folder / "kubelet.yaml"
+        config.write_text("{kind: KubeletConfiguration, apiVersion: kubelet.config.k8s.io/v1beta1, evictionHard: {nodefs.available: 1Mi}}")
+        self.assertEqual(self.ask("--data-dir", at / "data", "--config", config, before=hide)["disk"][0][0], "ok")
+
     def test_a_server_and_its_certificates(self):
         kubeconfig, data = self.folder / "kubeconfig", self.folder / "d"
         with contextlib.ExitStack() as stack:

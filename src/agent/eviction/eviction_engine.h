@@ -21,6 +21,7 @@
 #include "policy/eviction/decide.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -119,6 +120,7 @@ class EvictionEngine {
   void begin_reclaim(eviction::PassResult result, Now now);
   void end_reclaim(const api::Summary* after, Now now);
   void give_up_reclaim(Now now);
+  void report_reclaimed(const ReclaimOutcome& outcome);
   void supersede_reclaim();
 
   /// What the machine has done already.
@@ -146,6 +148,8 @@ class EvictionEngine {
   EvictionForecast forecast_;
   Victims victims_;
   std::optional<PendingReclaim> reclaim_;
+  /// The problem that was logged when an action freed nothing, since the conditions changed last.
+  std::map<eviction::ReclaimAction, std::optional<std::string>> reclaims_in_vain_;
   std::shared_ptr<const api::Summary> last_summary_;
   eviction::Observations seen_;                   // what the last observation held, the whole or its memory
   std::vector<eviction::Threshold> met_at_pass_;  // in the last pass

@@ -98,6 +98,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
 
 void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
   if (state_.conditions == before) return;
+  reclaims_in_vain_.clear();
   context_.log.info("pressure conditions changed", {{"reasons", policy::render(result.decision.reasons)}});
   if (witness_ != nullptr) witness_->on_conditions(state_.conditions);
   if (on_conditions_) on_conditions_(now);
@@ -127,6 +128,18 @@ void EvictionEngine::give_up_reclaim(Now now) {
   end_reclaim(nullptr, now);
 }
 
+/// A pass asks again each second while a disk is full: that there is still nothing to free is said once.
+void EvictionEngine::report_reclaimed(const ReclaimOutcome& outcome) {
+  const bool in_vain = outcome.deleted == 0 && outcome.freed.count() == 0;
+  std::optional<std::string>& said = reclaims_in_vain_[outcome.action];
+  if (in_vain && said == outcome.problem) return;
+  said = in_vain ? std::optional(outcome.problem) : std::nullopt;
+  context_.log.info("node reclaimed", {{"what", to_string(outcome.action)},
+                                       {"deleted", outcome.deleted},
+                                       {"freed_bytes", outcome.freed.count()},
+                                       {"problem", outcome.problem}});
+}
+
 void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
   const WitnessedStep step = take_down(&event, now);
   if (!reclaim_ || reclaim_->id != event.id) return;  // given up, or superseded
@@ -134,10 +147,7 @@ void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
   reclaim_->answered = true;
   for (const ReclaimOutcome& outcome : event.outcomes) {
     reclaim_->result.decision.reasons.push_back(reclaimed_reason(outcome));
-    context_.log.info("node reclaimed", {{"what", to_string(outcome.action)},
-                                         {"deleted", outcome.deleted},
-                                         {"freed_bytes", outcome.freed.count()},
-                                         {"problem", outcome.problem}});
+    report_reclaimed(outcome);
   }
   if (!in_flight_) look_again(now);
 }

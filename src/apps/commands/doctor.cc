@@ -2,6 +2,7 @@
 #include "agent/config/config_lint.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
+#include "apps/node/node_options.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"
@@ -16,6 +17,7 @@
 #include "wire/tls/certificate_authority.h"
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/timex.h>
 #include <unistd.h>
@@ -78,8 +80,33 @@ std::vector<checkup::Certificate> look_at_certificates(const std::string& data_d
   return found;
 }
 
-Result<std::vector<checkup::ConfigProblem>> look_at_config(const std::string& file) {
-  SPILLWAY_TRY(document, read_config_document(file));
+/// The file system of a directory, or of the nearest one above it that is there. `config`: the node's; empty: defaults.
+std::optional<checkup::Disk> look_at_disk(const api::Json& config, std::filesystem::path path) {
+  std::error_code gone;
+  while (!std::filesystem::exists(path, gone) && path.has_relative_path()) path = path.parent_path();
+  struct statvfs fs{};
+  if (::statvfs(path.c_str(), &fs) != 0) return std::nullopt;
+  const auto bytes = [&](fsblkcnt_t blocks) {
+    return Bytes{static_cast<std::int64_t>(blocks) * static_cast<std::int64_t>(fs.f_frsize)};
+  };
+  checkup::Disk disk{.path = path, .available = bytes(fs.f_bavail), .capacity = bytes(fs.f_blocks), .thresholds = {}};
+  const api::Json effective = agent::effective_config(config, std::nullopt);
+  const auto thresholds = eviction::parse_thresholds({.hard = agent::threshold_config_of(effective).hard});
+  if (!thresholds) return disk;  // the findings about the configuration say so
+  for (const eviction::Threshold& each : *thresholds) {
+    if (each.signal != eviction::Signal::kNodeFsAvailable && each.signal != eviction::Signal::kImageFsAvailable)
+      continue;
+    if (const auto amount = eviction::amount_of(each.value, disk.capacity.count())) {
+      disk.thresholds.push_back(
+          {fmt::format("{}<{}", to_string(each.signal),
+                       effective.string_at({"evictionHard", std::string(to_string(each.signal))})),
+           Bytes{amount->value()}});
+    }
+  }
+  return disk;
+}
+
+std::vector<checkup::ConfigProblem> problems_of(const agent::ConfigDocument& document, const std::string& file) {
   struct sysinfo machine{};
   Bytes memory;
   if (::sysinfo(&machine) == 0) memory = Bytes{static_cast<std::int64_t>(machine.totalram) * machine.mem_unit};
@@ -117,10 +144,13 @@ std::optional<checkup::Cluster> look_at_cluster(const cli::ClusterArgs& args) {
 Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
   checkup::MachineFacts facts{
       .is_root = ::geteuid() == 0, .has_psi = has_psi(), .clock_is_in_step = clock_is_in_step()};
+  agent::ConfigDocument document;
   if (!command.config.empty()) {
-    SPILLWAY_TRY(problems, look_at_config(command.config));
-    facts.config = std::move(problems);
+    SPILLWAY_TRY(read, read_config_document(command.config));
+    document = std::move(read);
+    facts.config = problems_of(document, command.config);
   }
+  facts.disk = look_at_disk(document.value, node_state_dir({}, resolve_data_dir(command.data_dir), ""));
   if (const auto mounts = host::read_cgroup_mounts()) {
     facts.cgroup_version = mounts->version == host::CgroupVersion::kV2 ? 2 : 1;
     if (const auto root = host::find_writable_root(*mounts); !root) facts.cgroup_problem = root.error().text();

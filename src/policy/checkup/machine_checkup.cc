@@ -19,6 +19,7 @@ class Examination {
     pressure();
     swap();
     clock();
+    disk();
     for (const Port& port : facts_.ports) look_at(port);
     for (const Certificate& certificate : facts_.certificates) look_at(certificate);
     for (const ConfigProblem& problem : facts_.config)
@@ -72,6 +73,27 @@ class Examination {
     if (*facts_.clock_is_in_step) return add(Level::kFine, "clock", "in step with a time server");
     add(Level::kWarning, "clock", "in step with no time server: certificates and times of objects may be wrong",
         "timedatectl set-ntp true");
+  }
+
+  void disk() {
+    if (!facts_.disk || facts_.disk->capacity <= Bytes{}) return;
+    const Disk& disk = *facts_.disk;
+    const std::string free = fmt::format("{:.1f} % of {} is free", share_of(disk), disk.path);
+    const auto nearest = std::ranges::max_element(disk.thresholds, {}, &DiskThreshold::amount);
+    if (nearest == disk.thresholds.end()) return add(Level::kFine, "disk", free);
+    const std::string mend = fmt::format("free some of it: du -xh {} | sort -h | tail", disk.path);
+    if (disk.available < nearest->amount)
+      return add(
+          Level::kProblem, "disk",
+          fmt::format("{}: with {} a node reports DiskPressure, takes no new pods and evicts", free, nearest->text),
+          mend);
+    if (disk.available - nearest->amount < Bytes{disk.capacity.count() / kDiskLeftShare})
+      return add(Level::kWarning, "disk", fmt::format("{}: it is near {}", free, nearest->text), mend);
+    add(Level::kFine, "disk", free);
+  }
+
+  static double share_of(const Disk& disk) {
+    return 100 * static_cast<double>(disk.available.count()) / static_cast<double>(disk.capacity.count());
   }
 
   void look_at(const Port& port) {

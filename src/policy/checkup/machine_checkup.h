@@ -26,6 +26,20 @@ struct Certificate {
   std::optional<WallTime> end;  // nullopt: it cannot be read
 };
 
+/// A hard threshold of a node here on what is free of a disk.
+struct DiskThreshold {
+  std::string text;  // "imagefs.available<15%"
+  Bytes amount;
+};
+
+/// The file system that a node here keeps its pods on.
+struct Disk {
+  std::string path;
+  Bytes available;
+  Bytes capacity;
+  std::vector<DiskThreshold> thresholds;
+};
+
 /// The API server that a kubeconfig names.
 struct Cluster {
   std::string server;   // "192.0.2.7:6443", or the kubeconfig if it says nothing of one
@@ -48,6 +62,7 @@ struct MachineFacts {
   std::optional<bool> has_psi;           // nullopt: not looked at
   std::optional<Bytes> swap;             // nullopt: unknown
   std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
+  std::optional<Disk> disk;              // nullopt: unknown
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
   std::vector<ConfigProblem> config;
@@ -68,6 +83,9 @@ struct Finding {
 
 /// A certificate with less left than this is a warning: its owner renews it a month ahead, so nobody did.
 inline constexpr Duration kCertificateLeftMin = std::chrono::hours(24 * 7);
+
+/// A disk with less than this share of its capacity left above a threshold is a warning: one in 20.
+inline constexpr std::int64_t kDiskLeftShare = 20;
 
 /// In the order of the members of MachineFacts.
 std::vector<Finding> examine(const MachineFacts& facts, WallTime now);

@@ -11,19 +11,24 @@ using ::testing::IsEmpty;
 constexpr WallTime kNow{std::chrono::hours(24 * 20'000)};
 
 MachineFacts sound() {
-  return {.is_root = true,
-          .cgroup_version = 2,
-          .has_psi = true,
-          .swap = Bytes{},
-          .clock_is_in_step = true,
-          .ports = {{6443, "the API server", ""}},
-          .certificates = {{"/d/pki/ca.crt", kNow + hours(24 * 300)}},
-          .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.32.0", .lists_nodes = true}};
+  return {
+      .is_root = true,
+      .cgroup_version = 2,
+      .has_psi = true,
+      .swap = Bytes{},
+      .clock_is_in_step = true,
+      .disk = Disk{.path = "/var/lib",
+                   .available = gibibytes(40),
+                   .capacity = gibibytes(100),
+                   .thresholds = {{"nodefs.available<10%", gibibytes(10)}, {"imagefs.available<15%", gibibytes(15)}}},
+      .ports = {{6443, "the API server", ""}},
+      .certificates = {{"/d/pki/ca.crt", kNow + hours(24 * 300)}},
+      .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.32.0", .lists_nodes = true}};
 }
 
 TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   const std::vector<Finding> findings = examine(sound(), kNow);
-  EXPECT_EQ(findings.size(), 8U);
+  EXPECT_EQ(findings.size(), 9U);
   EXPECT_EQ(worst_of(findings), Level::kFine);
   for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
 }
@@ -44,6 +49,12 @@ TEST(Checkup, EachFaultIsOneFinding) {
       {"PSI", Level::kWarning, "tells nothing", [](MachineFacts& facts) { facts.has_psi = false; }},
       {"swap", Level::kWarning, "512 Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
       {"clock", Level::kWarning, "no time server", [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
+      {"disk", Level::kProblem, "15.0 % of /var/lib is free: with imagefs.available<15% a node reports DiskPressure",
+       [](MachineFacts& facts) { facts.disk->available = gibibytes(15) - Bytes{1}; }},
+      {"disk", Level::kWarning, "it is near imagefs.available<15%",
+       [](MachineFacts& facts) { facts.disk->available = gibibytes(15); }},
+      {"disk", Level::kWarning, "it is near",
+       [](MachineFacts& facts) { facts.disk->available = gibibytes(20) - Bytes{1}; }},
       {"port 6443", Level::kProblem, "in use", [](MachineFacts& facts) { facts.ports[0].problem = "address in use"; }},
       {"certificate", Level::kProblem, "ended at", [](MachineFacts& facts) { facts.certificates[0].end = kNow; }},
       {"certificate", Level::kWarning, "until",
