@@ -51,10 +51,16 @@ def matches(wanted, printed):
     return None
 
 
+# Reads blocks and runs them. The nodes' files are on a disk of their own, with room: no page is about a full one.
+RUN_BLOCKS = """set -eo pipefail; cd
+mkdir -p /var/lib/spillway; mount -t tmpfs -o mode=0755,size=1g state /var/lib/spillway
+while IFS= read -r -d '' block; do eval "$block"; done"""
+
+
 class Shell:
     def __init__(self, root):
         self.root, self.terminals = root, 0
-        words = fresh_root.inside(root, "bash", "--norc", "-c", "set -eo pipefail; cd; while IFS= read -r -d '' block; do eval \"$block\"; done", "bash")
+        words = fresh_root.inside(root, "bash", "--norc", "-c", RUN_BLOCKS, "bash")
         self.child = subprocess.Popen(["unshare", "--net", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
 

@@ -1,8 +1,10 @@
 """Real processes for the end-to-end tests: starts `spillway`, talks to it, and leaves nothing behind."""
+import atexit
 import base64
 import collections
 import contextlib
 import copy
+import functools
 import http.client
 import json
 import os
@@ -90,13 +92,12 @@ class Api:
 
     def request(self, method, path, body=None, content_type="application/json"):
         """The parsed answer; ApiError for a failure, OSError or HTTPException if no answer came."""
-        if self.connection is None:
-            self.connection = self.connect()
         headers = {"Content-Type": content_type} if body is not None else {}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
+        text = body if body is None or isinstance(body, bytes) else json.dumps(body)
         try:
-            self.connection.request(method, path, body if body is None or isinstance(body, bytes) else json.dumps(body), headers)
+            self.send(method, path, text, headers)
             answer = self.connection.getresponse()
             data = answer.read()
         except Exception:
@@ -106,6 +107,16 @@ class Api:
         if answer.status >= 400:
             raise ApiError(answer.status, document if isinstance(document, dict) else {"message": document})
         return document
+
+    def send(self, method, path, body, headers):
+        """On the connection of the last request if the server has kept it, else on another one."""
+        if self.connection is not None:
+            try:
+                return self.connection.request(method, path, body, headers)
+            except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+                self.close()
+        self.connection = self.connect()
+        self.connection.request(method, path, body, headers)
 
     def get(self, path):
         return self.request("GET", path)
@@ -165,10 +176,32 @@ def pod(name, command, **spec):
                      "terminationGracePeriodSeconds": 1, **spec}}
 
 
+def has_default_thresholds(arguments):
+    """Does this command line begin a node whose eviction thresholds its test has not chosen?"""
+    words = [str(each) for each in arguments]
+    if words[0] not in ("up", "agent") or {"--companion", "--config-dir", "--eviction-hard"} & set(words):
+        return False
+    return "--config" not in words or "evictionHard" not in pathlib.Path(words[words.index("--config") + 1]).read_text()
+
+
+@functools.cache
+def room_on_disks():
+    """Flags for a node that refuses no pod because a disk of this machine is nearly full: a drop-in directory for its configuration."""
+    directory = tempfile.TemporaryDirectory(prefix="spillway-e2e-conf-")
+    atexit.register(directory.cleanup)
+    (pathlib.Path(directory.name) / "room.conf").write_text(json.dumps({
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "mergeDefaultEvictionSettings": True,
+        "evictionHard": {f"{disk}.{what}": "0.1%" for disk in ("nodefs", "imagefs") for what in ("available", "inodesFree")},
+        "imageGCHighThresholdPercent": 100}))
+    return "--config-dir", directory.name
+
+
 class Process:
     """One running spillway. Its output goes to a file, shown when a test fails; `stdout`: an open file for standard output alone."""
 
     def __init__(self, folder, *arguments, stdout=None):
+        if has_default_thresholds(arguments):
+            arguments = (*arguments, *room_on_disks())
         self.clients = []  # closed with the process
         self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:

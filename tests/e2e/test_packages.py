@@ -17,7 +17,7 @@ import unittest
 import containerd_pods
 import fresh_root
 import peers
-from harness import Api, BINARY, can_write_cgroups, end_cgroups, Kubectl, needs, pod, ROOT, run, running, serving, wait_for, workspace
+from harness import Api, BINARY, can_write_cgroups, end_cgroups, Kubectl, needs, pod, room_on_disks, ROOT, run, running, serving, wait_for, workspace
 
 PACKAGE = ROOT / "packaging/package.py"
 VERSION, LATER = "0.1.0", "0.1.1"
@@ -194,6 +194,9 @@ def processes_of(document):
 
 
 def set_flags(root, name, flags):
+    if name in ("up", "agent"):
+        shutil.copytree(room_on_disks()[1], root / "opt/room", dirs_exist_ok=True)
+        flags += " --config-dir=/opt/room"
     file = root / f"etc/spillway/{name}.env"
     file.write_text(re.sub(r"^SPILLWAY_FLAGS=.*$", lambda _: f"SPILLWAY_FLAGS={flags}", file.read_text(), flags=re.M))
 
