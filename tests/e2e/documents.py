@@ -51,9 +51,9 @@ def matches(wanted, printed):
     return None
 
 
-# Reads blocks and runs them. The nodes' files are on a disk of their own, with room: no page is about a full one.
+# Reads blocks and runs them. The nodes' files are on disks with room: no page is about a full one.
 RUN_BLOCKS = """set -eo pipefail; cd
-mkdir -p /var/lib/spillway; mount -t tmpfs -o mode=0755,size=1g state /var/lib/spillway
+export TMPDIR=/var/tmp; for place in /var/lib/spillway $TMPDIR; do mkdir -p $place; mount -t tmpfs -o mode=0755,size=1g state $place; done
 while IFS= read -r -d '' block; do eval "$block"; done"""
 
 
