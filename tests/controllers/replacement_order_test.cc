@@ -276,6 +276,7 @@ TEST_F(ReplacedFirst, TheMarkOfATemplateIsNotTakenOver) {
   cluster.create(kSets, made);
   cluster.advance(minutes(1));
   EXPECT_THAT(cluster.pod_names(), SizeIs(2));
+  EXPECT_EQ(cluster.events_about("web")["SuccessfulCreate"], 2) << "none was made and taken away again";
 }
 
 /// What an administrator's own taint drives out goes at once.

@@ -274,7 +274,7 @@ class Debian(unittest.TestCase):
             package(folder, "--version", LATER, "--only", "deb")
             said = self.install(the("_*.deb", LATER, folder))
         self.assertIn(f"({LATER}) over ({VERSION})", said)
-        self.assertIn(f"SPILLWAY_FLAGS={flags}\n", (self.root / "etc/spillway/up.env").read_text())
+        self.assertIn(f"SPILLWAY_FLAGS={flags} ", (self.root / "etc/spillway/up.env").read_text())
         with Unit(self.root, "up").started(self.log):
             api = self.api("var/lib/spillway/kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
