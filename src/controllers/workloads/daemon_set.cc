@@ -219,7 +219,8 @@ void DaemonSetController::remove(const SetPtr& set, const std::string& key, cons
                           if (outcome) return expectations_.deleted(uid, look_again, then);
                           expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
                                                         look_again, then);
-                          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+                          // Not found: its end may have been seen already, and nothing else brings us back.
+                          queue_.retry(key, then.mono);
                         });
 }
 
