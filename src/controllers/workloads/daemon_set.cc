@@ -178,7 +178,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   backoff.tidy(now.mono);
   view.evictions = holds_.of(uid, now);
   const workloads::DaemonPlan plan = workloads::plan_daemons(
-      view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now.mono);
+      view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now);
   for (const PodPtr& pod : plan.remove) remove(set, key, pod);
   for (const std::string& node : plan.create) create(set, key, node, view.hash);
   if (plan.look_again) queue_.add(key, *plan.look_again);
