@@ -122,6 +122,7 @@ TEST(TopologyHints, ShareEndpointsOutByCapacity) {
       {"as they are", "aabb", kHalves, "aabb", ""},
       {"one moves", "aaab", kHalves, "baab", ""},
       {"all but one in one zone", "aaaaab", kHalves, "bbaaab", ""},
+      {"half an endpoint too many stays", "aaaabbb", kHalves, "aaaabbb", ""},
       {"every zone gets one", "aaa", kThirds, "bca", ""},
       {"those that are not ready count for nothing", "aabbA", kHalves, "aabb.", ""},
       {"a zone without nodes gives all", "zzzz", kHalves, "zzzz", ""},
