@@ -17,6 +17,9 @@ ResourcePaths::ResourcePaths(const Parts& parts, const ApiServer::Options& optio
       log_(parts.core, options.gateway),
       connect_(parts.core, options.gateway),
       usage_(parts.core, options.gateway),
+      components_(parts.core, options.controllers == ApiServer::Controllers::kOwn
+                                  ? ComponentStatuses::Components::kInProcess
+                                  : ComponentStatuses::Components::kElsewhere),
       node_proxy_(parts.core, options.gateway),
       tokens_(parts.core, parts.node_restriction, options.signer, options.token_life_max),
       reviews_(parts.core, parts.authorizer, parts.roles, parts.bound_tokens, options.authenticator) {}
@@ -31,9 +34,7 @@ void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
     exchange->warnings.push_back(route.resource->custom->deprecation);
   }
   if (const auto readable = storage_.check(route); !readable) return exchange->fail(readable.error());
-  if (!route.resource->stored()) {
-    return route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
-  }
+  if (!route.resource->stored()) return perform_unstored(exchange);
   switch (route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id) {
     case SubresourceId::kScale:
       return scale_.perform(exchange);
@@ -56,6 +57,13 @@ void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
     case SubresourceId::kToken:
       return tokens_.create(exchange);
   }
+}
+
+void ResourcePaths::perform_unstored(const ExchangePtr& exchange) {
+  const std::string_view kind = exchange->route.resource->kind;
+  if (kind == "Binding") return binding_.create(exchange);
+  if (kind == "ComponentStatus") return components_.read(exchange);
+  return exchange->route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
 }
 
 void ResourcePaths::perform_generic(const ExchangePtr& exchange) {

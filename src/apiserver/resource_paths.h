@@ -12,6 +12,7 @@
 #include "apiserver/nodes/pod_connect.h"
 #include "apiserver/nodes/pod_log.h"
 #include "apiserver/nodes/usage.h"
+#include "apiserver/read/component_statuses.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
 #include "apiserver/read/storage_report.h"
@@ -52,6 +53,7 @@ class ResourcePaths {
 
  private:
   void perform_admitted(const ExchangePtr& exchange);
+  void perform_unstored(const ExchangePtr& exchange);
   void perform_generic(const ExchangePtr& exchange);
 
   const StorageReport& storage_;
@@ -65,6 +67,7 @@ class ResourcePaths {
   PodLog log_;
   PodConnect connect_;
   UsagePath usage_;
+  ComponentStatuses components_;
   NodeProxy node_proxy_;
   TokenPath tokens_;
   Reviews reviews_;

@@ -1,4 +1,5 @@
-// SHA-256, for hashes that others make of the same text. Secrets go through OpenSSL (wire/).
+// SHA-256, for hashes that others make of the same text. Our own code because engines (level 3) link no OpenSSL, and a
+// port for one call would be no shorter. Secrets go through OpenSSL (wire/).
 // Thread: any (pure). Source: FIPS 180-4, 6.2.
 #pragma once
 

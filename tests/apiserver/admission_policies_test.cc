@@ -282,6 +282,31 @@ TEST(AdmissionPolicies, OneOfAllNamespacesServesAll) {
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'").code, 201);
 }
 
+/// Nobody holds more parameters for one request than that, however many somebody labels.
+TEST(AdmissionPolicies, SelectedParametersAreBoundedInBytes) {
+  PolicyWorld world;
+  const std::string text(1'000'000, 'x');
+  const auto create_parameter = [&](int number) {
+    return world.server
+        .post(kJudgedMaps, R"({"metadata":{"name":"large-)" + std::to_string(number) +
+                               R"(","labels":{"for":"policy"}},"data":{"text":")" + text + R"("}})")
+        .code;
+  };
+  for (int i = 0; i < 16; ++i) ASSERT_EQ(create_parameter(i), 201);
+  world.add("large",
+            rules_for("'configmaps'") +
+                ",'paramKind':{'apiVersion':'v1','kind':'ConfigMap'},"
+                "'validations':[{'expression':'has(params.data)'}]",
+            "'validationActions':['Deny'],'paramRef':{'selector':{'matchLabels':{'for':'policy'}},'namespace':"
+            "'default','parameterNotFoundAction':'Deny'}");
+  EXPECT_EQ(world.create("a").code, 201) << "16 MB are fewer than 16 MiB";
+  ASSERT_EQ(create_parameter(16), 201);
+  const Answer refused = world.create("b");
+  EXPECT_EQ(refused.code, 422) << refused.text;
+  EXPECT_TRUE(message_of(refused).contains("paramRef.selector selects more than 16 MiB of objects"))
+      << message_of(refused);
+}
+
 TEST(AdmissionPolicies, WarnAndCount) {
   PolicyWorld world;
   world.add("w", rules_for("'configmaps'") + ",'validations':[{'expression':'false','message':'mind'}]",

@@ -176,6 +176,23 @@ TEST(Pods, BindingHappensOnce) {
   EXPECT_EQ(server.post(pod_path("p", "/binding"), binding).code, 409);
 }
 
+TEST(Pods, AreBoundByABindingOfTheirNamespace) {
+  TestServer server;
+  make_node(server, "n1");
+  ASSERT_EQ(make_pod(server, "p", "").code, 201);
+  const std::string bindings = "/api/v1/namespaces/default/bindings";
+  EXPECT_EQ(server.post(bindings, R"({"target":{"kind":"Node","name":"n1"}})").code, 400) << "of no pod";
+  EXPECT_EQ(server.post(bindings, R"({"metadata":{"name":"other"},"target":{"name":"n1"}})").code, 404);
+  EXPECT_EQ(server
+                .post("/api/v1/namespaces/elsewhere/bindings",
+                      R"({"metadata":{"name":"p","namespace":"default"},"target":{"name":"n1"}})")
+                .code,
+            400);
+  EXPECT_EQ(server.post(bindings, R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})").code, 201);
+  EXPECT_EQ(server.get(pod_path("p")).string_at({"spec", "nodeName"}), "n1");
+  EXPECT_EQ(server.get(bindings).code, 405);
+}
+
 /// The worked exchange 24.4 of the contract.
 TEST(Pods, GraceOnlyShrinks) {
   TestServer server;

@@ -233,6 +233,96 @@ TEST_F(ServiceEndpoints, SayWhatWasRefused) {
   EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
 }
 
+/// Nodes of two zones, and pods on each.
+class HintedEndpoints : public ServiceEndpoints {
+ protected:
+  HintedEndpoints() {
+    cluster.remove("/api/v1/nodes/node");
+    for (const std::string zone : {"a", "b"}) cluster.add_node("node-" + zone, {{"topology.kubernetes.io/zone", zone}});
+    start();
+  }
+
+  void create_pod_on(const std::string& node, int number) {
+    const std::string path = fmt::format("{}pods/web-{}", kCore, number);
+    cluster.create(kCore + "pods", parsed(fmt::format(R"({{"apiVersion":"v1","kind":"Pod","metadata":
+        {{"name":"web-{}","labels":{{"app":"web"}}}},"spec":{{"nodeName":"{}","containers":[{{"name":"c","image":"i"}}]}}}})",
+                                                      number, node)));
+    cluster.merge(path + "/status", parsed(fmt::format(R"({{"status":{{"phase":"Running","podIP":
+        "10.1.0.{0}","podIPs":[{{"ip":"10.1.0.{0}"}}],"conditions":[{{"type":"Ready","status":"True"}}]}}}})",
+                                                       number + 1)));
+  }
+
+  /// "zone of the endpoint>zone of the hint", of all; "-": no hint.
+  std::multiset<std::string> hints() {
+    std::multiset<std::string> all;
+    for (const Json& slice : cluster.list(kSlices)) {
+      const Json* endpoints = slice.find("endpoints");
+      if (endpoints == nullptr || endpoints->if_array() == nullptr) continue;
+      for (const Json& endpoint : *endpoints->if_array()) {
+        const Json* zones = endpoint.at({"hints", "forZones"});
+        const std::string to = zones == nullptr ? "-" : std::string(zones->if_array()->front().string_at({"name"}));
+        all.insert(std::string(endpoint.string_at({"zone"})) + ">" + to);
+      }
+    }
+    return all;
+  }
+
+  std::multiset<std::string> events() {
+    std::multiset<std::string> all;
+    for (const Json& event : cluster.list(kCore + "events")) {
+      if (!event.string_at({"reason"}).starts_with("TopologyAware")) continue;
+      all.insert(fmt::format("{} {}", event.string_at({"reason"}), event.string_at({"message"})));
+    }
+    return all;
+  }
+};
+
+using Hints = std::multiset<std::string>;
+
+TEST_F(HintedEndpoints, NameTheirOwnZoneWhenTheServiceAsksForThat) {
+  create_service(R"(,"trafficDistribution":"PreferClose")");
+  create_pod_on("node-a", 0);
+  create_pod_on("node-b", 1);
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>a", "b>b"}));
+  cluster.merge(kCore + "services/web", parsed(R"({"spec":{"trafficDistribution":null}})"));
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>-", "b>-"}));
+}
+
+TEST_F(HintedEndpoints, AreSharedOutByTheNodesOfEachZone) {
+  create_service();
+  for (int i = 0; i < 3; ++i) create_pod_on("node-a", i);
+  create_pod_on("node-b", 3);
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>-", "a>-", "a>-", "b>-"}));
+  cluster.merge(kCore + "services/web",
+                parsed(R"({"metadata":{"annotations":{"service.kubernetes.io/topology-mode":"Auto"}}})"));
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>a", "a>a", "a>b", "b>b"}));
+  EXPECT_EQ(events(), (Hints{"TopologyAwareHintsEnabled Topology Aware Hints has been enabled, addressType: IPv4"}));
+  // A node joins zone b, whose part is two thirds then: it needs three of the four, which is more than there are.
+  cluster.add_node("node-b2", {{"topology.kubernetes.io/zone", "b"}});
+  cluster.advance(seconds(12));
+  EXPECT_THAT(events(), Contains(::testing::HasSubstr("TopologyAwareHintsDisabled Unable to allocate minimum")));
+  EXPECT_EQ(hints(), (Hints{"a>-", "a>-", "a>-", "b>-"}));
+}
+
+TEST_F(HintedEndpoints, LoseThemWithTheAnnotation) {
+  create_service();
+  cluster.merge(kCore + "services/web",
+                parsed(R"({"metadata":{"annotations":{"service.kubernetes.io/topology-mode":"Auto"}}})"));
+  create_pod_on("node-a", 0);
+  create_pod_on("node-b", 1);
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>a", "b>b"}));
+  cluster.merge(kCore + "services/web", parsed(R"({"metadata":{"annotations":null}})"));
+  cluster.advance(seconds(2));
+  EXPECT_EQ(hints(), (Hints{"a>-", "b>-"}));
+  EXPECT_THAT(events(),
+              Contains("TopologyAwareHintsDisabled Topology Aware Hints has been disabled, addressType: IPv4"));
+}
+
 TEST_F(ServiceEndpoints, WaitForTheNodeOfAPod) {
   start();
   create_service();

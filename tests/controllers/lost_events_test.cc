@@ -175,6 +175,22 @@ TEST_F(LostEvents, APodThatIsGoneAlreadyKeepsNoOtherFromGoing) {
   EXPECT_THAT(cluster.pod_names(), IsEmpty());
 }
 
+/// The same of a DaemonSet: its pod goes just before it is deleted, and the node has none until the set looks again.
+TEST_F(LostEvents, ADaemonPodThatIsGoneAlreadyGetsASuccessor) {
+  start(1);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(5));
+  const std::set<std::string> before = cluster.pod_names();
+  ASSERT_THAT(before, SizeIs(1));
+  const std::string path = kPods + "/" + *before.begin();
+  cluster.delay_answers(Method::kDelete, "/pods/", seconds(3));
+  cluster.before(Method::kDelete, path, [this, path] { cluster.remove(path + "?gracePeriodSeconds=0"); });
+  cluster.merge(kDaemonSets + "/agent", *api::parse_json(R"({"spec":{"template":{"metadata":{"labels":{"v":"2"}}}}})"));
+  cluster.advance(seconds(30));
+  ASSERT_THAT(cluster.pod_names(), SizeIs(1));
+  EXPECT_NE(cluster.pod_names(), before);
+}
+
 /// Nothing of node n0 and of its lease arrives, while all others are heard of.
 class UnheardNode : public LostEvents {
  protected:

@@ -334,6 +334,33 @@ TEST_F(Workloads, ADaemonSetIsRolledOutAFewNodesAtATime) {
   for (const Json& pod : pods()) EXPECT_EQ(pod.string_at({"metadata", "annotations", "restarted"}), "now");
 }
 
+TEST_F(Workloads, ADaemonSetWithASurgeServesOnEveryNodeThroughout) {
+  start(4);
+  Json set_json = workload_json("DaemonSet", "agent");
+  set_json.make({"spec"})["minReadySeconds"] = 3;
+  set_json.make({"spec", "updateStrategy", "rollingUpdate"}) = json(R"({"maxSurge":2,"maxUnavailable":0})");
+  cluster.create(kDaemonSets, set_json);
+  cluster.advance(seconds(15));
+  const std::string target = kDaemonSets + "/agent";
+  ASSERT_EQ(status(target, "numberAvailable"), 4);
+  const std::set<std::string> before = cluster.pod_names();
+  cluster.merge(target, json(R"({"spec":{"template":{"metadata":{"annotations":{"restarted":"now"}}}}})"));
+  std::int64_t fewest = 4;
+  std::size_t most = 0;
+  for (int i = 0; i < 400; ++i) {
+    cluster.advance(milliseconds(100));
+    fewest = std::min(fewest, status(target, "numberAvailable"));
+    std::size_t running = 0;
+    for (const Json& pod : pods()) running += pod.string_at({"metadata", "deletionTimestamp"}).empty() ? 1 : 0;
+    most = std::max(most, running);
+  }
+  EXPECT_EQ(fewest, 4);
+  EXPECT_EQ(most, 6U);
+  EXPECT_EQ(status(target, "updatedNumberScheduled"), 4);
+  EXPECT_THAT(pods_by_node(), ElementsAre(Pair("n0", 1), Pair("n1", 1), Pair("n2", 1), Pair("n3", 1)));
+  for (const std::string& name : cluster.pod_names()) EXPECT_FALSE(before.contains(name)) << name;
+}
+
 TEST_F(Workloads, ADaemonSetOnDeleteWaitsForTheDeletion) {
   start(2);
   Json set_json = workload_json("DaemonSet", "agent");

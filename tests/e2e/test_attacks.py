@@ -21,7 +21,7 @@ GROUPS = [
     ("HTTP", "http_messages", False), ("HTTP/2", "http2", False), ("servers of HTTP/2", "http2_servers", False), ("TLS", "tls", False), ("parsers", "parsers", False),
     ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False), ("logs", "logs", True),
     ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("files", "files", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("volumes", "volumes", True),
-    ("dashboard", "dashboard", False),
+    ("dashboard", "dashboard", False), ("pages of controllers", "controller_pages", False),
 ]
 SLOW_MAX = 16  # attempts that wait beside the others
 

@@ -53,6 +53,11 @@ class Kubectl(unittest.TestCase):
         self.kubectl("set", "image", "ds/watcher", "main=two")
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s"))
         self.assertEqual(image(), ["two"])
+        self.kubectl("patch", "ds", "watcher", "-p", '{"spec":{"minReadySeconds":2,"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}')
+        self.kubectl("set", "image", "ds/watcher", "main=three")
+        wait_for("the new pod beside the old one", lambda: sorted(image()) == ["three", "two"])
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s"))
+        self.assertEqual(image(), ["three"])
         before = self.kubectl.get("pods", "-l", "app=watcher")["items"][0]["metadata"]["uid"]
         self.kubectl("rollout", "restart", "ds/watcher")
         self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")

@@ -1,4 +1,4 @@
-"""Kinds that everyday kubectl and stock components ask for, with kubectl against `spillway up`: Ingress, IngressClass, NetworkPolicy,
+"""Kinds that everyday kubectl and stock components ask for, with kubectl against `spillway up`: ComponentStatus, Ingress, IngressClass, NetworkPolicy,
 PodTemplate, VolumeAttachment, CSIStorageCapacity, and ReplicationController with its pods."""
 import json
 import shutil
@@ -38,6 +38,13 @@ class MoreKinds(unittest.TestCase):
             self.assertIn(line, lines)
         self.assertIn("replicationcontrollers", self.kubectl("api-resources", "--categories=all", "-o", "name"))
         self.assertIn("defaultBackend", self.kubectl("explain", "ingress.spec"))
+
+    def test_components_are_well(self):
+        lines = [line.split() for line in self.kubectl("get", "cs", "--no-headers").splitlines()]
+        self.assertEqual(lines, [["controller-manager", "Healthy", "ok"], ["etcd-0", "Healthy", "ok"], ["scheduler", "Healthy", "ok"]])
+        self.assertIn("Healthy", self.kubectl("get", "componentstatuses", "scheduler"))
+        self.assertIn("Whether a component of the cluster is well", self.kubectl("explain", "cs"))
+        self.assertIn("NotFound", self.kubectl("get", "cs", "none", code=1))
 
     def test_an_ingress_gets_the_default_class(self):
         self.kubectl.apply({"apiVersion": NETWORKING, "kind": "IngressClass", "spec": {"controller": "example.com/proxy"}, "metadata": {

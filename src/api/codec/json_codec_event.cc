@@ -55,6 +55,7 @@ void describe(V& v, Is<Service> auto& service) {
     spec.field("clusterIP", service.cluster_ip);
     spec.field("ipFamilies", service.ip_families);
     spec.field("publishNotReadyAddresses", service.publish_not_ready);
+    spec.field("trafficDistribution", service.traffic_distribution);
     spec.list("ports", service.ports);
     spec.field("selector", service.selector);
   });

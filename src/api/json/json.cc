@@ -1,5 +1,6 @@
 #include "api/json/json.h"
 
+#include "api/json/indented_text.h"
 #include "base/check.h"
 #include "base/json_string.h"
 
@@ -13,7 +14,7 @@
 namespace spillway::api {
 namespace {
 
-constexpr std::size_t kIndent = 4;
+constexpr std::size_t kKubectlIndent = 4;
 
 template <typename T>
 void append_number(T value, std::string& out) {
@@ -23,15 +24,14 @@ void append_number(T value, std::string& out) {
   out.append(buffer.data(), end);
 }
 
-void newline(std::size_t depth, std::string& out) {
+void newline(std::size_t blanks, std::string& out) {
   out += '\n';
-  out.append(depth * kIndent, ' ');
+  out.append(blanks, ' ');
 }
 
-enum class Layout { kCompact, kPretty };
-
-void append(const Json& value, Layout layout, std::size_t depth, std::string& out) {
-  const bool pretty = layout == Layout::kPretty;
+/// `indent`: blanks per level; 0: all in one line.
+void append(const Json& value, std::size_t indent, std::size_t depth, std::string& out) {
+  const bool pretty = indent > 0;
   switch (value.type()) {
     case Json::Type::kNull:
       out += "null";
@@ -61,10 +61,10 @@ void append(const Json& value, Layout layout, std::size_t depth, std::string& ou
       for (const Json& element : *value.if_array()) {
         if (!first) out += ',';
         first = false;
-        if (pretty) newline(depth + 1, out);
-        append(element, layout, depth + 1, out);
+        if (pretty) newline((depth + 1) * indent, out);
+        append(element, indent, depth + 1, out);
       }
-      if (pretty && !first) newline(depth, out);
+      if (pretty && !first) newline(depth * indent, out);
       out += ']';
       return;
     }
@@ -74,12 +74,12 @@ void append(const Json& value, Layout layout, std::size_t depth, std::string& ou
       for (const auto& [key, member] : *value.if_object()) {
         if (!first) out += ',';
         first = false;
-        if (pretty) newline(depth + 1, out);
+        if (pretty) newline((depth + 1) * indent, out);
         append_json_string(key, out);
         out += pretty ? ": " : ":";
-        append(member, layout, depth + 1, out);
+        append(member, indent, depth + 1, out);
       }
-      if (pretty && !first) newline(depth, out);
+      if (pretty && !first) newline(depth * indent, out);
       out += '}';
       return;
     }
@@ -286,7 +286,7 @@ std::string_view type_phrase(const Json& value) {
 }
 
 void append_text(const Json& value, std::string& out) {
-  append(value, Layout::kCompact, 0, out);
+  append(value, 0, 0, out);
 }
 
 /// Written where there is room, and then as long as it is: texts are kept, and do not grow.
@@ -301,8 +301,12 @@ std::string to_text(const Json& value) {
 }
 
 std::string to_pretty_text(const Json& value) {
+  return to_indented_text(value, kKubectlIndent);
+}
+
+std::string to_indented_text(const Json& value, std::size_t blanks) {
   std::string out;
-  append(value, Layout::kPretty, 0, out);
+  append(value, blanks, 0, out);
   return out;
 }
 

@@ -32,7 +32,8 @@ struct Service {
   std::vector<std::string> ip_families;
   bool publish_not_ready = false;  // publishNotReadyAddresses
   std::vector<ServicePort> ports;
-  StringMap selector;  // empty: it selects nobody
+  std::string traffic_distribution;  // PreferClose; empty: none is asked for
+  StringMap selector;                // empty: it selects nobody
 
   friend bool operator==(const Service&, const Service&) = default;
 };

@@ -155,6 +155,11 @@ void keep_names_update(api::Json& account, const api::Json&, Endpoint) {
 
 }  // namespace
 
+KindHooks component_status_hooks() {
+  const TableDefinition table = component_status_table();
+  return {.columns = table.columns, .table_row = table.row};
+}
+
 KindHooks config_map_hooks() {
   const TableDefinition table = config_map_table();
   return {.validate_create = validate_config_map,

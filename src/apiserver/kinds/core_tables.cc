@@ -87,6 +87,20 @@ TableRow namespace_row(const api::Json& object, WallTime now) {
   return {{name_of(object), object.string_at({"status", "phase"}), age_of(object, now)}, nullptr};
 }
 
+constexpr std::array kComponentColumns{kName,
+                                       TableColumn{"Status", "string", "", 0, "Status of the component conditions"},
+                                       TableColumn{"Message", "string", "", 0, "Message of the component conditions"},
+                                       TableColumn{"Error", "string", "", 0, "Error of the component conditions"}};
+
+TableRow component_row(const api::Json& object, WallTime) {
+  const api::Json* conditions = object.find("conditions");
+  const bool known = conditions != nullptr && conditions->if_array() != nullptr && !conditions->if_array()->empty();
+  const api::Json condition = known ? conditions->if_array()->front() : api::Json::object();
+  const std::string_view status = condition.string_at({"status"});
+  const std::string_view shown = status == "True" ? "Healthy" : status == "False" ? "Unhealthy" : "Unknown";
+  return {{name_of(object), shown, condition.string_at({"message"}), condition.string_at({"error"})}, nullptr};
+}
+
 constexpr TableColumn kData{"Data", "string", "", 0, "Number of entries"};
 constexpr std::array kConfigMapColumns{kName, kData, kAge};
 
@@ -221,6 +235,10 @@ TableDefinition event_table() {
 
 TableDefinition namespace_table() {
   return {kNamespaceColumns, namespace_row};
+}
+
+TableDefinition component_status_table() {
+  return {kComponentColumns, component_row};
 }
 
 TableDefinition config_map_table() {

@@ -11,6 +11,7 @@ namespace spillway::apiserver::kinds {
 const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
   static const KindHooks kNeutral{};
   static const std::map<std::pair<std::string_view, std::string_view>, KindHooks> kTable{
+      {{"", "ComponentStatus"}, component_status_hooks()},
       {{"", "ConfigMap"}, config_map_hooks()},
       {{"", "Endpoints"}, endpoints_hooks()},
       {{"", "Event"}, event_hooks()},

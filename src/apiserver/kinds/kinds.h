@@ -50,6 +50,7 @@ KindHooks lease_hooks();
 // runtime_class.cc
 KindHooks runtime_class_hooks();
 // configuration.cc
+KindHooks component_status_hooks();
 KindHooks config_map_hooks();
 KindHooks secret_hooks();
 KindHooks service_account_hooks();

@@ -19,6 +19,7 @@ TableDefinition pod_table();
 TableDefinition node_table();
 TableDefinition event_table();
 TableDefinition namespace_table();
+TableDefinition component_status_table();
 TableDefinition config_map_table();
 TableDefinition secret_table();
 TableDefinition service_table();

@@ -1,5 +1,6 @@
 #include "apiserver/request/exchange.h"
 
+#include "api/json/indented_text.h"
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "apiserver/request/observed_upgrade.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr std::size_t kStandardHeaders = 8;           // room for those of most answers
 constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
 constexpr std::size_t kWarningCutBytes = 256;         // what is left of each where they are too long together
+constexpr std::size_t kPrettyBlanks = 2;              // as upstream
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
 constexpr std::size_t kWholeBytesMin = 128U << 10U;   // below this an answer has a length, and is not compressed
 
@@ -170,8 +172,8 @@ void Exchange::answer(int code, const api::Json& document, api::HeaderList heade
                          &document);
     }
   }
-  answer_with(code, (is_pretty() ? api::to_pretty_text(document) : api::to_text(document)) + "\n", "application/json",
-              std::move(headers), &document);
+  answer_with(code, (is_pretty() ? api::to_indented_text(document, kPrettyBlanks) : api::to_text(document)) + "\n",
+              "application/json", std::move(headers), &document);
 }
 
 void Exchange::answer_object(int code, std::string bytes, api::DocumentPtr document) {

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 1> kNs{"ns"};
 constexpr std::array<std::string_view, 1> kEv{"ev"};
 constexpr std::array<std::string_view, 1> kEp{"ep"};
 constexpr std::array<std::string_view, 1> kCm{"cm"};
+constexpr std::array<std::string_view, 1> kCs{"cs"};
 constexpr std::array<std::string_view, 1> kLimits{"limits"};
 constexpr std::array<std::string_view, 1> kQuota{"quota"};
 constexpr std::array<std::string_view, 1> kSa{"sa"};
@@ -95,6 +96,14 @@ std::vector<Resource> resource_rows(KindTable hooks) {
   using enum Scope;
   std::vector<Resource> rows{
       // core
+      {.version = "v1", .plural = "bindings", .singular = "binding", .kind = "Binding", .verbs = kCreateOnly},
+      {.version = "v1",
+       .plural = "componentstatuses",
+       .singular = "componentstatus",
+       .kind = "ComponentStatus",
+       .scope = kCluster,
+       .verbs = kMeasured,
+       .short_names = kCs},
       {.version = "v1",
        .plural = "configmaps",
        .singular = "configmap",

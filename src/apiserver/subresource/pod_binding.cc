@@ -68,11 +68,16 @@ void PodBinding::create(const ExchangePtr& exchange) {
       read_object(exchange->request(), *api::find_kind("v1", "Binding"), options->field_validation, exchange->warnings);
   if (!body) return exchange->fail(body.error());
   if (const auto same = check_namespace_matches(*body, route.ns); !same) return exchange->fail(same.error());
-  if (const auto good = check_binding(*body, route.name); !good) return exchange->fail(good.error());
+  // POST …/bindings names the pod in the body, POST …/pods/NAME/binding in the path.
+  const std::string name(route.name.empty() ? body->string_at({"metadata", "name"}) : route.name);
+  if (name.empty()) {
+    return exchange->fail(make_error(ErrorCode::kBadRequest, "name is required: metadata.name is the pod's"));
+  }
+  if (const auto good = check_binding(*body, name); !good) return exchange->fail(good.error());
   auto binding = std::make_shared<const Json>(*std::move(body));
-  UpdateJob job{.resource = route.resource,
+  UpdateJob job{.resource = &core_.registry.get("pods"),
                 .ns = route.ns,
-                .name = route.name,
+                .name = name,
                 .part = SubresourceId::kBinding,
                 .change = [this, binding](const Json& pod) { return bind(pod, *binding, core_.now.wall); },
                 .trusted = true,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -15,13 +16,27 @@ std::string_view EndpointSliceController::slices_query() {
 EndpointSliceController::EndpointSliceController(Shared shared, client::Informer<api::Service>& services,
                                                  client::Informer<api::EndpointSlice>& slices,
                                                  telemetry::Registry& metrics)
-    : ServiceController(shared, services, metrics, "endpoint_slice"), writes_(shared.client, slices.cache()) {
-  slices.cache().listen({[this](const auto& before, const auto& after, Now now) {
-    slices_.change(before, after, [&](const std::string& key) { enqueue(key, now); });
-  }});
+    : SliceController(shared, services, slices, metrics, "endpoint_slice", Follows::kServicesAndPods) {
   shared_.nodes.cache().listen({[this](const auto& before, const auto& after, Now now) {
+    zones_are_old_ = zones_are_old_ || !before || !after || endpoints::changes_shares(*before, *after);
     if (!before && after) on_node(after->metadata.name, now);
   }});
+}
+
+void EndpointSliceController::prepare(Now now) {
+  if (zones_are_old_ && !hinted_.empty()) measure_zones(now);
+}
+
+void EndpointSliceController::measure_zones(Now now) {
+  endpoints::ZoneCapacity capacity;
+  for (const auto& [name, node] : shared_.nodes.cache().all()) capacity.add(*node);
+  zones_ = capacity.shares();
+  zones_are_old_ = false;
+  for (const auto& [key, families] : hinted_) {
+    const bool overloaded = std::ranges::any_of(
+        families, [this](const auto& family) { return endpoints::is_overloaded(family.second, zones_); });
+    if (overloaded) enqueue(key, now);
+  }
 }
 
 void EndpointSliceController::on_node(const std::string& name, Now now) {
@@ -33,6 +48,7 @@ void EndpointSliceController::on_node(const std::string& name, Now now) {
 void EndpointSliceController::forget(const std::string& key) {
   writes_.forget(key);
   trigger_times_.forget(key);
+  hinted_.erase(key);
   for (auto waiting = waiting_for_node_.begin(); waiting != waiting_for_node_.end();) {
     waiting->second.erase(key);
     waiting = waiting->second.empty() ? waiting_for_node_.erase(waiting) : std::next(waiting);
@@ -43,6 +59,7 @@ void EndpointSliceController::look(const std::string& key, Now now) {
   const ServicePtr service = find(key);
   if (!service || !endpoints::has_selected_pods(*service)) return end(key, now);
   if (const auto due = writes_.waits(key, now.mono)) return later(key, *due);
+  if (zones_are_old_ && endpoints::hint_mode(*service) == endpoints::HintMode::kByCapacity) measure_zones(now);
   const std::vector<PodPtr> pods = pods_of(*service);
   const std::vector<endpoints::SlicePtr> slices = slices_.of(key);
   endpoints::SlicePlan plan = endpoints::plan_slices(
@@ -50,31 +67,49 @@ void EndpointSliceController::look(const std::string& key, Now now) {
        .pods = pods,
        .node = [this](const std::string& name) -> const api::Node* { return shared_.nodes.cache().find(name).get(); },
        .slices = slices,
-       .trigger_time = trigger_times_.look(key, *service, pods)});
+       .trigger_time = trigger_times_.look(key, *service, pods),
+       .zones = zones_});
   for (const std::string& node : plan.missing_nodes) waiting_for_node_[node].insert(key);
-  writes_.carry_out(
+  note_hints(key, *service, plan, now);
+  carry_out(
       key, std::move(plan),
-      [this, key, service](const auto& failure, Now then) { on_written(key, *service, failure, then); }, now);
+      [this, service](const SliceWrites::Failure& failure, Now then) {
+        tell(*service, "FailedToUpdateEndpointSlices",
+             fmt::format("Error updating Endpoint Slices for Service {0}/{1}: failed to {2} {3}EndpointSlice for "
+                         "Service {0}/{1}: {4}",
+                         service->metadata.ns, service->metadata.name, failure.verb,
+                         failure.slice.empty() ? failure.slice : failure.slice + " ", failure.error.message),
+             then);
+      },
+      now);
 }
 
-void EndpointSliceController::on_written(const std::string& key, const api::Service& service,
-                                         const std::optional<SliceWrites::Failure>& failure, Now now) {
-  if (!failure) {
-    end(key, now);
-    return arm();
+/// Says when hints by capacity come and go.
+void EndpointSliceController::note_hints(const std::string& key, const api::Service& service,
+                                         const endpoints::SlicePlan& plan, Now now) {
+  const auto say = [&](client::EventType type, std::string_view reason, std::string_view what,
+                       endpoints::Family family) {
+    shared_.events.record(client::reference_to(service), type, reason,
+                          fmt::format("{}, addressType: {}", what, endpoints::to_string(family)), now);
+  };
+  if (plan.hints.empty()) {
+    for (const auto& [family, given] : hinted_[key]) {
+      say(client::EventType::kWarning, "TopologyAwareHintsDisabled", "Topology Aware Hints has been disabled", family);
+    }
+    hinted_.erase(key);
   }
-  // Somebody else was faster, the namespace has gone, or nothing is written here (client::ShadowEngine).
-  const ErrorCode code = failure->error.code;
-  const bool expected = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
-  if (!expected) {
-    tell(service, "FailedToUpdateEndpointSlices",
-         fmt::format("Error updating Endpoint Slices for Service {0}/{1}: failed to {2} {3}EndpointSlice for Service "
-                     "{0}/{1}: {4}",
-                     service.metadata.ns, service.metadata.name, failure->verb,
-                     failure->slice.empty() ? failure->slice : failure->slice + " ", failure->error.message),
-         now);
+  for (const auto& [family, hints] : plan.hints) {
+    if (!hints.refused.empty()) {
+      say(client::EventType::kWarning, "TopologyAwareHintsDisabled", hints.refused, family);
+      hinted_[key].erase(family);
+    } else {
+      if (hinted_[key].empty()) {
+        say(client::EventType::kNormal, "TopologyAwareHintsEnabled", "Topology Aware Hints has been enabled", family);
+      }
+      hinted_[key][family] = hints.by_zone;
+    }
+    if (hinted_[key].empty()) hinted_.erase(key);
   }
-  give_up(key, failure->verb, failure->error, now);
 }
 
 }  // namespace spillway::controllers

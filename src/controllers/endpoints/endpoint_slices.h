@@ -1,13 +1,13 @@
 // Keeps the EndpointSlices of Services that select pods. What follows from a look is decided by
 // policy/endpoints/slice_plan.h; its writes go out one after the other, and the next look waits until the cache shows
-// them. Slices of Services that are gone are collected as garbage. Thread: loop.
+// them. Slices of Services that are gone are collected as garbage. Hints for zones follow the nodes (policy/endpoints/
+// topology_hints.h): a Service is looked at again when a zone has too few of its endpoints. Thread: loop. Cost: all
+// nodes are read once after changes of theirs, if there are such hints.
 // Source: Kubernetes docs, "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"
-#include "controllers/endpoints/service_controller.h"
-#include "controllers/endpoints/slice_writes.h"
-#include "controllers/endpoints/slices_by_service.h"
+#include "controllers/endpoints/slice_controller.h"
 #include "policy/endpoints/slice_plan.h"
 
 #include <map>
@@ -18,7 +18,7 @@
 
 namespace spillway::controllers {
 
-class EndpointSliceController final : public ServiceController {
+class EndpointSliceController final : public SliceController {
  public:
   EndpointSliceController(Shared shared, client::Informer<api::Service>& services,
                           client::Informer<api::EndpointSlice>& slices, telemetry::Registry& metrics);
@@ -29,12 +29,16 @@ class EndpointSliceController final : public ServiceController {
  private:
   void look(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
+  void prepare(Now now) override;
   void on_node(const std::string& name, Now now);
-  void on_written(const std::string& key, const api::Service& service,
-                  const std::optional<SliceWrites::Failure>& failure, Now now);
+  void measure_zones(Now now);
+  void note_hints(const std::string& key, const api::Service& service, const endpoints::SlicePlan& plan, Now now);
 
-  SlicesByService slices_;
-  SliceWrites writes_;
+  using GivenByFamily = std::map<endpoints::Family, endpoints::EndpointsByZone>;
+
+  endpoints::ZoneShares zones_;
+  bool zones_are_old_ = true;                    // a node has changed since
+  std::map<std::string, GivenByFamily> hinted_;  // by the key of the Service: hints by capacity that it has
   std::map<std::string, std::set<std::string>> waiting_for_node_;  // keys of Services
 };
 

@@ -64,6 +64,7 @@ void ServiceController::enqueue(const std::string& key, Now now) {
 
 void ServiceController::run(Now now) {
   if (!started_) return;
+  prepare(now);
   while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
     if (!find(*key)) forget(*key);
     look(*key, now);

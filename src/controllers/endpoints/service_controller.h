@@ -42,6 +42,10 @@ class ServiceController {
 
   /// end(), later() or give_up() must follow.
   virtual void look(const std::string& key, Now now) = 0;
+
+  /// Before the looks of a step.
+  virtual void prepare(Now) {}
+
   /// Nobody is behind the Service any more: it is gone.
   virtual void forget(const std::string& key) = 0;
 

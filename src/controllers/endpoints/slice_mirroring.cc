@@ -17,14 +17,10 @@ SliceMirroringController::SliceMirroringController(Shared shared, client::Inform
                                                    client::Informer<api::Endpoints>& endpoints,
                                                    client::Informer<api::EndpointSlice>& slices,
                                                    telemetry::Registry& metrics)
-    : ServiceController(shared, services, metrics, "endpoint_slice_mirroring", Follows::kServicesAlone),
-      endpoints_(endpoints),
-      writes_(shared.client, slices.cache()) {
+    : SliceController(shared, services, slices, metrics, "endpoint_slice_mirroring", Follows::kServicesAlone),
+      endpoints_(endpoints) {
   endpoints_.cache().listen({[this](const auto& before, const auto& after, Now now) {
     enqueue(client::key_of((after ? after : before)->metadata), now);
-  }});
-  slices.cache().listen({[this](const auto& before, const auto& after, Now now) {
-    slices_.change(before, after, [&](const std::string& key) { enqueue(key, now); });
   }});
 }
 
@@ -57,26 +53,15 @@ void SliceMirroringController::look(const std::string& key, Now now) {
     plan.deleted = slices_.of(key);
   }
   if (plan.empty()) return end(key, now);
-  writes_.carry_out(
+  carry_out(
       key, std::move(plan),
-      [this, key, source](const auto& failure, Now then) { on_written(key, source, failure, then); }, now);
-}
-
-void SliceMirroringController::on_written(const std::string& key, const EndpointsPtr& source,
-                                          const std::optional<SliceWrites::Failure>& failure, Now now) {
-  if (!failure) {
-    end(key, now);
-    return arm();
-  }
-  // Somebody else was faster, the namespace has gone, or nothing is written here (client::ShadowEngine).
-  const ErrorCode code = failure->error.code;
-  const bool expected = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
-  if (!expected && source) {
-    shared_.events.record(
-        client::reference_to(*source), client::EventType::kWarning, "FailedToUpdateEndpointSlices",
-        fmt::format("Error updating Endpoint Slices for Endpoints {}: {}", key, failure->error.message), now);
-  }
-  give_up(key, failure->verb, failure->error, now);
+      [this, key, source](const SliceWrites::Failure& failure, Now then) {
+        if (!source) return;
+        shared_.events.record(
+            client::reference_to(*source), client::EventType::kWarning, "FailedToUpdateEndpointSlices",
+            fmt::format("Error updating Endpoint Slices for Endpoints {}: {}", key, failure.error.message), then);
+      },
+      now);
 }
 
 }  // namespace spillway::controllers

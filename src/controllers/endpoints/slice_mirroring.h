@@ -4,9 +4,7 @@
 #pragma once
 
 #include "api/object/endpoints.h"
-#include "controllers/endpoints/service_controller.h"
-#include "controllers/endpoints/slice_writes.h"
-#include "controllers/endpoints/slices_by_service.h"
+#include "controllers/endpoints/slice_controller.h"
 
 #include <memory>
 #include <string>
@@ -14,7 +12,7 @@
 
 namespace spillway::controllers {
 
-class SliceMirroringController final : public ServiceController {
+class SliceMirroringController final : public SliceController {
  public:
   SliceMirroringController(Shared shared, client::Informer<api::Service>& services,
                            client::Informer<api::Endpoints>& endpoints, client::Informer<api::EndpointSlice>& slices,
@@ -31,12 +29,8 @@ class SliceMirroringController final : public ServiceController {
 
   void look(const std::string& key, Now now) override;
   void forget(const std::string& key) override;
-  void on_written(const std::string& key, const EndpointsPtr& source,
-                  const std::optional<SliceWrites::Failure>& failure, Now now);
 
   client::Informer<api::Endpoints>& endpoints_;
-  SlicesByService slices_;
-  SliceWrites writes_;
 };
 
 }  // namespace spillway::controllers

@@ -178,7 +178,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   backoff.tidy(now.mono);
   view.evictions = holds_.of(uid, now);
   const workloads::DaemonPlan plan = workloads::plan_daemons(
-      view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now.mono);
+      view, may_act ? workloads::DaemonActs::kAllowed : workloads::DaemonActs::kAwaited, backoff, now);
   for (const PodPtr& pod : plan.remove) remove(set, key, pod);
   for (const std::string& node : plan.create) create(set, key, node, view.hash);
   if (plan.look_again) queue_.add(key, *plan.look_again);
@@ -219,7 +219,8 @@ void DaemonSetController::remove(const SetPtr& set, const std::string& key, cons
                           if (outcome) return expectations_.deleted(uid, look_again, then);
                           expectations_.deletion_failed(uid, pod->metadata.uid, outcome.error(), shared_.client,
                                                         look_again, then);
-                          if (outcome.error().code != ErrorCode::kNotFound) queue_.retry(key, then.mono);
+                          // Not found: its end may have been seen already, and nothing else brings us back.
+                          queue_.retry(key, then.mono);
                         });
 }
 

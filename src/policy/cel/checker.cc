@@ -292,8 +292,19 @@ class Checker {
     return true;
   }
 
+  /// "sets" of sets.contains(a, b) is no variable: it is a part of the function's name.
+  void name_whole(Node& node) const {
+    if (!node.member || node.children[0].kind != NodeKind::kIdentifier || local(node.children[0].name)) return;
+    std::string full = node.children[0].name + "." + node.name;
+    if (!is_function(full)) return;
+    node.name = std::move(full);
+    node.member = false;
+    node.children.erase(node.children.begin());
+  }
+
   Type call(Node& node) {
     if (is_foreign(node)) return {};
+    name_whole(node);
     std::vector<Type> given;
     for (Node& child : node.children) given.push_back(visit(child));
     node.overloads = overloads_of(node.name, node.member, given.size());

@@ -42,7 +42,7 @@ Overload overload_of(const Definition& row) {
 const std::vector<Overload>& table() {
   static const std::vector<Overload> kTable = [] {
     std::vector<Overload> made;
-    for (const auto family : {arithmetic(), conversions(), texts(), lists(), times(), authorization()}) {
+    for (const auto family : {arithmetic(), conversions(), texts(), lists(), sets(), times(), authorization()}) {
       for (const Definition& row : family) made.push_back(overload_of(row));
     }
     std::ranges::stable_sort(made, {}, key_of);
@@ -63,7 +63,7 @@ bool is_function(std::string_view name) {
 }
 
 bool is_left_out(std::string_view name) {
-  static constexpr std::array<std::string_view, 34> kNames{"add",
+  static constexpr std::array<std::string_view, 30> kNames{"add",
                                                            "cidr",
                                                            "compareTo",
                                                            "containsCIDR",
@@ -92,10 +92,6 @@ bool is_left_out(std::string_view name) {
                                                            "optional.of",
                                                            "optional.ofNonZeroValue",
                                                            "quantity",
-                                                           "sets.contains",
-                                                           "sets.equivalent",
-                                                           "sets.intersects",
-                                                           "strings.quote",
                                                            "url"};
   return std::ranges::binary_search(kNames, name);
 }

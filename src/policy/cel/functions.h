@@ -54,6 +54,7 @@ std::span<const Definition> arithmetic();
 std::span<const Definition> conversions();
 std::span<const Definition> texts();
 std::span<const Definition> lists();
+std::span<const Definition> sets();
 std::span<const Definition> times();
 std::span<const Definition> authorization();
 

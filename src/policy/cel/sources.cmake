@@ -1,6 +1,6 @@
 list(APPEND policy_sources
   cel/arithmetic.cc cel/authorization.cc cel/checker.cc cel/compile_text.cc cel/conversions.cc cel/environment.cc cel/evaluator.cc
-  cel/expression.cc cel/functions.cc cel/lexer.cc cel/lists.cc cel/parser.cc cel/pattern.cc cel/self_expression.cc cel/texts.cc cel/times.cc cel/type.cc
+  cel/expression.cc cel/functions.cc cel/lexer.cc cel/lists.cc cel/parser.cc cel/pattern.cc cel/self_expression.cc cel/sets.cc cel/texts.cc cel/times.cc cel/type.cc
   cel/value.cc)
 list(APPEND policy_headers
   cel/access.h cel/checker.h cel/compile_text.h cel/environment.h cel/evaluator.h cel/expression.h cel/functions.h cel/lexer.h cel/node.h

@@ -1,5 +1,6 @@
 // Functions of texts. Positions are characters, as CEL has them; what a function makes is paid for before it is made.
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "policy/cel/functions.h"
 
 #include <fmt/format.h>
@@ -252,6 +253,27 @@ Result<Value> trim(const Call& call) {
   return Value::text(std::string(text));
 }
 
+/// Between double quotes, with the escapes of Go; bytes that are no UTF-8 become U+FFFD.
+Result<Value> quote(const Call& call) {
+  const std::string_view text = call.string(0);
+  if (!call.budget.charge_bytes(2 * text.size())) return over_budget();
+  constexpr std::string_view kEscaped = "\a\b\f\n\r\t\v\\\"";
+  constexpr std::string_view kLetters = "abfnrtv\\\"";
+  std::string made = "\"";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = next_character(text, at);
+    const std::string_view character = text.substr(at, next - at);
+    const std::size_t escape = kEscaped.find(character);
+    if (escape != std::string_view::npos && character.size() == 1) {
+      made.append("\\").append(kLetters.substr(escape, 1));
+    } else {
+      made.append(is_utf8(character) ? character : "\xef\xbf\xbd");
+    }
+    at = next;
+  }
+  return Value::text(made + "\"");
+}
+
 Result<Value> join_with(const Call& call, std::string_view separator) {
   const List& list = call[0].as<List>();
   std::string made;
@@ -345,6 +367,7 @@ constexpr std::array kRows = std::to_array<Definition>({
     {"substring", "string, int -> string", substring, kMember},
     {"substring", "string, int, int -> string", substring_between, kMember},
     {"trim", "string -> string", trim, kMember},
+    {"strings.quote", "string -> string", quote},
     {"join", "list(string) -> string", join, kMember},
     {"join", "list(string), string -> string", join_separated, kMember},
 });

@@ -102,6 +102,7 @@ class FamilyPlan {
       if (!wanted_.contains(ports)) deleted_.insert(deleted_.end(), existing.begin(), existing.end());
     }
     if (slices.size() == deleted_.size() && created_.empty()) keep_placeholder();
+    give_hints();
     replace_instead_of_deleting();
     hand_over();
   }
@@ -152,6 +153,7 @@ class FamilyPlan {
       slice.ports = ports;  // in their order
       updated_.push_back(std::move(slice));
     }
+    unchanged_.insert(unchanged_.end(), unchanged.begin(), unchanged.end());
   }
 
   /// What of the slice stays is wanted no longer.
@@ -217,6 +219,18 @@ class FamilyPlan {
     created_.push_back(std::move(placeholder));
   }
 
+  void give_hints() {
+    const HintedSlices slices{created_, updated_, unchanged_};
+    switch (hint_mode(view_.service)) {
+      case HintMode::kNone:
+        return remove_hints(slices);
+      case HintMode::kSameZone:
+        return hint_at_own_zone(slices);
+      case HintMode::kByCapacity:
+        out_.hints[family_] = hint_by_capacity(slices, view_.zones);
+    }
+  }
+
   /// One write where two would do the same.
   void replace_instead_of_deleting() {
     for (auto old = deleted_.begin(); old != deleted_.end() && !created_.empty();) {
@@ -248,7 +262,6 @@ class FamilyPlan {
     if (view_.trigger_time) {
       slice.metadata.annotations.emplace(kTriggerTime, api::format_time(*view_.trigger_time));
     }
-    for (api::SliceEndpoint& endpoint : slice.endpoints) endpoint.hints = {};
   }
 
   const SliceView& view_;
@@ -259,6 +272,7 @@ class FamilyPlan {
   std::map<Ports, Wanted> wanted_;
   Slices created_;
   Slices updated_;
+  std::vector<SlicePtr> unchanged_;
   std::vector<SlicePtr> deleted_;
 };
 

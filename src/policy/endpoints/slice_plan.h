@@ -9,9 +9,11 @@
 #include "api/object/node.h"
 #include "api/object/service.h"
 #include "policy/endpoints/service_pods.h"
+#include "policy/endpoints/topology_hints.h"
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +41,8 @@ struct SliceView {
   std::size_t per_slice = kEndpointsPerSlice;
   /// Of the change that leads to this look.
   std::optional<WallTime> trigger_time = std::nullopt;
+  /// Of all nodes; needed where the Service asks for hints by capacity.
+  ZoneShares zones = {};
 };
 
 /// In the order in which they are to be made.
@@ -48,6 +52,8 @@ struct SlicePlan {
   std::vector<SlicePtr> deleted;
   /// Nodes of pods that were left out because of them: there are none of these names.
   std::vector<std::string> missing_nodes;
+  /// By family, where the Service asks for hints by capacity.
+  std::map<Family, HintsGiven> hints;
 
   /// Nothing is to be written.
   bool empty() const { return created.empty() && updated.empty() && deleted.empty(); }

@@ -3,6 +3,7 @@
 #include "policy/workloads/daemon_update.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace spillway::workloads {
@@ -11,11 +12,12 @@ namespace {
 
 class Planner {
  public:
-  Planner(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Instant now)
+  Planner(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Now now)
       : view_(view),
         backoff_(backoff),
         now_(now),
-        may_act_(acts == DaemonActs::kAllowed && !view.set.metadata.deletion_timestamp) {}
+        may_act_(acts == DaemonActs::kAllowed && !view.set.metadata.deletion_timestamp),
+        wanted_(std::ranges::count_if(view.fits, [](const auto& each) { return each.second.should_run; })) {}
 
   DaemonPlan plan() {
     plan_.status.observed_generation = view_.set.metadata.generation;
@@ -40,28 +42,81 @@ class Planner {
     const std::size_t all = here.size();
     for (const PodPtr& pod : here) replace_failed(node, pod);
     std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
+    std::ranges::sort(here, [](const PodPtr& a, const PodPtr& b) { return stays_before(*a, *b); });
+    if (fit.should_run || !here.empty()) places_.push_back(place_of(node, fit, here));
     count(fit, here);
     const bool leaving = here.size() < all;
     if (fit.should_run && here.empty() && !leaving) create(node);
-    // More than one, or one that may not stay.
-    for (std::size_t i = fit.should_continue ? 1 : 0; i < here.size(); ++i) remove(here[i]);
+    if (!fit.should_continue) {
+      for (const PodPtr& pod : here) remove(pod);
+    } else if (here.size() > 1) {
+      thin_out(here);
+    }
+  }
+
+  /// Pods that have their node stay before others, and older before younger ones.
+  static bool stays_before(const api::Pod& a, const api::Pod& b) {
+    const auto rank = [](const api::Pod& pod) {
+      return std::tuple(pod.spec.node_name.empty(), pod.metadata.creation_timestamp, pod.metadata.name);
+    };
+    return rank(a) < rank(b);
+  }
+
+  DaemonPlace place_of(const std::string& node, const DaemonFit& fit, const std::vector<PodPtr>& here) {
+    DaemonPlace place{.node = node, .updated = {}, .outdated = {}, .wanted = fit.should_run};
+    for (const PodPtr& pod : here) {
+      DaemonPod& slot = is_of_present_template(*pod) ? place.updated : place.outdated;
+      if (slot.pod) {
+        place.crowded = true;
+      } else {
+        slot = {pod, is_available(*pod)};
+      }
+    }
+    if (place.outdated.pod && !place.updated.pod) {
+      const std::optional<Instant> due = backoff_.not_before(node, now_.mono);
+      place.held = due.has_value();
+      if (due) wait_until(*due);
+    }
+    return place;
+  }
+
+  bool is_of_present_template(const api::Pod& pod) const { return is_updated(view_.set, pod, view_.hash); }
+
+  bool is_available(const api::Pod& pod) {
+    const std::optional<Duration> wait = until_available(pod, view_.set.min_ready_seconds, now_.wall);
+    if (wait && *wait > Duration::zero()) wait_until(now_.mono + *wait);
+    return wait == Duration::zero();
+  }
+
+  void wait_until(Instant due) { plan_.look_again = plan_.look_again ? std::min(*plan_.look_again, due) : due; }
+
+  /// Leaves one pod on the node; under a surge also the oldest of an earlier template, while it is ready and its
+  /// successor is not available.
+  void thin_out(const std::vector<PodPtr>& here) {
+    if (daemon_bounds(view_.set, wanted_).surge == 0 || view_.set.update_strategy == "OnDelete") {
+      for (std::size_t i = 1; i < here.size(); ++i) remove(here[i]);
+      return;
+    }
+    const DaemonPlace& place = places_.back();
+    for (const PodPtr& pod : here) {
+      if (pod != place.updated.pod && pod != place.outdated.pod) remove(pod);
+    }
+    if (!place.updated.pod || !place.outdated.pod) return;
+    if (!is_ready(*place.outdated.pod) || place.updated.available) remove(place.outdated.pod);
   }
 
   /// A failed pod goes; its successor comes later each time.
   void replace_failed(const std::string& node, const PodPtr& pod) {
     if (!api::is_terminal(*pod) || pod->metadata.deletion_timestamp || !has_room()) return;
-    backoff_.failed(node, now_);
+    backoff_.failed(node, now_.mono);
     remove(pod);
   }
 
   void create(const std::string& node) {
     if (!has_room()) return;
-    std::optional<Instant> due = backoff_.not_before(node, now_);
-    if (view_.evictions != nullptr) due = std::max(due, view_.evictions->node_held_until(node, now_));
-    if (due) {
-      plan_.look_again = plan_.look_again ? std::min(*plan_.look_again, *due) : *due;
-      return;
-    }
+    std::optional<Instant> due = backoff_.not_before(node, now_.mono);
+    if (view_.evictions != nullptr) due = std::max(due, view_.evictions->node_held_until(node, now_.mono));
+    if (due) return wait_until(*due);
     plan_.create.push_back(node);
   }
 
@@ -72,14 +127,12 @@ class Planner {
       return;
     }
     ++status.desired_number_scheduled;
-    DaemonPlace& place = places_.emplace_back();
     if (here.empty()) return;
-    place = {here.front(), is_updated(view_.set, *here.front(), view_.hash), is_ready(*here.front())};
+    const api::Pod& first = *here.front();
     ++status.current_number_scheduled;
-    status.updated_number_scheduled += place.updated ? 1 : 0;
-    status.number_ready += place.available ? 1 : 0;
-    status.number_available += place.available ? 1 : 0;
-    if (here.size() > 1) place.pod = nullptr;
+    status.updated_number_scheduled += is_of_present_template(first) ? 1 : 0;
+    status.number_ready += is_ready(first) ? 1 : 0;
+    status.number_available += is_available(first) ? 1 : 0;
   }
 
   /// Pods for nodes that are gone.
@@ -95,21 +148,24 @@ class Planner {
   /// Only when every node has what it should have.
   void roll_out() {
     if (!may_act_ || !plan_.create.empty() || !plan_.remove.empty() || view_.set.update_strategy == "OnDelete") return;
-    const std::int64_t most = unavailable_max(view_.set.max_unavailable, plan_.status.desired_number_scheduled);
-    for (const PodPtr& pod : pods_to_update(places_, most)) remove(pod);
+    const std::int64_t desired = plan_.status.desired_number_scheduled;
+    const DaemonStep step = next_daemon_step(places_, daemon_bounds(view_.set, desired), desired);
+    for (const PodPtr& pod : step.remove) remove(pod);
+    for (const std::string& node : step.create) create(node);
   }
 
   const DaemonView& view_;
   FailureBackoff& backoff_;
-  Instant now_;
+  Now now_;
   bool may_act_;
+  std::int64_t wanted_;  // nodes that are to have a pod
   DaemonPlan plan_;
   std::vector<DaemonPlace> places_;
 };
 
 }  // namespace
 
-DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Instant now) {
+DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Now now) {
   return Planner(view, acts, backoff, now).plan();
 }
 

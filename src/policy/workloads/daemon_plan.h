@@ -31,12 +31,12 @@ enum class DaemonActs { kAllowed, kAwaited };
 struct DaemonPlan {
   std::vector<std::string> create;  // on these nodes
   std::vector<PodPtr> remove;
-  std::optional<Instant> look_again;  // a node waits for a back-off
+  std::optional<Instant> look_again;  // a node waits for a back-off, or a ready pod for minReadySeconds
   api::DaemonSetStatus status;
 };
 
 inline constexpr std::size_t kDaemonBurstMax = 250;
 
-DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Instant now);
+DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Now now);
 
 }  // namespace spillway::workloads

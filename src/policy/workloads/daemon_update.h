@@ -21,19 +21,44 @@ inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-gener
 /// `hash`: of the present template; empty: not known.
 bool is_updated(const api::DaemonSet& set, const api::Pod& pod, std::string_view hash = {});
 
-/// How many of `desired` pods may be missing at a time: a number, or a share that is rounded up; at least one (a surge
-/// in place of it is not done).
-std::int64_t unavailable_max(const api::Json& max_unavailable, std::int64_t desired);
+/// How many pods a rolling update may add beside old ones, and how many may be missing, at a time.
+struct DaemonBounds {
+  std::int64_t surge = 0;
+  std::int64_t unavailable = 0;
 
-/// What stands on one of the nodes the set is meant for.
-struct DaemonPlace {
-  PodPtr pod;  // null: none, or more than one, or one on its way out
-  bool updated = false;
+  friend bool operator==(const DaemonBounds&, const DaemonBounds&) = default;
+};
+
+/// Of `desired` pods: numbers, or shares that are rounded up. What cannot be read counts as not given; where both are
+/// 0, one may be missing: nothing could move otherwise.
+DaemonBounds daemon_bounds(const api::DaemonSet& set, std::int64_t desired);
+
+/// One pod of a place, and whether it is available.
+struct DaemonPod {
+  PodPtr pod;  // null: there is none
   bool available = false;
 };
 
-/// The pods of earlier templates to delete now: all that are not available, and of the others, in the order given, as
-/// many as `unavailable_max` leaves room for.
-std::vector<PodPtr> pods_to_update(const std::vector<DaemonPlace>& places, std::int64_t unavailable_max);
+/// What stands on a node that is to have a pod, or has one.
+struct DaemonPlace {
+  std::string node;
+  DaemonPod updated;     // of the present template
+  DaemonPod outdated;    // of an earlier one
+  bool crowded = false;  // more than one of either: the node is put in order first
+  bool wanted = true;    // a pod is to run here
+  bool held = false;     // none is created here yet, as the last one failed
+};
+
+/// One step of a rolling update.
+struct DaemonStep {
+  std::vector<PodPtr> remove;
+  std::vector<std::string> create;  // a pod of the present template on these nodes, beside the old one
+};
+
+/// Without a surge: deletes outdated pods, all that are not available and, in the order given, as many of the others as
+/// may be missing. With one: creates an updated pod beside an outdated one, wherever that is not available and, of the
+/// others, as many as the surge allows; an outdated pod goes when the updated one beside it is available. Outdated pods
+/// of nodes that want none go when they are not available, or while more than `desired` are.
+DaemonStep next_daemon_step(const std::vector<DaemonPlace>& places, const DaemonBounds& bounds, std::int64_t desired);
 
 }  // namespace spillway::workloads

@@ -98,9 +98,8 @@ TEST(CelCompile, OnlyConditions) {
 TEST(CelCompile, WhatIsLeftOutIsSaidToBe) {
   for (const std::string_view text :
        {"quantity('1') == quantity('1')", "isQuantity('1')", "isURL('a')", "url('a') == url('b')",
-        "ip('1.2.3.4') == ''", "isIP('a')", "cidr('a') == ''", "isCIDR('a')", "sets.contains([1], [1])",
-        "'%d'.format([1]) == ''", "optional.of(1) == 1", "strings.quote('a') == ''",
-        "authorizer.group('').resource('a').fieldSelector('b') == 1"}) {
+        "ip('1.2.3.4') == ''", "isIP('a')", "cidr('a') == ''", "isCIDR('a')", "'%d'.format([1]) == ''",
+        "optional.of(1) == 1", "authorizer.group('').resource('a').fieldSelector('b') == 1"}) {
     EXPECT_TRUE(outcome(text).contains("is not supported by this server")) << outcome(text);
   }
 }

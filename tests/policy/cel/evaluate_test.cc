@@ -237,6 +237,55 @@ TEST(CelEvaluate, Lists) {
           {"[1, 2, 1].indexOf(1) == 0 && [1, 2, 1].lastIndexOf(1) == 2 && [1].indexOf(2) == -1", "true"}});
 }
 
+TEST(CelEvaluate, Sets) {
+  expect_true({"sets.contains([], [])",
+               "sets.contains([1], [])",
+               "!sets.contains([], [1])",
+               "sets.contains([1, 2, 3, 4], [2, 3])",
+               "sets.contains([1, dyn(2.0), dyn(3u)], [dyn(1.0), dyn(2u), 3])",
+               "sets.contains(['a', 'b', 'b'], ['b', 'b', 'a'])",
+               "!sets.contains(['a'], ['a', 'b'])",
+               "sets.contains([[1], [2, 3]], [[2, dyn(3.0)]])",
+               "sets.equivalent([], [])",
+               "sets.equivalent([1], [1, 1])",
+               "sets.equivalent([1], [dyn(1u), dyn(1.0)])",
+               "sets.equivalent([1, 2, 3], [dyn(3u), dyn(2.0), 1])",
+               "!sets.equivalent([1], [1, 2])",
+               "!sets.equivalent([1, 2], [1])",
+               "sets.intersects([1], [1, 2])",
+               "!sets.intersects([1], [])",
+               "!sets.intersects([], [])",
+               "sets.intersects([[1], [2, 3]], [[1, 2], [2, dyn(3.0)]])",
+               "!sets.intersects(['a'], ['b'])",
+               "['ab'].all(sets, sets.contains('a'))"});
+  const std::vector<Row> refused{
+      {"sets.contains([1])", "found no matching overload for 'sets.contains' applied to '(list(int))'"},
+      {"sets.contains([1], ['a'])",
+       "found no matching overload for 'sets.contains' applied to '(list(int), list(string))'"},
+      {"sets == 1", "undeclared reference to 'sets'"}};
+  for (const Row& row : refused) EXPECT_TRUE(outcome(row.expression).contains(row.want)) << outcome(row.expression);
+}
+
+/// The comparisons are counted: a search through long lists ends with the budget.
+TEST(CelEvaluate, SetsAreWithinTheBudget) {
+  std::string list = "[0";
+  for (int i = 1; i < 200; ++i) list += "," + std::to_string(i);
+  list += "]";
+  for (const std::string name : {"contains", "equivalent", "intersects"}) {
+    const std::string other = name == "intersects" ? list + ".map(x, x + 1000)" : list;
+    const std::string text = "sets." + name + "(" + list + ", " + other + ")";
+    EXPECT_EQ(outcome(text, 6'000), "operation cancelled: actual cost limit exceeded") << name;
+    EXPECT_EQ(outcome(text), name == "intersects" ? "false" : "true") << name;
+  }
+}
+
+TEST(CelEvaluate, QuotedTexts) {
+  expect_true({R"(strings.quote('single-quote with "double quote"') == '"single-quote with \\"double quote\\""')",
+               R"(strings.quote("two escape sequences \a\n") == '"two escape sequences \\a\\n"')",
+               R"(strings.quote('\b\f\r\t\v\\') == '"\\b\\f\\r\\t\\v\\\\"')", R"(strings.quote('') == '""')",
+               R"(strings.quote('ä€😀') == '"ä€😀"')"});
+}
+
 TEST(CelEvaluate, Authorizer) {
   std::vector<AccessRequest> asked;
   const AccessCheck check = [&](const AccessRequest& request) {

@@ -83,14 +83,14 @@ TEST(DaemonPlan, EveryNodeHasOnePodOrWhatItMayHave) {
         for (std::size_t i = 0; i < on_other.size(); ++i)
           view.by_node[other].push_back(pod(other + std::to_string(i), on_other[i]));
         FailureBackoff backoff;
-        const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+        const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
         for (const auto& [node, fit] : fits) check_node(view, node, fit, plan);
         if (other == "gone") check_node(view, other, {}, plan);
         EXPECT_EQ(plan.status.desired_number_scheduled, 1);
         EXPECT_EQ(plan.status.number_unavailable, 1 - plan.status.number_available);
         EXPECT_EQ(plan.status.observed_generation, 7);
         FailureBackoff untouched;
-        const DaemonPlan waits = plan_daemons(view, DaemonActs::kAwaited, untouched, kNow.mono);
+        const DaemonPlan waits = plan_daemons(view, DaemonActs::kAwaited, untouched, kNow);
         EXPECT_TRUE(waits.create.empty() && waits.remove.empty());
         EXPECT_EQ(waits.status, plan.status);
         EXPECT_EQ(untouched.size(), 0U);
@@ -106,12 +106,14 @@ TEST(DaemonPlan, AFailedPodsSuccessorWaits) {
   const api::DaemonSet set = daemon_set();
   FailureBackoff backoff;
   DaemonView view{.set = set, .fits = {{"n", {true, true}}}, .by_node = {{"n", {pod("p", State::kFailed)}}}};
-  EXPECT_EQ(names(plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono).remove), std::set<std::string>{"p"});
+  EXPECT_EQ(names(plan_daemons(view, DaemonActs::kAllowed, backoff, kNow).remove), std::set<std::string>{"p"});
   view.by_node.clear();
-  const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_TRUE(waits.create.empty());
   EXPECT_EQ(waits.look_again, kNow.mono + FailureBackoff::kMin);
-  EXPECT_EQ(plan_daemons(view, DaemonActs::kAllowed, backoff, *waits.look_again).create.size(), 1U);
+  EXPECT_EQ(
+      plan_daemons(view, DaemonActs::kAllowed, backoff, {.mono = *waits.look_again, .wall = kNow.wall}).create.size(),
+      1U);
 }
 
 TEST(DaemonPlan, IsBounded) {
@@ -120,7 +122,7 @@ TEST(DaemonPlan, IsBounded) {
   for (int i = 0; i < 400; ++i) view.fits[std::to_string(i)] = {true, true};
   for (int i = 0; i < 100; ++i) view.by_node["gone"].push_back(pod(std::to_string(i), State::kReady));
   FailureBackoff backoff;
-  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_EQ(plan.create.size() + plan.remove.size(), kDaemonBurstMax);
   EXPECT_EQ(plan.status.desired_number_scheduled, 400);
 }
@@ -130,7 +132,7 @@ TEST(DaemonPlan, ASetThatIsBeingDeletedDoesNothing) {
   set.metadata.deletion_timestamp = kNow.wall;
   FailureBackoff backoff;
   const DaemonView view{.set = set, .fits = {{"n", {true, true}}}, .by_node = {{"gone", {pod("p", State::kFailed)}}}};
-  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  const DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_TRUE(plan.create.empty() && plan.remove.empty());
 }
 
@@ -141,12 +143,97 @@ TEST(DaemonPlan, OutdatedPodsGoOnlyWhenNothingElseIsToBeDone) {
   DaemonView view{.set = set,
                   .fits = {{"a", {true, true}}, {"b", {true, true}}},
                   .by_node = {{"a", {pod("old", State::kOutdated)}}}};
-  DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  DaemonPlan plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_EQ(plan.create, std::vector<std::string>{"b"});
   EXPECT_TRUE(plan.remove.empty());
   view.by_node["b"] = {pod("new", State::kReady)};
-  plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow.mono);
+  plan = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
   EXPECT_EQ(names(plan.remove), std::set<std::string>{"old"});
+}
+
+/// One that has been ready for so long.
+PodPtr ready_since(const std::string& name, State state, std::int64_t seconds_ago) {
+  api::Pod made = *pod(name, state);
+  made.status.conditions.front().last_transition_time = WallTime{seconds(1'000'000 - seconds_ago)};
+  return std::make_shared<const api::Pod>(std::move(made));
+}
+
+DaemonPlan plan_of(const DaemonView& view) {
+  FailureBackoff backoff;
+  return plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
+}
+
+TEST(DaemonPlan, ASurgePutsTheNewPodBesideTheOldOne) {
+  api::DaemonSet set = daemon_set();
+  set.max_surge = 1;
+  set.max_unavailable = 0;
+  DaemonView view{.set = set,
+                  .fits = {{"a", {true, true}}, {"b", {true, true}}},
+                  .by_node = {{"a", {pod("old-a", State::kOutdated)}}, {"b", {pod("old-b", State::kOutdated)}}}};
+  DaemonPlan plan = plan_of(view);
+  EXPECT_EQ(plan.create, std::vector<std::string>{"a"});
+  EXPECT_TRUE(plan.remove.empty());
+  EXPECT_EQ(plan.status.number_available, 2);
+  view.by_node["a"].push_back(pod("z-new-a", State::kStarting));
+  plan = plan_of(view);
+  EXPECT_TRUE(plan.create.empty() && plan.remove.empty()) << "the old pod serves until the new one is available";
+  EXPECT_EQ(plan.status.number_available, 2);
+  EXPECT_EQ(plan.status.updated_number_scheduled, 0);
+  view.by_node["a"] = {pod("old-a", State::kOutdated), pod("z-new-a", State::kReady)};
+  plan = plan_of(view);
+  EXPECT_TRUE(plan.create.empty());
+  EXPECT_EQ(names(plan.remove), std::set<std::string>{"old-a"});
+}
+
+TEST(DaemonPlan, ASurgeKeepsNoPodThatDoesNotServe) {
+  api::DaemonSet set = daemon_set();
+  set.max_surge = "50%";
+  set.max_unavailable = 0;
+  api::Pod broken = *pod("broken", State::kStarting);
+  broken.metadata.labels[std::string(kTemplateGenerationLabel)] = "1";
+  DaemonView view{.set = set, .fits = {{"a", {true, true}}}, .by_node = {}};
+  view.by_node["a"] = {std::make_shared<const api::Pod>(broken), pod("new", State::kStarting)};
+  EXPECT_EQ(names(plan_of(view).remove), std::set<std::string>{"broken"});
+  view.by_node["a"] = {pod("a", State::kReady), pod("b", State::kReady), pod("c", State::kOutdated),
+                       pod("d", State::kOutdated)};
+  EXPECT_EQ(names(plan_of(view).remove), (std::set<std::string>{"b", "c", "d"}));
+}
+
+TEST(DaemonPlan, APodThatKeepsFailingHoldsItsPartOfTheSurge) {
+  api::DaemonSet set = daemon_set();
+  set.max_surge = 1;
+  set.max_unavailable = 0;
+  DaemonView view{.set = set,
+                  .fits = {{"a", {true, true}}, {"b", {true, true}}},
+                  .by_node = {{"a", {pod("old-a", State::kOutdated), pod("new-a", State::kFailed)}},
+                              {"b", {pod("old-b", State::kOutdated)}}}};
+  FailureBackoff backoff;
+  EXPECT_EQ(names(plan_daemons(view, DaemonActs::kAllowed, backoff, kNow).remove), std::set<std::string>{"new-a"});
+  view.by_node["a"].pop_back();
+  const DaemonPlan waits = plan_daemons(view, DaemonActs::kAllowed, backoff, kNow);
+  EXPECT_TRUE(waits.create.empty()) << "a template that fails is not tried on the next node meanwhile";
+  ASSERT_EQ(waits.look_again, kNow.mono + FailureBackoff::kMin);
+  const Now later{.mono = *waits.look_again, .wall = kNow.wall};
+  EXPECT_EQ(plan_daemons(view, DaemonActs::kAllowed, backoff, later).create, std::vector<std::string>{"a"});
+}
+
+TEST(DaemonPlan, APodCountsWhenItHasBeenReadyForLongEnough) {
+  api::DaemonSet set = daemon_set();
+  set.min_ready_seconds = 30;
+  DaemonView view{
+      .set = set,
+      .fits = {{"a", {true, true}}, {"b", {true, true}}},
+      .by_node = {{"a", {ready_since("new", State::kReady, 20)}}, {"b", {ready_since("old", State::kOutdated, 540)}}}};
+  DaemonPlan plan = plan_of(view);
+  EXPECT_TRUE(plan.remove.empty());
+  EXPECT_EQ(plan.look_again, kNow.mono + seconds(10));
+  EXPECT_EQ(plan.status.number_ready, 2);
+  EXPECT_EQ(plan.status.number_available, 1);
+  EXPECT_EQ(plan.status.number_unavailable, 1);
+  view.by_node["a"] = {ready_since("new", State::kReady, 30)};
+  plan = plan_of(view);
+  EXPECT_EQ(names(plan.remove), std::set<std::string>{"old"});
+  EXPECT_EQ(plan.look_again, std::nullopt);
 }
 
 }  // namespace

@@ -35,30 +35,86 @@ TEST(DaemonUpdate, TellsTemplatesApart) {
   EXPECT_FALSE(is_updated(set, *pod("p")));
 }
 
-TEST(DaemonUpdate, MaxUnavailableIsANumberOrAShare) {
-  EXPECT_EQ(unavailable_max({}, 10), 1);
-  EXPECT_EQ(unavailable_max(3, 10), 3);
-  EXPECT_EQ(unavailable_max("25%", 10), 3);
-  EXPECT_EQ(unavailable_max("0%", 10), 1);
-  EXPECT_EQ(unavailable_max(0, 10), 1);
-  EXPECT_EQ(unavailable_max("many", 10), 1);
-  EXPECT_EQ(unavailable_max("100%", 0), 1);
+DaemonBounds bounds(api::Json surge, api::Json unavailable, std::int64_t desired) {
+  api::DaemonSet set;
+  set.max_surge = std::move(surge);
+  set.max_unavailable = std::move(unavailable);
+  return daemon_bounds(set, desired);
+}
+
+TEST(DaemonUpdate, BoundsAreNumbersOrShares) {
+  EXPECT_EQ(bounds({}, {}, 10), (DaemonBounds{0, 1}));
+  EXPECT_EQ(bounds({}, 3, 10), (DaemonBounds{0, 3}));
+  EXPECT_EQ(bounds(0, "25%", 10), (DaemonBounds{0, 3}));
+  EXPECT_EQ(bounds("0%", "0%", 10), (DaemonBounds{0, 1}));
+  EXPECT_EQ(bounds(0, "many", 10), (DaemonBounds{0, 1}));
+  EXPECT_EQ(bounds(0, "100%", 0), (DaemonBounds{0, 1}));
+  EXPECT_EQ(bounds(2, 0, 10), (DaemonBounds{2, 0}));
+  EXPECT_EQ(bounds("11%", 0, 10), (DaemonBounds{2, 0}));
+  EXPECT_EQ(bounds(-3, 0, 10), (DaemonBounds{0, 1}));
+}
+
+DaemonPlace old(const std::string& node, bool available) {
+  return {.node = node, .updated = {}, .outdated = {pod(node), available}};
+}
+
+DaemonPlace fresh(const std::string& node, bool available) {
+  return {.node = node, .updated = {pod(node), available}, .outdated = {}};
+}
+
+DaemonPlace both(const std::string& node, bool fresh_available) {
+  return {.node = node, .updated = {pod("new-" + node), fresh_available}, .outdated = {pod(node), true}};
 }
 
 TEST(DaemonUpdate, TakesWhatIsNotAvailableAndAsManyMoreAsThereIsRoomFor) {
-  const DaemonPlace old_a{pod("a"), false, true};
-  const DaemonPlace old_b{pod("b"), false, true};
-  const DaemonPlace broken{pod("c"), false, false};
-  const DaemonPlace done{pod("d"), true, true};
-  const DaemonPlace starting{pod("e"), true, false};
   const DaemonPlace nothing{};
-  EXPECT_EQ(names(pods_to_update({old_a, old_b, done}, 1)), Names({"a"}));
-  EXPECT_EQ(names(pods_to_update({old_a, old_b, done}, 5)), Names({"a", "b"}));
-  EXPECT_EQ(names(pods_to_update({old_a, starting}, 1)), Names({}));
-  EXPECT_EQ(names(pods_to_update({old_a, nothing}, 1)), Names({}));
-  EXPECT_EQ(names(pods_to_update({old_a, old_b, nothing, starting}, 3)), Names({"a"}));
-  EXPECT_EQ(names(pods_to_update({old_a, broken, nothing}, 1)), Names({"c"}));
-  EXPECT_EQ(names(pods_to_update({done, starting}, 1)), Names({}));
+  const auto gone = [](const std::vector<DaemonPlace>& places, std::int64_t unavailable) {
+    const DaemonStep step = next_daemon_step(places, {.surge = 0, .unavailable = unavailable}, std::int64_t{100});
+    EXPECT_TRUE(step.create.empty());
+    return names(step.remove);
+  };
+  const DaemonPlace a = old("a", true);
+  const DaemonPlace b = old("b", true);
+  EXPECT_EQ(gone({a, b, fresh("d", true)}, 1), Names({"a"}));
+  EXPECT_EQ(gone({a, b, fresh("d", true)}, 5), Names({"a", "b"}));
+  EXPECT_EQ(gone({a, fresh("e", false)}, 1), Names({}));
+  EXPECT_EQ(gone({a, nothing}, 1), Names({}));
+  EXPECT_EQ(gone({a, both("f", true)}, 1), Names({})) << "the node is put in order first";
+  EXPECT_EQ(gone({a, b, nothing, fresh("e", false)}, 3), Names({"a"}));
+  EXPECT_EQ(gone({a, old("c", false), nothing}, 1), Names({"c"}));
+  EXPECT_EQ(gone({fresh("d", true), fresh("e", false)}, 1), Names({}));
+}
+
+TEST(DaemonUpdate, SurgesWhereThereIsRoomForIt) {
+  const auto step = [](const std::vector<DaemonPlace>& places, std::int64_t surge) {
+    return next_daemon_step(places, {.surge = surge, .unavailable = 0}, static_cast<std::int64_t>(places.size()));
+  };
+  const DaemonPlace a = old("a", true);
+  const DaemonPlace b = old("b", true);
+  EXPECT_EQ(step({a, b}, 1).create, Names({"a"}));
+  EXPECT_EQ(step({a, b}, 5).create, Names({"a", "b"}));
+  EXPECT_EQ(step({a, b, both("c", false)}, 2).create, Names({"a"}));
+  EXPECT_EQ(step({a, both("c", false)}, 1).create, Names({}));
+  EXPECT_EQ(step({a, old("broken", false), both("c", false)}, 1).create, Names({"broken"}))
+      << "where nothing serves, a successor takes nobody's room";
+  EXPECT_EQ(names(step({a, both("c", true)}, 1).remove), Names({"c"}));
+  DaemonPlace failing = b;
+  failing.held = true;
+  EXPECT_EQ(step({a, failing}, 1).create, Names({}));
+  DaemonPlace crowded = b;
+  crowded.crowded = true;
+  EXPECT_EQ(step({a, crowded}, 1).create, Names({}));
+  EXPECT_TRUE(step({a, crowded}, 1).remove.empty());
+}
+
+TEST(DaemonUpdate, UnderASurgeNodesAreLeftWhenOthersServe) {
+  DaemonPlace left = old("left", true);
+  left.wanted = false;
+  const DaemonBounds one{.surge = 1, .unavailable = 0};
+  EXPECT_TRUE(next_daemon_step({left, {.node = "next", .updated = {}, .outdated = {}}}, one, 1).remove.empty());
+  EXPECT_EQ(names(next_daemon_step({left, fresh("next", true)}, one, 1).remove), Names({"left"}));
+  left.outdated.available = false;
+  EXPECT_EQ(names(next_daemon_step({left, fresh("next", false)}, one, 1).remove), Names({"left"}));
 }
 
 }  // namespace

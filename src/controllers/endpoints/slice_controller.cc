@@ -1,0 +1,34 @@
+#include "controllers/endpoints/slice_controller.h"
+
+#include <optional>
+#include <utility>
+
+namespace spillway::controllers {
+
+SliceController::SliceController(Shared shared, client::Informer<api::Service>& services,
+                                 client::Informer<api::EndpointSlice>& slices, telemetry::Registry& metrics,
+                                 std::string_view name, Follows follows)
+    : ServiceController(shared, services, metrics, name, follows), writes_(shared.client, slices.cache()) {
+  slices.cache().listen({[this](const auto& before, const auto& after, Now now) {
+    slices_.change(before, after, [&](const std::string& key) { enqueue(key, now); });
+  }});
+}
+
+void SliceController::carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now) {
+  writes_.carry_out(
+      key, std::move(plan),
+      [this, key, tell = std::move(tell_failure)](const std::optional<SliceWrites::Failure>& failure, Now then) {
+        if (!failure) {
+          end(key, then);
+          return arm();
+        }
+        // Somebody else was faster, the namespace has gone, or nothing is written here (client::ShadowEngine).
+        const ErrorCode code = failure->error.code;
+        const bool expected = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
+        if (!expected) tell(*failure, then);
+        give_up(key, failure->verb, failure->error, then);
+      },
+      now);
+}
+
+}  // namespace spillway::controllers

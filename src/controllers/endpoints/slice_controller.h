@@ -1,0 +1,32 @@
+// What the controllers that write EndpointSlices have in common: the slices they wrote, by Service, and their writes,
+// with what follows when one is refused. Thread: loop. Bounds: as ServiceController.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "controllers/endpoints/service_controller.h"
+#include "controllers/endpoints/slice_writes.h"
+#include "controllers/endpoints/slices_by_service.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace spillway::controllers {
+
+class SliceController : public ServiceController {
+ protected:
+  /// `slices`: those of this controller alone.
+  SliceController(Shared shared, client::Informer<api::Service>& services, client::Informer<api::EndpointSlice>& slices,
+                  telemetry::Registry& metrics, std::string_view name, Follows follows);
+
+  /// Says to users that a write was refused, and that is nothing that ends by itself.
+  using Tell = std::function<void(const SliceWrites::Failure&, Now)>;
+
+  /// Ends the look at `key`, or gives it up.
+  void carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now);
+
+  SlicesByService slices_;
+  SliceWrites writes_;
+};
+
+}  // namespace spillway::controllers

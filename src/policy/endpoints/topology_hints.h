@@ -1,0 +1,71 @@
+// Which zones the endpoints of a Service are meant for, as hints in its EndpointSlices: those of their own zone
+// (trafficDistribution PreferClose), or shared out by the CPU of the nodes of each zone (topology-mode Auto), where no
+// zone may get so few that its endpoints carry a fifth more than their share. Thread: any (pure). Bounds: those of the
+// slices. Source: Kubernetes docs, "Topology Aware Routing", "Service", traffic distribution; KEP-2433, KEP-4444;
+// Kubernetes 1.32.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "api/object/node.h"
+#include "api/object/service.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::endpoints {
+
+enum class HintMode : std::uint8_t { kNone, kSameZone, kByCapacity };
+
+/// The annotation `service.kubernetes.io/topology-mode` goes before the field; its older name before that.
+HintMode hint_mode(const api::Service& service);
+
+/// The part of the CPU of all nodes that each zone has, by its name; they add up to 1. Empty: not enough is known.
+using ZoneShares = std::map<std::string, double>;
+
+/// The CPU (allocatable) of nodes that are ready and no control plane. Nothing is known if one of them names no zone or
+/// no CPU, or if all are in one zone.
+class ZoneCapacity {
+ public:
+  void add(const api::Node& node);
+  ZoneShares shares() const;
+
+ private:
+  std::map<std::string, std::int64_t> milli_by_zone_;
+  bool gaps_ = false;
+};
+
+/// Whether a change of a node may change the shares.
+bool changes_shares(const api::Node& before, const api::Node& after);
+
+/// How many endpoints are meant for each zone.
+using EndpointsByZone = std::map<std::string, std::int64_t>;
+
+/// Whether a zone has fewer endpoints than it may, or the shares are known no longer.
+bool is_overloaded(const EndpointsByZone& given, const ZoneShares& shares);
+
+/// The slices of one family, as a look leaves them. Unchanged ones that need other hints become updated ones.
+struct HintedSlices {
+  std::vector<api::EndpointSlice>& created;
+  std::vector<api::EndpointSlice>& updated;
+  std::vector<std::shared_ptr<const api::EndpointSlice>>& unchanged;
+};
+
+void remove_hints(HintedSlices slices);
+
+/// To all ready endpoints that have a zone.
+void hint_at_own_zone(HintedSlices slices);
+
+struct HintsGiven {
+  EndpointsByZone by_zone;
+  std::string refused;  // why there are none, in upstream's words; empty: there are
+};
+
+/// To all ready endpoints, or to none. A slice that need not change keeps the hints it has.
+HintsGiven hint_by_capacity(HintedSlices slices, const ZoneShares& shares);
+
+}  // namespace spillway::endpoints

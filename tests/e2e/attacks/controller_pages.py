@@ -1,0 +1,93 @@
+"""The pages of a process with controllers, which tell what becomes of nodes and pods and why: by whom the API server does not let in, by paths
+that lead elsewhere, and by methods that write."""
+import http.client
+import re
+
+from attacks.attempt import Act, exposed, shown
+from harness import running, wait_for
+
+PAGES = ("/debug/spillway/pods/theirs/teller", "/debug/spillway/pods/", "/debug/spillway/nodes/n1", "/debug/spillway/zones",
+    "/debug/spillway/evictions/ReplicaSet/theirs/x", "/metrics", "/configz")
+OUTSIDERS = ("nobody", "alice", "lister", "getter", "log-reader", "editor", "proxier", "n1", "ours/app", "unknown token")
+PODS = "/debug/spillway/pods"
+# Name, by whom, method, path, headers, the codes.
+ODD = (
+    ("a pod nobody is about to delete", "admin", "GET", f"{PODS}/theirs/teller", {}, (404,)), ("a pod without a name", "admin", "GET", f"{PODS}/theirs/", {}, (404,)),
+    ("no pod", "admin", "GET", f"{PODS}/", {}, (404,)), ("dots", "admin", "GET", f"{PODS}/../../../etc/passwd", {}, (400, 404)),
+    ("encoded dots", "admin", "GET", f"{PODS}/%2e%2e/%2e%2e/metrics", {}, (400, 404)), ("an encoded slash", "admin", "GET", f"{PODS}/theirs%2fteller", {}, (400, 404)),
+    ("a NUL", "admin", "GET", f"{PODS}/theirs/%00", {}, (400, 404)), ("a long name", "admin", "GET", f"{PODS}/theirs/{'x' * 4_000}", {}, (400, 404, 414, 431)),
+    ("dots by nobody", "nobody", "GET", f"/healthz/..{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
+    ("dots in disguise by nobody", "nobody", "GET", f"/healthz/%2e%2e{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
+    ("two slashes by nobody", "nobody", "GET", f"/{PODS}/theirs/teller", {}, (400, 401, 403, 404)), ("capitals by nobody", "nobody", "GET", "/DEBUG/spillway/pods/theirs/teller", {}, (401, 403, 404)),
+    ("a query that says health, by nobody", "nobody", "GET", f"{PODS}/theirs/teller?/healthz", {}, (401, 403)),
+    ("the administrator's name by nobody", "nobody", "GET", f"{PODS}/theirs/teller", {"X-Remote-User": "kubernetes-admin", "X-Remote-Group": "system:masters"}, (401, 403)),
+    ("impersonation by nobody", "nobody", "GET", f"{PODS}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
+    ("impersonation by alice", "alice", "GET", f"{PODS}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
+    *((f"{method} by alice", "alice", method, f"{PODS}/theirs/teller", {}, (401, 403, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
+    *((f"{method} by the administrator", "admin", method, f"{PODS}/theirs/teller", {}, (404, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
+)
+
+
+class Pages:
+    """The server of a process that only looks (--shadow)."""
+
+    def __init__(self, cluster, process):
+        self.cluster, self.process = cluster, process
+        self.port = wait_for("the address of its pages", self.address)
+
+    def address(self):
+        assert self.process.running(), self.process.tail()
+        found = re.search(r"serving\b.*https://[^\s\"]*:(\d+)", self.process.log.read_text())
+        return int(found.group(1)) if found else None
+
+    def ask(self, by, method, path, headers):
+        context = self.cluster.contexts[by]
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=own_trust(context))
+        if by in self.cluster.tokens:
+            headers = {**headers, "Authorization": f"Bearer {self.cluster.tokens[by]}"}
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in headers.items():
+                connection.putheader(name, value)
+            connection.putheader("Content-Length", "0")
+            connection.endheaders()
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode("utf-8", errors="replace")
+        finally:
+            connection.close()
+
+
+def own_trust(context):
+    """Whom it shows is what matters here, not whom it believes: the process has a certificate of its own."""
+    context.check_hostname, context.verify_mode = False, 0
+    return context
+
+
+def at_the_pages(cluster):
+    """All rows at one process; the first that goes otherwise."""
+    trusts = {by: (context.check_hostname, context.verify_mode) for by, context in cluster.contexts.items()}
+    arguments = ("controller", "--kubeconfig", cluster.folder / "kubeconfig", "--shadow", "--bind-address", "127.0.0.1", "--secure-port", "0")
+    try:
+        with running(cluster.folder, *arguments) as process:
+            pages = Pages(cluster, process)
+            wait_for("its caches", lambda: pages.ask("admin", "GET", "/debug/spillway/zones", {})[0] == 200)
+            if pages.ask("nobody", "GET", "/healthz", {})[0] != 200:
+                return "health is not for everybody"
+            rows = [(f"{path} by {by}", by, "GET", path, {}, (401, 403)) for by in OUTSIDERS for path in PAGES]
+            for name, by, method, path, headers, want in [*rows, *ODD]:
+                code, text = pages.ask(by, method, path, headers)
+                if code not in want:
+                    return f"{name}: {code} instead of {want}: {shown(text)}"
+                if exposed(text) or "root:" in text:
+                    return f"{name}: the answer holds a secret"
+            return None if process.running() else f"the process has ended: {process.tail()}"
+    finally:
+        for by, (names, mode) in trusts.items():
+            cluster.contexts[by].check_hostname, cluster.contexts[by].verify_mode = False, mode
+            cluster.contexts[by].check_hostname = names
+
+
+def attempts(cluster):
+    cluster.bear("ours/app", cluster.token("app"))
+    cluster.bear("unknown token", "nobody-knows-this")
+    return [Act(f"{len(OUTSIDERS) * len(PAGES) + len(ODD)} ways into the pages of the controllers", at_the_pages)]
