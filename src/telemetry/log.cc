@@ -30,7 +30,7 @@ Log make_stderr_log(Level threshold, LogFormat format) {
   return make_stderr_log(threshold, format, nullptr);
 }
 
-Log make_stderr_log(Level threshold, LogFormat format, std::shared_ptr<const std::atomic<bool>> failed) {
+Log make_stderr_log(Level threshold, LogFormat format, std::function<bool()> failed) {
   const auto logger = std::make_shared<spdlog::logger>("spillway", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog_level(threshold));
   // The level is part of the line, because spdlog's names for the levels differ from ours.
@@ -40,7 +40,7 @@ Log make_stderr_log(Level threshold, LogFormat format, std::shared_ptr<const std
       spdlog::pattern_time_type::utc));
   return Log(
       [logger, json, failed = std::move(failed)](Level level, std::string_view event, std::span<const Field> fields) {
-        if (failed && *failed && level < Level::kWarning) return;
+        if (failed && failed() && level < Level::kWarning) return;
         logger->log(spdlog_level(level),
                     json ? render_json_members(level, event, fields) : render_logfmt(level, event, fields));
       },

@@ -4,12 +4,12 @@
 
 #include "telemetry/log.h"
 
-#include <atomic>
-#include <memory>
+#include <functional>
 
 namespace spillway::telemetry {
 
-/// As make_stderr_log(level, format); once `failed` is true only warnings and errors are written.
-Log make_stderr_log(Level threshold, LogFormat format, std::shared_ptr<const std::atomic<bool>> failed);
+/// As make_stderr_log(level, format); while `failed` says so only warnings and errors are written. It is called by
+/// every thread that logs; null: never.
+Log make_stderr_log(Level threshold, LogFormat format, std::function<bool()> failed);
 
 }  // namespace spillway::telemetry

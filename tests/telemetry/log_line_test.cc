@@ -1,4 +1,5 @@
 #include "telemetry/log_line.h"
+
 #include "telemetry/stderr_log.h"
 
 #include <gtest/gtest.h>
@@ -82,11 +83,11 @@ TEST(Log, WritesToStandardError) {
 }
 
 TEST(Log, WritesOnlyProblemsOfAProcessThatHasFailed) {
-  const auto failed = std::make_shared<std::atomic<bool>>(false);
-  const Log log = make_stderr_log(Level::kDebug, LogFormat::kLogfmt, failed);
+  bool failed = false;
+  const Log log = make_stderr_log(Level::kDebug, LogFormat::kLogfmt, [&failed] { return failed; });
   ::testing::internal::CaptureStderr();
   log.info("before");
-  *failed = true;
+  failed = true;
   log.debug("usual");
   log.info("usual");
   log.warning("cgroup was not removed");

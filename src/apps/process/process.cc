@@ -29,7 +29,8 @@ void print_error(const Error& error) {
 }
 
 Process::Process(const cli::LogArgs& log)
-    : log_(telemetry::make_stderr_log(log.level, log.format, failed_)), turns_(metrics_, log_) {
+    : log_(telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
+      turns_(metrics_, log_) {
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
 }
