@@ -36,7 +36,7 @@ NAME = Not("the name of a mode or of a flag, not a whole command")
 POD = ("NAME", "$POD")
 NODE = ("NAME", "$NODE")
 F = ("F", "$HOME/F")
-SMALL = (("zone-outage", "zone-outage --nodes 30"),)
+SMALL = (("zone-outage", "zone-outage --nodes 9"),)
 KUBELET = (r"printf 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nevictionHard: {memory.available: %s, nodefs.available: 10%%, "
            r"nodefs.inodesFree: 5%%, imagefs.available: 15%%, imagefs.inodesFree: 5%%}\n'")
 THRESHOLDS = "printf 'agents:\\n  evictionHard: {memory.available: %s}\\n' 300Mi >today.yaml; printf 'agents:\\n  evictionHard: {memory.available: %s}\\n' 100Mi >tomorrow.yaml"
@@ -151,8 +151,8 @@ TABLE = {
         "spillway store check --etcd-servers": NAME,
     },
     "docs/simulate-report.md": {
-        "spillway simulate zone-outage --nodes 300 --seed 7 --report outage.html": Here((("300", "30"),)),
-        "spillway simulate half-zone-flapping --report flapping.html": Here((("--report", "--nodes 30 --report"),)),
+        "spillway simulate zone-outage --nodes 300 --seed 7 --report outage.html": Here((("300", "9"),)),
+        "spillway simulate half-zone-flapping --report flapping.html": Here((("--report", "--nodes 12 --report"),)),
         "spillway simulate --report FILE.html": NAME,
     },
     "docs/simulate.md": {
