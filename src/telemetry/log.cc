@@ -1,6 +1,7 @@
 #include "telemetry/log.h"
 
 #include "telemetry/log_line.h"
+#include "telemetry/stderr_log.h"
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -26,6 +27,10 @@ spdlog::level::level_enum spdlog_level(Level level) {
 }  // namespace
 
 Log make_stderr_log(Level threshold, LogFormat format) {
+  return make_stderr_log(threshold, format, nullptr);
+}
+
+Log make_stderr_log(Level threshold, LogFormat format, std::function<bool()> failed) {
   const auto logger = std::make_shared<spdlog::logger>("spillway", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog_level(threshold));
   // The level is part of the line, because spdlog's names for the levels differ from ours.
@@ -34,7 +39,8 @@ Log make_stderr_log(Level threshold, LogFormat format) {
       json ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})" : "time=%Y-%m-%dT%H:%M:%S.%eZ %v",
       spdlog::pattern_time_type::utc));
   return Log(
-      [logger, json](Level level, std::string_view event, std::span<const Field> fields) {
+      [logger, json, failed = std::move(failed)](Level level, std::string_view event, std::span<const Field> fields) {
+        if (failed && failed() && level < Level::kWarning) return;
         logger->log(spdlog_level(level),
                     json ? render_json_members(level, event, fields) : render_logfmt(level, event, fields));
       },

@@ -89,9 +89,13 @@ class Browser:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+
     def look(self, width, height=900, dark=False):
         """A window of that size in CSS pixels, with a colour scheme."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.size = width, height
+        self.resize(width, height)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         self.settle()
 
@@ -103,8 +107,14 @@ class Browser:
         self.settle()
 
     def picture(self, path, whole=True):
-        """A PNG of the page."""
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        """A PNG of the page: the whole of it in a window that is as high as it is, or what the window shows."""
+        width, height = self.size
+        if whole:
+            self.resize(width, max(height, self.run("document.documentElement.scrollHeight")))
+            for _ in range(5):  # curves are drawn anew a few frames later
+                self.settle()
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        self.resize(width, height)
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self):

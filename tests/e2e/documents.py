@@ -21,7 +21,7 @@ import fresh_root
 FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.M | re.S)
 SHIMS = {"sudo": '#!/bin/sh\nexec "$@"\n',
          "apt": '#!/bin/sh\n[ "$1" = install ] && exec dpkg -i "$2"\necho "apt: only install FILE here" >&2; exit 1\n'}
-# The loopback interface has the machine's address: nothing beyond it can be reached.
+# Processes of its own: none is left when the shell has ended, whatever failed. The loopback interface has the machine's address: nothing beyond it can be reached.
 NETWORK = 'ip link set lo up; ip address add 192.0.2.10/32 dev lo; exec "$@"'
 LAST = "the-end-of-a-block"
 # Commands that only look: what they do not show yet they may show a moment later.
@@ -61,7 +61,7 @@ class Shell:
     def __init__(self, root):
         self.root, self.terminals = root, 0
         words = fresh_root.inside(root, "bash", "--norc", "-c", RUN_BLOCKS, "bash")
-        self.child = subprocess.Popen(["unshare", "--net", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        self.child = subprocess.Popen(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
 
     def run(self, text, timeout=180):

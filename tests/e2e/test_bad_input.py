@@ -1,10 +1,11 @@
 """Everything a user can get wrong gets one line that says what, where and what was expected, and a non-zero exit."""
 import os
 import socket
+import subprocess
 import unittest
 import unittest.mock
 
-from harness import run, running, serving, wait_for, workspace
+from harness import BINARY, needs, run, running, serving, wait_for, workspace
 
 
 class BadInput(unittest.TestCase):
@@ -47,6 +48,19 @@ class BadInput(unittest.TestCase):
             self.refused(2, ["node-memory", "cannot have 900Ti"], "up", "--node-memory", "900Ti", "--data-dir", folder / "d",
                          "--port", "0")
             self.assertEqual(list(folder.iterdir()), [], "nothing was begun")
+
+    @needs(os.geteuid() == 0, "needs root")
+    def test_nothing_usual_follows_why_it_ends(self):
+        """A node that fails while the server beside it still fills its caches."""
+        hide = "awk '$3 ~ /cgroup/ {print $2}' /proc/mounts | tac | while read at; do umount -l $at; done"
+        with workspace() as folder:
+            for _ in range(3):
+                done = subprocess.run(["unshare", "-m", "sh", "-ec", f'{hide}\nexec "$@"', "sh", BINARY, "up", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"],
+                                      capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                _, said, after = done.stderr.partition("\nspillway: no cgroup hierarchy ")
+                self.assertTrue(said, done.stderr)
+                self.assertNotIn("level=info", after)  # warnings and errors of the stop are told
 
     def test_missing_kubeconfig(self):
         self.refused(2, ["--kubeconfig"], "agent")

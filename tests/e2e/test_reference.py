@@ -67,7 +67,7 @@ def mentioned(text):
 
 
 class Mentioned(unittest.TestCase):
-    """Pages whose commands are not run (test_documents.py runs those of the tutorial and of docs/how-to): the commands and flags they name exist."""
+    """Every command and flag that a page names exists, also where it is not a whole command (test_documents.py and test_commands.py run those)."""
 
     def setUp(self):
         self.helps = {}

@@ -1,5 +1,7 @@
 #include "telemetry/log_line.h"
 
+#include "telemetry/stderr_log.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -78,6 +80,23 @@ TEST(Log, WritesToStandardError) {
   const std::string object = ::testing::internal::GetCapturedStderr();
   EXPECT_TRUE(object.starts_with("{\"time\":\"20")) << object;
   EXPECT_TRUE(object.ends_with("Z\",\"level\":\"debug\",\"msg\":\"serving {} %v\",\"port\":6443}\n")) << object;
+}
+
+TEST(Log, WritesOnlyProblemsOfAProcessThatHasFailed) {
+  bool failed = false;
+  const Log log = make_stderr_log(Level::kDebug, LogFormat::kLogfmt, [&failed] { return failed; });
+  ::testing::internal::CaptureStderr();
+  log.info("before");
+  failed = true;
+  log.debug("usual");
+  log.info("usual");
+  log.warning("cgroup was not removed");
+  log.error("not written");
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("before"), std::string::npos) << text;
+  EXPECT_EQ(text.find("usual"), std::string::npos) << text;
+  EXPECT_NE(text.find("cgroup was not removed"), std::string::npos) << text;
+  EXPECT_NE(text.find("not written"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "apps/process/trace_part.h"
 #include "base/utf8.h"
 #include "runtime/entropy.h"
+#include "telemetry/stderr_log.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -28,7 +29,8 @@ void print_error(const Error& error) {
 }
 
 Process::Process(const cli::LogArgs& log)
-    : log_(telemetry::make_stderr_log(log.level, log.format)), turns_(metrics_, log_) {
+    : log_(telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
+      turns_(metrics_, log_) {
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
 }
@@ -59,7 +61,10 @@ void Process::end(const Part& part) {
 }
 
 void Process::fail(const Error& error) {
-  if (!stopping_) print_error(error);
+  if (!stopping_) {
+    *failed_ = true;
+    print_error(error);
+  }
   stop(cli::kExitFailure);
 }
 

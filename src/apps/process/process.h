@@ -11,6 +11,7 @@
 #include "telemetry/metrics.h"
 #include "telemetry/tracer.h"
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,7 +58,8 @@ class Process {
   /// Stops one part now, and destroys it when it has stopped. Not from inside a call of it.
   void end(const Part& part);
 
-  /// Prints the error as one line and stops everything; run() then returns kExitFailure.
+  /// Prints the error as one line, after which only warnings and errors are logged, and stops everything; run() then
+  /// returns kExitFailure.
   void fail(const Error& error);
   /// Stops everything; run() then returns `exit_code`.
   void stop(int exit_code);
@@ -68,6 +70,7 @@ class Process {
  private:
   void stop_next();
 
+  std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
   telemetry::Log log_;
   telemetry::Registry metrics_;
   std::unique_ptr<telemetry::Tracer> tracer_;

@@ -204,7 +204,7 @@ void define_scheduler(Commands& commands) {
                "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
   begin_group(app, "Preemption");
   app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
-               "Brake: a pod waits rather than that one leaves for it whom a PodDisruptionBudget protects");
+               "Brake: a pod keeps waiting if making room for it would violate a PodDisruptionBudget");
   app.add_option("--limit-deletions", scheduler->preemption.limit_deletions,
                  "Brake: pods deleted by preemptions within a window; ACTS/DURATION[,owner=ACTS/DURATION]")
       ->check([](const std::string& text) {

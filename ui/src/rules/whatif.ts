@@ -36,7 +36,7 @@ export interface Outcome { nodes: number; pods: number; a: Future; b: Future; fi
 export const BINS = 60;
 const LOST = new Set(['evicted', 'deletions', 'oomKills']);
 const WORDS: [string, string][] = [['evicted', 'Pods evicted by their node'], ['deletions', 'Pods deleted by controllers'], ['oomKills', 'Pods killed by the kernel'],
-  ['unplaced', 'Pods for which no node was found'], ['flips', 'Nodes that left Ready'], ['taints', 'Nodes tainted, their pods to leave']];
+  ['unplaced', 'Pods for which no node was found'], ['flips', 'Nodes that left Ready'], ['taints', 'Nodes tainted so that pods leave']];
 
 export const minutesText = (seconds: number): string => (seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
 
@@ -66,7 +66,7 @@ export function outcomeOf(document: any): Outcome | null {
   const [a, b] = [futureOf(document.a), futureOf(document.b)];
   const row = (what: string, left: string, right: string): Figure => ({ what, a: left, b: right, differs: left !== right });
   const figures = WORDS.map(([key, words]) => row(words, String(a.counts[key] ?? 0), String(b.counts[key] ?? 0)));
-  figures.push(row('Nodes tainted at once', String(document.a.taintedNodesMax ?? 0), String(document.b.taintedNodesMax ?? 0)));
+  figures.push(row('Nodes tainted at the same time', String(document.a.taintedNodesMax ?? 0), String(document.b.taintedNodesMax ?? 0)));
   figures.push(row('All well again', a.recovered ?? 'not by the end', b.recovered ?? 'not by the end'));
   figures.push(row('Brakes that held', a.heldBy.join(', ') || 'none', b.heldBy.join(', ') || 'none'));
   const leftOut = (document.a.leftOut ?? []).map((each: any) => `${each.what}: ${each.why}`);

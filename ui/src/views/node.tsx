@@ -88,7 +88,7 @@ function Heartbeats({ cluster, name, now }: { cluster: Cluster; name: string; no
   return (
     <>
       <p>The lease was renewed {silence === null ? 'at a time this page has not seen' : `${Math.round(silence)}s ago`}{gaps.length === 0 ? '; no renewal has been seen since this page was opened' : `, ${gaps.length === 40 ? 'the last 40' : gaps.length} seen with at most ${secondsText(Math.round(Math.max(...gaps.map((each) => each.gap)) / 100) / 10)} between two`}.</p>
-      <div class="beats" role="img" aria-label={`Time between ${gaps.length} heartbeats`}>{gaps.map((each) => <i key={each.at} class={each.gap > 25_000 ? 'late' : ''} style={{ height: `${Math.max(8, (100 * each.gap) / most)}%` }} />)}</div>
+      {gaps.length > 0 && <div class="beats" role="img" aria-label={`Time between ${gaps.length} heartbeats`}>{gaps.map((each) => <i key={each.at} class={each.gap > 25_000 ? 'late' : ''} style={{ height: `${Math.max(8, (100 * each.gap) / most)}%` }} />)}</div>}
     </>
   );
 }
@@ -121,12 +121,12 @@ function Order({ seen }: { seen: Seen }) {
   if (seen.pods === null) return <Note kind="loading">Loading pods…</Note>;
   const active = seen.pods.filter((each) => each.phase === 'Running' || each.phase === 'Pending');
   if (active.length === 0) return <Note kind="empty">No pods run here.</Note>;
-  if (seen.usage === null) return <Note kind="empty">{active.length} pods run here. Nobody says how much memory they use, so their order is not known.</Note>;
+  if (seen.usage === null) return <Note kind="empty">{active.length} pods run here. How much memory they use is not known, so neither is their order.</Note>;
   const ranked = rankForMemory(active.map((each) => ({ uid: each.uid, ns: each.ns, name: each.name, usage: seen.usage!.get(each.uid) ?? null, request: each.requests ?? 0, priority: each.priority, critical: each.critical })));
   return (
     <>
       <p class="sub">Worked out by the kubelet's rules from its statistics: over its request, then priority, then how far over.</p>
-      <Grid table={{ title: 'Order of eviction under memory pressure', headings: ['#', 'Pod', 'Uses', 'Asked for', 'Above it', 'Priority', 'Why here'], marked: -1,
+      <Grid table={{ title: 'Order of eviction under memory pressure', headings: ['#', 'Pod', 'Uses', 'Requests', 'Above its request', 'Priority', 'Why in this place'], marked: -1,
         rows: ranked.map((pod, place) => [String(place + 1), `${pod.ns}/${pod.name}`, pod.usage === null ? '-' : bytesText(pod.usage), bytesText(pod.request), pod.usage === null ? '-' : bytesText(aboveRequest(pod)), String(pod.priority), placeWords(pod)]) }} />
     </>
   );
@@ -165,8 +165,8 @@ export function NodeView({ cluster, name }: { cluster: Cluster; name: string }) 
         <p class="quiet">{node.zone === '' ? 'no zone label' : `zone ${zoneText(node.zone)}`}, {node.version || 'unknown version'}{node.taints.length > 0 ? `, taints ${node.taints.map((each) => `${each.key}:${each.effect}`).join(' ')}` : ''}</p></div></div>
       {seen.current.problems.map((each) => <Note kind="denied" key={each}>{each}</Note>)}
       <div class="grid">
-        <Section title="Signals against thresholds" sub="Since this page was opened on this node" wide>
-          {seen.current.signals.length === 0 ? (samples.length === 0 ? <Note kind="loading">Asking the node…</Note> : <Note kind="empty">The node does not say what it measures.</Note>) : <Signals seen={seen.current} />}
+        <Section title="Signals against thresholds" sub="Since this page was opened on this node" wide tall>
+          {seen.current.signals.length === 0 ? (samples.length === 0 ? <Note kind="loading">Asking the node…</Note> : <Note kind="empty">The node does not report what it measures.</Note>) : <Signals seen={seen.current} />}
           {beside.map((each, i) => <Note kind="lost" key={i}>{reasonSentence(each)}</Note>)}
         </Section>
         <Section title="Order of eviction" sub="Who would go first if memory ran short" wide><Order seen={seen.current} /></Section>

@@ -48,8 +48,8 @@ export function ago(ms: number, now: number): string {
   return `${Math.round(seconds / 86_400)}d ago`;
 }
 
-export function Section({ title, sub, wide, children }: { title: string; sub?: string | undefined; wide?: boolean; children: ComponentChildren }) {
-  return <section aria-label={title} class={wide ? 'wide' : ''}><h2>{title}</h2>{sub && <p class="sub">{sub}</p>}{children}</section>;
+export function Section({ title, sub, wide, tall, children }: { title: string; sub?: string | undefined; wide?: boolean; tall?: boolean; children: ComponentChildren }) {
+  return <section aria-label={title} class={`${wide ? 'wide' : ''} ${tall ? 'tall' : ''}`.trim()}><h2>{title}</h2>{sub && <p class="sub">{sub}</p>}{children}</section>;
 }
 
 export function Note({ kind, children }: { kind: 'empty' | 'loading' | 'denied' | 'lost'; children: ComponentChildren }) {
@@ -58,7 +58,7 @@ export function Note({ kind, children }: { kind: 'empty' | 'loading' | 'denied' 
 
 /** Why a list cannot be shown; null: it can. */
 export function problemOf(session: Session, what: string, empty: boolean): ComponentChildren | null {
-  if (session.phase === 'denied') return <Note kind="denied"><b>You may not list {what}.</b> {session.message}. Whoever looks after the cluster can give you the verbs list and watch on {what}.</Note>;
+  if (session.phase === 'denied') return <Note kind="denied"><b>You may not list {what}.</b> {session.message}. An administrator can give you the verbs list and watch on {what}.</Note>;
   if (!empty) return null;
   if (session.phase === 'loading' || session.phase === 'paused') return <Note kind="loading">Loading {what}…</Note>;
   if (session.phase === 'disconnected') return <Note kind="lost">Nothing is known of {what}: {session.message}. Trying again…</Note>;
@@ -68,9 +68,10 @@ export function problemOf(session: Session, what: string, empty: boolean): Compo
 export const nodeLink = (name: string): string => `#/node/${encodeURIComponent(name)}`;
 export const whyLink = (text: string): string => `#/why?q=${encodeURIComponent(text)}`;
 
-export function Grid({ table, label }: { table: Table; label?: string }) {
+/** `wraps`: long cells are broken rather than scrolled to. */
+export function Grid({ table, label, wraps }: { table: Table; label?: string; wraps?: boolean }) {
   return (
-    <div class="table" role="region" aria-label={label ?? table.title} tabIndex={0}>
+    <div class={wraps ? 'table wraps' : 'table'} role="region" aria-label={label ?? table.title} tabIndex={0}>
       <table>
         <thead><tr>{table.headings.map((each, i) => (each === '' ? <td key={i} /> : <th scope="col" key={i}>{each}</th>))}</tr></thead>
         <tbody>{table.rows.map((row, place) => <tr key={place} class={place === table.marked ? 'marked' : ''}>{row.map((each, i) => <td key={i}>{each}</td>)}</tr>)}</tbody>

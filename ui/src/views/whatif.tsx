@@ -48,16 +48,16 @@ function Futures({ played: { outcome, labels } }: { played: Played }) {
       <p class="quiet">{outcome.nodes} nodes, {outcome.pods} pods, {minutesText(a.lastedSeconds)} of virtual time each. Above: <span class="key lost">pods lost</span>, below: <span class="key tainted">nodes tainted</span>.</p>
       <Lane future={a} label={labels[0]} most={most} />
       <Lane future={b} label={labels[1]} most={most} />
-      <Grid label="What comes of it" table={{ title: 'What comes of it', headings: ['', labels[0], labels[1], 'Differs'], marked: -1, rows: outcome.figures.map((each) => [each.what, each.a, each.b, each.differs ? 'yes' : '']) }} />
+      <Grid label="Both futures compared" wraps table={{ title: 'Both futures compared', headings: ['', labels[0], labels[1], 'Differs'], marked: -1, rows: outcome.figures.map((each) => [each.what, each.a, each.b, each.differs ? 'yes' : '']) }} />
       {([[labels[0], outcome.eventsA], [labels[1], outcome.eventsB]] as [string, Happened[]][]).map(([label, events]) => (
         <details key={label}>
           <summary>What happens {label} ({events.length})</summary>
-          <Grid label={`What happens ${label}`} table={{ title: label, headings: ['After', 'What', 'Of', 'Node', 'Reason'], rows: eventRows(events), marked: -1 }} />
+          <Grid label={`What happens ${label}`} table={{ title: label, headings: ['After', 'What', 'Object', 'Node', 'Reason'], rows: eventRows(events), marked: -1 }} />
           {events.length > EVENTS_SHOWN && <p class="quiet">The first {EVENTS_SHOWN} of {events.length}.</p>}
         </details>
       ))}
       {outcome.notWell.map((lines, i) => lines.length > 0 && <details key={i}><summary>What is not well at the end {labels[i]} ({lines.length})</summary><ul>{lines.map((each) => <li key={each}>{each}</li>)}</ul></details>)}
-      {outcome.leftOut.length > 0 && <details><summary>What of the cluster was left out ({outcome.leftOut.length})</summary><ul>{outcome.leftOut.slice(0, EVENTS_SHOWN).map((each) => <li key={each}>{each}</li>)}</ul></details>}
+      {outcome.leftOut.length > 0 && <details><summary>What the simulation leaves out ({outcome.leftOut.length})</summary><ul>{outcome.leftOut.slice(0, EVENTS_SHOWN).map((each) => <li key={each}>{each}</li>)}</ul></details>}
     </>
   );
 }
@@ -93,51 +93,51 @@ export function WhatIfView({ cluster, query }: { cluster: Cluster; query: URLSea
     cancel.current = mine;
     open('ui/what-if', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(question.body), signal: mine.signal })
       .then((answer) => answer.json())
-      .then((document) => { const outcome = outcomeOf(document); if (outcome === null) throw new Error('the answer is no comparison'); setPlayed({ outcome, labels: labelsOf(asked) }); })
+      .then((document) => { const outcome = outcomeOf(document); if (outcome === null) throw new Error('the answer is not a comparison'); setPlayed({ outcome, labels: labelsOf(asked) }); })
       .catch((error: Error) => {
         if (mine.signal.aborted) return;
         setDenied(error instanceof ApiError && error.denied);
-        setProblem(error instanceof ApiError && error.gone ? 'The connection broke off.' : error.message);
+        setProblem(error instanceof ApiError && error.gone ? 'The connection was lost.' : error.message);
       })
       .finally(() => setSince(null));
   };
   const busy = since !== null;
   const blocked = problemOf(cluster.nodes.session, 'nodes', cluster.nodes.items.size === 0);
   if (cluster.door.through !== '' && !cluster.door.whatIf) {
-    return <Section title="What if"><Note kind="empty">No futures are played here: {cluster.door.through === 'dashboard' ? 'this dashboard' : 'this API server'} was started with <code>--what-if=off</code>. In a terminal: <code>spillway simulate --from-cluster</code>.</Note></Section>;
+    return <Section title="What if"><Note kind="empty">Simulations are switched off here: {cluster.door.through === 'dashboard' ? 'this dashboard' : 'this API server'} was started with <code>--what-if=off</code>. In a terminal: <code>spillway simulate --from-cluster</code>.</Note></Section>;
   }
   if (may === null) return <Section title="What if"><Note kind="loading">Asking what you may do…</Note></Section>;
   if (!may) {
     return (
       <Section title="What if">
-        <Note kind="denied"><b>You may not have futures played by this API server.</b> Whoever looks after the cluster can give you the verb <code>post</code> on the path <code>/ui/what-if</code>, and <code>list</code> on what is played: nodes, pods, workloads, disruption budgets, priority classes.</Note>
-        <p class="quiet">Without that: <code>spillway dashboard</code> or <code>spillway simulate --from-cluster</code> play them on your own machine, with what you may read.</p>
+        <Note kind="denied"><b>You may not run simulations on this API server.</b> An administrator can give you the verb <code>post</code> on the path <code>/ui/what-if</code>, and <code>list</code> on what is simulated: nodes, pods, workloads, disruption budgets, priority classes.</Note>
+        <p class="quiet">Without that, <code>spillway dashboard</code> and <code>spillway simulate --from-cluster</code> run them on your own machine, with what you may read.</p>
       </Section>
     );
   }
   return (
-    <Section title="What if" sub="The cluster as it is now, copied into a simulation of the product, and the same future played twice. Nothing is changed.">
+    <Section title="What if" sub="A simulation of the cluster as it is now plays the same future twice. The cluster itself is not changed.">
       {blocked}
       <form class="filters" onSubmit={(event) => { event.preventDefault(); ask(); }}>
         <label>What happens<select value={kind} onChange={(event) => setKind(event.currentTarget.value as Kind)}>
           <option value="zone">A zone falls silent</option><option value="nodes">Nodes fall silent</option><option value="threshold">Pods grow: which threshold?</option></select></label>
         {kind === 'zone' && <label>Zone<select value={chosen} onChange={(event) => setZone(event.currentTarget.value)}>{zones.length === 0 && <option value="">none is labelled</option>}{zones.map((each) => <option key={each} value={each}>{each}</option>)}</select></label>}
-        {kind === 'nodes' && <label>Nodes, apart by commas<input value={nodes} list="what-if-nodes" onInput={(event) => setNodes(event.currentTarget.value)} /></label>}
+        {kind === 'nodes' && <label>Nodes, separated by commas<input value={nodes} list="what-if-nodes" onInput={(event) => setNodes(event.currentTarget.value)} /></label>}
         {kind === 'threshold' && <>
           <label>Pods<input value={pods} onInput={(event) => setPods(event.currentTarget.value)} /></label>
-          <label>grow to, each<input value={to} onInput={(event) => setTo(event.currentTarget.value)} /></label>
-          <label>memory.available, first<input value={thresholds[0]} onInput={(event) => setThresholds([event.currentTarget.value, thresholds[1]])} /></label>
-          <label>and then<input value={thresholds[1]} onInput={(event) => setThresholds([thresholds[0], event.currentTarget.value])} /></label>
+          <label>Memory that each of them grows to<input value={to} onInput={(event) => setTo(event.currentTarget.value)} /></label>
+          <label>First threshold of memory.available<input value={thresholds[0]} onInput={(event) => setThresholds([event.currentTarget.value, thresholds[1]])} /></label>
+          <label>Second threshold<input value={thresholds[1]} onInput={(event) => setThresholds([thresholds[0], event.currentTarget.value])} /></label>
         </>}
-        <label>{kind === 'threshold' ? 'within minutes' : 'for minutes'}<input type="number" min={1} max={60} value={minutes} onInput={(event) => setMinutes(event.currentTarget.value)} /></label>
-        <p class="actions"><button type="submit" class="primary" disabled={busy || blocked !== null}>Play it twice</button>{busy && <button type="button" onClick={() => cancel.current?.abort()}>Stop</button>}</p>
+        <label>{kind === 'threshold' ? 'Minutes until then' : 'Minutes of silence'}<input type="number" min={1} max={60} value={minutes} onInput={(event) => setMinutes(event.currentTarget.value)} /></label>
+        <p class="actions"><button type="submit" class="primary" disabled={busy || blocked !== null}>Simulate</button>{busy && <button type="button" onClick={() => cancel.current?.abort()}>Stop</button>}</p>
       </form>
       <datalist id="what-if-nodes">{[...cluster.nodes.items.keys()].slice(0, 200).map((each) => <option key={each} value={each} />)}</datalist>
       <div aria-live="polite">
-        {problem !== '' && <Note kind="denied">{denied ? <b>You may not have this played.</b> : 'Not played:'} {problem}</Note>}
-        {busy && <Note kind="loading">Playing both futures, which takes from a second to two minutes…</Note>}
+        {problem !== '' && <Note kind="denied">{denied ? <b>You may not run this simulation.</b> : 'Not run:'} {problem}</Note>}
+        {busy && <Note kind="loading">Simulating both futures, which takes between a second and two minutes…</Note>}
         {played !== null && <Futures played={played} />}
-        {played === null && !busy && problem === '' && blocked === null && <Note kind="empty">{kind === 'threshold' ? 'The pods use more and more memory, once with the first threshold of hard eviction on every node and once with the second.' : 'The nodes stop talking and come back, once with the brakes of Spillway’s controllers off, as stock controllers are, and once with them on.'}</Note>}
+        {played === null && !busy && problem === '' && blocked === null && <Note kind="empty">{kind === 'threshold' ? 'The pods use more and more memory, once with the first threshold of hard eviction on every node and once with the second.' : 'The nodes stop reporting and come back later, once with the brakes of Spillway’s controllers off, as stock controllers are, and once with them on.'}</Note>}
       </div>
     </Section>
   );

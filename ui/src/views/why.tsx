@@ -8,7 +8,7 @@ import { sentenceOf } from '../rules/health.ts';
 import { leanPod, type PodInfo } from '../rules/objects.ts';
 import { aboutPod, podSentence, type Row } from '../rules/rows.ts';
 import { allRows, Opened } from './decisions.tsx';
-import { Explained, Happenings, nodeLink, Note, Section, useCluster, useSeconds } from './parts.tsx';
+import { Explained, Happenings, nodeLink, Note, problemOf, Section, useCluster, useSeconds } from './parts.tsx';
 
 interface Answer { sentence: string; decision: Decision | null; second: Decision | null; pod: Pod | null; node: string; podInfo: PodInfo | null; notes: string[] }
 
@@ -103,6 +103,7 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
         <button type="submit" class="primary">Why?</button>
       </form>
       <div aria-live="polite">
+        {problemOf(cluster.nodes.session, 'nodes', false)}
         {asked !== '' && state.problem !== '' && <Note kind="denied">{state.problem}</Note>}
         {asked !== '' && state.problem === '' && state.answers === null && <Note kind="loading">Asking…</Note>}
         {state.of === asked && asked !== '' && state.answers?.length === 0 && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of a pod or a node.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}

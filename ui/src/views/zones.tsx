@@ -86,7 +86,7 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
         ? <Note kind="denied">You may not read /debug/spillway/zones, or no controller of Spillway answers through this server: rates, queues and brakes are not shown.</Note>
         : <Note kind="empty">No lifecycle controller of Spillway answers through this server: rates, queues and brakes are not shown, and nothing can be held from here.</Note>)}
       {page?.brake !== undefined && <Note kind="lost"><b>Nothing is marked, tainted or deleted:</b> {sentenceOf(page.brake)}</Note>}
-      {page?.masterDisruption && <Note kind="lost"><b>Every zone is fully disrupted:</b> nothing is evicted, for the fault may be on this side.</Note>}
+      {page?.masterDisruption && <Note kind="lost"><b>Every zone is fully disrupted:</b> nothing is evicted, because the fault may be on this side.</Note>}
       {page !== null && page.newNodes > 0 && <p class="quiet">{page.newNodes === 1 ? 'One node is' : `${page.newNodes} nodes are`} new: the controllers have not looked at {page.newNodes === 1 ? 'it' : 'them'} yet.</p>}
       {page !== null && allowed === false && <Note kind="denied">You may look, not hold: that takes create, update and delete on the ConfigMap kube-system/spillway-hold.</Note>}
       {canHold && <p class="actions">{everything === null ? <button type="button" onClick={() => ask({ kind: 'hold', zone: null, why: '' })}>Hold everything…</button>

@@ -1,0 +1,15 @@
+// The log of a process that may fail: the line that says why it ends is not followed by lines about its usual work.
+// Thread: any.
+#pragma once
+
+#include "telemetry/log.h"
+
+#include <functional>
+
+namespace spillway::telemetry {
+
+/// As make_stderr_log(level, format); while `failed` says so only warnings and errors are written. It is called by
+/// every thread that logs; null: never.
+Log make_stderr_log(Level threshold, LogFormat format, std::function<bool()> failed);
+
+}  // namespace spillway::telemetry
