@@ -54,6 +54,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
+      attachments_(client_, [this] { try_claimants_again(); }),
       placer_(options_.profiles),
       feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
       queue_(options_.backoff),
@@ -226,31 +227,34 @@ void Scheduler::place_pods(Now now) {
       line_up(pod);
       continue;
     }
-    const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
-    if (!claims.problem.empty()) {
+    const scheduling::PodVolumes volumes(*pod, volumes_now());
+    if (!volumes.problem().empty()) {
       claimants_.insert(key);
-      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
+      refuse(pod, scheduling::refuse_everywhere(volumes.problem(), placer_.nodes().size()), {}, now);
       continue;
     }
-    const scheduling::VolumeFilter volumes = filter_of(claims);
-    const scheduling::Placement placement = placer_.place(*pod, volumes);
+    const scheduling::VolumeFilter filter = volumes.filter();
+    const scheduling::Placement placement = placer_.place(*pod, filter);
     if (!placement.node) {
-      if (volumes) claimants_.insert(key);
-      refuse(pod, placement, volumes, now);
+      if (filter) claimants_.insert(key);
+      refuse(pod, placement, filter, now);
       continue;
     }
-    settle(pod, placement, claims, now);
+    settle(pod, placement, volumes, now);
   }
   // Whoever waits for a binding to end needs no timer.
   if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
 }
 
-scheduling::VolumeFilter Scheduler::filter_of(const storage::PodClaims& claims) const {
-  if (claims.bound.empty() && claims.unbound.empty()) return {};
-  return [this, &claims](const api::Node& node) { return storage::plan_claims(claims, node.metadata, taken_).refusal; };
+scheduling::VolumeView Scheduler::volumes_now() const {
+  return {.storage = storage_.lookup(),
+          .nodes = placer_.nodes(),
+          .taken = taken_,
+          .csi_node = [this](const std::string& node) { return attachments_.csi_node(node); },
+          .attachments = [this](const std::string& node) { return attachments_.attached_to(node); }};
 }
 
-void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const storage::PodClaims& claims,
+void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
                        Now now) {
   const std::string& node = *placement.node;
   if (log_.enabled(telemetry::Level::kDebug)) {
@@ -258,8 +262,8 @@ void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement
   }
   assume(*pod, node);
   ++bindings_;
-  if (claims.unbound.empty()) return bind(pod, node, now);
-  bind_claims(pod, node, storage::plan_claims(claims, placer_.nodes().at(node).node->metadata, taken_), now);
+  if (!volumes.waits_for_claims()) return bind(pod, node, now);
+  bind_claims(pod, node, volumes.plan(placer_.nodes().at(node).node->metadata), now);
 }
 
 Scheduler::PodPtr Scheduler::still_waiting(const PodPtr& pod) const {

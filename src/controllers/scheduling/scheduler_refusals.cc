@@ -155,7 +155,8 @@ bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   if (plan.by_extenders) return extended_preemption_holds(asking, plan);
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
-  const scheduling::Preemption now = decide(asking, refused, {});
+  const scheduling::PodVolumes volumes(asking, volumes_now());
+  const scheduling::Preemption now = decide(asking, refused, volumes.filter());
   return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
          std::ranges::equal(
              now.choice()->victims, plan.choice.victims, {}, [](const PodPtr& victim) { return victim->metadata.uid; },
