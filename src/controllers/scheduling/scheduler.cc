@@ -135,13 +135,14 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
     if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
-      pods_by_node_[was_on].erase(key);
+      pods_on_nodes_ -= pods_by_node_[was_on].erase(key);
       recount(was_on);
       try_refused_again();
     }
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
+    courses_.erase(before->metadata.uid);
     rounds_.erase(before->metadata.uid);
     victim_rounds_.erase(before->metadata.uid);
   }
@@ -160,6 +161,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
     const bool counted = !pods_by_node_[now_on].insert(key).second;
+    if (!counted) ++pods_on_nodes_;
     const bool same_pod = counted && before && before->metadata.uid == after->metadata.uid;
     const bool same_look = same_pod && before->metadata.labels == after->metadata.labels &&
                            before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
@@ -213,7 +215,11 @@ void Scheduler::schedule(Now now) {
   scheduler_metrics_.show({.active = queue_.active() + line_.size() + rounds_.size(),
                            .backoff = queue_.backing_off(),
                            .unschedulable = queue_.refused(),
-                           .gated = gated_.size()});
+                           .gated = gated_.size()},
+                          {.nodes = placer_.nodes().size(),
+                           .pods = pods_on_nodes_,
+                           .assumed_pods = assumed_.size(),
+                           .bindings = bindings_ + extender_bindings_});
 }
 
 void Scheduler::place_pods(Now now) {
@@ -260,6 +266,7 @@ void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement
   if (log_.enabled(telemetry::Level::kDebug)) {
     log_.debug("placing pod", {{"pod", key_of(*pod)}, {"node", node}, {"reasons", render_all(placement.reasons)}});
   }
+  if (const auto course = queue_.course_of(key_of(*pod))) courses_.insert_or_assign(pod->metadata.uid, *course);
   assume(*pod, node);
   ++bindings_;
   if (!volumes.waits_for_claims()) return bind(pod, node, now);
@@ -279,6 +286,7 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
     placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
   }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
+    ++pods_on_nodes_;
     placer_.add_pod(node, pod);
   } else {
     recount(node);
@@ -289,7 +297,8 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   const client::ObjectKey key = key_of(*pod);
   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
-  pods_by_node_[node].erase(key);
+  courses_.erase(pod->metadata.uid);
+  pods_on_nodes_ -= pods_by_node_[node].erase(key);
   recount(node);
   queue_.fail(key, now.mono);
 }
@@ -315,17 +324,19 @@ void Scheduler::bind_by_api(const PodPtr& pod, const std::string& node) {
 void Scheduler::on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now) {
   const client::ObjectKey key = key_of(*pod);
   --bindings_;
+  const auto tried = courses_.extract(pod->metadata.uid);
+  const auto course = tried ? std::optional(tried.mapped()) : std::nullopt;
   if (outcome) {
     refused_.erase(key);
     claimants_.erase(key);
     related_.erase(key);
-    scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled);
+    scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled, course, now.mono);
     log_.info("pod bound", {{"pod", key}, {"node", node}});
     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
                            fmt::format("Successfully assigned {} to {}", key, node), now);
     return;  // the assumption holds until the cache shows the node
   }
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError, course, now.mono);
   log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
   give_up(pod, node, now);
 }

@@ -193,7 +193,10 @@ class Scheduler final : public client::ApiEngine {
   scheduling::Placer placer_;
   SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
+  std::size_t pods_on_nodes_ = 0;               // in all of them
   std::map<std::string, std::string> assumed_;  // pod uid → node
+  /// Of pods that are assumed, as they were when a node was found.
+  std::map<std::string, scheduling::PodQueue::Course> courses_;
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
   std::set<client::ObjectKey> gated_;

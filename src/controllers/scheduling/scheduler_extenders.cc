@@ -210,7 +210,8 @@ void Scheduler::fail_round(const RoundPtr& round, const Error& error, Now now) {
   rounds_.erase(round->pod->metadata.uid);
   const PodPtr pod = still_waiting(round->pod);
   if (!pod) return;
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError,
+                                   queue_.course_of(pod->key().text()), now.mono);
   report(pod, error.text(), std::nullopt, now, "SchedulerError");
   queue_.fail(pod->key().text(), now.mono);
 }

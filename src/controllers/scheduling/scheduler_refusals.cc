@@ -36,7 +36,8 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
                        const scheduling::VolumeFilter& volumes, Now now) {
   const client::ObjectKey key = pod->key().text();
   queue_.refuse(key, now.mono);
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable,
+                                   queue_.course_of(key), now.mono);
   if (placement.for_other_pods) related_.insert(key);
   if (!retry_armed_) {
     retry_armed_ = true;
