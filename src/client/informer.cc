@@ -227,5 +227,7 @@ template class Informer<api::PriorityClass>;
 template class Informer<api::PersistentVolume>;
 template class Informer<api::PersistentVolumeClaim>;
 template class Informer<api::StorageClass>;
+template class Informer<api::CsiNode>;
+template class Informer<api::VolumeAttachment>;
 
 }  // namespace spillway::client

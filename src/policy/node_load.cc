@@ -90,6 +90,7 @@ void NodeLoad::add_unscored(const api::Pod& pod, const api::PodFeatures& feature
 void NodeLoad::count(const api::Pod& pod) {
   ++pod_count;
   ports.add(pod.spec);
+  volumes.add(pod);
   const std::int32_t priority = api::priority_of(pod);
   lowest_priority = std::min(priority, lowest_priority.value_or(priority));
 }

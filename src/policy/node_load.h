@@ -6,6 +6,7 @@
 #include "api/object/host_ports.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
+#include "policy/node_volumes.h"
 
 #include <cstdint>
 #include <map>
@@ -57,6 +58,7 @@ struct NodeLoad {
   std::int64_t pod_count = 0;
   std::optional<std::int32_t> lowest_priority;  // of the pods; nullopt: there are none
   api::UsedHostPorts ports;
+  NodeVolumes volumes;
   std::map<std::string, std::int64_t, std::less<>> image_bytes;  // on the node, by every name an image has
 
   NodeLoad() = default;

@@ -108,8 +108,7 @@ class SchedulerExtenders : public ::testing::Test {
     if (scheduler_) cluster_.stop(*scheduler_);
   }
 
-  void start(std::vector<Extender> extenders) {
-    Scheduler::Options options;
+  void start(std::vector<Extender> extenders, Scheduler::Options options = {}) {
     options.extenders = std::move(extenders);
     scheduler_ = std::make_unique<AnsweredScheduler>(
         std::move(options), metrics_, [this](const ExtenderCall& call) -> std::optional<AnsweredScheduler::Answer> {
@@ -127,6 +126,17 @@ class SchedulerExtenders : public ::testing::Test {
     extender.filter_verb = "filter";
     extender.knows_nodes = true;
     return extender;
+  }
+
+  /// As an extender that binds does it.
+  AnsweredScheduler::Answer bind(const Json& args) {
+    const std::string name(args.string_at({"PodName"}));
+    cluster_.create(fmt::format("{}/{}/binding", kExtendedPods, name),
+                    Json::object({{"apiVersion", "v1"},
+                                  {"kind", "Binding"},
+                                  {"metadata", Json::object({{"name", name}})},
+                                  {"target", Json::object({{"kind", "Node"}, {"name", args.string_at({"Node"})}})}}));
+    return say("{}");
   }
 
   void answer(ExtenderVerb verb, std::string body) {
@@ -349,20 +359,32 @@ TEST_F(SchedulerExtenders, OneBinds) {
   extender.filter_verb.clear();
   extender.bind_verb = "bind";
   start({extender});
-  answers_[ExtenderVerb::kBind] = [this](const Json& args) {
-    const std::string name(args.string_at({"PodName"}));
-    cluster_.create(fmt::format("{}/{}/binding", kExtendedPods, name),
-                    Json::object({{"apiVersion", "v1"},
-                                  {"kind", "Binding"},
-                                  {"metadata", Json::object({{"name", name}})},
-                                  {"target", Json::object({{"kind", "Node"}, {"name", args.string_at({"Node"})}})}}));
-    return say("{}");
-  };
+  answers_[ExtenderVerb::kBind] = [this](const Json& args) { return bind(args); };
   cluster_.requests.clear();
   create("wants");
   EXPECT_EQ(node_of("wants"), "n0");
   EXPECT_EQ(std::ranges::count_if(cluster_.requests, [](const auto& line) { return line.ends_with("/binding"); }), 0);
   EXPECT_EQ(cluster_.events_about("wants")["Scheduled"], 1);
+}
+
+TEST_F(SchedulerExtenders, ABindingThatHangsHoldsUpNobodyElse) {
+  Extender extender = filtering();
+  extender.filter_verb.clear();
+  extender.bind_verb = "bind";
+  extender.timeout = seconds(30);
+  Scheduler::Options options;
+  options.bindings_max = 1;
+  start({extender}, options);
+  answers_[ExtenderVerb::kBind] = [this](const Json& args) {
+    return args.string_at({"PodName"}) == "stuck" ? std::nullopt : std::optional(bind(args));
+  };
+  create("stuck");
+  create("next");
+  EXPECT_NE(node_of("next"), "");
+  EXPECT_EQ(node_of("stuck"), "");
+  answers_[ExtenderVerb::kBind] = [this](const Json& args) { return bind(args); };
+  cluster_.advance(seconds(45));
+  EXPECT_NE(node_of("stuck"), "") << "it got another turn after the extender's time was over";
 }
 
 TEST_F(SchedulerExtenders, OneThatSaysItBoundIsBelievedForAWhile) {
@@ -398,6 +420,29 @@ TEST_F(SchedulerExtenders, VictimsAreAgreedOn) {
   cluster_.advance(seconds(60));
   EXPECT_EQ(node_of("important"), "n2");
   EXPECT_EQ(cluster_.pod_names().size(), 3U);
+}
+
+/// A node becomes free after the victims are chosen and before anybody has left: the extenders are asked about it.
+TEST_F(SchedulerExtenders, NobodyLeavesWhileExtendersAreAsked) {
+  start({filtering()});
+  answers_[ExtenderVerb::kFilter] = [](const Json& args) {
+    return say(api::to_text(Json::object({{"NodeNames", *args.find("NodeNames")}})));
+  };
+  for (const char* name : {"low-0", "low-1", "low-2"}) create(name, "600Mi");
+  answers_[ExtenderVerb::kFilter] = [](const Json& args) {
+    return say(api::to_text(Json::object({{"NodeNames", *args.find("NodeNames")}})), seconds(4));
+  };
+  cluster_.delay_answers(api::Method::kPatch, "/pods/important/status", seconds(3));
+  create("important", "600Mi", "high");
+  const std::string promised = at("important", {"status", "nominatedNodeName"});
+  ASSERT_NE(promised, "");
+  const std::string leaver = node_of("low-0") == promised ? "low-1" : "low-0";
+  const std::string freed = node_of(leaver);
+  ASSERT_NE(freed, "");
+  cluster_.remove(kExtendedPods + "/" + leaver);
+  cluster_.advance(seconds(30));
+  EXPECT_EQ(node_of("important"), freed);
+  EXPECT_EQ(cluster_.pod_names().size(), 3U) << "nobody else had to leave";
 }
 
 TEST_F(SchedulerExtenders, NobodyLeavesWhomOnlyAnExtenderNames) {

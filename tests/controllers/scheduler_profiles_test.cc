@@ -101,6 +101,31 @@ TEST_F(SchedulerProfiles, AddAffinityInTheirName) {
   EXPECT_TRUE(told);
 }
 
+TEST_F(SchedulerProfiles, AttemptsAreTimed) {
+  cluster_.delay_answers(api::Method::kPost, "/binding", seconds(3));
+  create("first", "default-scheduler");
+  cluster_.settle();
+  std::string text = metrics_.text();
+  EXPECT_THAT(text, HasSubstr("scheduler_goroutines{operation=\"binding\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"pods\"} 1\n"));
+  create("large", "packing", "1000");
+  cluster_.advance(seconds(1));
+  cluster_.remove(kProfiledPods + "/large");
+  cluster_.advance(seconds(5));
+  text = metrics_.text();
+  const std::string first = "{profile=\"default-scheduler\",result=\"scheduled\"}";
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduling_attempt_duration_seconds_sum" + first + " 3\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduling_attempt_duration_seconds_count" + first + " 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduling_attempt_duration_seconds_count{profile=\"packing\","
+                              "result=\"unschedulable\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_attempts_sum 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_attempts_count 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_sum{attempts=\"1\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_goroutines{operation=\"binding\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"pods\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"assumed_pods\"} 0\n"));
+}
+
 TEST_F(SchedulerProfiles, AreCounted) {
   create("first", "default-scheduler");
   create("large", "packing", "1000");

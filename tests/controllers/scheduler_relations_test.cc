@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -136,6 +137,27 @@ TEST_F(SchedulerRelations, PodsOfAServiceAreSpreadOverZones) {
   create(labelled("web-1", "web"));
   EXPECT_EQ(node_of("web-0"), "n1");
   EXPECT_EQ(node_of("web-1"), "n0") << "n2 has more room, and a pod of the service in its zone";
+}
+
+TEST_F(SchedulerRelations, PodsOfAReplicationControllerAreSpreadOverZones) {
+  for (const std::string_view name : {"db-0", "db-1"}) {
+    Json other = labelled(name, "db");
+    other.make({"spec", "nodeSelector"})["kubernetes.io/hostname"] = "n0";
+    create(other);
+  }
+  cluster_.create("/api/v1/namespaces/default/replicationcontrollers",
+                  Json::object({{"apiVersion", "v1"},
+                                {"kind", "ReplicationController"},
+                                {"metadata", Json::object({{"name", "web"}})},
+                                {"spec", Json::object({{"replicas", 2},
+                                                       {"selector", Json::object({{"app", "web"}})},
+                                                       {"template", labelled("web", "web")}})}}));
+  cluster_.advance(seconds(5));
+  std::set<std::string> nodes;
+  for (const std::string& name : cluster_.pod_names()) {
+    if (name.starts_with("web-")) nodes.insert(node_of(name));
+  }
+  EXPECT_EQ(nodes, (std::set<std::string>{"n0", "n1"})) << "n2 has more room, and a pod of the controller in its zone";
 }
 
 TEST_F(SchedulerRelations, ASkewThatIsRequiredHolds) {

@@ -5,7 +5,7 @@ import json
 import unittest
 
 from extender_server import ExtenderServer
-from harness import Process, run, serving, wait_for, workspace
+from harness import Api, Process, run, serving, wait_for, workspace
 from process_memory import resident
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -93,9 +93,12 @@ class Extenders(unittest.TestCase):
                                                     "FailedNodes": {"n0": "no device is free"}}
             extender.answers["rank"] = lambda a: [{"Host": n["metadata"]["name"], "Score": int(n["metadata"]["annotations"]["example.com/free"])} for n in a["Nodes"]["items"]]
 
+            api = Api(self.folder / "kubeconfig")  # the extender has threads and a connection of its own
+            self.addCleanup(api.close)
+
             def bind(a):
-                cluster.api.create(f"{PODS}/{a['PodName']}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": a["PodName"], "uid": a["PodUID"]},
-                                                                      "target": {"kind": "Node", "name": a["Node"]}})
+                api.create(f"{PODS}/{a['PodName']}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": a["PodName"], "uid": a["PodUID"]},
+                                                              "target": {"kind": "Node", "name": a["Node"]}})
                 return {}
 
             extender.answers["bind"] = bind

@@ -3,7 +3,7 @@ import os
 import shutil
 import unittest
 
-from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 from test_confined import can_confine
 
 FOREVER = "exec sleep 1000"
@@ -131,6 +131,27 @@ class PersistentVolumes(unittest.TestCase):
         self.wait_for_event('MountVolume.NodeAffinity check failed for volume "elsewhere" : no matching NodeSelectorTerms')
         for name in ("stranded", "forced"):
             self.remove("pod", name)
+
+    def drivers(self, volumes):
+        self.kubectl.apply({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
+                            "spec": {"drivers": [{"name": "disk.example.com", "nodeID": "n", "allocatable": {"count": volumes}}]}})
+
+    def test_a_node_takes_no_more_volumes_than_its_driver_attaches(self):
+        self.drivers(0)
+        self.volume("far", {"csi": {"driver": "disk.example.com", "volumeHandle": "far"}})
+        self.kubectl.apply(claim("far", volumeName="far"))
+        self.wait_for_phase("pvc", "far", "Bound")
+        self.kubectl.apply(using(pod("crowded", ["sh", "-c", FOREVER]), "far"))
+        self.wait_for_event("0/1 nodes are available: 1 node(s) exceed max volume count.")
+        code, said, problem = run("explain", "pod/crowded", "--kubeconfig", self.folder / "kubeconfig")
+        self.assertEqual(code, 0, problem)
+        self.assertIn("node(s) exceed max volume count", said)
+        self.assertIn("disk.example.com", said)
+        print(said)
+        self.kubectl("delete", "csinode", "n")
+        self.drivers(1)
+        wait_for("the pod to get a node", lambda: self.kubectl("get", "pod", "crowded", "-o", "jsonpath={.spec.nodeName}") == "n")
+        self.remove("pod", "crowded")
 
     def test_a_claim_may_be_mounted_read_only(self):
         path = self.directory("shown")

@@ -37,6 +37,10 @@ void describe(V& v, Is<PersistentVolume> auto& volume) {
     spec.nested("nodeAffinity", [&](V& affinity) { affinity.field("required", volume.required_nodes); });
     spec.field("hostPath", volume.host_path);
     spec.field("local", volume.local);
+    spec.nested("csi", [&](V& csi) {
+      csi.field("driver", volume.csi_driver);
+      csi.field("volumeHandle", volume.csi_handle);
+    });
   });
   v.nested("status", [&](V& status) {
     status.field("phase", volume.status.phase);
@@ -51,10 +55,37 @@ void describe(V& v, Is<StorageClass> auto& storage_class) {
   v.object("metadata", storage_class.metadata);
   v.field("provisioner", storage_class.provisioner);
   v.field("volumeBindingMode", storage_class.volume_binding_mode);
+  v.field("allowedTopologies", storage_class.allowed_topologies);
+}
+
+template <typename V>
+void describe(V& v, Is<CsiNode::Driver> auto& driver) {
+  v.kept("name", driver.name);
+  v.nested("allocatable", [&](V& allocatable) { allocatable.field("count", driver.volumes_max); });
+}
+
+template <typename V>
+void describe(V& v, Is<CsiNode> auto& node) {
+  v.type_meta(CsiNode::kApiVersion, CsiNode::kKind);
+  v.object("metadata", node.metadata);
+  v.nested("spec", [&](V& spec) { spec.list("drivers", node.drivers, "name", &CsiNode::Driver::name); });
+}
+
+template <typename V>
+void describe(V& v, Is<VolumeAttachment> auto& attachment) {
+  v.type_meta(VolumeAttachment::kApiVersion, VolumeAttachment::kKind);
+  v.object("metadata", attachment.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.field("attacher", attachment.attacher);
+    spec.field("nodeName", attachment.node_name);
+    spec.nested("source", [&](V& source) { source.field("persistentVolumeName", attachment.volume_name); });
+  });
 }
 
 template struct Codec<PersistentVolumeClaim>;
 template struct Codec<PersistentVolume>;
 template struct Codec<StorageClass>;
+template struct Codec<CsiNode>;
+template struct Codec<VolumeAttachment>;
 
 }  // namespace spillway::api

@@ -1,5 +1,6 @@
-// PersistentVolumes, the claims that ask for them, and the classes both name. Thread: any (plain values).
-// Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass".
+// PersistentVolumes, the claims that ask for them, the classes both name, and what CSI drivers attach where. Thread:
+// any (plain values). Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
+// "CSINode", "VolumeAttachment".
 #pragma once
 
 #include "api/json/json.h"
@@ -7,6 +8,7 @@
 #include "api/object/meta.h"
 #include "api/object/pod.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,12 @@ inline constexpr std::string_view kClaimProtection = "kubernetes.io/pvc-protecti
 inline constexpr std::string_view kVolumeProtection = "kubernetes.io/pv-protection";
 inline constexpr std::string_view kNoProvisioner = "kubernetes.io/no-provisioner";
 inline constexpr std::string_view kWaitForFirstConsumer = "WaitForFirstConsumer";
+inline constexpr std::string_view kReadWriteOncePod = "ReadWriteOncePod";
+/// The node that a claim's volume is to be made for; written by the scheduler.
+inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
+/// Who is to make the claim's volume; a provisioner of those days reads the older name.
+inline constexpr std::string_view kStorageProvisioner = "volume.kubernetes.io/storage-provisioner";
+inline constexpr std::string_view kBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner";
 
 struct PersistentVolumeClaim {
   static constexpr std::string_view kKind = "PersistentVolumeClaim";
@@ -58,6 +66,8 @@ struct PersistentVolume {
   Json required_nodes;      // a v1.NodeSelector; null: every node reaches it
   Json host_path;           // null: it is of another type
   Json local;               // the same
+  std::string csi_driver;   // empty: it is of another type
+  std::string csi_handle;   // by which the driver knows it
 
   struct Status {
     std::string phase;  // Pending, Available, Bound, Released, Failed
@@ -76,8 +86,39 @@ struct StorageClass {
   ObjectMeta metadata;
   std::string provisioner;
   std::string volume_binding_mode;  // empty: Immediate
+  Json allowed_topologies;          // a list of v1.TopologySelectorTerm; null: any node
 
   friend bool operator==(const StorageClass&, const StorageClass&) = default;
+};
+
+/// What CSI drivers say of a node; of the node's name.
+struct CsiNode {
+  static constexpr std::string_view kKind = "CSINode";
+  static constexpr std::string_view kApiVersion = "storage.k8s.io/v1";
+
+  struct Driver {
+    std::string name;
+    std::optional<std::int32_t> volumes_max;  // that it can attach there; nullopt: any number
+
+    friend bool operator==(const Driver&, const Driver&) = default;
+  };
+
+  ObjectMeta metadata;
+  std::vector<Driver> drivers;
+
+  friend bool operator==(const CsiNode&, const CsiNode&) = default;
+};
+
+/// A volume that is to be attached to a node, or is.
+struct VolumeAttachment {
+  static constexpr std::string_view kKind = "VolumeAttachment";
+  static constexpr std::string_view kApiVersion = "storage.k8s.io/v1";
+  ObjectMeta metadata;
+  std::string attacher;  // the CSI driver
+  std::string node_name;
+  std::string volume_name;  // empty: a volume that is no object
+
+  friend bool operator==(const VolumeAttachment&, const VolumeAttachment&) = default;
 };
 
 }  // namespace spillway::api

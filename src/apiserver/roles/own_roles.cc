@@ -43,7 +43,7 @@ const std::vector<RuleRow>& own_controllers_rules() {
 
 const std::vector<RuleRow>& own_scheduler_rules() {
   static const std::vector<RuleRow> kRules{
-      {kRead, "core", "namespaces nodes pods services"},
+      {kRead, "core", "namespaces nodes pods replicationcontrollers services"},
       {kRead, "apps", "replicasets statefulsets"},
       {"create", "core", "pods/binding"},
       {"delete", "core", "pods"},  // who leaves for a more important one
@@ -51,7 +51,7 @@ const std::vector<RuleRow>& own_scheduler_rules() {
       {kRead, "policy", "poddisruptionbudgets"},
       {"get list patch watch", "core", "persistentvolumeclaims persistentvolumes"},
       {"create patch", "core", "events"},
-      {kRead, "storage.k8s.io", "storageclasses"},
+      {kRead, "storage.k8s.io", "csinodes storageclasses volumeattachments"},
       {"create", "coordination.k8s.io", "leases"},
       {"get update", "coordination.k8s.io", "leases", "kube-scheduler spillway-scheduler"}};
   return kRules;

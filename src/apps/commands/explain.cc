@@ -1,11 +1,12 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
+#include "api/object/replication_controller.h"
 #include "api/object/service.h"
 #include "api/object/workload.h"
-#include "apps/commands/claims_now.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
 #include "apps/commands/outlook_reading.h"
+#include "apps/commands/volumes_now.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/scheduler_setup.h"
 #include "apps/process/process.h"
@@ -21,8 +22,8 @@
 #include "policy/scheduling/extender.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
+#include "policy/scheduling/pod_volumes.h"
 #include "policy/scheduling/preemption.h"
-#include "policy/storage/pod_claims.h"
 #include "policy/workloads/rollout_outlook.h"
 
 #include <fmt/format.h>
@@ -280,6 +281,7 @@ class Explainer {
         around.set_service(service->metadata.ns, service->metadata.name, service->selector);
       }
     }
+    note_owners<api::ReplicationController>("replicationcontrollers", around);
     note_owners<api::ReplicaSet>("replicasets", around);
     note_owners<api::StatefulSet>("statefulsets", around);
     return around;
@@ -340,14 +342,13 @@ class Explainer {
       const std::string node = pod->spec.node_name;
       pods[node].push_back(std::make_shared<const api::Pod>(*std::move(pod)));
     }
-    const storage::PodClaims claims = claims_now(*cluster_, waiting);
-    const scheduling::VolumeFilter filter = [&claims](const api::Node& node) {
-      return storage::plan_claims(claims, node.metadata, {}).refusal;
-    };
-    if (!claims.problem.empty()) {
-      decision.reasons = scheduling::refuse_everywhere(claims.problem, nodes.size()).reasons;
+    const VolumesNow reading(*cluster_, waiting);
+    const scheduling::PodVolumes volumes(waiting, reading.view(nodes));
+    if (!volumes.problem().empty()) {
+      decision.reasons = scheduling::refuse_everywhere(volumes.problem(), nodes.size()).reasons;
       return;
     }
+    const scheduling::VolumeFilter filter = volumes.filter();
     const scheduling::Placement placement = scheduling::place_pod(waiting, nodes, *profile, filter, around);
     const bool asks_others = std::ranges::any_of(extenders_, [&waiting](const scheduling::Extender& extender) {
       return scheduling::concerns(extender, waiting);

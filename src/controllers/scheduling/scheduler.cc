@@ -54,6 +54,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
+      attachments_(client_, [this] { try_claimants_again(); }),
       placer_(options_.profiles),
       feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
       queue_(options_.backoff),
@@ -134,13 +135,14 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
     if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
-      pods_by_node_[was_on].erase(key);
+      pods_on_nodes_ -= pods_by_node_[was_on].erase(key);
       recount(was_on);
       try_refused_again();
     }
   }
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
+    courses_.erase(before->metadata.uid);
     rounds_.erase(before->metadata.uid);
     victim_rounds_.erase(before->metadata.uid);
   }
@@ -159,6 +161,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const std::string now_on = node_of(*after);
   if (!now_on.empty()) {
     const bool counted = !pods_by_node_[now_on].insert(key).second;
+    if (!counted) ++pods_on_nodes_;
     const bool same_pod = counted && before && before->metadata.uid == after->metadata.uid;
     const bool same_look = same_pod && before->metadata.labels == after->metadata.labels &&
                            before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
@@ -212,7 +215,11 @@ void Scheduler::schedule(Now now) {
   scheduler_metrics_.show({.active = queue_.active() + line_.size() + rounds_.size(),
                            .backoff = queue_.backing_off(),
                            .unschedulable = queue_.refused(),
-                           .gated = gated_.size()});
+                           .gated = gated_.size()},
+                          {.nodes = placer_.nodes().size(),
+                           .pods = pods_on_nodes_,
+                           .assumed_pods = assumed_.size(),
+                           .bindings = bindings_ + extender_bindings_});
 }
 
 void Scheduler::place_pods(Now now) {
@@ -226,40 +233,44 @@ void Scheduler::place_pods(Now now) {
       line_up(pod);
       continue;
     }
-    const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
-    if (!claims.problem.empty()) {
+    const scheduling::PodVolumes volumes(*pod, volumes_now());
+    if (!volumes.problem().empty()) {
       claimants_.insert(key);
-      refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
+      refuse(pod, scheduling::refuse_everywhere(volumes.problem(), placer_.nodes().size()), {}, now);
       continue;
     }
-    const scheduling::VolumeFilter volumes = filter_of(claims);
-    const scheduling::Placement placement = placer_.place(*pod, volumes);
+    const scheduling::VolumeFilter filter = volumes.filter();
+    const scheduling::Placement placement = placer_.place(*pod, filter);
     if (!placement.node) {
-      if (volumes) claimants_.insert(key);
-      refuse(pod, placement, volumes, now);
+      if (filter) claimants_.insert(key);
+      refuse(pod, placement, filter, now);
       continue;
     }
-    settle(pod, placement, claims, now);
+    settle(pod, placement, volumes, now);
   }
   // Whoever waits for a binding to end needs no timer.
   if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
 }
 
-scheduling::VolumeFilter Scheduler::filter_of(const storage::PodClaims& claims) const {
-  if (claims.bound.empty() && claims.unbound.empty()) return {};
-  return [this, &claims](const api::Node& node) { return storage::plan_claims(claims, node.metadata, taken_).refusal; };
+scheduling::VolumeView Scheduler::volumes_now() const {
+  return {.storage = storage_.lookup(),
+          .nodes = placer_.nodes(),
+          .taken = taken_,
+          .csi_node = [this](const std::string& node) { return attachments_.csi_node(node); },
+          .attachments = [this](const std::string& node) { return attachments_.attached_to(node); }};
 }
 
-void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const storage::PodClaims& claims,
+void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
                        Now now) {
   const std::string& node = *placement.node;
   if (log_.enabled(telemetry::Level::kDebug)) {
     log_.debug("placing pod", {{"pod", key_of(*pod)}, {"node", node}, {"reasons", render_all(placement.reasons)}});
   }
+  if (const auto course = queue_.course_of(key_of(*pod))) courses_.insert_or_assign(pod->metadata.uid, *course);
   assume(*pod, node);
   ++bindings_;
-  if (claims.unbound.empty()) return bind(pod, node, now);
-  bind_claims(pod, node, storage::plan_claims(claims, placer_.nodes().at(node).node->metadata, taken_), now);
+  if (!volumes.waits_for_claims()) return bind(pod, node, now);
+  bind_claims(pod, node, volumes.plan(placer_.nodes().at(node).node->metadata), now);
 }
 
 Scheduler::PodPtr Scheduler::still_waiting(const PodPtr& pod) const {
@@ -275,6 +286,7 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
     placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
   }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
+    ++pods_on_nodes_;
     placer_.add_pod(node, pod);
   } else {
     recount(node);
@@ -285,7 +297,8 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   const client::ObjectKey key = key_of(*pod);
   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
-  pods_by_node_[node].erase(key);
+  courses_.erase(pod->metadata.uid);
+  pods_on_nodes_ -= pods_by_node_[node].erase(key);
   recount(node);
   queue_.fail(key, now.mono);
 }
@@ -311,17 +324,19 @@ void Scheduler::bind_by_api(const PodPtr& pod, const std::string& node) {
 void Scheduler::on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now) {
   const client::ObjectKey key = key_of(*pod);
   --bindings_;
+  const auto tried = courses_.extract(pod->metadata.uid);
+  const auto course = tried ? std::optional(tried.mapped()) : std::nullopt;
   if (outcome) {
     refused_.erase(key);
     claimants_.erase(key);
     related_.erase(key);
-    scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled);
+    scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled, course, now.mono);
     log_.info("pod bound", {{"pod", key}, {"node", node}});
     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",
                            fmt::format("Successfully assigned {} to {}", key, node), now);
     return;  // the assumption holds until the cache shows the node
   }
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError, course, now.mono);
   log_.warning("binding failed", {{"pod", key}, {"node", node}, {"error", outcome.error().text()}});
   give_up(pod, node, now);
 }

@@ -17,6 +17,7 @@
 #include "client/event_recorder.h"
 #include "client/informer.h"
 #include "client/wake_up.h"
+#include "controllers/scheduling/attachment_cache.h"
 #include "controllers/scheduling/extender_desk.h"
 #include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/scheduler_metrics.h"
@@ -26,6 +27,7 @@
 #include "policy/node_load.h"
 #include "policy/scheduling/placer.h"
 #include "policy/scheduling/pod_queue.h"
+#include "policy/scheduling/pod_volumes.h"
 #include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
@@ -103,8 +105,10 @@ class Scheduler final : public client::ApiEngine {
   void schedule(Now now);
   void place_pods(Now now);
   /// The pod has that node from now on, and is bound to it.
-  void settle(const PodPtr& pod, const scheduling::Placement& placement, const storage::PodClaims& claims, Now now);
-  scheduling::VolumeFilter filter_of(const storage::PodClaims& claims) const;
+  void settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
+              Now now);
+  /// What is known of volumes at the moment.
+  scheduling::VolumeView volumes_now() const;
   /// As it is now; nullptr: it is gone, has a node, or waits for none of ours.
   PodPtr still_waiting(const PodPtr& pod) const;
 
@@ -144,6 +148,11 @@ class Scheduler final : public client::ApiEngine {
   void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
   void on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now);
   void end_wait(const std::string& uid);
+  /// As it is now; nullptr: it is gone.
+  storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
+  bool has_claims_bound(const ClaimWait& wait);
+  /// Whoever makes volumes took back that the claim gets one on the node, or the claim is gone.
+  bool is_given_up(ClaimWait& wait);
   /// Binds the pods whose claims are bound by now, and gives up on those that have waited for too long.
   void look_at_waits(Now now);
   void on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now);
@@ -175,6 +184,7 @@ class Scheduler final : public client::ApiEngine {
   client::Informer<api::Pod> pods_;
   client::Informer<api::PodDisruptionBudget> budgets_;
   StorageCache storage_;
+  AttachmentCache attachments_;
   std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
@@ -183,7 +193,10 @@ class Scheduler final : public client::ApiEngine {
   scheduling::Placer placer_;
   SurroundingsFeed feed_;
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
+  std::size_t pods_on_nodes_ = 0;               // in all of them
   std::map<std::string, std::string> assumed_;  // pod uid → node
+  /// Of pods that are assumed, as they were when a node was found.
+  std::map<std::string, scheduling::PodQueue::Course> courses_;
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
   std::set<client::ObjectKey> gated_;

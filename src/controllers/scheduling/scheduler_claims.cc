@@ -1,4 +1,5 @@
 // Claims that are given a volume when their first pod is placed.
+#include "api/object/pod_volumes.h"
 #include "controllers/scheduling/scheduler.h"
 #include "policy/storage/claim_rules.h"
 
@@ -14,6 +15,7 @@ struct Scheduler::ClaimWait {
   PodPtr pod;
   std::string node;
   storage::ClaimPlan plan;
+  std::set<client::ObjectKey> asked;  // claims that were seen to ask for a volume on the node
   Instant until;
   std::size_t writes = 0;  // not answered yet
   bool failed = false;
@@ -30,6 +32,9 @@ void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage:
   std::vector<storage::StorageWrite> writes;
   for (const auto& [claim, volume] : wait->plan.bindings) {
     if (auto write = storage::reserve(*volume, *claim)) writes.push_back(*std::move(write));
+  }
+  for (const storage::ClaimPtr& claim : wait->plan.provisions) {
+    if (auto write = storage::ask_for_volume(*claim, node)) writes.push_back(*std::move(write));
   }
   wait->writes = writes.size();
   for (const storage::StorageWrite& write : writes) {
@@ -68,17 +73,40 @@ void Scheduler::end_wait(const std::string& uid) {
   waits_.erase(found);
 }
 
+storage::ClaimPtr Scheduler::claim_now(const storage::ClaimPtr& claim) {
+  auto current = storage_.claims().find(client::key_of(claim->metadata));
+  return current && current->metadata.uid == claim->metadata.uid ? current : nullptr;
+}
+
+bool Scheduler::has_claims_bound(const ClaimWait& wait) {
+  const auto has_volume = [this](const auto& binding) {
+    const storage::ClaimPtr claim = claim_now(binding.first);
+    return claim && storage::is_bind_completed(*claim) && claim->volume_name == binding.second->metadata.name;
+  };
+  const auto has_any = [this](const storage::ClaimPtr& each) {
+    const storage::ClaimPtr claim = claim_now(each);
+    return claim && storage::is_bind_completed(*claim) && !claim->volume_name.empty();
+  };
+  return std::ranges::all_of(wait.plan.bindings, has_volume) && std::ranges::all_of(wait.plan.provisions, has_any);
+}
+
+bool Scheduler::is_given_up(ClaimWait& wait) {
+  bool given_up = false;
+  for (const storage::ClaimPtr& each : wait.plan.provisions) {
+    const storage::ClaimPtr claim = claim_now(each);
+    const bool asks = claim && storage::selected_node(*claim) == wait.node;
+    if (asks) wait.asked.insert(client::key_of(claim->metadata));
+    given_up = given_up || !claim || (!asks && wait.asked.contains(client::key_of(claim->metadata)));
+  }
+  return given_up;
+}
+
 void Scheduler::look_at_waits(Now now) {
   std::vector<std::shared_ptr<ClaimWait>> ended;
-  const auto is_bound = [this](const auto& binding) {
-    const auto claim = storage_.claims().find(client::key_of(binding.first->metadata));
-    return claim && claim->metadata.uid == binding.first->metadata.uid && storage::is_bind_completed(*claim) &&
-           claim->volume_name == binding.second->metadata.name;
-  };
   for (const auto& [uid, wait] : waits_) {
     if (wait->writes > 0) continue;
-    wait->failed = !std::ranges::all_of(wait->plan.bindings, is_bound);
-    if (!wait->failed || wait->until <= now.mono) ended.push_back(wait);
+    wait->failed = !has_claims_bound(*wait);
+    if (!wait->failed || wait->until <= now.mono || is_given_up(*wait)) ended.push_back(wait);
   }
   for (const std::shared_ptr<ClaimWait>& wait : ended) {
     end_wait(wait->pod->metadata.uid);
@@ -97,7 +125,7 @@ void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCach
   for (const client::ObjectKey& key : claimants_) {
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || pod->metadata.ns != claim.metadata.ns) continue;
-    const std::vector<std::string> names = storage::claims_of(*pod);
+    const std::vector<std::string> names = api::claims_of(*pod);
     if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key);
   }
 }

@@ -76,15 +76,15 @@ void Scheduler::begin_rounds(Now now) {
 
 void Scheduler::begin_round(const PodPtr& pod, bool heeds_promise, Now now) {
   const client::ObjectKey key = pod->key().text();
-  const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
-  if (!claims.problem.empty()) {
+  const scheduling::PodVolumes pod_volumes(*pod, volumes_now());
+  if (!pod_volumes.problem().empty()) {
     claimants_.insert(key);
-    return refuse(pod, scheduling::refuse_everywhere(claims.problem, placer_.nodes().size()), {}, now);
+    return refuse(pod, scheduling::refuse_everywhere(pod_volumes.problem(), placer_.nodes().size()), {}, now);
   }
   api::Pod asking = *pod;
   if (!heeds_promise) asking.status.nominated_node_name.clear();
   const scheduling::Profile& profile = placer_.profile_of(*pod);
-  const scheduling::VolumeFilter volumes = filter_of(claims);
+  const scheduling::VolumeFilter volumes = pod_volumes.filter();
   const auto count = static_cast<std::int64_t>(placer_.nodes().size());
   auto round = std::make_shared<ExtenderRound>();
   round->survey = scheduling::survey_nodes(
@@ -184,13 +184,13 @@ void Scheduler::end_round(const RoundPtr& round, Now now) {
   rounds_.erase(round->pod->metadata.uid);
   const PodPtr pod = still_waiting(round->pod);
   if (!pod) return;
-  const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
+  const scheduling::PodVolumes volumes(*pod, volumes_now());
   scheduling::Placement placement;
-  if (claims.problem.empty()) {
+  if (volumes.problem().empty()) {
     placement = scheduling::place_among(*pod, round->points, placer_.nodes(), placer_.profile_of(*pod),
-                                        filter_of(claims), placer_.surroundings());
+                                        volumes.filter(), placer_.surroundings());
   }
-  if (placement.node) return settle(pod, placement, claims, now);
+  if (placement.node) return settle(pod, placement, volumes, now);
   log_.info("no node is left that extenders allowed", {{"pod", pod->key().text()}});
   queue_.fail(pod->key().text(), now.mono);
 }
@@ -200,8 +200,8 @@ void Scheduler::refuse_round(const RoundPtr& round, Now now) {
   const PodPtr pod = still_waiting(round->pod);
   if (!pod) return;
   if (round->promised_alone) return begin_round(pod, false, now);  // others may take it
-  const storage::PodClaims claims = storage::claims_for(*pod, storage_.lookup());
-  const scheduling::VolumeFilter volumes = filter_of(claims);
+  const scheduling::PodVolumes pod_volumes(*pod, volumes_now());
+  const scheduling::VolumeFilter volumes = pod_volumes.filter();
   if (volumes) claimants_.insert(pod->key().text());
   refuse(pod, scheduling::refusal_of(std::move(round->survey), placer_.nodes().size()), volumes, now);
 }
@@ -210,7 +210,8 @@ void Scheduler::fail_round(const RoundPtr& round, const Error& error, Now now) {
   rounds_.erase(round->pod->metadata.uid);
   const PodPtr pod = still_waiting(round->pod);
   if (!pod) return;
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError,
+                                   queue_.course_of(pod->key().text()), now.mono);
   report(pod, error.text(), std::nullopt, now, "SchedulerError");
   queue_.fail(pod->key().text(), now.mono);
 }
@@ -285,8 +286,8 @@ void Scheduler::on_victims(const VictimRoundPtr& round, const Result<std::string
   const std::size_t extender = round->extenders[round->next++];
   const scheduling::BudgetsByNamespace budgets = budgets_now();
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
-  const storage::PodClaims claims = storage::claims_for(*round->pod, storage_.lookup());
-  const scheduling::VolumeFilter volumes = filter_of(claims);
+  const scheduling::PodVolumes pod_volumes(*round->pod, volumes_now());
+  const scheduling::VolumeFilter volumes = pod_volumes.filter();
   Result<std::vector<scheduling::PreemptionCandidate>> answer = round->candidates;
   if (!body) {
     answer = body.error();
@@ -323,13 +324,14 @@ bool Scheduler::extended_preemption_holds(const api::Pod& asking, const Preempto
   const scheduling::BudgetsByNamespace budgets = budgets_now();
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
   const auto now = scheduling::candidate_of(plan.choice.node, plan.choice.victims, budgets);
+  const scheduling::PodVolumes volumes(asking, volumes_now());
   return now.budget_violations <= plan.choice.budget_violations &&
          scheduling::frees_enough(asking, plan.choice,
                                   {.nodes = placer_.nodes(),
                                    .pods_on = on,
                                    .budgets = budgets,
                                    .around = placer_.surroundings(),
-                                   .volumes = {},
+                                   .volumes = volumes.filter(),
                                    .profile = placer_.profile_of(asking)});
 }
 

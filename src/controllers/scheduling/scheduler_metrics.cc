@@ -1,8 +1,29 @@
 #include "controllers/scheduling/scheduler_metrics.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 namespace spillway::controllers {
 
-SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const std::string> profiles) {
+namespace {
+
+/// `count` bounds, each `factor` times the one before.
+std::vector<double> exponential(double start, double factor, std::size_t count) {
+  std::vector<double> bounds{start};
+  while (bounds.size() < count) bounds.push_back(bounds.back() * factor);
+  return bounds;
+}
+
+constexpr std::array<std::pair<SchedulerMetrics::Result, std::string_view>, 3> kResults{
+    {{SchedulerMetrics::Result::kScheduled, "scheduled"},
+     {SchedulerMetrics::Result::kUnschedulable, "unschedulable"},
+     {SchedulerMetrics::Result::kError, "error"}}};
+
+}  // namespace
+
+SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const std::string> profiles)
+    : metrics_(metrics) {
   const auto queue = [&metrics](std::string_view name) {
     return metrics.gauge("scheduler_pending_pods", "Number of pending pods, by the queue type",
                          {{"queue", std::string(name)}});
@@ -11,33 +32,60 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
   backoff_ = queue("backoff");
   unschedulable_ = queue("unschedulable");
   gated_ = queue("gated");
+  const auto size = [&metrics](std::string_view type) {
+    return metrics.gauge("scheduler_cache_size",
+                         "Number of nodes, pods, and assumed (not yet bound) pods that are known", {{"type", type}});
+  };
+  nodes_ = size("nodes");
+  pods_ = size("pods");
+  assumed_pods_ = size("assumed_pods");
+  bindings_ = metrics.gauge("scheduler_goroutines", "Number of pieces of work on the side, by what they do",
+                            {{"operation", "binding"}});
+  attempts_of_pods_ = metrics.histogram("scheduler_pod_scheduling_attempts",
+                                        "Number of attempts until a pod was scheduled", exponential(1, 2, 5));
   for (const std::string& profile : profiles) {
-    const auto counter = [&](std::string_view result) {
-      return metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result",
-                             {{"profile", profile}, {"result", std::string(result)}});
-    };
-    attempts_[profile] = {counter("scheduled"), counter("unschedulable"), counter("error")};
+    for (const auto& [result, name] : kResults) {
+      attempts_[profile][result] = {
+          metrics.counter("scheduler_schedule_attempts_total", "Number of attempts to schedule pods, by the result",
+                          {{"profile", profile}, {"result", name}}),
+          metrics.histogram("scheduler_scheduling_attempt_duration_seconds",
+                            "Duration of an attempt to schedule a pod, its binding included, in seconds",
+                            exponential(0.001, 2, 15), {{"profile", profile}, {"result", name}})};
+    }
   }
 }
 
-void SchedulerMetrics::show(const Pending& pending) {
+void SchedulerMetrics::show(const Pending& pending, const Held& held) {
   active_.set(static_cast<double>(pending.active));
   backoff_.set(static_cast<double>(pending.backoff));
   unschedulable_.set(static_cast<double>(pending.unschedulable));
   gated_.set(static_cast<double>(pending.gated));
+  nodes_.set(static_cast<double>(held.nodes));
+  pods_.set(static_cast<double>(held.pods));
+  assumed_pods_.set(static_cast<double>(held.assumed_pods));
+  bindings_.set(static_cast<double>(held.bindings));
 }
 
-void SchedulerMetrics::count_attempt(std::string_view profile, Result result) {
+void SchedulerMetrics::count_attempt(std::string_view profile, Result result,
+                                     const std::optional<scheduling::PodQueue::Course>& course, Instant now) {
   const auto found = attempts_.find(profile);
   if (found == attempts_.end()) return;
-  switch (result) {
-    case Result::kScheduled:
-      return found->second.scheduled.add();
-    case Result::kUnschedulable:
-      return found->second.unschedulable.add();
-    case Result::kError:
-      return found->second.error.add();
+  Attempts& attempts = found->second.at(result);
+  attempts.number.add();
+  if (!course) return;
+  attempts.duration.observe(std::chrono::duration<double>(now - course->tried_since).count());
+  if (result != Result::kScheduled) return;
+  attempts_of_pods_.observe(static_cast<double>(course->attempts));
+  const auto told = std::clamp<std::size_t>(static_cast<std::size_t>(course->attempts), 1, kAttemptsTold);
+  std::optional<telemetry::Histogram>& waited = waited_[told - 1];
+  if (!waited) {
+    const std::string label = std::to_string(told) + (told == kAttemptsTold ? "+" : "");
+    waited = metrics_.histogram("scheduler_pod_scheduling_sli_duration_seconds",
+                                "Time from when a pod first waits for its turn until it is scheduled, in seconds, by "
+                                "the number of attempts",
+                                exponential(0.01, 2, 20), {{"attempts", label}});
   }
+  waited->observe(std::chrono::duration<double>(now - course->waits_since).count());
 }
 
 }  // namespace spillway::controllers

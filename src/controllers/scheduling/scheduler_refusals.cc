@@ -36,7 +36,8 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
                        const scheduling::VolumeFilter& volumes, Now now) {
   const client::ObjectKey key = pod->key().text();
   queue_.refuse(key, now.mono);
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable,
+                                   queue_.course_of(key), now.mono);
   if (placement.for_other_pods) related_.insert(key);
   if (!retry_armed_) {
     retry_armed_ = true;
@@ -155,7 +156,8 @@ bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   if (plan.by_extenders) return extended_preemption_holds(asking, plan);
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
-  const scheduling::Preemption now = decide(asking, refused, {});
+  const scheduling::PodVolumes volumes(asking, volumes_now());
+  const scheduling::Preemption now = decide(asking, refused, volumes.filter());
   return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
          std::ranges::equal(
              now.choice()->victims, plan.choice.victims, {}, [](const PodPtr& victim) { return victim->metadata.uid; },

@@ -23,6 +23,7 @@ SurroundingsFeed::SurroundingsFeed(client::ApiClient& client, scheduling::Surrou
     : around_(around),
       namespaces_(client, client::object_path("v1", "namespaces", {})),
       services_(client, client::object_path("v1", "services", {})),
+      replication_controllers_(client, client::object_path("v1", "replicationcontrollers", {})),
       replica_sets_(client, client::object_path("apps/v1", "replicasets", {})),
       stateful_sets_(client, client::object_path("apps/v1", "statefulsets", {})) {
   namespaces_.cache().listen(
@@ -36,6 +37,7 @@ SurroundingsFeed::SurroundingsFeed(client::ApiClient& client, scheduling::Surrou
     const api::Service& service = after ? *after : *before;
     around_.set_service(service.metadata.ns, service.metadata.name, after ? after->selector : api::StringMap());
   }});
+  follow(replication_controllers_);
   follow(replica_sets_);
   follow(stateful_sets_);
 }

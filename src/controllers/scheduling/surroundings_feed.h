@@ -1,7 +1,8 @@
-// Tells the scheduler's rules how namespaces are labelled, and which Services, ReplicaSets and StatefulSets select
-// which pods. Thread: loop.
+// Tells the scheduler's rules how namespaces are labelled, and which Services, ReplicationControllers, ReplicaSets and
+// StatefulSets select which pods. Thread: loop.
 #pragma once
 
+#include "api/object/replication_controller.h"
 #include "api/object/service.h"
 #include "api/object/workload.h"
 #include "client/api_client.h"
@@ -26,6 +27,7 @@ class SurroundingsFeed {
   scheduling::Surroundings& around_;
   client::Informer<api::Namespace> namespaces_;
   client::Informer<api::Service> services_;
+  client::Informer<api::ReplicationController> replication_controllers_;
   client::Informer<api::ReplicaSet> replica_sets_;
   client::Informer<api::StatefulSet> stateful_sets_;
 };

@@ -19,7 +19,7 @@ void ClaimUsers::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   std::set<client::ObjectKey> touched;
   const auto visit = [&](const PodPtr& pod, const auto& act) {
     if (!pod || pod->spec.volumes.empty()) return;
-    for (const std::string& name : storage::claims_of(*pod)) {
+    for (const std::string& name : api::claims_of(*pod)) {
       const client::ObjectKey claim = fmt::format("{}/{}", pod->metadata.ns, name);
       act(claim, client::key_of(pod->metadata));
       touched.insert(claim);

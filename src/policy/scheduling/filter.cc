@@ -75,13 +75,6 @@ std::optional<Refusal> check_resources(const PendingPod& pod, const policy::Node
   return result;
 }
 
-std::optional<Refusal> check_volumes(const api::Node& node, const VolumeFilter& volumes) {
-  if (!volumes) return std::nullopt;
-  std::string problem = volumes(node);
-  if (problem.empty()) return std::nullopt;
-  return refusal(Filter::kVolumeBinding, ReasonCode::kNodeSelectorMismatch, {{"volumes", problem}}, problem);
-}
-
 bool holds(const api::Node& node, std::string_view type) {
   const api::NodeCondition* condition = api::find_condition(node.status.conditions, type);
   return condition != nullptr && condition->status == "True";
@@ -128,7 +121,7 @@ std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad&
   if (!no && asks(Filter::kNodeAffinity)) no = check_affinity(pod, node);
   if (!no && asks(Filter::kNodePorts)) no = check_ports(pod, load);
   if (!no && asks(Filter::kNodeResourcesFit)) no = check_resources(pod, load);
-  if (!no && asks(Filter::kVolumeBinding)) no = check_volumes(node, volumes);
+  if (!no && volumes) no = volumes(load, left_out);
   if (!no && literally) no = check_pressures(*pod.pod, node);
   return no;
 }

@@ -35,14 +35,16 @@ struct Refusal {
   bool resolvable() const {
     const bool says_so =
         filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity || filter == Filter::kExtender;
-    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit || (says_so && !hopeless);
+    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit ||
+           filter == Filter::kVolumeRestrictions || filter == Filter::kNodeVolumeLimits || (says_so && !hopeless);
   }
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// What the pod's claims have against a node, in upstream's words; empty: nothing.
-using VolumeFilter = std::function<std::string(const api::Node& node)>;
+/// What the pod's volumes have against a node, by the filters that are not left out; nullopt: nothing. Pods on the node
+/// are those of the load.
+using VolumeFilter = std::function<std::optional<Refusal>(const policy::NodeLoad& node, FilterSet left_out)>;
 
 /// nullopt: the pod fits, by the filters of its profile. `volumes` may be empty. NodeConditions::kLiterally: the node's
 /// condition is asked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods away,

@@ -16,8 +16,14 @@ std::string_view to_string(Filter filter) {
       return "NodePorts";
     case Filter::kNodeResourcesFit:
       return "NodeResourcesFit";
+    case Filter::kVolumeRestrictions:
+      return "VolumeRestrictions";
+    case Filter::kNodeVolumeLimits:
+      return "NodeVolumeLimits";
     case Filter::kVolumeBinding:
       return "VolumeBinding";
+    case Filter::kVolumeZone:
+      return "VolumeZone";
     case Filter::kPodTopologySpread:
       return "PodTopologySpread";
     case Filter::kInterPodAffinity:

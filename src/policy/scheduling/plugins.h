@@ -14,7 +14,10 @@ enum class Filter : std::uint8_t {
   kNodeAffinity,
   kNodePorts,
   kNodeResourcesFit,
+  kVolumeRestrictions,
+  kNodeVolumeLimits,
   kVolumeBinding,
+  kVolumeZone,
   kPodTopologySpread,
   kInterPodAffinity,
   // With NodeConditions::kLiterally alone.

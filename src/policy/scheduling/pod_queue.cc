@@ -37,6 +37,7 @@ void PodQueue::enter(const api::Pod& pod, Instant now) {
   Waiting& fresh = pods_[key];
   fresh.turn = {api::priority_of(pod), now, pod.metadata.creation_timestamp.value_or(WallTime()), key};
   fresh.uid = pod.metadata.uid;
+  fresh.course.waits_since = now;
   active_.insert(fresh.turn);
 }
 
@@ -50,7 +51,8 @@ std::optional<std::string> PodQueue::pop(Instant now) {
   release(now);
   if (active_.empty()) return std::nullopt;
   Waiting& next = pods_.at(active_.begin()->key);
-  ++next.attempts;
+  ++next.course.attempts;
+  next.course.tried_since = now;
   set_state(next, State::kTried);
   return next.turn.key;
 }
@@ -62,7 +64,7 @@ void PodQueue::refuse(const std::string& key, Instant now) {
   pod->second.state = State::kRefused;
   ++refused_;
   pod->second.turn.entered = now;
-  pod->second.until = now + backoff_after(pod->second.attempts, backoff_);
+  pod->second.until = now + backoff_after(pod->second.course.attempts, backoff_);
 }
 
 void PodQueue::fail(const std::string& key, Instant now) {
@@ -80,6 +82,11 @@ void PodQueue::erase(const std::string& key) {
   if (pod == pods_.end()) return;
   leave_state(pod->second);
   pods_.erase(pod);
+}
+
+std::optional<PodQueue::Course> PodQueue::course_of(const std::string& key) const {
+  const auto pod = pods_.find(key);
+  return pod == pods_.end() || pod->second.course.attempts == 0 ? std::nullopt : std::optional(pod->second.course);
 }
 
 std::optional<Instant> PodQueue::next_due() const {

@@ -47,6 +47,18 @@ class PodQueue {
 
   bool contains(const std::string& key) const { return pods_.contains(key); }
 
+  /// What a pod has been through.
+  struct Course {
+    std::int64_t attempts = 0;
+    Instant waits_since;  // it entered first
+    Instant tried_since;  // of the last attempt
+
+    friend bool operator==(const Course&, const Course&) = default;
+  };
+
+  /// nullopt: it does not wait here, or was never tried.
+  std::optional<Course> course_of(const std::string& key) const;
+
   /// When the next back-off ends; nullopt: nobody waits for one.
   std::optional<Instant> next_due() const;
 
@@ -74,7 +86,7 @@ class PodQueue {
     Turn turn;
     std::string uid;
     State state = State::kActive;
-    std::int64_t attempts = 0;
+    Course course;
     Instant until;  // of the back-off
   };
 

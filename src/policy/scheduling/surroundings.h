@@ -74,7 +74,7 @@ class Surroundings {
   void set_namespace(const std::string& name, std::optional<api::StringMap> labels);
   /// `selector` empty: it selects nobody, or is gone.
   void set_service(const std::string& ns, const std::string& name, api::StringMap selector);
-  /// Of a ReplicaSet or StatefulSet; nullopt: it is gone.
+  /// Of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
   void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
                  std::optional<api::LabelSelector> selector);
   /// The pod has no node yet and is promised one; by uid. An empty node: it is not.

@@ -90,7 +90,7 @@ StorageEvent why_it_waits(const ClaimView& view) {
   if (!view.storage_class) {
     return {true, "ProvisioningFailed", fmt::format("storageclass.storage.k8s.io \"{}\" not found", name)};
   }
-  if (waits_for_pod(*view.storage_class)) {
+  if (waits_for_pod(*view.storage_class) && !view.claim->metadata.annotations.contains(api::kSelectedNode)) {
     if (view.waiting_pods.empty()) {
       return {false, "WaitForFirstConsumer", "waiting for first consumer to be created before binding"};
     }
@@ -107,6 +107,28 @@ StorageEvent why_it_waits(const ClaimView& view) {
                       provisioner)};
 }
 
+bool is_external(const std::string& provisioner) {
+  return !provisioner.empty() && !provisioner.starts_with(kInTreePrefix);
+}
+
+/// The write that tells whoever makes volumes of the class that this claim is theirs; nullopt: it says so.
+std::optional<StorageWrite> name_provisioner(const ClaimView& view) {
+  const api::PersistentVolumeClaim& claim = *view.claim;
+  if (!view.storage_class || !is_external(view.storage_class->provisioner)) return std::nullopt;
+  if (waits_for_pod(*view.storage_class) && !claim.metadata.annotations.contains(api::kSelectedNode)) {
+    return std::nullopt;
+  }
+  const auto names = [&](std::string_view annotation) {
+    const auto found = claim.metadata.annotations.find(annotation);
+    return found != claim.metadata.annotations.end() && found->second == view.storage_class->provisioner;
+  };
+  if (names(api::kStorageProvisioner) && names(api::kBetaStorageProvisioner)) return std::nullopt;
+  Json patch = guarded_patch(claim.metadata);
+  patch["metadata"]["annotations"] = Json::object({{api::kStorageProvisioner, view.storage_class->provisioner},
+                                                   {api::kBetaStorageProvisioner, view.storage_class->provisioner}});
+  return claim_write(claim, WriteTo::kClaim, std::move(patch));
+}
+
 StorageStep decide_unnamed(const ClaimView& view) {
   const api::PersistentVolumeClaim& claim = *view.claim;
   if (names_no_class(claim) && !view.default_class.empty()) {
@@ -116,7 +138,9 @@ StorageStep decide_unnamed(const ClaimView& view) {
   }
   const bool delayed = view.storage_class && waits_for_pod(*view.storage_class);
   const VolumePtr found = find_volume(claim, view.volumes, {.reached = {}, .delayed = delayed, .taken = nullptr});
-  return found ? bind(claim, *found) : wait(claim, why_it_waits(view));
+  if (found) return bind(claim, *found);
+  if (auto told = name_provisioner(view)) return {std::move(told), why_it_waits(view)};
+  return wait(claim, why_it_waits(view));
 }
 
 StorageStep decide_named(const ClaimView& view) {

@@ -1,30 +1,23 @@
 #include "policy/storage/pod_claims.h"
 
+#include "api/object/pod_volumes.h"
 #include "policy/storage/claim_rules.h"
+#include "policy/storage/volume_topology.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace spillway::storage {
 
 namespace {
 
-constexpr std::string_view kClaimVolume = "persistentVolumeClaim";
+bool makes_volumes(const api::StorageClass& storage_class) {
+  return !storage_class.provisioner.empty() && storage_class.provisioner != api::kNoProvisioner;
+}
 
 }  // namespace
-
-std::vector<std::string> claims_of(const api::Pod& pod) {
-  std::vector<std::string> names;
-  const auto add = [&names](std::string name) {
-    if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-  };
-  for (const api::Volume& volume : pod.spec.volumes) {
-    if (volume.source == kClaimVolume) add(std::string(volume.definition.string_at({"claimName"})));
-    if (volume.source == "ephemeral") add(fmt::format("{}-{}", pod.metadata.name, volume.name));
-  }
-  return names;
-}
 
 PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup) {
   PodClaims found;
@@ -34,7 +27,7 @@ PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup) {
     return found;
   };
   bool immediate = false;
-  for (const std::string& name : claims_of(pod)) {
+  for (const std::string& name : api::claims_of(pod)) {
     const auto claim = lookup.claim(pod.metadata.ns, name);
     if (!claim) return refuse(fmt::format("persistentvolumeclaim \"{}\" not found", name));
     if (claim->status.phase == "Lost") {
@@ -43,6 +36,9 @@ PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup) {
     }
     if (claim->metadata.deletion_timestamp) {
       return refuse(fmt::format("persistentvolumeclaim \"{}\" is being deleted", name));
+    }
+    if (std::ranges::find(claim->access_modes, api::kReadWriteOncePod) != claim->access_modes.end()) {
+      found.exclusive.push_back(name);
     }
     if (!claim->volume_name.empty() && is_bind_completed(*claim) && claim->status.phase == "Bound") {
       const VolumePtr volume = lookup.volume(claim->volume_name);
@@ -55,7 +51,7 @@ PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup) {
     }
     const auto storage_class = lookup.storage_class(class_of(*claim));
     if (claim->volume_name.empty() && storage_class && waits_for_pod(*storage_class)) {
-      found.unbound.emplace_back(claim, lookup.volumes_for(*claim));
+      found.unbound.push_back({claim, lookup.volumes_for(*claim), storage_class});
     } else {
       immediate = true;
     }
@@ -71,18 +67,39 @@ ClaimPlan plan_claims(const PodClaims& claims, const api::ObjectMeta& node, cons
     plan.refusal = "node(s) had volume node affinity conflict";
     return plan;
   }
+  const auto refuse = [&plan] {
+    plan = {.refusal = "node(s) didn't find available persistent volumes to bind", .bindings = {}, .provisions = {}};
+    return plan;
+  };
   std::set<std::string> gone = taken;
-  for (const auto& [claim, volumes] : claims.unbound) {
-    const VolumePtr volume = find_volume(*claim, volumes, {.reached = reached, .delayed = true, .taken = &gone});
-    if (!volume) {
-      plan.bindings.clear();
-      plan.refusal = "node(s) didn't find available persistent volumes to bind";
-      return plan;
+  for (const UnboundClaim& each : claims.unbound) {
+    const std::string selected = selected_node(*each.claim);
+    if (!selected.empty() && selected != node.name) return refuse();
+    const VolumePtr volume =
+        selected.empty() ? find_volume(*each.claim, each.volumes, {.reached = reached, .delayed = true, .taken = &gone})
+                         : nullptr;
+    if (volume) {
+      gone.insert(volume->metadata.name);
+      plan.bindings.emplace_back(each.claim, volume);
+    } else if (makes_volumes(*each.storage_class) && allows_node(*each.storage_class, node)) {
+      plan.provisions.push_back(each.claim);
+    } else {
+      return refuse();
     }
-    gone.insert(volume->metadata.name);
-    plan.bindings.emplace_back(claim, volume);
   }
   return plan;
+}
+
+std::optional<StorageWrite> ask_for_volume(const api::PersistentVolumeClaim& claim, const std::string& node) {
+  if (selected_node(claim) == node) return std::nullopt;
+  api::Json patch = guarded_patch(claim.metadata);
+  patch["metadata"]["annotations"] = api::Json::object({{api::kSelectedNode, node}});
+  return StorageWrite{WriteTo::kClaim, claim.metadata.ns, claim.metadata.name, std::move(patch)};
+}
+
+std::string selected_node(const api::PersistentVolumeClaim& claim) {
+  const auto found = claim.metadata.annotations.find(api::kSelectedNode);
+  return found == claim.metadata.annotations.end() ? std::string() : found->second;
 }
 
 }  // namespace spillway::storage

@@ -16,9 +16,6 @@
 
 namespace spillway::storage {
 
-/// The names of the claims that the pod's volumes stand for, each once, in the order of the volumes.
-std::vector<std::string> claims_of(const api::Pod& pod);
-
 using Reaches = std::function<bool(const api::PersistentVolume& volume, const api::ObjectMeta& node)>;
 
 /// What is known of claims, volumes and classes; null: it does not exist.
@@ -33,23 +30,40 @@ struct StorageLookup {
   Reaches reaches = is_reached_from;
 };
 
+using ClaimPtr = std::shared_ptr<const api::PersistentVolumeClaim>;
+
+struct UnboundClaim {
+  ClaimPtr claim;
+  std::vector<VolumePtr> volumes;  // that it may get
+  std::shared_ptr<const api::StorageClass> storage_class;
+};
+
 /// The claims of one pod, looked at once and asked about for every node.
 struct PodClaims {
   /// Why the pod can run nowhere, in upstream's words; empty: it may.
   std::string problem;
   std::vector<VolumePtr> bound;
   Reaches reaches = is_reached_from;
-  /// Those that are bound when the pod is placed, with the volumes they may get.
-  std::vector<std::pair<std::shared_ptr<const api::PersistentVolumeClaim>, std::vector<VolumePtr>>> unbound;
+  /// Those that are bound when the pod is placed.
+  std::vector<UnboundClaim> unbound;
+  /// Names of those that one pod alone may use (ReadWriteOncePod).
+  std::vector<std::string> exclusive;
 };
 
 PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup);
 
-/// Which volume each unbound claim gets on a node; or why not.
+/// What each unbound claim gets on a node; or why not.
 struct ClaimPlan {
   std::string refusal;  // upstream's words; empty: the node will do
-  std::vector<std::pair<std::shared_ptr<const api::PersistentVolumeClaim>, VolumePtr>> bindings;
+  std::vector<std::pair<ClaimPtr, VolumePtr>> bindings;
+  /// A volume is to be made for them there, by the provisioner of their class.
+  std::vector<ClaimPtr> provisions;
 };
+
+/// The write that asks the claim's provisioner for a volume that the node reaches; nullopt: it is asked.
+std::optional<StorageWrite> ask_for_volume(const api::PersistentVolumeClaim& claim, const std::string& node);
+/// The node that a volume is asked for; empty: none.
+std::string selected_node(const api::PersistentVolumeClaim& claim);
 
 /// `taken`: volumes that other pods get.
 ClaimPlan plan_claims(const PodClaims& claims, const api::ObjectMeta& node, const std::set<std::string>& taken);

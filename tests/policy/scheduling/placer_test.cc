@@ -32,7 +32,7 @@ Profile draw_profile(Rng rng, std::string scheduler) {
   profile.scheduler = std::move(scheduler);
   if (rng.below(2) == 0) profile.conditions = NodeConditions::kLiterally;
   if (rng.below(2) == 0) return profile;
-  constexpr std::uint64_t kFilters = 9;
+  constexpr std::uint64_t kFilters = 12;
   profile.left_out.insert(static_cast<Filter>(rng.below(kFilters)));
   const auto weight = [&rng] { return static_cast<std::int64_t>(rng.below(4)); };
   profile.weights = {weight(), weight(), weight(), weight(), weight(), weight(), weight()};
@@ -75,8 +75,9 @@ class Cluster {
     const Profile& profile = profiles_[rng_.below(profiles_.size())];
     pod.spec.scheduler_name = profile.scheduler;
     const std::string taboo = name_of(rng_.below(kNames));
-    const VolumeFilter volumes = [&](const api::Node& node) {
-      return node.metadata.name == taboo ? std::string("not here") : std::string();
+    const VolumeFilter volumes = [&](const policy::NodeLoad& node, FilterSet) -> std::optional<Refusal> {
+      if (node.node->metadata.name != taboo) return std::nullopt;
+      return Refusal{Filter::kVolumeBinding, {{{policy::ReasonCode::kNodeSelectorMismatch, {}}, "not here"}}};
     };
     const bool has_claims = rng_.below(6) == 0;
     Surroundings around;

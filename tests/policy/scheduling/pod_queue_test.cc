@@ -45,6 +45,22 @@ TEST(PodQueue, ARefusedPodWaitsForAChangeAndForItsBackoff) {
   EXPECT_EQ(queue.next_due(), std::nullopt) << "it waits for a change, not for a time";
 }
 
+TEST(PodQueue, KnowsWhatAPodHasBeenThrough) {
+  PodQueue queue;
+  EXPECT_EQ(queue.course_of("shop/a"), std::nullopt);
+  queue.enter(waiting_pod("a"), kStart);
+  EXPECT_EQ(queue.course_of("shop/a"), std::nullopt) << "it was never tried";
+  queue.pop(kStart + seconds(1));
+  EXPECT_EQ(queue.course_of("shop/a"), (PodQueue::Course{1, kStart, kStart + seconds(1)}));
+  queue.refuse("shop/a", kStart + seconds(2));
+  EXPECT_EQ(queue.course_of("shop/a"), (PodQueue::Course{1, kStart, kStart + seconds(1)}));
+  queue.wake("shop/a");
+  queue.pop(kStart + seconds(9));
+  EXPECT_EQ(queue.course_of("shop/a"), (PodQueue::Course{2, kStart, kStart + seconds(9)}));
+  queue.erase("shop/a");
+  EXPECT_EQ(queue.course_of("shop/a"), std::nullopt);
+}
+
 TEST(PodQueue, AChangeAfterTheBackoffCountsAtOnce) {
   PodQueue queue;
   queue.enter(waiting_pod("a"), kStart);

@@ -241,6 +241,35 @@ TEST(ClaimRules, AClassMayWaitForThePod) {
   EXPECT_EQ(decide_claim(view).event->message, "no volume plugin matched name: kubernetes.io/no-provisioner");
 }
 
+TEST(ClaimRules, AClaimNamesWhoMakesItsVolume) {
+  api::PersistentVolumeClaim one = claim("c");
+  one.storage_class_name = "fast";
+  auto fast = std::make_shared<api::StorageClass>();
+  fast->provisioner = "disk.example.com";
+  const ClaimView view{.claim = &one, .storage_class = fast};
+  const auto names_it = [](const StorageStep& step) {
+    return step.write && step.write->target == WriteTo::kClaim &&
+           step.write->patch.string_at({"metadata", "annotations", api::kStorageProvisioner}) == "disk.example.com" &&
+           step.write->patch.string_at({"metadata", "annotations", api::kBetaStorageProvisioner}) == "disk.example.com";
+  };
+  EXPECT_TRUE(names_it(decide_claim(view)));
+  EXPECT_EQ(decide_claim(view).event->reason, "ExternalProvisioning");
+  fast->volume_binding_mode = "WaitForFirstConsumer";
+  EXPECT_FALSE(decide_claim(view).write) << "for which node, nobody has said";
+  EXPECT_EQ(decide_claim(view).event->reason, "WaitForFirstConsumer");
+  one.metadata.annotations[std::string(api::kSelectedNode)] = "n1";
+  EXPECT_TRUE(names_it(decide_claim(view)));
+  EXPECT_EQ(decide_claim(view).event->reason, "ExternalProvisioning");
+  one.metadata.annotations[std::string(api::kStorageProvisioner)] = "disk.example.com";
+  EXPECT_TRUE(names_it(decide_claim(view))) << "older provisioners read the other name";
+  one.metadata.annotations[std::string(api::kBetaStorageProvisioner)] = "disk.example.com";
+  EXPECT_FALSE(decide_claim(view).write);
+  one.metadata.annotations.clear();
+  fast->volume_binding_mode.clear();
+  fast->provisioner = std::string(api::kNoProvisioner);
+  EXPECT_FALSE(decide_claim(view).write) << "nobody makes them";
+}
+
 TEST(ClaimRules, AClaimWithoutAClassGetsTheDefault) {
   api::PersistentVolumeClaim one = claim("c");
   one.storage_class_name.reset();

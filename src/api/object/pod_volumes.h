@@ -1,0 +1,33 @@
+// What a pod's volumes stand for: claims, and disks that only one pod may have. Thread: any (pure).
+// Source: Kubernetes API reference, "Volume"; Kubernetes docs, "Ephemeral Volumes".
+#pragma once
+
+#include "api/object/pod.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::api {
+
+/// The names of the claims that the pod's volumes stand for, each once, in the order of the volumes. Those of ephemeral
+/// volumes have the pod's name in front.
+std::vector<std::string> claims_of(const Pod& pod);
+
+/// A disk of one of the old volume types that are not shared between pods, unless all only read it.
+struct ExclusiveDisk {
+  enum class Kind { kGcePersistentDisk, kAwsElasticBlockStore, kIscsi, kRbd };
+
+  Kind kind{};
+  std::string name;                   // of RBD the pool and the image
+  std::vector<std::string> monitors;  // of RBD: it is the same disk if one of them is the same
+  bool read_only = false;             // never of AWS: such a disk is not shared at all
+
+  friend bool operator==(const ExclusiveDisk&, const ExclusiveDisk&) = default;
+};
+
+std::vector<ExclusiveDisk> exclusive_disks_of(const Pod& pod);
+
+/// Two pods may not have these on one node.
+bool are_in_conflict(const ExclusiveDisk& one, const ExclusiveDisk& other);
+
+}  // namespace spillway::api

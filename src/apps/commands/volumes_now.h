@@ -1,0 +1,37 @@
+// Claims, volumes and what is attached where, as the API server shows them at the moment. Thread: main, as ClusterView.
+#pragma once
+
+#include "api/object/pod.h"
+#include "api/object/storage.h"
+#include "apps/view/cluster_view.h"
+#include "policy/node_load.h"
+#include "policy/scheduling/pod_volumes.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace spillway::apps {
+
+class VolumesNow {
+ public:
+  /// Of a pod without claims nothing is read.
+  VolumesNow(ClusterView& cluster, const api::Pod& pod);
+
+  /// It uses this, and the nodes.
+  scheduling::VolumeView view(const std::map<std::string, policy::NodeLoad>& nodes) const;
+
+ private:
+  template <typename T>
+  using ByName = std::map<std::string, std::shared_ptr<const T>>;
+
+  ByName<api::PersistentVolumeClaim> claims_;  // by namespace and name
+  ByName<api::PersistentVolume> volumes_;
+  ByName<api::StorageClass> classes_;
+  ByName<api::CsiNode> csi_nodes_;
+  ByName<api::VolumeAttachment> attachments_;
+  std::set<std::string> taken_;  // none: who else is being placed is not known
+};
+
+}  // namespace spillway::apps

@@ -1,0 +1,37 @@
+// What CSI drivers say of nodes, and what is attached to them. Thread: loop.
+#pragma once
+
+#include "api/object/storage.h"
+#include "client/api_client.h"
+#include "client/informer.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::controllers {
+
+class AttachmentCache {
+ public:
+  using AttachmentPtr = std::shared_ptr<const api::VolumeAttachment>;
+
+  /// `on_room`: a node may hold more volumes, or holds fewer.
+  AttachmentCache(client::ApiClient& client, std::function<void()> on_room);
+  AttachmentCache(const AttachmentCache&) = delete;
+  AttachmentCache& operator=(const AttachmentCache&) = delete;
+
+  /// nullptr: no driver says anything of it.
+  std::shared_ptr<const api::CsiNode> csi_node(const std::string& name) const { return csi_nodes_.cache().find(name); }
+
+  std::vector<AttachmentPtr> attached_to(const std::string& node) const;
+
+ private:
+  client::Informer<api::CsiNode> csi_nodes_;
+  client::Informer<api::VolumeAttachment> attachments_;
+  std::map<std::string, std::set<client::ObjectKey>> by_node_;
+};
+
+}  // namespace spillway::controllers
