@@ -20,6 +20,8 @@ namespace {
 constexpr std::uint64_t kPagesMax = 20'000;  // 10 million objects: a server that never ends a list is at fault
 constexpr std::int64_t kWatchSecondsMin = 300;
 constexpr std::uint64_t kWatchSecondsSpread = 300;
+constexpr Duration kAfterSilenceMin = milliseconds(400);
+constexpr std::uint64_t kAfterSilenceSpreadMs = 400;
 constexpr Duration kShortWatch = seconds(5);  // a close before that counts as a failure unless something came
 
 ObjectKey key_of_document(const api::Json& object) {
@@ -38,6 +40,7 @@ InformerBase::InformerBase(ApiClient& client, std::string collection_path, std::
 void InformerBase::list(Now) {
   if (listing_) return;
   listing_ = true;
+  ++lists_begun_;
   pages_ = 0;
   if (watch_) client_.close_watch(*std::exchange(watch_, std::nullopt));
   on_list_started();
@@ -73,6 +76,7 @@ void InformerBase::on_page(const CallDone& answer, Now now) {
   if (!token.empty()) return request_page(std::string(token));
   listing_ = false;
   ++lists_;
+  last_whole_list_ = lists_begun_;
   on_list_completed(now);
   session_.on_listed(std::string(page->string_at({"metadata", "resourceVersion"})));
   synced_ = true;
@@ -99,8 +103,17 @@ void InformerBase::arm_silence_timer(Instant due) {
     const Instant heard = last_heard_ ? std::max(*last_heard_, watch_opened_) : watch_opened_;
     const Instant limit = heard + client_.limits_.watch_silence;
     if (now.mono < limit) return arm_silence_timer(limit);
-    abort_watch(make_error(ErrorCode::kTimeout, "watch of {} is silent", path_), now);
+    end_silence(now);
   });
+}
+
+/// However often the server failed before: the silence was a wait, and what it hid is to be known soon.
+void InformerBase::end_silence(Now now) {
+  client_.close_watch(*std::exchange(watch_, std::nullopt));
+  WatchSession::Next next =
+      session_.on_end(make_error(ErrorCode::kTimeout, "watch of {} is silent", path_), client_.rng_);
+  next.wait = kAfterSilenceMin + milliseconds(static_cast<std::int64_t>(client_.rng_.below(kAfterSilenceSpreadMs + 1)));
+  again(next, now);
 }
 
 void InformerBase::abort_watch(Error error, Now now) {

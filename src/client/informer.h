@@ -37,6 +37,13 @@ class InformerBase {
   /// Lists completed, since the start.
   std::uint64_t lists() const { return lists_; }
 
+  /// Lists begun, since the start: the number of the last one.
+  std::uint64_t lists_begun() const { return lists_begun_; }
+
+  /// The number of the last one that was completed; 0: none. What was written when fewer had begun is in the cache, or
+  /// has gone again.
+  std::uint64_t last_whole_list() const { return last_whole_list_; }
+
  protected:
   InformerBase(ApiClient& client, std::string collection_path, std::string query);
 
@@ -59,6 +66,7 @@ class InformerBase {
   void on_event(std::string_view type, const api::Json& object, std::any* decoded, Now now);
   void on_end(const WatchEnded& end, Now now);
   void abort_watch(Error error, Now now);
+  void end_silence(Now now);
   void again(const WatchSession::Next& next, Now now);
   void arm_silence_timer(Instant due);
 
@@ -74,6 +82,8 @@ class InformerBase {
   bool synced_ = false;
   std::uint64_t pages_ = 0;
   std::uint64_t lists_ = 0;
+  std::uint64_t lists_begun_ = 0;
+  std::uint64_t last_whole_list_ = 0;
   std::uint64_t undecodable_ = 0;
 };
 

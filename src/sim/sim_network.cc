@@ -51,8 +51,14 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   void on_stream(api::Response) override {}
 
+  /// One line, or several: each is an event, as the clients of real connections cut them.
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk) override {
-    return write_event(std::move(chunk), nullptr);
+    if (chunk->find('\n') + 1 == chunk->size()) return write_event(std::move(chunk), nullptr);
+    for (std::size_t from = 0, end = 0; from < chunk->size(); from = end) {
+      end = std::min(chunk->find('\n', from), chunk->size() - 1) + 1;
+      if (!write_event(std::make_shared<const std::string>(chunk->substr(from, end - from)), nullptr)) return false;
+    }
+    return true;
   }
 
   [[nodiscard]] bool write_event(std::shared_ptr<const std::string> line, api::WatchDocumentPtr event) override {

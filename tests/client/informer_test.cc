@@ -116,6 +116,37 @@ TEST_F(InformerTest, ASilentWatchIsOpenedAgainAndThenListed) {
   EXPECT_THAT(engine.take<SendCall>().request.target, StartsWith("/api/v1/nodes?limit="));  // a restored store?
 }
 
+/// The server was away for long before the watch that is silent: no wait for that comes on top of the silence.
+TEST_F(InformerTest, ASilenceIsNotFollowedByTheWaitForAServerThatWasAway) {
+  CallId watch = begin();
+  for (int i = 0; i < 7; ++i) {
+    engine.deliver(WatchEnded{watch, make_error(ErrorCode::kServiceUnavailable, "refused")});
+    while (engine.commands.empty()) engine.advance(milliseconds(10));
+    watch = engine.take<OpenWatch>().id;
+  }
+  engine.advance(seconds(90));
+  EXPECT_EQ(engine.take<CloseWatch>().id, watch);
+  engine.advance(milliseconds(390));
+  EXPECT_THAT(engine.commands, IsEmpty()) << "not all at once";
+  engine.advance(milliseconds(420));
+  EXPECT_THAT(engine.take<SendCall>().request.target, StartsWith("/api/v1/nodes?limit="));
+}
+
+/// What was written before a list began is in it, or has gone.
+TEST_F(InformerTest, TellsWhichListItHasReadToTheEnd) {
+  EXPECT_EQ(nodes.last_whole_list(), 0U);
+  engine.start();
+  EXPECT_EQ(nodes.lists_begun(), 1U);
+  const CallId first = engine.take<SendCall>().id;
+  engine.answer(first, 200, list_document("10", node_document("n1", "7"), "t1"));
+  engine.answer(engine.take<SendCall>().id, 500, "failed");
+  EXPECT_EQ(nodes.last_whole_list(), 0U) << "a page is missing";
+  while (engine.commands.empty()) engine.advance(milliseconds(10));
+  EXPECT_EQ(nodes.lists_begun(), 2U);
+  engine.answer(engine.take<SendCall>().id, 200, list_document("12", node_document("n2", "11")));
+  EXPECT_EQ(nodes.last_whole_list(), 2U);
+}
+
 TEST_F(InformerTest, AFrameThatIsNoEventBreaksTheWatch) {
   const CallId watch = begin();
   engine.deliver(WatchFrame{watch, std::make_shared<const std::string>("{\"type\":")});

@@ -156,6 +156,27 @@ TEST_F(LostEvents, ASetWhosePodIsNeverSeenGoesOnAfterFiveMinutes) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(3)) << "although nothing else happens";
 }
 
+/// The same, but the watch stays silent until the pods are listed anew: the list says that the pod has gone.
+TEST_F(LostEvents, AListWithoutThePodThatWasMadeSaysThatItHasGone) {
+  start(2);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
+  cluster.advance(seconds(5));
+  const auto first = cluster.pod_names();
+  std::string unseen;
+  cluster.before(Method::kPost, kPods, [&] { cluster.swallow_events("/api/v1/pods", 1'000'000); });
+  cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":3}})"));
+  cluster.advance(seconds(2));
+  for (const std::string& name : cluster.pod_names()) {
+    if (!first.contains(name)) unseen = name;
+  }
+  ASSERT_NE(unseen, "");
+  cluster.remove(kPods + "/" + unseen + "?gracePeriodSeconds=0");
+  cluster.advance(minutes(2) + seconds(40));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(2)) << "nothing has told that the pod is gone";
+  advance_without_surplus(minutes(1), 3);
+  EXPECT_THAT(cluster.pod_names(), SizeIs(3)) << "two silences of the watch, and a list";
+}
+
 /// Its pod goes just before it is deleted, and everybody hears that before the answer: meanwhile fewer are asked for.
 TEST_F(LostEvents, APodThatIsGoneAlreadyKeepsNoOtherFromGoing) {
   start(2);

@@ -2,6 +2,7 @@
 #include "sim/cluster.h"
 #include "sim/sim_network.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <variant>
@@ -61,6 +62,27 @@ TEST_F(Connections, AWatchThatArrivesAfterItsConnectionBrokeIsNotHeardOfAgain) {
   cluster_.run_for(minutes(1));
   ASSERT_EQ(listener_.events.size(), 1U);
   EXPECT_TRUE(std::holds_alternative<client::WatchEnded>(listener_.events.front()));
+}
+
+/// Servers write what they catch up on in pieces of many events; a client of a real connection gets one by one.
+TEST_F(Connections, AWatchThatCatchesUpGetsOneEventAtATime) {
+  for (int i = 0; i < 3; ++i) {
+    cluster_.create("/api/v1/namespaces/default/configmaps",
+                    api::Json::object({{"metadata", api::Json::object({{"name", fmt::format("kept-{}", i)}})}}));
+  }
+  cluster_.run_for(seconds(1));
+  connection_->execute(client::OpenWatch{1, {.target = "/api/v1/namespaces/default/configmaps?watch=1"}}, listener_);
+  cluster_.run_for(seconds(1));
+  std::size_t kept = 0;
+  for (const client::ApiEvent& event : listener_.events) {
+    const auto* const frame = std::get_if<client::WatchFrame>(&event);
+    ASSERT_NE(frame, nullptr);
+    ASSERT_NE(frame->document, nullptr);
+    const auto read = api::parse_json(*frame->document);
+    ASSERT_TRUE(read) << *frame->document;
+    if (read->string_at({"object", "metadata", "name"}).starts_with("kept-")) ++kept;
+  }
+  EXPECT_EQ(kept, 3U);
 }
 
 TEST_F(Connections, AWayThatIsCutStaysSoUntilItIsHealed) {

@@ -100,6 +100,21 @@ TEST(Minimise, LeavesWhatItTakesToFail) {
   EXPECT_LT(small.scenario.duration, plan.duration);
 }
 
+/// Pods without a place would be another failure than the one that is made small.
+TEST(Minimise, LeavesNodesEnoughForThePods) {
+  Scenario plan = plan_of(1);
+  GeneratedCluster& cluster = std::get<GeneratedCluster>(plan.cluster);
+  cluster.nodes = 8;
+  cluster.workloads.front().replicas = 30;  // of 20Mi each, on nodes of 256Mi
+  const auto has_30 = [](const Scenario& each) {
+    const auto& workloads = std::get<GeneratedCluster>(each.cluster).workloads;
+    return std::ranges::any_of(workloads, [](const auto& workload) { return workload.replicas == 30; });
+  };
+  const Minimised small = minimise(plan, has_30, 1'000);
+  EXPECT_EQ(std::get<GeneratedCluster>(small.scenario.cluster).workloads.size(), 1U);
+  EXPECT_EQ(std::get<GeneratedCluster>(small.scenario.cluster).nodes, 4);
+}
+
 TEST(Minimise, KeepsToItsRuns) {
   const auto always = [](const Scenario&) { return true; };
   EXPECT_LE(minimise(plan_of(1), always, 7).runs, 7U);

@@ -173,7 +173,7 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(uid);
   const bool may_act = expected.fulfilled(now.mono);
   if (may_act) expected.reset();
-  if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
+  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
   workloads::FailureBackoff& backoff = backoff_[uid];
   backoff.tidy(now.mono);
   view.evictions = holds_.of(uid, now);

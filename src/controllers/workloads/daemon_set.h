@@ -65,7 +65,7 @@ class DaemonSetController {
   OwnedPods pods_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  ExpectationTable expectations_;
+  ExpectationTable expectations_{shared_.pods};
   std::map<std::string, std::string> key_by_uid_;
   EvictionHolds holds_;
   std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set

@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration kUnansweredWait = seconds(10);
 constexpr Duration kUnseenMax = minutes(5);
+constexpr Duration kLookAgain = seconds(15);  // has the cache listed anew?
 
 /// The request may have been carried out all the same.
 bool is_unanswered(const Error& error) {
@@ -23,8 +24,8 @@ void Expectations::call_ended(std::size_t calls) {
   if (open_calls_ == 0) early_.clear();
 }
 
-void Expectations::created(const std::string& uid, Instant now) {
-  if (early_.erase(uid) == 0) unseen_.insert(uid);
+void Expectations::created(const std::string& uid, std::uint64_t lists_begun, Instant now) {
+  if (early_.erase(uid) == 0) unseen_.emplace(uid, lists_begun);
   answered_ = now;
   call_ended(1);
 }
@@ -47,20 +48,30 @@ void Expectations::deletion_dropped(const std::string& uid) {
   call_ended(1);
 }
 
+void Expectations::listed(std::uint64_t list) {
+  std::erase_if(unseen_, [list](const auto& pod) { return pod.second < list; });
+}
+
 bool Expectations::fulfilled(Instant now) const {
   if (open_calls_ > 0) return false;
   return (unseen_.empty() && deletions_.empty()) || now - answered_ >= kUnseenMax;
 }
 
-std::optional<Instant> Expectations::expiry() const {
-  if (open_calls_ > 0 || (unseen_.empty() && deletions_.empty())) return std::nullopt;
-  return answered_ + kUnseenMax;
+std::optional<Instant> Expectations::next_look(Instant now) const {
+  if (fulfilled(now) || open_calls_ > 0) return std::nullopt;
+  return std::min(answered_ + kUnseenMax, now + kLookAgain);
 }
 
 void Expectations::reset() {
   SPILLWAY_CHECK(open_calls_ == 0);
   unseen_.clear();
   deletions_.clear();
+}
+
+Expectations& ExpectationTable::of(const std::string& uid) {
+  Expectations& expected = by_owner_[uid];
+  expected.listed(pods_.last_whole_list());
+  return expected;
 }
 
 void ExpectationTable::settle(const std::string& uid, const std::function<void(Expectations&)>& change,
@@ -80,7 +91,8 @@ void ExpectationTable::settle_failure(const std::string& uid, const Error& error
 
 void ExpectationTable::created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again,
                                Now now) {
-  settle(uid, [&](Expectations& expected) { expected.created(pod_uid, now.mono); }, look_again, now);
+  settle(
+      uid, [&](Expectations& expected) { expected.created(pod_uid, pods_.lists_begun(), now.mono); }, look_again, now);
 }
 
 void ExpectationTable::creation_failed(const std::string& uid, const Error& error, client::ApiClient& client,

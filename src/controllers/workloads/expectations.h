@@ -2,15 +2,17 @@
 // acting on it again would create or delete twice. Answers and watch events come in any order: a pod counts as made
 // when its creation was answered and the cache shows it, a pod as removed when its deletion was answered and the cache
 // shows that; pods that come from elsewhere (adopted ones, say) change nothing. Thread: loop. Bounds: a call always
-// ends (client::ApiClient); what was answered and is not seen expires after five minutes, so that a lost event stops
-// nobody for ever. Source: the idea of client-go's controller expectations.
+// ends (client::ApiClient); what was answered and is not seen expires when the cache has listed anew, and after five
+// minutes, so that a lost event stops nobody for ever. Source: the idea of client-go's controller expectations.
 #pragma once
 
 #include "base/error.h"
 #include "base/time.h"
 #include "client/api_client.h"
+#include "client/informer.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -24,8 +26,8 @@ class Expectations {
   /// So many pods are about to be asked for, in one batch or in several.
   void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
-  /// One of them was made.
-  void created(const std::string& uid, Instant now);
+  /// One of them was made, when so many lists of the cache had begun.
+  void created(const std::string& uid, std::uint64_t lists_begun, Instant now);
   /// So many of them were not made, or are not asked for any more.
   void creations_dropped(std::size_t pods);
   /// The cache shows the pod for the first time.
@@ -50,12 +52,16 @@ class Expectations {
   /// Some are.
   bool any_leaving() const { return !deletions_.empty(); }
 
+  /// The cache has read the whole list of this number: pods that were made before it began and do not appear have gone
+  /// again.
+  void listed(std::uint64_t list);
+
   /// Every call has been answered, and what came of them was seen or has expired.
   bool fulfilled(Instant now) const;
 
-  /// When they count as fulfilled although something was not seen; nullopt: a call is open, or nothing is missing.
-  /// Whoever waits has to look again then: nothing else may happen.
-  std::optional<Instant> expiry() const;
+  /// When whoever waits has to look again although nothing else may happen: the cache has listed anew, or what was not
+  /// seen has expired. nullopt: a call is open, or nothing is missing.
+  std::optional<Instant> next_look(Instant now) const;
 
   /// Starts over: before new work, once fulfilled.
   void reset();
@@ -64,17 +70,20 @@ class Expectations {
   void call_ended(std::size_t calls);
 
   std::size_t open_calls_ = 0;
-  std::set<std::string> unseen_;     // answered, and not in the cache so far
-  std::set<std::string> early_;      // in the cache while calls are open: perhaps theirs
-  std::set<std::string> deletions_;  // asked for, and not seen
-  Instant answered_{};               // the last of them
+  std::map<std::string, std::uint64_t> unseen_;  // answered, and not in the cache so far; lists begun until then
+  std::set<std::string> early_;                  // in the cache while calls are open: perhaps theirs
+  std::set<std::string> deletions_;              // asked for, and not seen
+  Instant answered_{};                           // the last of them
 };
 
 /// The expectations of every owner, by its uid.
 class ExpectationTable {
  public:
+  /// `pods`: the cache that shows what becomes of the calls; outlives the table.
+  explicit ExpectationTable(const client::InformerBase& pods) : pods_(pods) {}
+
   /// Of an owner that exists; valid until it is forgotten.
-  Expectations& of(const std::string& uid) { return by_owner_[uid]; }
+  Expectations& of(const std::string& uid);
 
   void forget(const std::string& uid) { by_owner_.erase(uid); }
 
@@ -98,6 +107,7 @@ class ExpectationTable {
   void settle_failure(const std::string& uid, const Error& error, client::ApiClient& client,
                       std::function<void(Expectations&)> change, LookAgain look_again, Now now);
 
+  const client::InformerBase& pods_;
   std::map<std::string, Expectations> by_owner_;
 };
 

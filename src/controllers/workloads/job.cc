@@ -186,7 +186,7 @@ void JobController::look(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(uid);
   const bool current = expected.fulfilled(now.mono);
   if (current) expected.reset();
-  if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
+  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
   Memory& memory = memory_[uid];
   workloads::JobView view{*job, claim(*job), memory.released, memory.backoff,
                           current ? workloads::JobCache::kCurrent : workloads::JobCache::kBehind};

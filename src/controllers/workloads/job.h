@@ -89,7 +89,7 @@ class JobController {
   Shared shared_;
   client::Informer<api::Job>& jobs_;
   OwnedPods pods_;
-  ExpectationTable expectations_;
+  ExpectationTable expectations_{shared_.pods};
   client::WorkQueue queue_;
   client::WorkQueue orphans_;
   QueueMetrics queue_metrics_;

@@ -163,7 +163,7 @@ void ReplicasController<T>::sync(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(set->metadata.uid);
   const bool may_scale = !set->metadata.deletion_timestamp && expected.fulfilled(now.mono);
   if (may_scale) expected.reset();
-  if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
+  if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
   const ReplicaCount& count = count_of(*set);
   const bool may_claim = count.strangers() > 0 || pods_.has_orphans_in(set->metadata.ns);
   if (!may_claim && (!may_scale || count.active().replicas == std::max(set->replicas, 0))) {

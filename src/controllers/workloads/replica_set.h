@@ -76,7 +76,7 @@ class ReplicasController {
   OwnedPods pods_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  ExpectationTable expectations_;
+  ExpectationTable expectations_{shared_.pods};
   EvictionHolds holds_;
   ReplacedPods replaced_;
   std::map<std::string, ReplicaCount> counts_;  // by uid of the set

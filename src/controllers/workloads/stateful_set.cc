@@ -168,7 +168,7 @@ void StatefulSetController::look(const std::string& key, Now now) {
   Expectations& expected = expectations_.of(set->metadata.uid);
   if (!expected.fulfilled(now.mono)) {  // what comes of them brings us back
     queue_.done(key);
-    if (const auto expiry = expected.expiry(); expiry && *expiry > now.mono) queue_.add(key, *expiry);
+    if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
     return;
   }
   expected.reset();

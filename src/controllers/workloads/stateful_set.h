@@ -94,7 +94,7 @@ class StatefulSetController {
   OwnedObjects<api::ControllerRevision> revisions_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  ExpectationTable expectations_;
+  ExpectationTable expectations_{shared_.pods};
   EvictionHolds holds_;
   std::map<std::string, std::string> key_by_uid_;
   client::WakeUp wake_up_;

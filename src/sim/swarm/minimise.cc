@@ -1,5 +1,6 @@
 #include "sim/swarm/minimise.h"
 
+#include "api/text/quantity.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/printer.h"
 #include "sim/scenario/timeline_parser.h"
@@ -28,6 +29,21 @@ NodeChoice* choice_in(Action& action) {
   if (auto* const images = std::get_if<KeepImages>(&action)) return &images->nodes;
   if (auto* const thresholds = std::get_if<ChangeThresholds>(&action)) return &thresholds->nodes;
   return nullptr;
+}
+
+std::int64_t requested(const std::string& quantity, std::int64_t pods) {
+  const auto each = api::parse_quantity(quantity);
+  return each ? each->value() * pods : 0;
+}
+
+/// Whether the pods of the cluster find a place with a quarter of the memory left for what the nodes keep, for pods of
+/// the timeline and for what does not fit in exactly. Else "a pod has no place" would take the place of the failure.
+bool pods_fit(const Scenario& scenario) {
+  const GeneratedCluster& cluster = std::get<GeneratedCluster>(scenario.cluster);
+  std::int64_t bytes = 0;
+  for (const GeneratedCluster::Workload& each : cluster.workloads)
+    bytes += requested(each.memory_request, each.kind == "DaemonSet" ? cluster.nodes : each.replicas);
+  return bytes <= cluster.memory.count() / 4 * 3 * cluster.nodes;
 }
 
 /// Numbers of nodes beyond the last one stand for another one.
@@ -119,7 +135,11 @@ std::vector<Edit> edits_of_time(Scenario& scenario) {
 class Minimising {
  public:
   Minimising(Scenario failing, const std::function<bool(const Scenario&)>& fails, std::size_t runs_max)
-      : best_(std::move(failing)), text_(scenario_yaml(best_)), fails_(fails), runs_max_(runs_max) {}
+      : best_(std::move(failing)),
+        text_(scenario_yaml(best_)),
+        fails_(fails),
+        runs_max_(runs_max),
+        pods_fit_(pods_fit(best_)) {}
 
   Minimised run() {
     std::string before;
@@ -138,7 +158,7 @@ class Minimising {
   bool accept(const Scenario& candidate) {
     if (runs_ >= runs_max_) return false;
     std::string text = scenario_yaml(candidate);
-    if (text == text_) return false;
+    if (text == text_ || (pods_fit_ && !pods_fit(candidate))) return false;
     auto read = parse_scenario("minimised", text, [](const std::string& file) -> Result<std::string> {
       return invalid(file, "a swarm's scenario names no files");
     });
@@ -185,6 +205,7 @@ class Minimising {
   std::string text_;
   const std::function<bool(const Scenario&)>& fails_;
   std::size_t runs_max_;
+  bool pods_fit_;  // at first: then always
   std::size_t runs_ = 0;
 };
 
