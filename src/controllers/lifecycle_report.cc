@@ -44,6 +44,7 @@ api::Json document_of(const ZoneStanding& zone) {
                                       {"readyNodes", std::int64_t{zone.counts.ready}},
                                       {"nodesPerSecond", zone.nodes_per_second},
                                       {"waitingNodes", zone.waiting}});
+  if (zone.next_token_in) item["nextTokenInSeconds"] = in_seconds(*zone.next_token_in);
   if (!zone.next_node.empty()) item["nextNode"] = zone.next_node;
   if (zone.next_act_in) item["nextActInSeconds"] = in_seconds(*zone.next_act_in);
   if (zone.brake) item["brake"] = policy::to_json(*zone.brake);
@@ -87,6 +88,8 @@ std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
     standing.state = zone.state.value_or(lifecycle::ZoneState::kInitial);
     standing.counts = zone.counts;
     standing.nodes_per_second = static_cast<double>(zone.queue.limiter().effective_rate());
+    if (const auto token = zone.queue.limiter().next_grant(now.mono))
+      standing.next_token_in = std::max(*token - now.mono, Duration::zero());
     const auto entries = zone.queue.entries();
     standing.waiting = static_cast<std::int64_t>(entries.size());
     standing.brake = brake_on(key, zone, now);

@@ -24,10 +24,11 @@ struct ZoneStanding {
   lifecycle::ZoneState state{};
   lifecycle::ZoneCounts counts;
   double nodes_per_second = 0;
-  std::int64_t waiting = 0;             // nodes in its queue
-  std::string next_node;                // the first of them
-  std::optional<Duration> next_act_in;  // when that one is due; nullopt: none waits, or nothing lets it through
-  std::optional<policy::Reason> brake;  // what holds its acts
+  std::optional<Duration> next_token_in;  // of its rate, whether or not a node waits for it; nullopt: none comes
+  std::int64_t waiting = 0;               // nodes in its queue
+  std::string next_node;                  // the first of them
+  std::optional<Duration> next_act_in;    // when that one is due; nullopt: none waits, or nothing lets it through
+  std::optional<policy::Reason> brake;    // what holds its acts
 };
 
 class LifecycleReport {

@@ -265,7 +265,7 @@ TEST(HappeningLine, EventsOfTheNewApiHaveTheirTimeAndCountElsewhere) {
   ASSERT_TRUE(happening);
   EXPECT_EQ(happening_line(*happening, Paint::kNone),
             "2026-11-26 06:00:09Z  -                 Preempted             pod a/b x3\n");
-  const auto json = api::parse_json(happening_json(*happening));
+  const auto json = api::parse_json(api::to_text(happening_json(*happening)));
   ASSERT_TRUE(json);
   EXPECT_EQ(json->string_at({"at"}), "2026-11-26T06:00:09.250000Z");
   EXPECT_EQ(json->string_at({"source"}), "event");

@@ -56,6 +56,15 @@ TEST(TopTable, TheNearestThresholdOfEachNodeAndThePodThatWouldGo) {
             "n2     Ready   memory.available    300Mi       100Mi       200Mi   90s      -\n");
 }
 
+TEST(TopTable, WideHasARowForEachThreshold) {
+  NodeRow first = row("n1", {memory(300, 100, 1000), inodes(60, 50, 1000)});
+  first.standing->candidates = {{{.kind = "Pod", .ns = "shop", .name = "hog"}, {ReasonCode::kRankedFirst, {}}, ""}};
+  EXPECT_EQ(top_table({first}, Paint::kNone, Width::kWide),
+            "NODE   STATE   SIGNAL              AVAILABLE   THRESHOLD   LEFT    MET IN   NEXT EVICTED\n"
+            "n1     Ready   nodefs.inodesFree   60          50          10      -        shop/hog\n"
+            "n1     Ready   memory.available    300Mi       100Mi       200Mi   -        -\n");
+}
+
 TEST(TopTable, AThresholdThatIsMetIsMetNow) {
   EXPECT_EQ(top_table({row("n1", {memory(60, 100, 1000)})}, Paint::kTerminal),
             "NODE   STATE   SIGNAL             AVAILABLE   THRESHOLD   LEFT    MET IN   NEXT EVICTED\n"

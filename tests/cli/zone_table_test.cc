@@ -32,6 +32,18 @@ TEST(ZoneTable, RowsLineUp) {
             "r1::b   Normal   7/9     0.1/s    2       n4 in 7.5s   -\n");
 }
 
+TEST(ZoneTable, WideSaysWhenTheNextTokenIsThere) {
+  Json waits = zone("::a", "Normal", 7, 9, 0.1);
+  waits["nextTokenInSeconds"] = 7.5;
+  Json full = zone("::b", "Normal", 3, 3, 0.1);
+  full["nextTokenInSeconds"] = 0.0;
+  EXPECT_EQ(zone_table(list({waits, full, zone("::c", "FullDisruption", 0, 3, 0)}), Paint::kNone, Width::kWide),
+            "ZONE   STATE            READY   RATE      TOKEN     QUEUE   NEXT   BRAKE\n"
+            "::a    Normal           7/9     0.1/s     in 7.5s   0       -      -\n"
+            "::b    Normal           3/3     0.1/s     there     0       -      -\n"
+            "::c    FullDisruption   0/3     stopped   none      0       -      -\n");
+}
+
 TEST(ZoneTable, ABrakeIsNamedAndColoured) {
   Json held = zone("::a", "PartialDisruption", 1, 4, 0);
   held["nextNode"] = "n1";

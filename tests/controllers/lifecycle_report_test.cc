@@ -73,6 +73,7 @@ TEST_F(Report, ZonesInTheirNormalState) {
   EXPECT_EQ(a.waiting, 0);
   EXPECT_EQ(a.brake, std::nullopt);
   EXPECT_EQ(a.next_act_in, std::nullopt);
+  EXPECT_EQ(a.next_token_in, Duration::zero());
   const policy::Decision decision = node("a0");
   EXPECT_EQ(decision.verdict, Verdict::kRests);
   EXPECT_EQ(decision.reasons.front().code, ReasonCode::kHeartbeatFresh);
@@ -111,6 +112,10 @@ TEST_F(Report, TheNextActComesWhenItSays) {
   EXPECT_THAT(cluster.taints(a.next_node), ::testing::Not(::testing::Contains("unreachable:NoExecute")));
   cluster.advance(milliseconds(300));
   EXPECT_THAT(cluster.taints(a.next_node), ::testing::Contains("unreachable:NoExecute"));
+  const std::optional<Duration> token = zone("::a").next_token_in;
+  ASSERT_TRUE(token.has_value());
+  EXPECT_GT(*token, seconds(9)) << "one every 10 s, and one has just been taken";
+  EXPECT_LE(*token, seconds(10));
   const policy::Decision tainted = node(a.next_node);
   EXPECT_EQ(tainted.verdict, Verdict::kActs);
   EXPECT_EQ(tainted.reasons.front().code, ReasonCode::kHeartbeatStale);

@@ -484,7 +484,7 @@ class Spillway(Looking):
                 api.create("/api/v1/nodes", silent_node(name))
             with dashboard(self.folder, kubeconfig) as page:
                 self.show(page.url, "zones")
-                self.see("As the lifecycle controllers see them", "::n1", "fully disrupted", "0 of 1 nodes ready", "Hold ::n1")
+                self.see("As the lifecycle controllers see them", "::n1", "fully disrupted", "0 of 1 nodes ready", "Bucket", "Hold ::n1")
                 self.click("Hold ::n1")
                 self.see("Hold zone ::n1?", "however silent")
                 self.assert_accessible("the question")

@@ -117,6 +117,12 @@ class Top(unittest.TestCase):
             self.assertEqual(code, 0, err)
             self.assertIn("default/hog", out)
 
+    def test_yaml_and_wide(self):
+        self.assertRegex(self.top("-o", "yaml"), r"\A---\nkind: NodeStandingList\napiVersion: spillway/v1\nitems:\n")
+        wide = self.top("n", "-o", "wide").split("\n\n")[0]
+        for signal in ("memory.available", "nodefs.available", "imagefs.inodesFree"):
+            self.assertRegex(wide, rf"(?m)^n +Ready +{signal} ")
+
     def test_again_and_again(self):
         with subprocess.Popen([BINARY, "top", "-w", "--interval", "100ms", "-o", "json", "--kubeconfig", self.kubeconfig], stdout=subprocess.PIPE, text=True) as child:
             looks = [json.loads(child.stdout.readline())["kind"] for _ in range(3)]

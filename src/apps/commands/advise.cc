@@ -2,6 +2,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/live_inventory.h"
 #include "apps/commands/scenario_sources.h"
+#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
@@ -117,10 +118,10 @@ int run_advise(const cli::AdviseCommand& command) {
     return kExitSignal + Interruption::signal();
   }
   sim::compare(all);
-  if (command.output == cli::OutputFormat::kText) {
+  if (!cli::is_document(command.output)) {
     fmt::print("{}", sim::advice_text(all));
   } else {
-    fmt::print("{}\n", api::to_text(sim::advice_json(all)));
+    print_answer(sim::advice_json(all), command.output);
   }
   const bool broken = std::ranges::any_of(all, [](const sim::Advice& each) { return each.cost.violations > 0; });
   return broken ? kExitInvariant : cli::kExitOk;

@@ -3,6 +3,7 @@
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"
@@ -184,7 +185,7 @@ void print_table(const std::vector<checkup::Finding>& findings, bool colour) {
   }
 }
 
-void print_json(const std::vector<checkup::Finding>& findings) {
+api::Json document_of(const std::vector<checkup::Finding>& findings) {
   api::Json list = api::Json::array();
   for (const checkup::Finding& each : findings) {
     api::Json entry = api::Json::object(
@@ -192,7 +193,7 @@ void print_json(const std::vector<checkup::Finding>& findings) {
     if (!each.mend.empty()) entry["mend"] = each.mend;
     list.if_array()->push_back(std::move(entry));
   }
-  fmt::print("{}\n", api::to_text(api::Json::object({{"findings", std::move(list)}})));
+  return api::Json::object({{"findings", std::move(list)}});
 }
 
 }  // namespace
@@ -204,8 +205,8 @@ int run_doctor(const cli::DoctorCommand& command) {
     return cli::kExitUsage;
   }
   const std::vector<checkup::Finding> findings = checkup::examine(*facts, runtime::RealClock::read().wall);
-  if (command.output == cli::OutputFormat::kJson) {
-    print_json(findings);
+  if (cli::is_document(command.output)) {
+    print_answer(document_of(findings), command.output);
   } else {
     print_table(findings, shows_colour(command.colour, STDOUT_FILENO));
   }

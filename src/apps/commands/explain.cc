@@ -9,6 +9,7 @@
 #include "apps/commands/volumes_now.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/scheduler_setup.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
@@ -211,7 +212,7 @@ class Explainer {
       if (is_ours) pods.push_back(std::make_shared<const api::Pod>(*std::move(pod)));
     }
     const Decision decision = workloads::explain_rollout(*deployment, sets, pods, loop_.now().wall);
-    command_.output == cli::OutputFormat::kJson ? print_json(decision, {}) : print_text(decision, {});
+    cli::is_document(command_.output) ? print_document(decision, {}) : print_text(decision, {});
     return cli::kExitOk;
   }
 
@@ -222,8 +223,8 @@ class Explainer {
       print_error(outlook.error());
       return outlook.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
     }
-    if (command_.output == cli::OutputFormat::kJson) {
-      fmt::print("{}\n", api::to_text(cli::explanation_json(*outlook)));
+    if (cli::is_document(command_.output)) {
+      print_answer(cli::explanation_json(*outlook), command_.output);
       return cli::kExitOk;
     }
     const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
@@ -241,7 +242,7 @@ class Explainer {
       print_error(decision.error());
       return decision.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
     }
-    command_.output == cli::OutputFormat::kJson ? print_json(*decision, {}) : print_text(*decision, {});
+    cli::is_document(command_.output) ? print_document(*decision, {}) : print_text(*decision, {});
     return cli::kExitOk;
   }
 
@@ -445,7 +446,7 @@ class Explainer {
       }
       return found.silent.empty() ? cli::kExitUnknown : cli::kExitFailure;
     }
-    command_.output == cli::OutputFormat::kJson ? print_json(*answer, found) : print_text(*answer, found);
+    cli::is_document(command_.output) ? print_document(*answer, found) : print_text(*answer, found);
     return cli::kExitOk;
   }
 
@@ -467,8 +468,8 @@ class Explainer {
 
   /// What is wrong with the pod's containers, and nothing else.
   void print_trouble() const {
-    if (command_.output == cli::OutputFormat::kJson) {
-      fmt::print("{}\n", api::to_text(cli::explanation_json(*trouble_)));
+    if (cli::is_document(command_.output)) {
+      print_answer(cli::explanation_json(*trouble_), command_.output);
       return;
     }
     const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
@@ -493,7 +494,7 @@ class Explainer {
     std::fputs(text.c_str(), stdout);
   }
 
-  void print_json(const Decision& answer, const Findings& found) const {
+  void print_document(const Decision& answer, const Findings& found) const {
     api::Json items = api::Json::array();
     for (const Decision& decision : found.decisions) items.if_array()->push_back(policy::to_json(decision));
     api::Json document =
@@ -505,7 +506,7 @@ class Explainer {
                            {"lifecycle", found.lifecycle ? policy::to_json(*found.lifecycle) : api::Json()},
                            {"items", std::move(items)}});
     if (trouble_) document["outlook"] = outlook::to_json(*trouble_);
-    fmt::print("{}\n", api::to_text(document));
+    print_answer(document, command_.output);
   }
 
   cli::ExplainCommand command_;

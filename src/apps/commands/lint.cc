@@ -2,6 +2,7 @@
 #include "agent/config/config_lint.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "base/bytes_text.h"
 
@@ -116,13 +117,14 @@ int run_lint(const cli::LintCommand& command) {
     }
     const agent::LintReport report = agent::lint_config(*document, machine, target);
     exit_code = worse(exit_code, exit_code_of(report));
-    if (command.output == cli::OutputFormat::kJson) {
+    if (cli::is_document(command.output)) {
       reports.if_array()->push_back(to_json(file, report));
     } else {
       print_text(file, report, machine);
     }
   }
   if (command.output == cli::OutputFormat::kJson) fmt::print("{}\n", api::to_pretty_text(reports));
+  if (command.output == cli::OutputFormat::kYaml) print_answer(reports, command.output);
   return exit_code;
 }
 

@@ -5,6 +5,7 @@
 #include "apps/commands/commands.h"
 #include "apps/commands/replay_text.h"
 #include "apps/node/node_config.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
 #include "apps/process/recording.h"
@@ -136,8 +137,9 @@ namespace {
 
 template <typename Report>
 int show(const Report& report, const cli::ReplayCommand& command, bool drifts) {
-  const std::string text = command.output == cli::OutputFormat::kJson ? replay_json(report, command.config)
-                                                                      : replay_text(report, command.config);
+  const std::string text = cli::is_document(command.output)
+                               ? answer_text(replay_json(report, command.config), command.output)
+                               : replay_text(report, command.config);
   std::fputs(text.c_str(), stdout);
   if (report.different() == 0 && !drifts) return cli::kExitOk;
   return command.config.empty() ? kExitNotOurs : kExitDiffers;

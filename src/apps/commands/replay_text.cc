@@ -157,11 +157,11 @@ api::Json rows_json(const std::vector<ReplayRow>& all, const Evidence& evidence)
 }
 
 template <typename Report>
-std::string finished(api::Json document, const Report& report, const std::string& config) {
+api::Json finished(api::Json document, const Report& report, const std::string& config) {
   if (!config.empty()) document["configuration"] = config;
   if (report.begin) document["begin"] = api::format_micro_time(*report.begin);
   if (report.end) document["end"] = api::format_micro_time(*report.end);
-  return api::to_text(document) + "\n";
+  return document;
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ std::string replay_text(const LifecycleReplayReport& report, const std::string& 
   return head_text(report, config) + tables(report.rows, Evidence());
 }
 
-std::string replay_json(const LifecycleReplayReport& report, const std::string& config) {
+api::Json replay_json(const LifecycleReplayReport& report, const std::string& config) {
   return finished(api::Json::object({{"kind", "ControllerReplayReport"},
                                      {"apiVersion", "spillway/v1"},
                                      {"nodes", report.nodes},
@@ -188,7 +188,7 @@ std::string replay_json(const LifecycleReplayReport& report, const std::string& 
                   report, config);
 }
 
-std::string replay_json(const ReplayReport& report, const std::string& config) {
+api::Json replay_json(const ReplayReport& report, const std::string& config) {
   api::Json document = api::Json::object({{"kind", "ReplayReport"},
                                           {"apiVersion", "spillway/v1"},
                                           {"node", report.node.name},

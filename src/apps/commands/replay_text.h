@@ -11,12 +11,12 @@ namespace spillway::apps {
 
 /// `config`: the file of the other configuration; empty: its own.
 std::string replay_text(const agent::ReplayReport& report, const std::string& config);
-/// {"kind":"ReplayReport", …}, with a newline.
-std::string replay_json(const agent::ReplayReport& report, const std::string& config);
+/// {"kind":"ReplayReport", …}.
+api::Json replay_json(const agent::ReplayReport& report, const std::string& config);
 
 /// The same of a controller: what differs is evidence to the end, since heartbeats do not depend on what was decided.
 std::string replay_text(const sim::LifecycleReplayReport& report, const std::string& config);
-/// {"kind":"ControllerReplayReport", …}, with a newline.
-std::string replay_json(const sim::LifecycleReplayReport& report, const std::string& config);
+/// {"kind":"ControllerReplayReport", …}.
+api::Json replay_json(const sim::LifecycleReplayReport& report, const std::string& config);
 
 }  // namespace spillway::apps

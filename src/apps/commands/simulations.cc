@@ -3,6 +3,7 @@
 #include "apps/commands/live_inventory.h"
 #include "apps/commands/scenario_sources.h"
 #include "apps/commands/simulation_report.h"
+#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
@@ -91,7 +92,7 @@ int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
 
 void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::SimulateCommand& command) {
   const bool two = command.compare || !command.config_a.empty();
-  if (command.output == cli::OutputFormat::kText) {
+  if (!cli::is_document(command.output)) {
     if (two) fmt::print("{}", sim::comparison_text(outcomes[0], outcomes[1]));
     for (const sim::RunOutcome& each : outcomes) fmt::print("{}{}", two ? "\n" : "", sim::outcome_text(each));
     return;
@@ -105,7 +106,7 @@ void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::Sim
     document = api::Json::array();
     for (const sim::RunOutcome& each : outcomes) document.if_array()->push_back(sim::outcome_json(each));
   }
-  fmt::print("{}\n", api::to_text(document));
+  print_answer(document, command.output);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // `spillway swarm`: many seeds of the simulator, some at a time, each a world of its own; the first that violates a
 // property is made small and written as a scenario. Threads: one per job; they share the next seed and the tally.
 #include "apps/commands/commands.h"
+#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
@@ -138,7 +139,7 @@ void print_text(const cli::SwarmCommand& command, Tally& tally, const std::optio
   fmt::print("{}", command.write.empty() ? small->text : command.write + "\n");
 }
 
-void print_json(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
+void print_document(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
   api::Json failed = api::Json::array();
   for (const auto& [seed, failure] : tally.failed()) {
     api::Json each =
@@ -164,7 +165,7 @@ void print_json(const cli::SwarmCommand& command, Tally& tally, const std::optio
                                           {"seconds", small->took_s},
                                           {"scenario", small->text}});
   }
-  fmt::print("{}\n", api::to_text(out));
+  print_answer(out, command.output);
 }
 
 /// All seeds, the main thread among those who work.
@@ -201,8 +202,8 @@ int run_swarm(const cli::SwarmCommand& command) {
     const auto& [seed, failure] = *tally.failed().begin();
     small = make_small(seed, failure, command.minimise_runs);
   }
-  if (command.output == cli::OutputFormat::kJson)
-    print_json(command, tally, small, took_s);
+  if (cli::is_document(command.output))
+    print_document(command, tally, small, took_s);
   else
     print_text(command, tally, small, took_s);
   if (small && !command.write.empty()) {

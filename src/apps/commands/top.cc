@@ -2,6 +2,7 @@
 #include "api/codec/codec.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
 #include "apps/process/terminal.h"
@@ -94,7 +95,7 @@ class Look {
   const cli::TopCommand& command_;
 };
 
-std::string json_of(const std::vector<cli::NodeRow>& rows) {
+api::Json document_of(const std::vector<cli::NodeRow>& rows) {
   api::Json items = api::Json::array();
   for (const cli::NodeRow& row : rows) {
     api::Json item = api::Json::object({{"node", row.node}, {"state", row.state}});
@@ -102,15 +103,13 @@ std::string json_of(const std::vector<cli::NodeRow>& rows) {
     if (!row.silent.empty()) item["silent"] = row.silent;
     items.if_array()->push_back(std::move(item));
   }
-  return api::to_text(api::Json::object(
-             {{"kind", "NodeStandingList"}, {"apiVersion", "spillway/v1"}, {"items", std::move(items)}})) +
-         "\n";
+  return api::Json::object({{"kind", "NodeStandingList"}, {"apiVersion", "spillway/v1"}, {"items", std::move(items)}});
 }
 
 std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand& command) {
-  if (command.output == cli::OutputFormat::kJson) return json_of(rows);
+  if (cli::is_document(command.output)) return answer_text(document_of(rows), command.output);
   const cli::Paint paint = shows_colour(command.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
-  std::string text = cli::top_table(rows, paint);
+  std::string text = cli::top_table(rows, paint, width_of(command.output));
   if (command.node.empty()) return text;
   for (const cli::NodeRow& row : rows) {
     if (row.standing) text += "\n" + cli::explain(*row.standing, std::nullopt, paint);
@@ -120,10 +119,10 @@ std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand
 
 /// In place of the last look on a terminal, after it elsewhere.
 void show(const std::string& text, const cli::TopCommand& command) {
-  const bool is_drawn = command.watch && command.output == cli::OutputFormat::kText && is_terminal(STDOUT_FILENO);
+  const bool is_drawn = command.watch && !cli::is_document(command.output) && is_terminal(STDOUT_FILENO);
   if (is_drawn) std::fputs("\x1b[H\x1b[2J", stdout);
   std::fputs(text.c_str(), stdout);
-  if (command.watch && !is_drawn && command.output == cli::OutputFormat::kText) std::fputs("\n", stdout);
+  if (command.watch && !is_drawn && !cli::is_document(command.output)) std::fputs("\n", stdout);
   std::fflush(stdout);
 }
 

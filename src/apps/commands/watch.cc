@@ -1,6 +1,7 @@
 // `spillway watch`: what is decided in a cluster, as it happens.
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
@@ -211,8 +212,9 @@ class Watcher {
     const auto told = feed_.take(loop_.now());
     if (told.empty()) return;
     for (const cli::Happening& each : told) {
-      const std::string line =
-          command_.output == cli::OutputFormat::kJson ? cli::happening_json(each) : cli::happening_line(each, paint_);
+      const std::string line = cli::is_document(command_.output)
+                                   ? answer_text(cli::happening_json(each), command_.output)
+                                   : cli::happening_line(each, paint_);
       std::fputs(line.c_str(), stdout);
     }
     if (std::fflush(stdout) != 0) is_closed_ = true;

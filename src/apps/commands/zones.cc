@@ -2,6 +2,7 @@
 #include "api/codec/codec.h"
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
+#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
@@ -124,12 +125,14 @@ int run_zones(const cli::ZonesCommand& command) {
     print_error(zones.error());
     return cli::kExitFailure;
   }
-  if (command.output == cli::OutputFormat::kJson) {
-    fmt::print("{}\n", api::to_text(*zones));
+  if (cli::is_document(command.output)) {
+    print_answer(*zones, command.output);
     return cli::kExitOk;
   }
   const bool colour = shows_colour(command.colour, STDOUT_FILENO);
-  std::fputs(cli::zone_table(*zones, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
+  std::fputs(
+      cli::zone_table(*zones, colour ? cli::Paint::kTerminal : cli::Paint::kNone, width_of(command.output)).c_str(),
+      stdout);
   return cli::kExitOk;
 }
 

@@ -52,7 +52,7 @@ class StoreUpkeep {
  private:
   template <typename Work>
   auto with_progress(std::string what, Work work) {
-    const bool quiet = command_.output == cli::OutputFormat::kJson;
+    const bool quiet = cli::is_document(command_.output);
     ProgressLine line(std::move(what), quiet ? ProgressLine::Shown::kNever : ProgressLine::Shown::kOnTerminal);
     return work(sqlite::GoOn([&line](double share) {
       line.show(share);
@@ -160,7 +160,7 @@ class StoreUpkeep {
 
   int defrag() {
     const auto begin = [this](const sqlite::DefragPlan& plan) {
-      if (command_.output == cli::OutputFormat::kJson) return;
+      if (cli::is_document(command_.output)) return;
       fmt::print("{}: {}; needs {} of free space, {} are free\n", store_, size_text(plan.before),
                  size_text(plan.needed), size_text(plan.free));
       std::fflush(stdout);

@@ -1,6 +1,7 @@
 #include "apps/store/store_report.h"
 
 #include "api/json/json.h"
+#include "apps/process/answer.h"
 
 #include <fmt/format.h>
 
@@ -38,10 +39,6 @@ void print_notes(const std::string& file, const store::sqlite::Findings& notes) 
   if (notes.count() > kNotesMax) fmt::print("{}: {} more notes\n", file, notes.count() - kNotesMax);
 }
 
-void print_json(const Json& document) {
-  fmt::print("{}\n", api::to_text(document));
-}
-
 }  // namespace
 
 std::string size_text(Bytes bytes) {
@@ -54,26 +51,28 @@ std::string size_text(Bytes bytes) {
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::BackupReport& report, Duration took) {
-  if (format == OutputFormat::kJson) {
-    return print_json(Json::object({{"file", file},
-                                    {"revision", number(report.revision.number())},
-                                    {"objects", number(report.objects)},
-                                    {"bytes", Json(report.bytes.count())},
-                                    {"seconds", Json(seconds_of(took))}}));
+  if (cli::is_document(format)) {
+    return print_answer(Json::object({{"file", file},
+                                      {"revision", number(report.revision.number())},
+                                      {"objects", number(report.objects)},
+                                      {"bytes", Json(report.bytes.count())},
+                                      {"seconds", Json(seconds_of(took))}}),
+                        format);
   }
   fmt::print("{}: revision {}, {} objects, {}, {:.2f} s\n", file, report.revision.number(), report.objects,
              size_text(report.bytes), seconds_of(took));
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report, Duration took) {
-  if (format == OutputFormat::kJson) {
-    return print_json(Json::object({{"file", file},
-                                    {"revision", number(report.revision.number())},
-                                    {"nextRevision", number(report.goes_on.number() + 1)},
-                                    {"objects", number(report.objects)},
-                                    {"bytes", Json(report.bytes.count())},
-                                    {"kept", report.kept},
-                                    {"seconds", Json(seconds_of(took))}}));
+  if (cli::is_document(format)) {
+    return print_answer(Json::object({{"file", file},
+                                      {"revision", number(report.revision.number())},
+                                      {"nextRevision", number(report.goes_on.number() + 1)},
+                                      {"objects", number(report.objects)},
+                                      {"bytes", Json(report.bytes.count())},
+                                      {"kept", report.kept},
+                                      {"seconds", Json(seconds_of(took))}}),
+                        format);
   }
   fmt::print("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
              report.revision.number(), report.objects, size_text(report.bytes), seconds_of(took),
@@ -93,7 +92,7 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
   std::uint64_t objects = 0;
   for (const auto& [resource, count] : report.objects) objects += count;
   const std::uint64_t problems = report.findings.count();
-  if (format == OutputFormat::kJson) {
+  if (cli::is_document(format)) {
     Json counts = Json::object();
     for (const auto& [resource, count] : report.objects) counts[resource] = number(count);
     Json lines = lines_of(report.findings);
@@ -108,7 +107,7 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
                                   {"noteCount", number(report.notes.count())},
                                   {"notes", lines_of(report.notes)}});
     if (report.backup_of) document["backupOf"] = number(report.backup_of->number());
-    return print_json(document);
+    return print_answer(document, format);
   }
   std::size_t width = 0;
   for (const auto& [resource, count] : report.objects) width = std::max(width, resource.size());
@@ -123,26 +122,28 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::DefragReport& report, Duration took) {
-  if (format == OutputFormat::kJson) {
-    return print_json(Json::object({{"file", file},
-                                    {"bytesBefore", Json(report.before.count())},
-                                    {"bytesAfter", Json(report.after.count())},
-                                    {"seconds", Json(seconds_of(took))}}));
+  if (cli::is_document(format)) {
+    return print_answer(Json::object({{"file", file},
+                                      {"bytesBefore", Json(report.before.count())},
+                                      {"bytesAfter", Json(report.after.count())},
+                                      {"seconds", Json(seconds_of(took))}}),
+                        format);
   }
   fmt::print("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
              seconds_of(took));
 }
 
 void print(OutputFormat format, const std::string& target, const CopyReport& report, Duration took) {
-  if (format == OutputFormat::kJson) {
-    return print_json(Json::object({{"target", target},
-                                    {"objects", number(report.objects)},
-                                    {"bytes", number(report.bytes)},
-                                    {"hash", report.hash},
-                                    {"sourceRevision", number(report.from.number())},
-                                    {"revision", number(report.goes_on.number())},
-                                    {"kept", report.kept},
-                                    {"seconds", Json(seconds_of(took))}}));
+  if (cli::is_document(format)) {
+    return print_answer(Json::object({{"target", target},
+                                      {"objects", number(report.objects)},
+                                      {"bytes", number(report.bytes)},
+                                      {"hash", report.hash},
+                                      {"sourceRevision", number(report.from.number())},
+                                      {"revision", number(report.goes_on.number())},
+                                      {"kept", report.kept},
+                                      {"seconds", Json(seconds_of(took))}}),
+                        format);
   }
   fmt::print("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
              report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,

@@ -39,7 +39,7 @@ void define_top(Commands& commands) {
              "DURATION", "2s")
       ->needs(watch);
   add_client_api(app, top->api);
-  add_output(app, top->output);
+  add_table_output(app, top->output);
   add_colour(app, top->colour);
   app.footer(
       "Works with any kubelet: where no agent of Spillway answers, thresholds are those of /configz, and nothing is\n"
@@ -100,7 +100,7 @@ void define_zones(Commands& commands) {
   const auto zones = std::make_shared<ZonesCommand>();
   CLI::App& app = commands.add("zones", "Show how the zones stand: nodes, rate, queue, next act, brake that holds");
   add_controller_target(app, zones->target);
-  add_output(app, zones->output);
+  add_table_output(app, zones->output);
   add_colour(app, zones->colour);
   app.footer("Exit codes: 0 answered, 1 no controller could be asked, 2 wrong command line.");
   commands.choose(app, zones);

@@ -314,7 +314,13 @@ struct StressCommand {
   Duration hold = minutes(10);
 };
 
-enum class OutputFormat { kText, kJson };
+/// kWide: kText with what a table leaves out otherwise.
+enum class OutputFormat { kText, kWide, kJson, kYaml };
+
+/// Whether an answer in it is one document, for programs.
+constexpr bool is_document(OutputFormat format) {
+  return format == OutputFormat::kJson || format == OutputFormat::kYaml;
+}
 
 /// What a KubeletConfiguration is meant for.
 enum class LintedProgram { kAgent, kKubelet };

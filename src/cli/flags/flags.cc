@@ -466,8 +466,17 @@ void add_log(CLI::App& app, LogArgs& args) {
 }
 
 void add_output(CLI::App& app, OutputFormat& output) {
-  add_choice<OutputFormat>(app, "-o,--output", output, "How the answer is written",
-                           {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}});
+  add_choice<OutputFormat>(
+      app, "-o,--output", output, "How the answer is written",
+      {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}});
+}
+
+void add_table_output(CLI::App& app, OutputFormat& output) {
+  add_choice<OutputFormat>(app, "-o,--output", output, "How the answer is written; wide: with more columns or rows",
+                           {{"text", OutputFormat::kText},
+                            {"wide", OutputFormat::kWide},
+                            {"json", OutputFormat::kJson},
+                            {"yaml", OutputFormat::kYaml}});
 }
 
 void add_colour(CLI::App& app, Colour& colour) {

@@ -76,6 +76,8 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args);
 /// --recording-max-size of what `what` says.
 void add_recording_size(CLI::App& app, Bytes& size, const std::string& what);
 void add_output(CLI::App& app, OutputFormat& output);
+/// The same of a command whose table has a wide form.
+void add_table_output(CLI::App& app, OutputFormat& output);
 void add_colour(CLI::App& app, Colour& colour);
 
 }  // namespace spillway::cli

@@ -15,6 +15,9 @@ namespace spillway::cli {
 
 enum class Paint { kNone, kTerminal };
 
+/// kWide: with what a table leaves out otherwise.
+enum class Width { kUsual, kWide };
+
 /// "evicted" of "evict".
 std::string action_done(std::string_view action);
 

@@ -219,7 +219,7 @@ std::string happening_line(const Happening& happening, Paint paint) {
   return line + "\n";
 }
 
-std::string happening_json(const Happening& happening) {
+api::Json happening_json(const Happening& happening) {
   api::Json document = api::Json::object({{"kind", "Happening"},
                                           {"apiVersion", "spillway/v1"},
                                           {"at", api::format_micro_time(happening.at)},
@@ -231,7 +231,7 @@ std::string happening_json(const Happening& happening) {
   if (!happening.zone.empty()) document["zone"] = happening.zone;
   if (happening.count > 1) document["count"] = happening.count;
   if (happening.decision) document["decision"] = policy::to_json(*happening.decision);
-  return api::to_text(document) + "\n";
+  return document;
 }
 
 }  // namespace spillway::cli

@@ -42,6 +42,6 @@ bool tells_of_decision(std::string_view reason);
 /// "2026-11-26 06:13:02Z  n1  Evicted  pod shop/hog  memory.available was 90Mi, …": one line, whatever was sent.
 std::string happening_line(const Happening& happening, Paint paint);
 /// The same on one line of JSON, complete.
-std::string happening_json(const Happening& happening);
+api::Json happening_json(const Happening& happening);
 
 }  // namespace spillway::cli

@@ -42,6 +42,10 @@ bool is_met(const Reason& reason) {
   return reason.code == ReasonCode::kThresholdMet || reason.code == ReasonCode::kGraceNotOver;
 }
 
+bool is_threshold(const Reason& reason) {
+  return policy::text_fact(reason, "signal") && measured(reason, "available") && measured(reason, "threshold");
+}
+
 /// Smaller is nearer.
 std::tuple<bool, double, double> nearness(const Reason& reason) {
   const double capacity = measured(reason, "capacity").value_or(0);
@@ -70,14 +74,35 @@ std::string_view colour_of(const Reason& nearest) {
   return forecast_of(nearest).value_or(kSoonSeconds) < kSoonSeconds ? "\x1b[33m" : "";
 }
 
+/// The nearest first; of the usual table that one alone.
+std::vector<const Reason*> thresholds_of(const policy::Decision& standing, Width width) {
+  std::vector<const Reason*> found;
+  for (const Reason& each : standing.reasons) {
+    if (is_threshold(each)) found.push_back(&each);
+  }
+  std::ranges::stable_sort(found, {}, [](const Reason* each) { return nearness(*each); });
+  if (width == Width::kUsual && found.size() > 1) found.resize(1);
+  return found;
+}
+
+void add_threshold(Table& table, const NodeRow& row, const Reason& reason, bool is_first, Paint paint) {
+  const auto forecast = forecast_of(reason);
+  table.add({row.node, row.state, std::string(*policy::text_fact(reason, "signal")),
+             value_text(*find_measured(reason.facts, "available")),
+             value_text(*find_measured(reason.facts, "threshold")), value_text(left_of(reason)),
+             is_met(reason) ? "now"
+             : forecast     ? value_text({"forecast_seconds", *forecast})
+                            : "",
+             is_first ? next_of(*row.standing) : ""},
+            paint == Paint::kTerminal ? colour_of(reason) : "");
+}
+
 }  // namespace
 
 const Reason* nearest_threshold(const policy::Decision& standing) {
   const Reason* nearest = nullptr;
   for (const Reason& each : standing.reasons) {
-    const bool is_threshold =
-        policy::text_fact(each, "signal") && measured(each, "available") && measured(each, "threshold");
-    if (is_threshold && (nearest == nullptr || nearness(each) < nearness(*nearest))) nearest = &each;
+    if (is_threshold(each) && (nearest == nullptr || nearness(each) < nearness(*nearest))) nearest = &each;
   }
   return nearest;
 }
@@ -93,26 +118,18 @@ std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows) {
   return rows;
 }
 
-std::string top_table(const std::vector<NodeRow>& rows, Paint paint) {
+std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width) {
   if (rows.empty()) return "No nodes.\n";
   Table table({"NODE", "STATE", "SIGNAL", "AVAILABLE", "THRESHOLD", "LEFT", "MET IN", "NEXT EVICTED"});
   std::string silent;
   for (const NodeRow& row : rows) {
-    const Reason* nearest = row.standing ? nearest_threshold(*row.standing) : nullptr;
-    if (nearest == nullptr) {
+    const std::vector<const Reason*> shown =
+        row.standing ? thresholds_of(*row.standing, width) : std::vector<const Reason*>();
+    if (shown.empty()) {
       table.add({row.node, row.state}, paint == Paint::kTerminal ? "\x1b[33m" : "");
       silent += fmt::format("{}: {}\n", row.node, row.silent.empty() ? "no threshold is measured there" : row.silent);
-      continue;
     }
-    const auto forecast = forecast_of(*nearest);
-    table.add({row.node, row.state, std::string(*policy::text_fact(*nearest, "signal")),
-               value_text(*find_measured(nearest->facts, "available")),
-               value_text(*find_measured(nearest->facts, "threshold")), value_text(left_of(*nearest)),
-               is_met(*nearest) ? "now"
-               : forecast       ? value_text({"forecast_seconds", *forecast})
-                                : "",
-               next_of(*row.standing)},
-              paint == Paint::kTerminal ? colour_of(*nearest) : "");
+    for (const Reason* each : shown) add_threshold(table, row, *each, each == shown.front(), paint);
   }
   return table.text("") + (silent.empty() ? "" : "\n" + silent);
 }

@@ -27,6 +27,7 @@ const policy::Reason* nearest_threshold(const policy::Decision& standing);
 std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows);
 
 /// Rows in the order given. Red: a threshold is met; yellow: forecast within a minute, or silent. Ends in a newline.
-std::string top_table(const std::vector<NodeRow>& rows, Paint paint);
+/// Wide: a row for each threshold of a node, the nearest first.
+std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width = Width::kUsual);
 
 }  // namespace spillway::cli

@@ -43,12 +43,21 @@ std::string next_text(const api::Json& item) {
   return fmt::format("{} in {}", node, value_text({"in_seconds", number_at(item, "nextActInSeconds")}));
 }
 
+/// Of a zone's rate: when the next token is there.
+std::string token_text(const api::Json& item) {
+  if (item.find("nextTokenInSeconds") == nullptr) return "none";
+  const double after = number_at(item, "nextTokenInSeconds");
+  return after <= 0 ? "there" : "in " + value_text({"in_seconds", after});
+}
+
 }  // namespace
 
-std::string zone_table(const api::Json& zone_list, Paint paint) {
+std::string zone_table(const api::Json& zone_list, Paint paint, Width width) {
   static constexpr std::string_view kRed = "\x1b[31m";
   static constexpr std::string_view kYellow = "\x1b[33m";
-  Table table({"ZONE", "STATE", "READY", "RATE", "QUEUE", "NEXT", "BRAKE"});
+  std::vector<std::string> headings{"ZONE", "STATE", "READY", "RATE", "QUEUE", "NEXT", "BRAKE"};
+  if (width == Width::kWide) headings.insert(headings.begin() + 4, "TOKEN");
+  Table table(std::move(headings));
   const api::Json* items = zone_list.find("items");
   if (items != nullptr && items->if_array() != nullptr) {
     for (const api::Json& item : *items->if_array()) {
@@ -57,11 +66,15 @@ std::string zone_table(const api::Json& zone_list, Paint paint) {
       const std::string_view colour = state == "FullDisruption"                          ? kRed
                                       : state == "PartialDisruption" || brake != nullptr ? kYellow
                                                                                          : std::string_view();
-      table.add({std::string(item.string_at({"zone"})), std::string(state),
-                 fmt::format("{}/{}", integer_at(item, "readyNodes"), integer_at(item, "nodes")),
-                 rate_text(number_at(item, "nodesPerSecond")), fmt::format("{}", integer_at(item, "waitingNodes")),
-                 next_text(item), brake_text(brake)},
-                paint == Paint::kTerminal ? colour : std::string_view());
+      std::vector<std::string> cells{std::string(item.string_at({"zone"})),
+                                     std::string(state),
+                                     fmt::format("{}/{}", integer_at(item, "readyNodes"), integer_at(item, "nodes")),
+                                     rate_text(number_at(item, "nodesPerSecond")),
+                                     fmt::format("{}", integer_at(item, "waitingNodes")),
+                                     next_text(item),
+                                     brake_text(brake)};
+      if (width == Width::kWide) cells.insert(cells.begin() + 4, token_text(item));
+      table.add(std::move(cells), paint == Paint::kTerminal ? colour : std::string_view());
     }
   }
   const std::int64_t new_nodes = integer_at(zone_list, "newNodes");

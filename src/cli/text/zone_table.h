@@ -10,6 +10,7 @@
 namespace spillway::cli {
 
 /// One row per zone, then what holds everything. Rows that are disrupted or held are coloured. Ends in a newline.
-std::string zone_table(const api::Json& zone_list, Paint paint);
+/// Wide: when the zone lets the next node through, whether or not one waits.
+std::string zone_table(const api::Json& zone_list, Paint paint, Width width = Width::kUsual);
 
 }  // namespace spillway::cli

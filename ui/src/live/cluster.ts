@@ -18,7 +18,7 @@ const DECISIONS_EVERY_MS = 3000;
 export interface Beat { renewed: string; seenMs: number; gapsMs: { at: number; gap: number }[] }
 
 export interface ZoneRow {
-  zone: string; state: string; nodes: number; readyNodes: number; nodesPerSecond: number; waitingNodes: number;
+  zone: string; state: string; nodes: number; readyNodes: number; nodesPerSecond: number; nextTokenInSeconds?: number; waitingNodes: number;
   nextNode?: string; nextActInSeconds?: number; brake?: { code: string; facts: any[] };
 }
 export interface ZonesPage { at: string; masterDisruption: boolean; newNodes: number; brake?: { code: string; facts: any[] }; items: ZoneRow[]; readMs: number }

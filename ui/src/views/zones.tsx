@@ -95,6 +95,7 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
       <ul class="zones">
         {rows.map((zone) => {
           const held = hold?.zones.has(zone.zone) ?? false;
+          const token = zone.nextTokenInSeconds === undefined ? null : Math.max(0, zone.nextTokenInSeconds - since);
           const next = zone.nextActInSeconds === undefined ? null : Math.max(0, zone.nextActInSeconds - since);
           return (
             <li key={zone.zone} class={zone.state}>
@@ -104,6 +105,7 @@ export function ZonesView({ cluster }: { cluster: Cluster }) {
               <dl>
                 <dt>State</dt><dd class={`state ${zone.state === 'Normal' ? '' : 'bad'}`}>{STATE_WORDS[zone.state] ?? zone.state}</dd>
                 {!zone.guessed && <><dt>Rate</dt><dd>{zone.nodesPerSecond <= 0 ? 'stopped' : `one node every ${secondsText(1 / zone.nodesPerSecond)}`}</dd>
+                  <dt>Bucket</dt><dd>{token === null ? 'closed' : token < 0.5 ? 'a token is there' : `the next token in ${secondsText(Math.round(token))}`}</dd>
                   <dt>Queue</dt><dd>{zone.waitingNodes === 0 ? 'empty' : `${zone.waitingNodes} waiting`}</dd>
                   <dt>Next</dt><dd>{zone.nextNode === undefined ? 'nobody' : <><a href={nodeLink(zone.nextNode)}>{zone.nextNode}</a>{next === null ? ', not now' : next < 0.5 ? ' now' : ` in ${secondsText(Math.round(next))}`}</>}</dd>
                   <dt>Brake</dt><dd>{zone.brake === undefined ? 'none' : sentenceOf(zone.brake)}</dd></>}
