@@ -156,9 +156,8 @@ TEST_F(NodeSliceTest, BadNamesAndSizesAreRefused) {
   EXPECT_EQ(NodeSlice::create(root(), small).error().code, ErrorCode::kInvalid);
   NodeSliceOptions large = options();
   large.memory = gibibytes(1'000'000);
-  EXPECT_TRUE(NodeSlice::create(root(), large)
-                  .error()
-                  .message.starts_with("a node cannot have 976.6Ti on a machine with "));
+  EXPECT_TRUE(
+      NodeSlice::create(root(), large).error().message.starts_with("a node cannot have 976.6Ti on a machine with "));
   NodeSliceOptions whole = options();
   whole.root = NodeRoot::kHost;
   EXPECT_EQ(NodeSlice::create(root(), whole).error().code, ErrorCode::kInvalid) << "the host has no --node-memory";

@@ -1,8 +1,8 @@
 // `spillway advise`: the same scenarios under several settings, and what each of these costs.
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/live_inventory.h"
 #include "apps/commands/scenario_sources.h"
-#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"

@@ -1,9 +1,9 @@
 // `spillway doctor`: what of this machine, or of the way to a cluster, stands in the way, and what mends it.
 #include "agent/config/config_lint.h"
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
-#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"

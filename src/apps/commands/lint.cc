@@ -1,8 +1,8 @@
 // `spillway lint FILE...`: what a KubeletConfiguration does, and what in it is wrong.
 #include "agent/config/config_lint.h"
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
-#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "base/bytes_text.h"
 

@@ -1,9 +1,9 @@
 // `spillway simulate`: scenarios in virtual time, alone or two against each other.
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/live_inventory.h"
 #include "apps/commands/scenario_sources.h"
 #include "apps/commands/simulation_report.h"
-#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"

@@ -1,7 +1,7 @@
 // `spillway swarm`: many seeds of the simulator, some at a time, each a world of its own; the first that violates a
 // property is made small and written as a scenario. Threads: one per job; they share the next seed and the tally.
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
-#include "apps/process/answer.h"
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"

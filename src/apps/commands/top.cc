@@ -1,8 +1,8 @@
 // `spillway top`: how near nodes are to evictions, once or again and again.
 #include "api/codec/codec.h"
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
-#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
 #include "apps/process/terminal.h"

@@ -1,7 +1,7 @@
 // `spillway watch`: what is decided in a cluster, as it happens.
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
-#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"

@@ -1,8 +1,8 @@
 // `spillway zones | hold | resume`: how the zones stand, and the manual brake.
 #include "api/codec/codec.h"
+#include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
-#include "apps/process/answer.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"

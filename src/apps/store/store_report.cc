@@ -1,7 +1,7 @@
 #include "apps/store/store_report.h"
 
 #include "api/json/json.h"
-#include "apps/process/answer.h"
+#include "apps/commands/answer.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "apps/process/answer.h"
+#include "apps/commands/answer.h"
 
 #include "yaml/yaml_document.h"
 
