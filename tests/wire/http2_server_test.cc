@@ -410,6 +410,7 @@ TEST_F(Http2Server, AStreamThatBeginsWhileItStopsEndsAtOnce) {
   room.run([&] {
     room.server->stop(seconds(30), [&] { stopped.put(true); });
     watch->on_stream({200, {}, ""});
+    std::ignore = watch->write(std::make_shared<const std::string>("event\n"));
   });
   EXPECT_EQ(client.answer(stream).status, 200);
   EXPECT_TRUE(client.answer(stream).closed) << "before the connection was";

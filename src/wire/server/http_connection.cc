@@ -247,7 +247,7 @@ void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& excha
 
 void HttpConnection::on_answer_data(const std::shared_ptr<HttpExchange>& exchange,
                                     std::shared_ptr<const std::string> chunk, ByteLedger::Charge charge) {
-  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange || current_.answered) return;
   output_.add(OutputQueue::Piece{.data = std::move(chunk),
                                  .as_chunks = current_.body == CurrentRequest::AnswerBody::kChunks,
                                  .of_stream = true,
@@ -279,7 +279,7 @@ void HttpConnection::on_input_room(const std::shared_ptr<HttpExchange>& exchange
 }
 
 void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange) {
-  if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
+  if (phase_ == Phase::kClosed || exchange != current_.exchange || current_.answered) return;
   const auto self = shared_from_this();
   if (current_.gzip) {
     output_.add(OutputQueue::Piece{
