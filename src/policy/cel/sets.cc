@@ -43,7 +43,7 @@ Result<Value> set_intersects(const Call& call) {
   const List& a = call[0].as<List>();
   const List& b = call[1].as<List>();
   bool found = false;
-  for (std::size_t i = 0; i < b.size() && !found && !call.budget.spent(); ++i) {
+  for (std::size_t i = 0; i < b.size() && !found && call.budget.charge(1); ++i) {
     found = has_element(a, b.at(i), call.budget);
   }
   return answer(call, found);

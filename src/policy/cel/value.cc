@@ -170,6 +170,9 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
   if (a.is(Kind::kMap)) return equal_maps(a.as<Map>(), b.as<Map>(), budget);
   if (a.is(Kind::kType)) return a.as<TypeName>().name == b.as<TypeName>().name;
   if (a.is(Kind::kString) && !budget.charge_bytes(std::min(a.string().size(), b.string().size()))) return false;
+  if (a.is(Kind::kBytes) && !budget.charge_bytes(std::min(a.as<Bytes>().bytes.size(), b.as<Bytes>().bytes.size()))) {
+    return false;
+  }
   return compare(a, b) == 0;
 }
 

@@ -277,6 +277,13 @@ TEST(CelEvaluate, SetsAreWithinTheBudget) {
     EXPECT_EQ(outcome(text, 6'000), "operation cancelled: actual cost limit exceeded") << name;
     EXPECT_EQ(outcome(text), name == "intersects" ? "false" : "true") << name;
   }
+  EXPECT_EQ(outcome("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, !sets.intersects([], " + list + "))", 1'500),
+            "operation cancelled: actual cost limit exceeded")
+      << "an empty list is looked for as well";
+  const std::string large = "b'" + std::string(2'000, 'x') + "'";
+  EXPECT_EQ(outcome("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, " + large + " == " + large + ")", 500),
+            "operation cancelled: actual cost limit exceeded")
+      << "bytes cost as much as texts";
 }
 
 TEST(CelEvaluate, QuotedTexts) {
