@@ -306,6 +306,12 @@ TEST_F(Workloads, ADaemonSetReplacesFailedPodsWithBackOff) {
     seen.merge(cluster.pod_names());
   }
   EXPECT_THAT(seen, SizeIs(4));
+  cluster.merge(kPods + "/" + *cluster.pod_names().begin() + "/status", json(R"({"status":{"phase":"Failed"}})"));
+  cluster.advance(milliseconds(500));
+  ASSERT_THAT(cluster.pod_names(), IsEmpty());
+  cluster.merge(kDaemonSets + "/agent", json(R"({"spec":{"template":{"metadata":{"annotations":{"mended":"now"}}}}})"));
+  cluster.advance(seconds(1));
+  EXPECT_THAT(cluster.pod_names(), SizeIs(1)) << "another template has not failed yet";
 }
 
 TEST_F(Workloads, ADaemonSetIsRolledOutAFewNodesAtATime) {

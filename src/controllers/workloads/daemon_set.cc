@@ -174,7 +174,9 @@ void DaemonSetController::sync(const std::string& key, Now now) {
   const bool may_act = expected.fulfilled(now.mono);
   if (may_act) expected.reset();
   if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
-  workloads::FailureBackoff& backoff = backoff_[uid];
+  GenerationBackoff& known = backoff_[uid];
+  if (known.generation != set->metadata.generation) known = {set->metadata.generation, {}};
+  workloads::FailureBackoff& backoff = known.nodes;
   backoff.tidy(now.mono);
   view.evictions = holds_.of(uid, now);
   const workloads::DaemonPlan plan = workloads::plan_daemons(

@@ -68,8 +68,15 @@ class DaemonSetController {
   ExpectationTable expectations_{shared_.pods};
   std::map<std::string, std::string> key_by_uid_;
   EvictionHolds holds_;
-  std::map<std::string, workloads::FailureBackoff> backoff_;  // by the uid of the set
-  std::optional<RevisionKeeper> revisions_;                   // nullopt: there is no history
+
+  /// Of one generation of a set: what another template did says nothing of this one.
+  struct GenerationBackoff {
+    std::int64_t generation = 0;
+    workloads::FailureBackoff nodes;
+  };
+
+  std::map<std::string, GenerationBackoff> backoff_;  // by the uid of the set
+  std::optional<RevisionKeeper> revisions_;           // nullopt: there is no history
   client::WakeUp wake_up_;
   bool started_ = false;
 };

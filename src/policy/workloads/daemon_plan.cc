@@ -39,14 +39,16 @@ class Planner {
   void look_at(const std::string& node, const DaemonFit& fit) {
     const auto found = view_.by_node.find(node);
     std::vector<PodPtr> here = found == view_.by_node.end() ? std::vector<PodPtr>() : found->second;
-    const std::size_t all = here.size();
     for (const PodPtr& pod : here) replace_failed(node, pod);
+    // A surge has its second pod beside one that was told to go; a failed one is waited for.
+    const bool are_waited_for = std::ranges::any_of(here, [this](const PodPtr& pod) {
+      return !is_active(*pod) && (!surges() || !pod->metadata.deletion_timestamp);
+    });
     std::erase_if(here, [](const PodPtr& pod) { return !is_active(*pod); });
     std::ranges::sort(here, [](const PodPtr& a, const PodPtr& b) { return stays_before(*a, *b); });
     if (fit.should_run || !here.empty()) places_.push_back(place_of(node, fit, here));
     count(fit, here);
-    const bool leaving = here.size() < all;
-    if (fit.should_run && here.empty() && !leaving) create(node);
+    if (fit.should_run && here.empty() && !are_waited_for) create(node);
     if (!fit.should_continue) {
       for (const PodPtr& pod : here) remove(pod);
     } else if (here.size() > 1) {
@@ -90,10 +92,12 @@ class Planner {
 
   void wait_until(Instant due) { plan_.look_again = plan_.look_again ? std::min(*plan_.look_again, due) : due; }
 
+  bool surges() const { return view_.set.update_strategy != "OnDelete" && daemon_bounds(view_.set, wanted_).surge > 0; }
+
   /// Leaves one pod on the node; under a surge also the oldest of an earlier template, while it is ready and its
   /// successor is not available.
   void thin_out(const std::vector<PodPtr>& here) {
-    if (daemon_bounds(view_.set, wanted_).surge == 0 || view_.set.update_strategy == "OnDelete") {
+    if (!surges()) {
       for (std::size_t i = 1; i < here.size(); ++i) remove(here[i]);
       return;
     }

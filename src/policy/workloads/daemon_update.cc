@@ -86,7 +86,7 @@ DaemonBounds daemon_bounds(const api::DaemonSet& set, std::int64_t desired) {
   const bool none_given = set.max_surge.is_null() && set.max_unavailable.is_null();
   DaemonBounds bounds{.surge = amount_of(set.max_surge, desired),
                       .unavailable = none_given ? 1 : amount_of(set.max_unavailable, desired)};
-  if (bounds.surge == 0 && bounds.unavailable == 0) bounds.unavailable = 1;
+  if (desired > 0 && bounds.surge == 0 && bounds.unavailable == 0) bounds.unavailable = 1;
   return bounds;
 }
 

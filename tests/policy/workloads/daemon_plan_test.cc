@@ -199,6 +199,20 @@ TEST(DaemonPlan, ASurgeKeepsNoPodThatDoesNotServe) {
   EXPECT_EQ(names(plan_of(view).remove), (std::set<std::string>{"b", "c", "d"}));
 }
 
+TEST(DaemonPlan, ASurgeDoesNotWaitForAPodThatIsBeingDeleted) {
+  api::DaemonSet set = daemon_set();
+  api::Pod going = *pod("going", State::kReady);
+  going.metadata.deletion_timestamp = kNow.wall;
+  DaemonView view{
+      .set = set, .fits = {{"a", {true, true}}}, .by_node = {{"a", {std::make_shared<const api::Pod>(going)}}}};
+  EXPECT_TRUE(plan_of(view).create.empty());
+  set.max_surge = 1;
+  set.max_unavailable = 0;
+  EXPECT_EQ(plan_of(view).create, std::vector<std::string>{"a"});
+  set.update_strategy = "OnDelete";
+  EXPECT_TRUE(plan_of(view).create.empty());
+}
+
 TEST(DaemonPlan, APodThatKeepsFailingHoldsItsPartOfTheSurge) {
   api::DaemonSet set = daemon_set();
   set.max_surge = 1;

@@ -48,7 +48,7 @@ TEST(DaemonUpdate, BoundsAreNumbersOrShares) {
   EXPECT_EQ(bounds(0, "25%", 10), (DaemonBounds{0, 3}));
   EXPECT_EQ(bounds("0%", "0%", 10), (DaemonBounds{0, 1}));
   EXPECT_EQ(bounds(0, "many", 10), (DaemonBounds{0, 1}));
-  EXPECT_EQ(bounds(0, "100%", 0), (DaemonBounds{0, 1}));
+  EXPECT_EQ(bounds(0, "100%", 0), (DaemonBounds{0, 0})) << "pods that nobody wants do not go one by one";
   EXPECT_EQ(bounds(2, 0, 10), (DaemonBounds{2, 0}));
   EXPECT_EQ(bounds("11%", 0, 10), (DaemonBounds{2, 0}));
   EXPECT_EQ(bounds(-3, 0, 10), (DaemonBounds{0, 1}));
