@@ -149,6 +149,32 @@ TEST(Webhooks, BindingsTokensAndConnections) {
   EXPECT_EQ(world.server.get(kPod).string_at({"spec", "nodeName"}), "");
 }
 
+/// The door to the same that names the pod in the body.
+TEST(Webhooks, BindingsAreAskedAboutWhereTheBodyNamesThePod) {
+  World world;
+  make_pod(world);
+  world.validating("a", rules(R"("CREATE")", R"("bindings")"));
+  world.script["a"] = [](const TestWebhooks::Asked& asked) {
+    return denied(asked, fmt::format("{} {}", asked.review.string_at({"request", "kind", "kind"}),
+                                     asked.review.string_at({"request", "name"})));
+  };
+  const Answer answer = world.server.post("/api/v1/namespaces/default/bindings",
+                                          R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})");
+  EXPECT_EQ(answer.string_at({"message"}).substr(52), "Binding p");
+  EXPECT_EQ(world.server.get(kPod).string_at({"spec", "nodeName"}), "");
+  world.mutating("b", rules(R"("CREATE")", R"("bindings")"));
+  world.script["a"] = [](const TestWebhooks::Asked& asked) { return allowed(asked); };
+  world.script["b"] = [](const auto& asked) {
+    return patch(asked, R"([{"op":"replace","path":"/target/name","value":"n2"}])");
+  };
+  ASSERT_EQ(world.server
+                .post("/api/v1/namespaces/default/bindings",
+                      R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}})")
+                .code,
+            201);
+  EXPECT_EQ(world.server.get(kPod).string_at({"spec", "nodeName"}), "n2");
+}
+
 TEST(Webhooks, ABindingCanBeChanged) {
   World world;
   make_pod(world);

@@ -117,6 +117,10 @@ void AuditRecord::on_verdict(const Exchange& exchange, bool allowed, std::string
   if (allowed && event_.object && event_.level >= AuditLevel::kRequest) take_request(exchange.request());
 }
 
+void AuditRecord::on_name(std::string_view name) {
+  if (event_.object && event_.object->name.empty()) event_.object->name = name;
+}
+
 void AuditRecord::on_annotation(std::string_view key, std::string_view value) {
   if (event_.annotations.size() < kAuditListMax) event_.annotations.try_emplace(std::string(key), value);
 }

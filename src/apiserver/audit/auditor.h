@@ -39,6 +39,7 @@ class AuditRecord final : public AnswerObserver {
   void receive(std::move_only_function<void(Outcome)> go_on);
 
   void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) override;
+  void on_name(std::string_view name) override;
   void on_annotation(std::string_view key, std::string_view value) override;
   std::size_t body_bytes_wanted() const override;
   void on_answer(const Answer& answer) override;

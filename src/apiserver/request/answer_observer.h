@@ -31,6 +31,9 @@ class AnswerObserver {
   /// What was decided about it.
   virtual void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) = 0;
 
+  /// The name of the object that is asked about, where the path does not say it. Default: nobody wants to know.
+  virtual void on_name(std::string_view /*name*/) {}
+
   /// What else is to be known of it; the first value of a key stays. Default: nobody wants to know.
   virtual void on_annotation(std::string_view /*key*/, std::string_view /*value*/) {}
 

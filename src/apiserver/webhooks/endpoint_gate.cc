@@ -16,8 +16,13 @@ using api::Json;
 using api::StatusResult;
 using webhooks::Operation;
 
+/// POST to a collection of bindings is the older form of POST to a pod's own.
+bool is_binding(const Route& route) {
+  return route.subresource == nullptr && route.resource->group.empty() && route.resource->kind == "Binding";
+}
+
 bool is_gated(const Route& route) {
-  if (route.subresource == nullptr) return false;
+  if (route.subresource == nullptr) return is_binding(route);
   switch (route.subresource->id) {
     case SubresourceId::kBinding:
     case SubresourceId::kEviction:
@@ -38,19 +43,32 @@ bool is_gated(const Route& route) {
 }
 
 bool connects(const Route& route) {
-  return route.subresource->id == SubresourceId::kExec || route.subresource->id == SubresourceId::kProxy;
+  const Subresource* part = route.subresource;
+  return part != nullptr && (part->id == SubresourceId::kExec || part->id == SubresourceId::kProxy);
+}
+
+const api::Type* type_of(const Route& route) {
+  if (is_binding(route)) return api::find_kind("v1", "Binding");
+  const Subresource& part = *route.subresource;
+  const std::string version =
+      part.group.empty() ? std::string(part.version) : fmt::format("{}/{}", part.group, part.version);
+  return api::find_kind(version, part.kind);
 }
 
 /// What the request says; an error is for the endpoint itself to tell, in its own words.
 StatusResult<Json> asked_for(const Exchange& exchange) {
-  const Subresource& part = *exchange.route.subresource;
   if (connects(exchange.route)) return connect_options(exchange);
-  const std::string version =
-      part.group.empty() ? std::string(part.version) : fmt::format("{}/{}", part.group, part.version);
-  const api::Type* type = api::find_kind(version, part.kind);
+  const api::Type* type = type_of(exchange.route);
   if (type == nullptr) return make_error(ErrorCode::kInternalError, "no such kind");
   std::vector<std::string> warnings;
   return read_object(exchange.request(), *type, FieldValidation::kIgnore, warnings);
+}
+
+/// The path's; of a binding the one in the body, which may be missing.
+std::string name_of(const Exchange& exchange) {
+  if (!is_binding(exchange.route)) return exchange.route.name;
+  const auto body = asked_for(exchange);
+  return body ? std::string(body->string_at({"metadata", "name"})) : std::string();
 }
 
 }  // namespace
@@ -67,13 +85,15 @@ void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<voi
   const Route& route = exchange->route;
   if (!is_gated(route)) return go_on();
   const auto dry_run = exchange->target.find("dryRun");
+  const std::string name = name_of(*exchange);
+  if (is_binding(route) && exchange->observer() != nullptr) exchange->observer()->on_name(name);
   AdmissionPtr admission = admission_.begin(exchange, connects(route) ? Operation::kConnect : Operation::kCreate,
-                                            route.ns, route.name, dry_run != nullptr && !dry_run->empty());
+                                            route.ns, name, dry_run != nullptr && !dry_run->empty());
   if (admission == nullptr) return go_on();
   auto object = asked_for(*exchange);
   if (!object) return go_on();
   if (!connects(route)) {
-    (*object)["metadata"]["name"] = route.name;
+    (*object)["metadata"]["name"] = name;
     (*object)["metadata"]["namespace"] = route.ns;
   }
   auto passage =
