@@ -91,6 +91,9 @@ class ApiClient {
   void add(InformerBase& informer);
   /// True once every informer has listed at least once since start().
   bool synced() const;
+
+  const std::vector<InformerBase*>& informers() const { return informers_; }
+
   /// Calls `action` in the step in which synced() becomes true (at once if it is). Actions run in the order they came.
   void when_synced(std::function<void(Now)> action);
 

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace spillway::client {
@@ -32,8 +33,8 @@ ObjectKey key_of_document(const api::Json& object) {
 
 }  // namespace
 
-InformerBase::InformerBase(ApiClient& client, std::string collection_path, std::string query)
-    : client_(client), path_(std::move(collection_path)), query_(std::move(query)) {
+InformerBase::InformerBase(ApiClient& client, std::string collection_path, std::string query, Need need)
+    : client_(client), path_(std::move(collection_path)), query_(std::move(query)), need_(need) {
   client_.add(*this);
 }
 
@@ -59,6 +60,13 @@ void InformerBase::request_page(const std::string& continue_token) {
 void InformerBase::on_page(const CallDone& answer, Now now) {
   const auto fail = [&](Error error) {
     listing_ = false;
+    // While a server starts, it may refuse everybody everything: a list that is not needed is asked for once more when
+    // those that are needed have been read. An answer that never came takes nothing back.
+    const bool are_others_read = std::ranges::all_of(client_.informers(), [](const InformerBase* each) {
+      return each->need() == Need::kOptional || each->synced();
+    });
+    const bool is_refused = error.code == ErrorCode::kForbidden || error.code == ErrorCode::kNotFound;
+    if (is_refused && (need_ == Need::kRequired || are_others_read)) refusal_ = error;
     again(session_.on_end(std::move(error), client_.rng_), now);
   };
   if (!answer.response) return fail(answer.response.error());
@@ -80,6 +88,7 @@ void InformerBase::on_page(const CallDone& answer, Now now) {
   on_list_completed(now);
   session_.on_listed(std::string(page->string_at({"metadata", "resourceVersion"})));
   synced_ = true;
+  refusal_.reset();
   watch(now);
 }
 

@@ -19,14 +19,25 @@
 
 namespace spillway::client {
 
+/// Whether a part can work without a collection. kOptional: one that may not be read, or that the server does not
+/// serve, counts as an empty one until it can be.
+enum class Need { kRequired, kOptional };
+
 class InformerBase {
  public:
   virtual ~InformerBase() = default;
   InformerBase(const InformerBase&) = delete;
   InformerBase& operator=(const InformerBase&) = delete;
 
-  /// Has listed completely at least once.
-  bool synced() const { return synced_; }
+  /// Has listed completely at least once, or need not.
+  bool synced() const { return synced_ || (need_ == Need::kOptional && refusal_.has_value()); }
+
+  const std::string& path() const { return path_; }
+
+  Need need() const { return need_; }
+
+  /// Why the last list was refused (kForbidden, kNotFound); nullopt: it was not, or not for such a reason.
+  const std::optional<Error>& refusal() const { return refusal_; }
 
   /// When the server was last heard on this collection (a page, an event, a bookmark); nullopt: never.
   std::optional<Instant> last_heard() const { return last_heard_; }
@@ -45,7 +56,7 @@ class InformerBase {
   std::uint64_t last_whole_list() const { return last_whole_list_; }
 
  protected:
-  InformerBase(ApiClient& client, std::string collection_path, std::string query);
+  InformerBase(ApiClient& client, std::string collection_path, std::string query, Need need);
 
   virtual void on_list_started() = 0;
   /// `decoded`: where whoever decodes the object first leaves it for others; null: nobody else gets it.
@@ -73,6 +84,8 @@ class InformerBase {
   ApiClient& client_;
   std::string path_;
   std::string query_;  // "fieldSelector=spec.nodeName%3Dn1" or empty
+  Need need_;
+  std::optional<Error> refusal_;
   WatchSession session_;
   std::optional<CallId> watch_;
   std::optional<Instant> last_heard_;
@@ -93,8 +106,8 @@ ObjectKey key_of(const api::ObjectMeta& meta);
 template <typename T>
 class Informer final : public InformerBase {
  public:
-  Informer(ApiClient& client, std::string collection_path, std::string query = {})
-      : InformerBase(client, std::move(collection_path), std::move(query)) {}
+  Informer(ApiClient& client, std::string collection_path, std::string query = {}, Need need = Need::kRequired)
+      : InformerBase(client, std::move(collection_path), std::move(query), need) {}
 
   ObjectCache<T>& cache() { return cache_; }
 

@@ -107,7 +107,7 @@ TEST_F(SchedulerProfiles, AttemptsAreTimed) {
   cluster_.settle();
   std::string text = metrics_.text();
   EXPECT_THAT(text, HasSubstr("scheduler_goroutines{operation=\"binding\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"pods\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduler_cache_size{type=\"pods\"} 1\n"));
   create("large", "packing", "1000");
   cluster_.advance(seconds(1));
   cluster_.remove(kProfiledPods + "/large");
@@ -122,8 +122,8 @@ TEST_F(SchedulerProfiles, AttemptsAreTimed) {
   EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_attempts_count 1\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_pod_scheduling_sli_duration_seconds_sum{attempts=\"1\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("scheduler_goroutines{operation=\"binding\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"pods\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("scheduler_cache_size{type=\"assumed_pods\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduler_cache_size{type=\"pods\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("scheduler_scheduler_cache_size{type=\"assumed_pods\"} 0\n"));
 }
 
 TEST_F(SchedulerProfiles, AreCounted) {

@@ -4,12 +4,17 @@
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
+#include "telemetry/log_line.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace spillway::controllers {
 namespace {
@@ -100,6 +105,20 @@ class SchedulerVolumes : public ::testing::Test {
     cluster_.advance(seconds(1));
   }
 
+  /// A volume for the claim of make_late_claim(), which that node alone reaches.
+  void make_volume_for_claim(const std::string& node) {
+    const std::string uid(cluster_.get(kClaimsHere + "/c").string_at({"metadata", "uid"}));
+    cluster_.create(
+        "/api/v1/persistentvolumes",
+        parsed(R"({"metadata":{"name":"made"},"spec":{"capacity":{"storage":"1Gi"},"accessModes":)"
+               R"(["ReadWriteOnce"],"storageClassName":"late","claimRef":{"kind":"PersistentVolumeClaim",)"
+               R"("namespace":"default","name":"c","uid":")" +
+               uid + R"("},"csi":{"driver":"disk.example.com","volumeHandle":"h"},"nodeAffinity":)" +
+               R"({"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"kubernetes.io/hostname",)" +
+               R"("operator":"In","values":[")" + node + R"("]}]}]}}}})"));
+    cluster_.advance(seconds(10));
+  }
+
   telemetry::Registry metrics_;
   TestCluster cluster_;
   ControllerSet set_;
@@ -180,6 +199,81 @@ TEST_F(SchedulerVolumes, WhoCannotMakeOneSendsThePodBack) {
   cluster_.advance(seconds(3));
   EXPECT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1") << "it is placed anew, and asks again";
   EXPECT_EQ(node_of("p"), "");
+}
+
+TEST_F(SchedulerVolumes, AVolumeOutOfTheNodesReachSendsThePodBack) {
+  make_late_claim();
+  make_pod("p", "c");
+  ASSERT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1");
+  make_volume_for_claim("n0");
+  EXPECT_EQ(node_of("p"), "n0") << "where its volume is, whoever made it";
+}
+
+TEST_F(SchedulerVolumes, ANodeThatGoesSendsThePodBack) {
+  make_late_claim();
+  make_pod("p", "c");
+  ASSERT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1");
+  cluster_.remove("/api/v1/nodes/n1");
+  cluster_.settle();
+  EXPECT_THAT(why_it_waits("p"), HasSubstr(R"(running PreBind plugin "VolumeBinding": node "n1" not found)"));
+  make_volume_for_claim("n1");
+  EXPECT_EQ(node_of("p"), "");
+}
+
+TEST_F(SchedulerVolumes, APodThatSomebodyElseBindsWaitsForNothing) {
+  make_late_claim();
+  make_pod("p", "c");
+  ASSERT_EQ(annotation("volume.kubernetes.io/selected-node"), "n1");
+  cluster_.create(kPodsHere + "/p/binding", parsed(R"({"target":{"kind":"Node","name":"n0"}})"));
+  cluster_.advance(minutes(11));
+  EXPECT_EQ(node_of("p"), "n0");
+  EXPECT_EQ(cluster_.events_about("p")["FailedScheduling"], 0);
+  EXPECT_THAT(metrics_.text(), ::testing::Not(HasSubstr(R"(result="error"} 1)")));
+}
+
+TEST_F(SchedulerVolumes, WhoMakesNoneInTimeSendsThePodBackAndItIsSaid) {
+  make_late_claim();
+  make_pod("p", "c");
+  EXPECT_EQ(why_it_waits("p"), "");
+  cluster_.advance(minutes(11));
+  EXPECT_THAT(why_it_waits("p"),
+              HasSubstr(R"(running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded)"));
+  EXPECT_EQ(cluster_.events_about("p")["FailedScheduling"], 1);
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr(R"(scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1)"));
+}
+
+/// A cluster whose API server is older than the scheduler: its role lacks what only volumes and scores need.
+TEST(SchedulerLists, ThatAreRefusedHoldNoPodBackUnlessTheyAreNeeded) {
+  telemetry::Registry metrics;
+  TestCluster cluster;
+  cluster.add_node("n0");
+  std::vector<std::string> said;
+  const telemetry::Log log([&said](telemetry::Level, std::string_view event, std::span<const telemetry::Field> fields) {
+    said.push_back(telemetry::render_logfmt(telemetry::Level::kWarning, event, fields));
+  });
+  for (const std::string part : {"csinodes", "volumeattachments", "replicationcontrollers", "persistentvolumeclaims"})
+    cluster.fail(api::Method::kGet, part, 403, part == "persistentvolumeclaims" ? 3 : part == "csinodes" ? 6 : 1000);
+  cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // it has been answered by then: this changes nothing
+  Scheduler scheduler({}, Rng(4), log, metrics);
+  cluster.run(scheduler);
+  Json pod = pod_json("p");  // the node is Ready, but nobody here takes its taint away
+  pod["spec"]["tolerations"] = Json::array({api::parse_json(R"({"operator":"Exists"})").value()});
+  cluster.create(kPodsHere, pod);
+  cluster.advance(milliseconds(200));
+  EXPECT_EQ(cluster.get(kPodsHere + "/p").string_at({"spec", "nodeName"}), "");
+  EXPECT_THAT(said, ::testing::Contains(::testing::AllOf(HasSubstr("no pod is placed without it"),
+                                                         HasSubstr("persistentvolumeclaims"))));
+  cluster.advance(minutes(1));
+  EXPECT_EQ(cluster.get(kPodsHere + "/p").string_at({"spec", "nodeName"}), "n0");
+  cluster.advance(minutes(2));
+  pod["metadata"]["name"] = "q";
+  cluster.create(kPodsHere, pod);
+  cluster.advance(seconds(1));
+  EXPECT_EQ(cluster.get(kPodsHere + "/q").string_at({"spec", "nodeName"}), "n0");
+  EXPECT_EQ(std::ranges::count_if(said, [](const std::string& line) { return line.contains("it counts as empty"); }), 3)
+      << "once each";
+  cluster.stop(scheduler);
 }
 
 }  // namespace

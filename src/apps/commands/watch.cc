@@ -40,7 +40,9 @@ class Followed final : public client::InformerBase {
   using Gone = std::function<void(const api::Json& object)>;
 
   Followed(client::ApiClient& client, std::string path, const std::string& query, Put put, Gone gone = {})
-      : InformerBase(client, std::move(path), query), put_(std::move(put)), gone_(std::move(gone)) {}
+      : InformerBase(client, std::move(path), query, client::Need::kRequired),
+        put_(std::move(put)),
+        gone_(std::move(gone)) {}
 
  private:
   void on_list_started() override {}

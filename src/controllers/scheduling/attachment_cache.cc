@@ -7,8 +7,9 @@
 namespace spillway::controllers {
 
 AttachmentCache::AttachmentCache(client::ApiClient& client, std::function<void()> on_room)
-    : csi_nodes_(client, client::object_path("storage.k8s.io/v1", "csinodes", {})),
-      attachments_(client, client::object_path("storage.k8s.io/v1", "volumeattachments", {})) {
+    : csi_nodes_(client, client::object_path("storage.k8s.io/v1", "csinodes", {}), {}, client::Need::kOptional),
+      attachments_(client, client::object_path("storage.k8s.io/v1", "volumeattachments", {}), {},
+                   client::Need::kOptional) {
   csi_nodes_.cache().listen({[on_room](const auto& before, const auto& after, Now) {
     if (!before || !after || before->drivers != after->drivers) on_room();
   }});

@@ -70,13 +70,20 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
     const std::string stream = options_.profiles.size() == 1 ? "events" : "events of " + profile.scheduler;
     events_.try_emplace(profile.scheduler, client_, rng.fork(stream), profile.scheduler);
   }
-  nodes_.cache().listen({[this](const auto& before, const auto& after, Now) { on_node(before, after); }});
+  nodes_.cache().listen({[this](const auto& before, const auto& after, Now now) {
+    on_node(before, after);
+    if (!after) look_at_waits(now);
+  }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
-  storage_.volumes().listen({[this](const auto& before, const auto& after, Now) {
+  storage_.volumes().listen({[this](const auto& before, const auto& after, Now now) {
     const bool matters = !before || !after || before->claim_ref != after->claim_ref ||
-                         before->status.phase != after->status.phase || before->required_nodes != after->required_nodes;
-    if (matters) try_claimants_again();
+                         before->status.phase != after->status.phase ||
+                         before->required_nodes != after->required_nodes ||
+                         before->metadata.labels != after->metadata.labels || before->capacity != after->capacity;
+    if (!matters) return;
+    look_at_waits(now);
+    try_claimants_again();
   }});
   storage_.classes().listen({[this](const auto&, const auto&, Now) { try_claimants_again(); }});
 }
@@ -140,6 +147,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
       try_refused_again();
     }
   }
+  if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // whoever bound it
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
     courses_.erase(before->metadata.uid);
@@ -208,7 +216,24 @@ void Scheduler::try_related_again(const api::Pod& other) {
   }
 }
 
+/// A list that is refused is tried again for as long as the scheduler runs, and no pod says anything of it.
+void Scheduler::report_refused_lists() {
+  for (const client::InformerBase* each : client_.informers()) {
+    if (!each->refusal()) {
+      refused_lists_.erase(each);
+    } else if (refused_lists_.insert(each).second) {
+      const bool is_needed = each->need() == client::Need::kRequired;
+      const std::string_view effect = each->lists() > 0 ? "what was read last stands"
+                                      : is_needed       ? "no pod is placed without it"
+                                                        : "it counts as empty";
+      log_.warning("a list is refused",
+                   {{"path", each->path()}, {"effect", effect}, {"error", each->refusal()->text()}});
+    }
+  }
+}
+
 void Scheduler::schedule(Now now) {
+  report_refused_lists();
   if (!client_.synced()) return;
   place_pods(now);
   begin_rounds(now);

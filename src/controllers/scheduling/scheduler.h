@@ -103,6 +103,7 @@ class Scheduler final : public client::ApiEngine {
   void try_related_again(const api::Pod& other);
   void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
+  void report_refused_lists();
   void place_pods(Now now);
   /// The pod has that node from now on, and is bound to it.
   void settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
@@ -150,10 +151,15 @@ class Scheduler final : public client::ApiEngine {
   void end_wait(const std::string& uid);
   /// As it is now; nullptr: it is gone.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
-  bool has_claims_bound(const ClaimWait& wait);
-  /// Whoever makes volumes took back that the claim gets one on the node, or the claim is gone.
-  bool is_given_up(ClaimWait& wait);
-  /// Binds the pods whose claims are bound by now, and gives up on those that have waited for too long.
+  struct ClaimProgress;
+  /// Of a claim that gets a volume which is there already.
+  ClaimProgress progress_of_binding(const std::pair<storage::ClaimPtr, storage::VolumePtr>& binding);
+  /// Of a claim whose volume is made for the node.
+  ClaimProgress progress_of_provision(ClaimWait& wait, const storage::ClaimPtr& given);
+  ClaimProgress progress_of(ClaimWait& wait, Now now);
+  /// The pod gets another turn, and is told why.
+  void fail_wait(const ClaimWait& wait, const std::string& why, Now now);
+  /// Binds the pods whose claims are bound by now, and gives up on those that wait in vain or for too long.
   void look_at_waits(Now now);
   void on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now);
   /// Volumes or classes changed: pods with claims get another turn.
@@ -186,6 +192,7 @@ class Scheduler final : public client::ApiEngine {
   StorageCache storage_;
   AttachmentCache attachments_;
   std::map<std::string, client::EventRecorder, std::less<>> events_;  // by scheduler
+  std::set<const client::InformerBase*> refused_lists_;               // which have been logged
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
   std::set<client::ObjectKey> claimants_;                             // refused pods that have claims

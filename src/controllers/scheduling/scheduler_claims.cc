@@ -18,7 +18,12 @@ struct Scheduler::ClaimWait {
   std::set<client::ObjectKey> asked;  // claims that were seen to ask for a volume on the node
   Instant until;
   std::size_t writes = 0;  // not answered yet
-  bool failed = false;
+  std::string failure;     // of a write
+};
+
+struct Scheduler::ClaimProgress {
+  bool waits = false;
+  std::string failure;  // why waiting is of no use; empty: it may be
 };
 
 void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now) {
@@ -51,17 +56,14 @@ void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage:
 }
 
 void Scheduler::on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now) {
-  if (!outcome && !std::exchange(wait->failed, true)) {
-    log_.warning("a claim got no volume",
-                 {{"pod", wait->pod->key().text()}, {"node", wait->node}, {"error", outcome.error().text()}});
-  }
+  if (!outcome && wait->failure.empty()) wait->failure = outcome.error().text();
   if (--wait->writes > 0) return;
   --bindings_;  // whoever binds the claims may take long; others are not held up by it
   const auto known = waits_.find(wait->pod->metadata.uid);
   if (known == waits_.end() || known->second != wait) return;  // the pod is gone
-  if (wait->failed) {
+  if (!wait->failure.empty()) {
     end_wait(wait->pod->metadata.uid);
-    return give_up(wait->pod, wait->node, now);
+    return fail_wait(*wait, wait->failure, now);
   }
   look_at_waits(now);
 }
@@ -78,40 +80,75 @@ storage::ClaimPtr Scheduler::claim_now(const storage::ClaimPtr& claim) {
   return current && current->metadata.uid == claim->metadata.uid ? current : nullptr;
 }
 
-bool Scheduler::has_claims_bound(const ClaimWait& wait) {
-  const auto has_volume = [this](const auto& binding) {
-    const storage::ClaimPtr claim = claim_now(binding.first);
-    return claim && storage::is_bind_completed(*claim) && claim->volume_name == binding.second->metadata.name;
-  };
-  const auto has_any = [this](const storage::ClaimPtr& each) {
-    const storage::ClaimPtr claim = claim_now(each);
-    return claim && storage::is_bind_completed(*claim) && !claim->volume_name.empty();
-  };
-  return std::ranges::all_of(wait.plan.bindings, has_volume) && std::ranges::all_of(wait.plan.provisions, has_any);
+/// Of a claim that was given a volume which is there already.
+Scheduler::ClaimProgress Scheduler::progress_of_binding(
+    const std::pair<storage::ClaimPtr, storage::VolumePtr>& binding) {
+  const storage::ClaimPtr claim = claim_now(binding.first);
+  const bool is_bound =
+      claim && storage::is_bind_completed(*claim) && claim->volume_name == binding.second->metadata.name;
+  return is_bound ? ClaimProgress{} : ClaimProgress{.waits = true};
 }
 
-bool Scheduler::is_given_up(ClaimWait& wait) {
-  bool given_up = false;
-  for (const storage::ClaimPtr& each : wait.plan.provisions) {
-    const storage::ClaimPtr claim = claim_now(each);
-    const bool asks = claim && storage::selected_node(*claim) == wait.node;
-    if (asks) wait.asked.insert(client::key_of(claim->metadata));
-    given_up = given_up || !claim || (!asks && wait.asked.contains(client::key_of(claim->metadata)));
+/// Of a claim whose volume is made for the node. Whoever makes it gives the node back if it cannot be done there; a
+/// volume that came from elsewhere may be out of the node's reach.
+Scheduler::ClaimProgress Scheduler::progress_of_provision(ClaimWait& wait, const storage::ClaimPtr& given) {
+  const storage::ClaimPtr claim = claim_now(given);
+  const std::string failed = fmt::format("provisioning failed for PVC \"{}\"", given->metadata.name);
+  if (!claim) return {.failure = failed};
+  const client::ObjectKey key = client::key_of(claim->metadata);
+  if (storage::selected_node(*claim) == wait.node) {
+    wait.asked.insert(key);
+  } else if (wait.asked.contains(key)) {
+    return {.failure = failed};
   }
-  return given_up;
+  if (!storage::is_bind_completed(*claim) || claim->volume_name.empty()) return {.waits = true};
+  const auto volume = storage_.volumes().find(claim->volume_name);
+  if (!volume) return {.waits = true};
+  const auto node = nodes_.cache().find(wait.node);
+  if (node && storage_.reaches(*volume, node->metadata)) return {};
+  return {.failure = fmt::format("pv \"{}\" node affinity doesn't match node \"{}\"", claim->volume_name, wait.node)};
+}
+
+Scheduler::ClaimProgress Scheduler::progress_of(ClaimWait& wait, Now now) {
+  if (!nodes_.cache().find(wait.node)) return {.failure = fmt::format("node \"{}\" not found", wait.node)};
+  ClaimProgress all;
+  const auto note = [&all](ClaimProgress one) {
+    if (all.failure.empty()) all.failure = std::move(one.failure);
+    all.waits = all.waits || one.waits;
+  };
+  for (const auto& binding : wait.plan.bindings) note(progress_of_binding(binding));
+  for (const storage::ClaimPtr& claim : wait.plan.provisions) note(progress_of_provision(wait, claim));
+  if (all.failure.empty() && all.waits && wait.until <= now.mono)
+    all.failure = "binding volumes: context deadline exceeded";
+  return all;
+}
+
+void Scheduler::fail_wait(const ClaimWait& wait, const std::string& why, Now now) {
+  const PodPtr pod = wait.pod;
+  if (!assumed_.contains(pod->metadata.uid)) return;
+  const auto course = courses_.find(pod->metadata.uid);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError,
+                                   course == courses_.end() ? std::nullopt : std::optional(course->second), now.mono);
+  log_.warning("a pod waits no longer for its claims",
+               {{"pod", pod->key().text()}, {"node", wait.node}, {"error", why}});
+  give_up(pod, wait.node, now);
+  const PodPtr current = still_waiting(pod);
+  if (!current) return;
+  report(current, fmt::format("running PreBind plugin \"VolumeBinding\": {}", why), std::nullopt, now,
+         "SchedulerError");
 }
 
 void Scheduler::look_at_waits(Now now) {
-  std::vector<std::shared_ptr<ClaimWait>> ended;
+  std::vector<std::pair<std::shared_ptr<ClaimWait>, std::string>> ended;  // with why it failed
   for (const auto& [uid, wait] : waits_) {
-    if (wait->writes > 0) continue;
-    wait->failed = !has_claims_bound(*wait);
-    if (!wait->failed || wait->until <= now.mono || is_given_up(*wait)) ended.push_back(wait);
+    ClaimProgress progress = progress_of(*wait, now);  // also while writes are open: an answer may be late
+    if (wait->writes > 0 || (progress.waits && progress.failure.empty())) continue;
+    ended.emplace_back(wait, std::move(progress.failure));
   }
-  for (const std::shared_ptr<ClaimWait>& wait : ended) {
+  for (const auto& [wait, failure] : ended) {
     end_wait(wait->pod->metadata.uid);
-    if (wait->failed) {
-      give_up(wait->pod, wait->node, now);
+    if (!failure.empty()) {
+      fail_wait(*wait, failure, now);
       continue;
     }
     ++bindings_;

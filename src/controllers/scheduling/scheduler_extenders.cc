@@ -325,6 +325,7 @@ bool Scheduler::extended_preemption_holds(const api::Pod& asking, const Preempto
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
   const auto now = scheduling::candidate_of(plan.choice.node, plan.choice.victims, budgets);
   const scheduling::PodVolumes volumes(asking, volumes_now());
+  if (!volumes.problem().empty()) return false;  // no node takes it, whoever leaves
   return now.budget_violations <= plan.choice.budget_violations &&
          scheduling::frees_enough(asking, plan.choice,
                                   {.nodes = placer_.nodes(),

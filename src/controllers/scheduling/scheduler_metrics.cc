@@ -33,7 +33,7 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
   unschedulable_ = queue("unschedulable");
   gated_ = queue("gated");
   const auto size = [&metrics](std::string_view type) {
-    return metrics.gauge("scheduler_cache_size",
+    return metrics.gauge("scheduler_scheduler_cache_size",
                          "Number of nodes, pods, and assumed (not yet bound) pods that are known", {{"type", type}});
   };
   nodes_ = size("nodes");

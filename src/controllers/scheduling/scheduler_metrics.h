@@ -3,7 +3,8 @@
 // Durations are those of the loop: of an attempt from its turn until the binding is answered.
 // Metrics: scheduler_pending_pods{queue}, scheduler_schedule_attempts_total{profile,result},
 // scheduler_scheduling_attempt_duration_seconds{profile,result}, scheduler_pod_scheduling_attempts,
-// scheduler_pod_scheduling_sli_duration_seconds{attempts}, scheduler_cache_size{type}, scheduler_goroutines{operation}.
+// scheduler_pod_scheduling_sli_duration_seconds{attempts}, scheduler_scheduler_cache_size{type},
+// scheduler_goroutines{operation}.
 #pragma once
 
 #include "base/time.h"

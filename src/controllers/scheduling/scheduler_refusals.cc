@@ -157,6 +157,7 @@ bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
   const scheduling::PodVolumes volumes(asking, volumes_now());
+  if (!volumes.problem().empty()) return false;  // no node takes it, whoever leaves
   const scheduling::Preemption now = decide(asking, refused, volumes.filter());
   return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
          std::ranges::equal(

@@ -23,7 +23,8 @@ SurroundingsFeed::SurroundingsFeed(client::ApiClient& client, scheduling::Surrou
     : around_(around),
       namespaces_(client, client::object_path("v1", "namespaces", {})),
       services_(client, client::object_path("v1", "services", {})),
-      replication_controllers_(client, client::object_path("v1", "replicationcontrollers", {})),
+      replication_controllers_(client, client::object_path("v1", "replicationcontrollers", {}), {},
+                               client::Need::kOptional),
       replica_sets_(client, client::object_path("apps/v1", "replicasets", {})),
       stateful_sets_(client, client::object_path("apps/v1", "statefulsets", {})) {
   namespaces_.cache().listen(
