@@ -344,6 +344,8 @@ class Explainer {
       pods[node].push_back(std::make_shared<const api::Pod>(*std::move(pod)));
     }
     const VolumesNow reading(*cluster_, waiting);
+    for (const Error& error : reading.unread())
+      fmt::print(stderr, "spillway: explain: not read, so it counts as empty: {}\n", error.text());
     const scheduling::PodVolumes volumes(waiting, reading.view(nodes));
     if (!volumes.problem().empty()) {
       decision.reasons = scheduling::refuse_everywhere(volumes.problem(), nodes.size()).reasons;

@@ -5,6 +5,8 @@
 #include "client/api_client.h"
 #include "policy/node_volumes.h"
 
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace spillway::apps {
@@ -21,8 +23,15 @@ std::shared_ptr<const T> find_in(const std::map<std::string, std::shared_ptr<con
 
 VolumesNow::VolumesNow(ClusterView& cluster, const api::Pod& pod) {
   if (api::claims_of(pod).empty()) return;
-  const auto read = [&cluster]<typename T>(const std::string& version, const std::string& plural, ByName<T>& into) {
-    for (const api::Json& each : cluster.list(client::object_path(version, plural, {}))) {
+  const auto read = [&]<typename T>(const std::string& version, const std::string& plural, ByName<T>& into) {
+    auto answer = cluster.get(client::object_path(version, plural, {}));
+    if (!answer && std::is_same_v<T, api::PersistentVolumeClaim>) {  // a user may read those of one namespace alone
+      if (auto own = cluster.get(client::object_path(version, plural, pod.metadata.ns))) answer = std::move(own);
+    }
+    if (!answer) return unread_.push_back(Error{answer.error().code, answer.error().text(), plural});
+    const api::Json* list = answer->find("items");
+    if (list == nullptr || list->if_array() == nullptr) return;
+    for (const api::Json& each : *list->if_array()) {
       auto value = api::decode<T>(each);
       if (!value) continue;
       const api::ObjectMeta& meta = value->metadata;

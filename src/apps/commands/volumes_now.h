@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -18,6 +19,9 @@ class VolumesNow {
  public:
   /// Of a pod without claims nothing is read.
   VolumesNow(ClusterView& cluster, const api::Pod& pod);
+
+  /// What could not be read and counts as empty. Where only the claims of the pod's namespace could be, they stand.
+  const std::vector<Error>& unread() const { return unread_; }
 
   /// It uses this, and the nodes.
   scheduling::VolumeView view(const std::map<std::string, policy::NodeLoad>& nodes) const;
@@ -31,6 +35,7 @@ class VolumesNow {
   ByName<api::StorageClass> classes_;
   ByName<api::CsiNode> csi_nodes_;
   ByName<api::VolumeAttachment> attachments_;
+  std::vector<Error> unread_;
   std::set<std::string> taken_;  // none: who else is being placed is not known
 };
 
