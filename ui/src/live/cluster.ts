@@ -31,6 +31,7 @@ export class Cluster {
   readonly standing = new Map<string, Decision>();    // by node
   zones: ZonesPage | null = null;
   zonesProblem: ApiError | null = null;
+  zonesAsked = false; // whether a controller has answered by now, or none does
   ours: boolean | null = null; // whether agents of Spillway answer; null: not known yet
   door: Door = { version: '', through: '', server: '' };
   version = 0;
@@ -172,6 +173,7 @@ export class Cluster {
       this.zonesProblem = error instanceof ApiError ? error : null;
       if (this.zonesProblem !== null && !this.zonesProblem.gone) this.zones = null;
     }
+    this.zonesAsked = true;
     this.changed();
   }
 

@@ -81,7 +81,7 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
   const asked = query.get('q') ?? '';
   const [text, setText] = useState(asked);
   const [state, setState] = useState<{ of: string; answers: Answer[] | null; problem: string }>({ of: '', answers: null, problem: '' });
-  const ready = cluster.nodes.session.phase !== 'loading';
+  const ready = cluster.nodes.session.phase !== 'loading' && cluster.zonesAsked;
   useEffect(() => {
     setText(asked);
     if (asked === '' || !ready) return undefined;
@@ -106,7 +106,7 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
         {problemOf(cluster.nodes.session, 'nodes', false)}
         {asked !== '' && state.problem !== '' && <Note kind="denied">{state.problem}</Note>}
         {asked !== '' && state.problem === '' && state.answers === null && <Note kind="loading">Asking…</Note>}
-        {state.of === asked && asked !== '' && state.answers?.length === 0 && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of a pod or a node.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}
+        {state.of === asked && asked !== '' && state.answers?.length === 0 && cluster.nodes.session.phase !== 'denied' && <Note kind="empty">{parseAsked(asked) === null ? 'That is no name of a pod or a node.' : `Nothing of that name is known, and nothing has been decided about it.`}</Note>}
         {state.of === asked && asked !== '' && state.answers?.map((each) => ({ ...each, row: rowOf(cluster, each) })).map((each, i) => (
           <article key={i}>
             <p class="answer">{each.sentence}.</p>
