@@ -87,7 +87,7 @@ TEST(Help, SaysWhatAFlagTakes) {
   EXPECT_THAT(help, HasSubstr("--nodes 0..64"));
   EXPECT_THAT(help, HasSubstr("--etcd-certfile FILE"));
   EXPECT_THAT(help, HasSubstr("PEM file: its key (together with --etcd-certfile)"));
-  EXPECT_THAT(help_of("zones"), HasSubstr("-o, --output text|json"));
+  EXPECT_THAT(help_of("zones"), HasSubstr("-o, --output text|wide|json|yaml"));
 }
 
 TEST(Mistakes, SayWhatWasExpected) {
@@ -100,7 +100,8 @@ TEST(Mistakes, SayWhatWasExpected) {
       {{"agent", "--config-dir", "/nope"}, "--config-dir: expected a directory, got \"/nope\", which does not exist"},
       {{"agent", "--process-isolation", "x"}, "--process-isolation: expected namespaces or none, got \"x\"; see"},
       {{"apiserver", "--goaway-chance", "5"}, "--goaway-chance: expected 0 to 0.02, got \"5\"; see"},
-      {{"zones", "-o", "yaml"}, "--output: expected text or json, got \"yaml\"; see"},
+      {{"zones", "-o", "xml"}, "--output: expected text, wide, json or yaml, got \"xml\"; see"},
+      {{"explain", "pod/p", "-o", "wide"}, "--output: expected text, json or yaml, got \"wide\"; see"},
       {{"up", "--node-memory"}, "--node-memory: expected a value after it; see"},
       {{"agent", "stray"}, "unexpected argument \"stray\"; see"},
       {{"completion", "ksh"}, "SHELL: expected bash, zsh or fish, got \"ksh\"; see"},

@@ -40,7 +40,7 @@ class Completion(unittest.TestCase):
         self.assertIn("simulate", self.bash([""]))
 
     def test_values(self):
-        self.assertEqual(self.bash(["zones", "-o", ""]), ["text", "json"])
+        self.assertEqual(self.bash(["zones", "-o", ""]), ["text", "wide", "json", "yaml"])
         self.assertEqual([each.split("\t")[0] for each in self.fish(["zones", "-o", "j"])], ["json"])
 
     def test_files(self):

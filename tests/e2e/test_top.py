@@ -118,7 +118,8 @@ class Top(unittest.TestCase):
             self.assertIn("default/hog", out)
 
     def test_yaml_and_wide(self):
-        self.assertRegex(self.top("-o", "yaml"), r"\A---\nkind: NodeStandingList\napiVersion: spillway/v1\nitems:\n")
+        for line in (r"\A---\n", r"(?m)^kind: NodeStandingList$", r"(?m)^apiVersion: spillway/v1$", r"(?m)^items:\n  - node: "):
+            self.assertRegex(self.top("-o", "yaml"), line)
         wide = self.top("n", "-o", "wide").split("\n\n")[0]
         for signal in ("memory.available", "nodefs.available", "imagefs.inodesFree"):
             self.assertRegex(wide, rf"(?m)^n +Ready +{signal} ")

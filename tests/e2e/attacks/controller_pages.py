@@ -65,7 +65,7 @@ def own_trust(context):
 
 def at_the_pages(cluster):
     """All rows at one process; the first that goes otherwise."""
-    trusts = {by: (context.check_hostname, context.verify_mode) for by, context in cluster.contexts.items()}
+    trusts = {by: (context.check_hostname, context.verify_mode) for by, context in cluster.contexts.items() if context is not None}
     arguments = ("controller", "--kubeconfig", cluster.folder / "kubeconfig", "--shadow", "--bind-address", "127.0.0.1", "--secure-port", "0")
     try:
         with running(cluster.folder, *arguments) as process:
