@@ -17,7 +17,7 @@ struct Minimised {
 };
 
 /// `fails`: plays it, and tells whether the same property is violated; asked at most `runs_max` times. `failing` fails.
-/// Where its pods fit on its nodes, those of the result do, too.
+/// Where the memory of its nodes is enough for its pods at the beginning, that of the result is, too.
 Minimised minimise(Scenario failing, const std::function<bool(const Scenario&)>& fails, std::size_t runs_max);
 
 }  // namespace spillway::sim

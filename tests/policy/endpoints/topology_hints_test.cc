@@ -125,7 +125,7 @@ TEST(TopologyHints, ShareEndpointsOutByCapacity) {
       {"half an endpoint too many stays", "aaaabbb", kHalves, "aaaabbb", ""},
       {"every zone gets one", "aaa", kThirds, "bca", ""},
       {"those that are not ready count for nothing", "aabbA", kHalves, "aabb.", ""},
-      {"a zone without nodes gives all", "zzzz", kHalves, "zzzz", ""},
+      {"endpoints of a zone without nodes stay with it", "zzzz", kHalves, "zzzz", ""},
       {"fewer endpoints than zones", "aa", kThirds, "..", "Insufficient number of endpoints (2 endpoints, 3 zones)"},
       {"more needed than there are",
        "aabb",
