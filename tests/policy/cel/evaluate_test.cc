@@ -277,7 +277,7 @@ TEST(CelEvaluate, SetsAreWithinTheBudget) {
     EXPECT_EQ(outcome(text, 6'000), "operation cancelled: actual cost limit exceeded") << name;
     EXPECT_EQ(outcome(text), name == "intersects" ? "false" : "true") << name;
   }
-  EXPECT_EQ(outcome("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, !sets.intersects([], " + list + "))", 1'500),
+  EXPECT_EQ(outcome("[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, !sets.intersects([], " + list + "))", 2'000),
             "operation cancelled: actual cost limit exceeded")
       << "an empty list is looked for as well";
   const std::string large = "b'" + std::string(2'000, 'x') + "'";
