@@ -20,7 +20,7 @@
 namespace spillway::client {
 
 /// Whether a part can work without a collection. kOptional: one that may not be read, or that the server does not
-/// serve, counts as an empty one until it can be.
+/// serve, is not waited for; its cache stays empty, or as it was, until it can be read.
 enum class Need { kRequired, kOptional };
 
 class InformerBase {
@@ -36,7 +36,7 @@ class InformerBase {
 
   Need need() const { return need_; }
 
-  /// Why the last list was refused (kForbidden, kNotFound); nullopt: it was not, or not for such a reason.
+  /// Why a list was refused (kForbidden, kNotFound), until one is complete; nullopt: none was since.
   const std::optional<Error>& refusal() const { return refusal_; }
 
   /// When the server was last heard on this collection (a page, an event, a bookmark); nullopt: never.
