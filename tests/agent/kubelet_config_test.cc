@@ -8,6 +8,7 @@
 #include "agent/contract/blind_zone.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -334,6 +335,25 @@ TEST(Lint, SeesASoftThresholdThatNeverActs) {
       Found{"dangerous evictionSoft[memory.available]"});
 }
 
+/// A hard threshold is kept from pods, a soft one is not: 200Mi of it may be requested here.
+TEST(Lint, SeesASoftThresholdThatRequestsCanMeet) {
+  const auto reserving = [](std::string_view memory) {
+    return with_merge(fmt::format(
+        R"("evictionHard": {{"memory.available": "300Mi"}}, "evictionSoft": {{"memory.available": "500Mi"}},
+        "evictionSoftGracePeriod": {{"memory.available": "1m"}}, "evictionMaxPodGracePeriod": 30,
+        "systemReserved": {{"memory": "{}"}})",
+        memory));
+  };
+  EXPECT_EQ(lint(reserving("0")), Found{"warning evictionSoft[memory.available]"});
+  EXPECT_EQ(lint(reserving("199Mi")), Found{"warning evictionSoft[memory.available]"});
+  EXPECT_EQ(lint(reserving("200Mi")), Found{});
+  const LintReport report = lint_config(document(reserving("50Mi")), {.memory = gibibytes(8), .disk = std::nullopt});
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings.front().what,
+            "is 500Mi, of which only 350Mi is kept from pods (system, kube and hard threshold)");
+  EXPECT_THAT(report.findings.front().why, ::testing::EndsWith("reserve 150Mi more (systemReserved)"));
+}
+
 TEST(Lint, SeesWhatTheParserRefuses) {
   EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "120%"})")),
             Found{"invalid evictionHard[memory.available]"});
@@ -421,7 +441,8 @@ TEST(Lint, SeesSignalsThatAreTurnedOff) {
 TEST(Lint, SaysTheNegativeGraceThatIsWritten) {
   const ConfigDocument given = document(with_merge(
       R"("evictionHard": {"memory.available": "300Mi"}, "evictionSoft": {"memory.available": "500Mi"},
-      "evictionSoftGracePeriod": {"memory.available": "1m"}, "evictionMaxPodGracePeriod": -1)"));
+      "evictionSoftGracePeriod": {"memory.available": "1m"}, "evictionMaxPodGracePeriod": -1,
+      "systemReserved": {"memory": "200Mi"})"));
   const LintReport report = lint_config(given, {.memory = gibibytes(8), .disk = std::nullopt});
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings.front().what, "is -1 while there are soft thresholds");

@@ -1,5 +1,7 @@
 // Twenty-four seeds of the swarm (`./dev swarm` runs any number): whatever breaks, the properties hold, and in the end
 // there is rest; a seed is a file, and the file is the same run.
+#include "agent/node/allocatable.h"
+#include "policy/eviction/threshold_parse.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
 #include "sim/scenario/printer.h"
@@ -79,6 +81,22 @@ TEST(Plan, PlaysAsItsFileDoes) {
   }
 }
 
+/// Pods that use what they asked for meet no threshold: else they would be evicted without end, and nothing rests.
+TEST(Plan, KeepsThresholdsOutOfWhatPodsMayRequest) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const Scenario plan = plan_of(seed);
+    const agent::AgentOptions& agents = *plan.config.agents;
+    const std::int64_t memory = std::get<GeneratedCluster>(plan.cluster).memory.count();
+    const auto thresholds = eviction::parse_thresholds(agents.eviction.thresholds);
+    ASSERT_TRUE(thresholds);
+    const auto kept =
+        agent::node_reservation({{"memory", api::Quantity::of_bytes(Bytes{memory})}}, agents, *thresholds);
+    ASSERT_TRUE(kept);
+    for (const eviction::Threshold& each : *thresholds)
+      EXPECT_LE(eviction::amount_of(each.value, memory)->value(), kept->at("memory").value()) << "seed " << seed;
+  }
+}
+
 /// Two nodes and the drain are all it takes.
 bool fails_with_a_drain(const Scenario& scenario) {
   const auto is_drain = [](const TimelineEvent& event) { return std::holds_alternative<DrainNodes>(event.action); };
@@ -105,7 +123,8 @@ TEST(Minimise, LeavesNodesEnoughForThePods) {
   Scenario plan = plan_of(1);
   GeneratedCluster& cluster = std::get<GeneratedCluster>(plan.cluster);
   cluster.nodes = 8;
-  cluster.workloads.front().replicas = 30;  // of 20Mi each, on nodes of 256Mi
+  cluster.memory = mebibytes(256);
+  cluster.workloads.front().replicas = 30;  // of 20Mi each
   const auto has_30 = [](const Scenario& each) {
     const auto& workloads = std::get<GeneratedCluster>(each.cluster).workloads;
     return std::ranges::any_of(workloads, [](const auto& workload) { return workload.replicas == 30; });

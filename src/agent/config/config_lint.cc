@@ -353,6 +353,24 @@ class Linter {
       add(LintSeverity::kWarning, "enforceNodeAllocatable", "does not name pods",
           "nothing keeps pods out of what is reserved");
     }
+    if (over.empty()) look_at_room_above_soft(reservation);
+  }
+
+  /// Only hard thresholds are kept from pods: what they may request can reach a soft one.
+  void look_at_room_above_soft(const api::ResourceList& reservation) {
+    for (const eviction::Threshold& each : thresholds_) {
+      if (each.is_hard() || each.signal != eviction::Signal::kMemoryAvailable) continue;
+      const auto amount = amount_of_threshold(each);
+      const auto kept = reservation.find("memory");
+      const std::int64_t kept_bytes = kept == reservation.end() ? 0 : kept->second.value();
+      if (!amount || *amount <= kept_bytes || *amount >= machine_.memory.count()) continue;
+      add(LintSeverity::kWarning, key_of("evictionSoft", kMemory),
+          fmt::format("is {}, of which only {} is kept from pods (system, kube and hard threshold)",
+                      text_of(Bytes{*amount}), text_of(Bytes{kept_bytes})),
+          fmt::format("pods that use what they request can meet it, and are evicted and replaced without end; reserve "
+                      "{} more (systemReserved)",
+                      text_of(Bytes{*amount - kept_bytes})));
+    }
   }
 
   /// What an agent says before it starts, as far as nothing else has said it already.

@@ -36,14 +36,22 @@ std::int64_t requested(const std::string& quantity, std::int64_t pods) {
   return each ? each->value() * pods : 0;
 }
 
-/// Whether the pods of the cluster find a place with a quarter of the memory left for what the nodes keep, for pods of
-/// the timeline and for what does not fit in exactly. Else "a pod has no place" would take the place of the failure.
+/// What a node has without what is reserved for its system.
+std::int64_t memory_for_pods(const Scenario& scenario) {
+  const std::int64_t memory = std::get<GeneratedCluster>(scenario.cluster).memory.count();
+  if (!scenario.config.agents) return memory;
+  const auto found = scenario.config.agents->system_reserved.find("memory");
+  return found == scenario.config.agents->system_reserved.end() ? memory : memory - found->second.value();
+}
+
+/// Whether the pods of the cluster find a place with a quarter of the memory left for hard thresholds, for pods of the
+/// timeline and for what does not fit in exactly. Else "a pod has no place" would take the place of the failure.
 bool pods_fit(const Scenario& scenario) {
   const GeneratedCluster& cluster = std::get<GeneratedCluster>(scenario.cluster);
   std::int64_t bytes = 0;
   for (const GeneratedCluster::Workload& each : cluster.workloads)
     bytes += requested(each.memory_request, each.kind == "DaemonSet" ? cluster.nodes : each.replicas);
-  return bytes <= cluster.memory.count() / 4 * 3 * cluster.nodes;
+  return bytes <= memory_for_pods(scenario) / 4 * 3 * cluster.nodes;
 }
 
 /// Numbers of nodes beyond the last one stand for another one.

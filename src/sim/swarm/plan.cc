@@ -21,6 +21,7 @@ constexpr Duration kSettle = seconds(20);
 constexpr Duration kBreakingTime = seconds(100);
 constexpr Duration kEventsUntil = seconds(85);
 constexpr Duration kRest = minutes(10);
+constexpr std::int64_t kSoftMib = 96;
 
 class Drawing {
  public:
@@ -90,12 +91,14 @@ class Drawing {
 
   void draw_config() {
     Json agents = Json::object();
-    agents["evictionHard"] = Json::object({{"memory.available", one_in(2) ? "64Mi" : "40Mi"}});
+    const std::int64_t hard_mib = one_in(2) ? 64 : 40;
+    agents["evictionHard"] = Json::object({{"memory.available", fmt::format("{}Mi", hard_mib)}});
     agents["evictionPressureTransitionPeriod"] = one_in(2) ? "30s" : "1m0s";
     if (one_in(3)) {
-      agents["evictionSoft"] = Json::object({{"memory.available", "96Mi"}});
+      agents["evictionSoft"] = Json::object({{"memory.available", fmt::format("{}Mi", kSoftMib)}});
       agents["evictionSoftGracePeriod"] = Json::object({{"memory.available", "10s"}});
       agents["evictionMaxPodGracePeriod"] = 5;
+      keep_from_pods(kSoftMib - hard_mib, agents);
     }
     auto options = agent_options_of(agents);
     SPILLWAY_CHECK(options.has_value());
@@ -114,6 +117,13 @@ class Drawing {
     if (one_in(2)) brakes.stall_share = 0.5;
     if (one_in(2)) brakes.watch_age_max = minutes(3);
     if (one_in(2)) brakes.clock_jump_max = seconds(5);
+  }
+
+  /// Only a hard threshold is kept from pods, so pods that use what they asked for could meet a soft one. They would be
+  /// evicted again and again, as the scheduler counts requests: nothing that comes to rest. The nodes are larger by it.
+  void keep_from_pods(std::int64_t mib, Json& agents) {
+    agents["systemReserved"] = Json::object({{"memory", fmt::format("{}Mi", mib)}});
+    std::get<GeneratedCluster>(plan_.cluster).memory += mebibytes(mib);
   }
 
   void draw_faults() {
