@@ -235,7 +235,7 @@ std::unique_ptr<store::Store> Cluster::open_store(const std::string& server) {
   return std::make_unique<CheckedStore>(
       std::make_unique<store::EtcdStore>(etcd_->connect(server), post, std::move(options)), etcd_->history(),
       acknowledged_, server,
-      [this](Property property, const std::string& text) { invariants_.violate(property, time_.now(), text); });
+      [this](const Violated& what, const std::string& text) { invariants_.violate(what, time_.now(), text); });
 }
 
 void Cluster::on_acting(std::size_t acting) {

@@ -37,11 +37,12 @@ void Invariants::on_outage(bool begins, Now now) {
 
 void Invariants::look(Now now) {
   if (outages_ > 0) return;
-  look_at(surplus_, limits_.surplus_max, Property::kNoSurplus, "has more pods than it asks for", now);
+  look_at(surplus_, limits_.surplus_max, sim::violated(Property::kNoSurplus), "has more pods than it asks for", now);
   look_at_marks(now);
-  look_at(stale_taints_, limits_.stale_taint_max, Property::kTaintsGo, "is Ready and keeps its NoExecute taint", now);
-  look_at(late_content_, limits_.late_content_max, Property::kNamespacesEmpty, "stands in a namespace that is gone",
-          now);
+  look_at(stale_taints_, limits_.stale_taint_max, sim::violated(Property::kTaintsGo),
+          "is Ready and keeps its NoExecute taint", now);
+  look_at(late_content_, limits_.late_content_max, sim::violated(Property::kNamespacesEmpty),
+          "stands in a namespace that is gone", now);
 }
 
 void Invariants::on_late_content(const std::string& key, bool is_there, Now now) {
@@ -51,14 +52,14 @@ void Invariants::on_late_content(const std::string& key, bool is_there, Now now)
     late_content_.erase(key);
 }
 
-void Invariants::look_at(Lasting& lasting, Duration most, Property property, std::string_view what, Now now) {
+void Invariants::look_at(Lasting& lasting, Duration most, const Violated& violated, std::string_view what, Now now) {
   for (auto it = lasting.begin(); it != lasting.end();) {
     const Duration lasts = now.mono - std::max(it->second, calm_since_);
     if (lasts <= most) {
       ++it;
       continue;
     }
-    violate(property, now, fmt::format("{} {} for {} s", it->first, what, lasts / seconds(1)));
+    violate(violated, now, fmt::format("{} {} for {} s", it->first, what, lasts / seconds(1)));
     it = lasting.erase(it);
   }
 }
@@ -95,7 +96,8 @@ void Invariants::look_at_marks(Now now) {
       stale_marks_.emplace(pod, now.mono);
     }
   }
-  look_at(stale_marks_, limits_.surplus_max, Property::kNoSurplus, "is being replaced although its node is well", now);
+  look_at(stale_marks_, limits_.surplus_max, {Property::kNoSurplus, "Pod"},
+          "is being replaced although its node is well", now);
 }
 
 void Invariants::count_replica(const api::Pod* before, const api::Pod* after, Now now) {
@@ -153,7 +155,8 @@ void Invariants::on_lease(const LeaseRenewal* before, const LeaseRenewal* after,
   if (after != nullptr && unsteady_nodes_.contains(after->name)) return;
   if (before == nullptr || after == nullptr || before->uid != after->uid) return;
   if (before->renew_time && after->renew_time && *after->renew_time < *before->renew_time) {
-    violate(Property::kNewerStatus, now, fmt::format("lease {} was overwritten by an older one", after->name));
+    violate({Property::kNewerStatus, "Lease"}, now,
+            fmt::format("lease {} was overwritten by an older one", after->name));
   }
 }
 

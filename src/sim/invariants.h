@@ -86,9 +86,13 @@ class Invariants {
 
   void violate(Property property, Now now, std::string_view text) { verdicts_.violate(property, now, text); }
 
+  void violate(const Violated& what, Now now, std::string_view text) { verdicts_.violate(what, now, text); }
+
   const std::vector<std::string>& violations() const { return verdicts_.lines(); }
 
   const std::set<Property>& violated() const { return verdicts_.violated(); }
+
+  const std::vector<Violated>& kinds_of_violations() const { return verdicts_.kinds(); }
 
   EvictionAudit& evictions() { return evictions_; }
 
@@ -105,7 +109,7 @@ class Invariants {
   void check_surplus(const std::string& set, Now now);
   void note_replaced(const api::Pod* before, const api::Pod* after, Now now);
   void look_at_marks(Now now);
-  void look_at(Lasting& lasting, Duration most, Property property, std::string_view what, Now now);
+  void look_at(Lasting& lasting, Duration most, const Violated& violated, std::string_view what, Now now);
 
   Limits limits_;
   Verdicts verdicts_;

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "runtime/clock.h"
 #include "runtime/fast_heap.h"
+#include "sim/properties/property.h"
 #include "sim/scenario/player.h"
 #include "sim/scenario/printer.h"
 #include "sim/swarm/minimise.h"
@@ -51,6 +52,7 @@ bool is_to_go_on(double) {
 struct Failure {
   std::vector<std::string> violated;    // names of properties
   std::vector<std::string> violations;  // lines
+  std::vector<sim::Violated> kinds;     // the first one first
 };
 
 /// What came of the seeds so far.
@@ -72,7 +74,8 @@ class Tally {
     writes_ += outcome.writes;
     messages_ += outcome.messages;
     traces_ ^= fnv1a64(fmt::format("{} {}", seed, outcome.trace_hash));
-    if (!outcome.violations.empty()) failed_.emplace(seed, Failure{outcome.violated, outcome.violations});
+    if (!outcome.violations.empty())
+      failed_.emplace(seed, Failure{outcome.violated, outcome.violations, outcome.kinds_of_violations});
   }
 
   std::uint64_t done() {
@@ -104,23 +107,26 @@ class Tally {
 struct Small {
   std::uint64_t seed = 0;
   std::string property;
-  std::string text;  // of the scenario's file
+  std::string subject;  // kind of what it does not hold for
+  std::string text;     // of the scenario's file
   std::size_t runs = 0;
   double took_s = 0;
 };
 
 Small make_small(std::uint64_t seed, const Failure& failure, std::size_t runs_max) {
   const Instant begin = runtime::RealClock::read_mono();
-  const std::string& property = failure.violated.front();
+  const sim::Violated& what = failure.kinds.front();
   const ProgressLine line(fmt::format("seed {}: making it small", seed), ProgressLine::Shown::kOnTerminal);
-  const auto fails = [&property, seed](const sim::Scenario& scenario) {
+  const auto fails = [&what, seed](const sim::Scenario& scenario) {
     if (Interruption::signal() != 0) return false;
     const sim::RunOutcome outcome = sim::play(scenario, {.seed = seed, .go_on = is_to_go_on});
-    return !outcome.interrupted && std::ranges::find(outcome.violated, property) != outcome.violated.end();
+    return !outcome.interrupted &&
+           std::ranges::find(outcome.kinds_of_violations, what) != outcome.kinds_of_violations.end();
   };
   sim::Minimised small = sim::minimise(sim::plan_of(seed), fails, runs_max);
-  small.scenario.story = fmt::format("violates {}", property);
-  return {seed, property, sim::scenario_yaml(small.scenario), small.runs, since(begin)};
+  const std::string property(sim::name_of(what.property));
+  small.scenario.story = fmt::format("violates {} ({})", property, what.subject);
+  return {seed, property, what.subject, sim::scenario_yaml(small.scenario), small.runs, since(begin)};
 }
 
 void print_text(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
@@ -134,8 +140,8 @@ void print_text(const cli::SwarmCommand& command, Tally& tally, const std::optio
              tally.done(), command.count(), command.first(), tally.failed().size(), tally.writes(), tally.messages(),
              took_s, tally.traces());
   if (!small) return;
-  fmt::print("seed {} violates {}; made small with {} runs in {:.1f} s:\n", small->seed, small->property, small->runs,
-             small->took_s);
+  fmt::print("seed {} violates {} ({}); made small with {} runs in {:.1f} s:\n", small->seed, small->property,
+             small->subject, small->runs, small->took_s);
   fmt::print("{}", command.write.empty() ? small->text : command.write + "\n");
 }
 
@@ -161,6 +167,7 @@ void print_document(const cli::SwarmCommand& command, Tally& tally, const std::o
   if (small) {
     out["minimised"] = api::Json::object({{"seed", small->seed},
                                           {"property", small->property},
+                                          {"subject", small->subject},
                                           {"runs", static_cast<std::uint64_t>(small->runs)},
                                           {"seconds", small->took_s},
                                           {"scenario", small->text}});

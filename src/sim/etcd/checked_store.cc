@@ -43,7 +43,7 @@ class CheckedStore::Told final : public store::Watcher {
     const bool right = std::ranges::equal(
         changes, wanted, [](const Change& change, const EtcdEvent* event) { return same(change, *event); });
     if (!right) {
-      owner_.violate(Property::kWatchesWhole,
+      owner_.violate({Property::kWatchesWhole, collection_of(prefix_)},
                      fmt::format("a watch of \"{}\" was told {} changes after {} up to {}, etcd has {}", prefix_,
                                  changes.size(), told_.number(), changes.back().revision.number(), wanted.size()));
     }
@@ -53,7 +53,7 @@ class CheckedStore::Told final : public store::Watcher {
 
   void on_reached(Revision revision) override {
     if (const auto missed = wanted_up_to(revision); !missed.empty())
-      owner_.violate(Property::kWatchesWhole,
+      owner_.violate({Property::kWatchesWhole, collection_of(prefix_)},
                      fmt::format("a watch of \"{}\" was told that {} is reached, and nothing of {} at {}", prefix_,
                                  revision.number(), missed.front()->key, missed.front()->revision.number()));
     told_ = std::max(told_, revision);
@@ -86,8 +86,8 @@ CheckedStore::CheckedStore(std::unique_ptr<store::Store> inner, const EtcdHistor
 
 CheckedStore::~CheckedStore() = default;
 
-void CheckedStore::violate(Property property, std::string_view text) const {
-  violate_(property, fmt::format("{}: {}", name_, text));
+void CheckedStore::violate(const Violated& what, std::string_view text) const {
+  violate_(what, fmt::format("{}: {}", name_, text));
 }
 
 // Watches
@@ -129,17 +129,19 @@ void CheckedStore::check_write(const std::string& key, const store::Value& value
       return event.key == key && !event.value == !value && bytes_of(event.value) == bytes_of(value);
     });
     if (!is_there && value)
-      violate(Property::kAcknowledgedWrites, fmt::format("{} was not written at {}", key, result.revision.number()));
+      violate({Property::kAcknowledgedWrites, collection_of(key)},
+              fmt::format("{} was not written at {}", key, result.revision.number()));
     return;
   }
   const auto is_own = [&](const EtcdEvent& event) { return value && event.value == value; };
   if (std::ranges::any_of(history_.events(before, history_.revision()), is_own))
-    violate(Property::kAcknowledgedWrites, fmt::format("a write of {} was refused, and is done", key));
+    violate({Property::kAcknowledgedWrites, collection_of(key)},
+            fmt::format("a write of {} was refused, and is done", key));
   if (result.revision < history_.compacted()) return;
   const auto stood = history_.read({.key = key, .range_end = {}, .at = result.revision}, history_.revision());
   const bool found = stood && !stood->entries.empty();
   if (stood && (found != result.current.has_value() || (found && !same(stood->entries.front(), *result.current))))
-    violate(Property::kAcknowledgedWrites,
+    violate({Property::kAcknowledgedWrites, collection_of(key)},
             fmt::format("a write of {} was refused for what did not stand there at {}", key, result.revision.number()));
 }
 
@@ -151,8 +153,9 @@ void CheckedStore::range(store::Range range, store::Completion<store::RangeResul
     if (result) {
       check_range(asked, *result);
       if (!asked.at && result->revision < before)
-        violate(Property::kAcknowledgedWrites, fmt::format("a list of \"{}\" shows {}, {} had been written before",
-                                                           asked.prefix, result->revision.number(), before.number()));
+        violate({Property::kAcknowledgedWrites, collection_of(asked.prefix)},
+                fmt::format("a list of \"{}\" shows {}, {} had been written before", asked.prefix,
+                            result->revision.number(), before.number()));
     }
     done(std::move(result));
   });
@@ -168,7 +171,7 @@ void CheckedStore::check_range(const store::Range& asked, const store::RangeResu
   if (!stood) return;
   const auto right = [](const store::Entry& a, const store::Entry& b) { return same(a, b); };
   if (!std::ranges::equal(stood->entries, result.entries, right))
-    violate(Property::kAcknowledgedWrites,
+    violate({Property::kAcknowledgedWrites, collection_of(asked.prefix)},
             fmt::format("a list of \"{}\" is not what stood there at {}", asked.prefix, result.revision.number()));
 }
 
@@ -176,7 +179,7 @@ void CheckedStore::barrier(store::Completion<Revision> done) {
   const Revision before = acknowledged_.revision;
   inner_->barrier([this, before, done = std::move(done)](Result<Revision> reached) mutable {
     if (reached && (*reached < before || (!watches_.empty() && inner_->revision() < before)))
-      violate(Property::kAcknowledgedWrites,
+      violate(violated(Property::kAcknowledgedWrites),
               fmt::format("a barrier tells of {}, {} had been written before", reached->number(), before.number()));
     done(std::move(reached));
   });

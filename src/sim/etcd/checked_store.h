@@ -23,7 +23,7 @@ struct Acknowledged {
 
 class CheckedStore final : public store::Store {
  public:
-  using Violate = std::function<void(Property, std::string)>;
+  using Violate = std::function<void(const Violated&, std::string)>;
 
   /// `name`: of the server, for violations. Keys are the same in the store and in etcd.
   CheckedStore(std::unique_ptr<store::Store> inner, const EtcdHistory& history, Acknowledged& acknowledged,
@@ -57,7 +57,7 @@ class CheckedStore final : public store::Store {
  private:
   class Told;
 
-  void violate(Property property, std::string_view text) const;
+  void violate(const Violated& what, std::string_view text) const;
   void check_write(const std::string& key, const store::Value& value, store::Revision before,
                    const store::WriteResult& result) const;
   void check_range(const store::Range& asked, const store::RangeResult& result) const;

@@ -53,7 +53,7 @@ void ActAudit::count(const std::string& scope, const std::optional<Limit>& limit
   while (!restarts_.empty() && now.mono - restarts_.front() > limit->window) restarts_.pop_front();
   const auto allowed = static_cast<std::size_t>(limit->acts) * (1 + restarts_.size());
   if (times.size() <= allowed) return;
-  verdicts_.violate(Property::kActLimits, now,
+  verdicts_.violate({Property::kActLimits, scope.substr(0, scope.find(" in zone"))}, now,
                     fmt::format("{} {} within {:.1f} s, allowed {}", times.size(), scope,
                                 std::chrono::duration<double>(now.mono - times.front()).count(), allowed));
 }

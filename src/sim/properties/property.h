@@ -3,8 +3,10 @@
 // docs/properties.md is this table for people.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace spillway::sim {
@@ -33,6 +35,7 @@ enum class Property : std::uint8_t {
 struct PropertyInfo {
   Property property{};
   std::string_view name;     // "taint-rate"
+  std::string_view subject;  // what it is about, unless a violation says so itself: "Node"
   std::string_view promise;  // one sentence
   std::string_view source;   // where it is promised
 };
@@ -41,5 +44,20 @@ struct PropertyInfo {
 std::span<const PropertyInfo> all_properties();
 
 std::string_view name_of(Property property);
+
+/// A property, and the kind of what it does not hold for: "Node", or a place in the store ("/registry/pods/"). Two
+/// violations of different kinds are two failures.
+struct Violated {
+  Property property{};
+  std::string subject;
+
+  friend auto operator<=>(const Violated&, const Violated&) = default;
+};
+
+/// Of the kind that the property is about.
+Violated violated(Property property);
+
+/// "/registry/pods/" of "/registry/pods/default/web-1"; the whole key if it has no such part.
+std::string collection_of(std::string_view key);
 
 }  // namespace spillway::sim

@@ -16,16 +16,22 @@ class Verdicts {
  public:
   static constexpr std::size_t kLinesMax = 100;
 
-  void violate(Property property, Now now, std::string_view text);
+  void violate(const Violated& what, Now now, std::string_view text);
+
+  void violate(Property property, Now now, std::string_view text) { violate(sim::violated(property), now, text); }
 
   /// "t=12.500s taint-rate: zone …".
   const std::vector<std::string>& lines() const { return lines_; }
 
   const std::set<Property>& violated() const { return violated_; }
 
+  /// Each kind of violation once, in the order in which they were found.
+  const std::vector<Violated>& kinds() const { return kinds_; }
+
  private:
   std::vector<std::string> lines_;
   std::set<Property> violated_;
+  std::vector<Violated> kinds_;
 };
 
 }  // namespace spillway::sim

@@ -65,7 +65,7 @@ void WatchAudit::Stream::on_event(std::string_view type, std::uint64_t revision,
   if (type == "ERROR" || revision == 0) return;
   const bool is_bookmark = type == "BOOKMARK";
   if (revision < told_ || (revision == told_ && !is_bookmark)) {
-    verdicts_->violate(Property::kWatchesWhole, now,
+    verdicts_->violate({Property::kWatchesWhole, collection_of(what_)}, now,
                        fmt::format("a watch of {} is told {} of {} after {}", what_, type, revision, told_));
     return;
   }
@@ -73,7 +73,7 @@ void WatchAudit::Stream::on_event(std::string_view type, std::uint64_t revision,
   const bool is_missed = missed != due_->end() && (is_bookmark ? *missed <= revision : *missed < revision);
   if (is_missed) {
     verdicts_->violate(
-        Property::kWatchesWhole, now,
+        {Property::kWatchesWhole, collection_of(what_)}, now,
         fmt::format("a watch of {} is told {} of {}, and nothing of {}", what_, type, revision, *missed));
   }
   told_ = revision;

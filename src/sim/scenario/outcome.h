@@ -4,6 +4,7 @@
 
 #include "api/json/json.h"
 #include "base/time.h"
+#include "sim/properties/property.h"
 #include "sim/scenario/expectation.h"
 #include "sim/scenario/inventory.h"
 
@@ -46,8 +47,9 @@ struct RunOutcome {
   std::vector<std::string> unrecovered;      // what was not well at the end, at most 20
   std::vector<LeftOut> left_out;
   std::vector<ExpectationResult> expectations;
-  std::vector<std::string> violations;  // one line each
-  std::vector<std::string> violated;    // names of properties
+  std::vector<std::string> violations;        // one line each
+  std::vector<std::string> violated;          // names of properties
+  std::vector<Violated> kinds_of_violations;  // each once, the first one first
   std::string trace_hash;
   std::uint64_t writes = 0;
   std::uint64_t messages = 0;

@@ -166,15 +166,17 @@ class Playing {
     if (!advance(kRepairs)) return false;
     heal_everything(*cluster_);
     const Instant deadline = cluster_->time().now().mono + within;
-    std::vector<std::string> unrest;
+    std::vector<Unrest> unrest;
     do {
       uncordon_nodes(*cluster_);
       resume_rollouts(*cluster_);
       if (!advance(kRestStep)) return false;
       unrest = unrest_of(*cluster_);
     } while (!unrest.empty() && cluster_->time().now().mono < deadline);
-    for (const std::string& each : unrest)
-      cluster_->invariants().violate(Property::kComesToRest, cluster_->time().now(), each);
+    for (const Unrest& each : unrest) {
+      cluster_->invariants().violate({Property::kComesToRest, std::string(each.subject)}, cluster_->time().now(),
+                                     each.text);
+    }
     return true;
   }
 
@@ -224,6 +226,7 @@ class Playing {
     cluster_->invariants().look(cluster_->time().now());
     outcome.violations = cluster_->invariants().violations();
     for (const Property each : cluster_->invariants().violated()) outcome.violated.emplace_back(name_of(each));
+    outcome.kinds_of_violations = cluster_->invariants().kinds_of_violations();
     outcome.trace_hash = cluster_->world().trace().text();
     outcome.writes = cluster_->world().trace().writes();
     outcome.messages = cluster_->network().messages();

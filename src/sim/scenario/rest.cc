@@ -11,34 +11,36 @@
 namespace spillway::sim {
 namespace {
 
-void look_at_nodes(const Cluster& cluster, std::vector<std::string>& unrest) {
+void look_at_nodes(const Cluster& cluster, std::vector<Unrest>& unrest) {
   for (const auto& [name, node] : cluster.world().nodes()) {
-    if (!is_ready(node)) unrest.push_back(fmt::format("node {} is not ready", name));
+    if (!is_ready(node)) unrest.push_back({"Node", fmt::format("node {} is not ready", name)});
     for (const api::Taint& taint : node.spec.taints)
-      unrest.push_back(fmt::format("node {} has taint {}", name, taint.key));
+      unrest.push_back({"Node", fmt::format("node {} has taint {}", name, taint.key)});
   }
-  if (cluster.world().nodes().size() != cluster.node_count()) unrest.emplace_back("a node is missing");
+  if (cluster.world().nodes().size() != cluster.node_count()) unrest.push_back({"Node", "a node is missing"});
 }
 
 void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, std::int64_t>& running,
-                          std::vector<std::string>& unrest) {
+                          std::vector<Unrest>& unrest) {
   for (const auto& [key, set] : cluster.world().replica_sets()) {
     const auto found = running.find(set.metadata.uid);
     const std::int64_t count = found == running.end() ? 0 : found->second;
-    if (count != set.replicas) unrest.push_back(fmt::format("{} of {} replicas of {} run", count, set.replicas, key));
+    if (count != set.replicas)
+      unrest.push_back({"ReplicaSet", fmt::format("{} of {} replicas of {} run", count, set.replicas, key)});
   }
 }
 
 /// All of its pods are there and of its template.
-void look_at_deployments(const Cluster& cluster, std::vector<std::string>& unrest) {
+void look_at_deployments(const Cluster& cluster, std::vector<Unrest>& unrest) {
   for (const auto& [key, deployment] : cluster.world().deployments()) {
     const api::DeploymentStatus& status = deployment.status;
     if (status.observed_generation == deployment.metadata.generation && status.replicas == deployment.replicas &&
         status.available_replicas == deployment.replicas && status.updated_replicas == deployment.replicas)
       continue;
-    unrest.push_back(fmt::format("{} of {} pods of deployment {} are available, {} are there and {} of its template",
-                                 status.available_replicas, deployment.replicas, key, status.replicas,
-                                 status.updated_replicas));
+    unrest.push_back(
+        {"Deployment",
+         fmt::format("{} of {} pods of deployment {} are available, {} are there and {} of its template",
+                     status.available_replicas, deployment.replicas, key, status.replicas, status.updated_replicas)});
   }
 }
 
@@ -87,15 +89,16 @@ void resume_rollouts(Cluster& cluster) {
     cluster.patch(path, api::Json::object({{"spec", api::Json::object({{"paused", false}})}}));
 }
 
-std::vector<std::string> unrest_of(const Cluster& cluster) {
-  std::vector<std::string> unrest;
+std::vector<Unrest> unrest_of(const Cluster& cluster) {
+  std::vector<Unrest> unrest;
   look_at_nodes(cluster, unrest);
   for (const std::string& ns : cluster.world().tenants().ending())
-    unrest.push_back(fmt::format("namespace {} is still being deleted", ns));
+    unrest.push_back({"Namespace", fmt::format("namespace {} is still being deleted", ns)});
   std::map<std::string, std::int64_t> running;  // by uid of the ReplicaSet
   std::set<std::string> should_run;
   for (const auto& [key, pod] : cluster.world().pods()) {
-    if (pod.metadata.deletion_timestamp) unrest.push_back(fmt::format("pod {} is still being deleted", key.text()));
+    if (pod.metadata.deletion_timestamp)
+      unrest.push_back({"Pod", fmt::format("pod {} is still being deleted", key.text())});
     if (pod.status.phase != "Running") continue;
     should_run.insert(pod.metadata.uid);
     const api::OwnerReference* const owner = api::controller_of(pod.metadata);
@@ -106,10 +109,11 @@ std::vector<std::string> unrest_of(const Cluster& cluster) {
   for (std::size_t i = 0; i < cluster.node_count(); ++i) {
     for (const auto& [uid, pod] : cluster.running_on(i)) {
       if (should_run.erase(uid) == 0)
-        unrest.push_back(fmt::format("{} runs on {} but should not", pod.text(), cluster.node_name(i)));
+        unrest.push_back({"Pod", fmt::format("{} runs on {} but should not", pod.text(), cluster.node_name(i))});
     }
   }
-  if (!should_run.empty()) unrest.push_back(fmt::format("{} pods are Running without a process", should_run.size()));
+  if (!should_run.empty())
+    unrest.push_back({"Pod", fmt::format("{} pods are Running without a process", should_run.size())});
   return unrest;
 }
 

@@ -4,6 +4,7 @@
 #include "sim/cluster.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::sim {
@@ -16,8 +17,13 @@ void uncordon_nodes(Cluster& cluster);
 /// Likewise: no rollout is paused.
 void resume_rollouts(Cluster& cluster);
 
+struct Unrest {
+  std::string_view subject;  // a kind: "Node"
+  std::string text;
+};
+
 /// Nodes that are not ready or tainted, namespaces and pods that should be gone, replicas that are missing, rollouts
 /// that are not complete, processes without a pod and pods without a process. Empty: at rest.
-std::vector<std::string> unrest_of(const Cluster& cluster);
+std::vector<Unrest> unrest_of(const Cluster& cluster);
 
 }  // namespace spillway::sim
