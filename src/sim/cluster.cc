@@ -190,6 +190,8 @@ void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) 
   if (entry == nullptr || !entry->eviction || entry->intent || !nodes_[node].parts) return;
   if (processes_end_ && options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))
     nodes_[node].dies = true;
+  else if (processes_end_ && options_.agent_death_ppm > 0 && deaths_.chance_ppm(options_.agent_death_ppm))
+    nodes_[node].dies = nodes_[node].alone = true;
   const SimHost& host = *nodes_[node].parts->host;
   std::vector<EvictionAudit::Running> running;
   for (const auto& [uid, key] : host.running()) {
@@ -407,9 +409,14 @@ void Cluster::restart_node(std::size_t index) {
 void Cluster::restart_agent(std::size_t index, const agent::EvictionOptions& eviction) {
   Node& node = nodes_[index];
   node.eviction = eviction;
-  if (!node.parts) return;
+  if (node.parts) replace_agent(index);
+}
+
+void Cluster::replace_agent(std::size_t index) {
+  Node& node = nodes_[index];
   std::unique_ptr<SimHost> machine = std::move(node.parts->host);
   node.parts.reset();
+  for (const auto& [uid, key] : machine->running()) invariants_.evictions().on_return(uid, time_.now());
   begin_agent(index, std::move(machine));
 }
 
@@ -441,7 +448,7 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
   SPILLWAY_CHECK(agent.has_value());
   parts.agent = *std::move(agent);
   parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
-  node.dies = false;
+  node.dies = node.alone = false;
   jump_clock_of(index, Duration::zero());
   parts.driver->before_command([this, index] {
     const auto die = [this, index] { on_agent_death(index); };
@@ -462,6 +469,7 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
 }
 
 void Cluster::on_agent_death(std::size_t node) {
+  if (nodes_[node].alone && nodes_[node].parts) return replace_agent(node);
   crash_node(node);
   time_.after(draw_absence(), [this, node] { restart_node(node); });
 }

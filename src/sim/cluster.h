@@ -74,6 +74,8 @@ struct ClusterOptions {
   std::uint32_t death_ppm = 0;
   /// Evictions that are written into a journal, after which the agent does nothing more: it ends with its machine.
   std::uint32_t journal_death_ppm = 0;
+  /// Likewise, but it ends alone: its pods run on, and it is back at once.
+  std::uint32_t agent_death_ppm = 0;
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // of every engine
   /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
@@ -184,7 +186,8 @@ class Cluster {
     std::unique_ptr<Journal> journal;
     std::unique_ptr<NodeParts> parts;  // null: down
     std::uint64_t starts = 0;
-    bool dies = false;  // before its next command
+    bool dies = false;   // before its next command
+    bool alone = false;  // … without its machine
     Duration clock_ahead{};
     std::optional<agent::EvictionOptions> eviction;  // nullopt: as everybody's
   };
@@ -202,6 +205,8 @@ class Cluster {
   /// `machine`: one that has run on; null: it boots.
   void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);
   void on_agent_death(std::size_t node);
+  /// Another one begins at once, on the machine that runs on.
+  void replace_agent(std::size_t node);
   Duration draw_absence();
   void handle(api::Method method, std::string_view target, std::string body,
               std::string_view content_type = "application/json");

@@ -102,7 +102,7 @@ TEST_F(Audits, FindAProtectedVictim) {
   const std::vector<EvictionAudit::Running> clear{{&calm, mebibytes(100)}, {&hog, mebibytes(100)}};
   other.on_decision("hog", true, clear, at(1));
   EXPECT_TRUE(found().empty());
-  other.on_decision("calm", true, clear, at(2));
+  other.on_decision("calm", true, clear, at(6));
   EXPECT_TRUE(found().empty()) << "the hog goes already";
   EvictionAudit third(verdicts_);
   third.on_decision("calm", true, clear, at(3));
@@ -157,6 +157,41 @@ TEST_F(Audits, FindAVictimDecidedOnTwice) {
   audit.on_decision("a", true, {}, at(1));
   audit.on_decision("a", true, {}, at(2));
   EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
+}
+
+TEST_F(Audits, FindASecondVictimBesideTheFirst) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod first = pod("first", 10);
+  const api::Pod second = pod("second", 10);
+  const std::vector<EvictionAudit::Running> both{{&first, mebibytes(100)}, {&second, mebibytes(100)}};
+  const std::vector<EvictionAudit::Running> last{{&second, mebibytes(100)}};
+  audit.on_decision("first", true, both, at(1));
+  audit.on_decision("second", true, last, at(2));
+  EXPECT_TRUE(found().empty()) << "the first one has ended";
+  EvictionAudit slow(verdicts_);
+  slow.on_decision("first", true, both, at(1));
+  slow.on_decision("second", true, both, at(6));
+  EXPECT_TRUE(found().empty()) << "the first one does not end";
+  EvictionAudit crashed(verdicts_);
+  crashed.on_decision("first", true, both, at(1));
+  crashed.on_return("first", at(5));
+  crashed.on_decision("second", true, both, at(7));
+  EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
+}
+
+TEST(Verdicts, TellKindsOfObjectsApart) {
+  Verdicts verdicts;
+  const Now now = at(1);
+  verdicts.violate({Property::kComesToRest, "Pod"}, now, "a pod stays");
+  verdicts.violate({Property::kComesToRest, "Node"}, now, "a node is not ready");
+  verdicts.violate({Property::kComesToRest, "Pod"}, now, "another pod stays");
+  verdicts.violate(Property::kTaintRate, now, "too many");
+  const std::vector<Violated> kinds{
+      {Property::kComesToRest, "Pod"}, {Property::kComesToRest, "Node"}, {Property::kTaintRate, "Node"}};
+  EXPECT_EQ(verdicts.kinds(), kinds);
+  EXPECT_EQ(collection_of("/registry/pods/default/web-1"), "/registry/pods/");
+  EXPECT_EQ(collection_of("/registry/pods/"), "/registry/pods/");
+  EXPECT_EQ(collection_of("health"), "health");
 }
 
 class Budgets : public Audits {

@@ -21,9 +21,10 @@ bool was_rejected(const api::Pod& pod) {
 }  // namespace
 
 void EvictionAudit::on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now) {
-  if (!begun_.insert(uid).second) {
+  if (!begun_.emplace(uid, now.mono).second) {
     verdicts_.violate(Property::kEvictionsResume, now, fmt::format("an eviction of {} is decided a second time", uid));
   }
+  for (const Running& other : running) check_alone(uid, other, now);
   const auto victim =
       std::ranges::find_if(running, [&uid](const Running& each) { return each.pod->metadata.uid == uid; });
   if (victim == running.end()) return;
@@ -53,6 +54,20 @@ void EvictionAudit::compare(const Running& victim, const Running& other, Now now
   if (!only_other && !protects) return;
   verdicts_.violate(Property::kProtectedPods, now,
                     fmt::format("{} is to be evicted before {}", text(victim), text(other)));
+}
+
+/// The memory of a pod that goes comes back soon: a second victim would go in vain.
+void EvictionAudit::check_alone(const std::string& uid, const Running& other, Now now) {
+  const auto begun = begun_.find(other.pod->metadata.uid);
+  if (other.pod->metadata.uid == uid || begun == begun_.end() || now.mono - begun->second >= kOneAtATime) return;
+  verdicts_.violate(
+      Property::kEvictionsResume, now,
+      fmt::format("{} is to be evicted as well, while {} is on its way out", uid, other.pod->key().text()));
+}
+
+void EvictionAudit::on_return(const std::string& uid, Now now) {
+  const auto begun = begun_.find(uid);
+  if (begun != begun_.end()) begun->second = now.mono;
 }
 
 void EvictionAudit::on_start(const std::string& uid, Now now) {

@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "sim/properties/verdicts.h"
 
-#include <set>
+#include <map>
 #include <span>
 #include <string>
 
@@ -18,6 +18,9 @@ class EvictionAudit {
  public:
   /// What a pod may grow between the look at the machine and the decision.
   static constexpr Bytes kMargin = mebibytes(32);
+  /// How long nobody else is chosen while a pod runs on whose eviction has begun: since that was decided, or since an
+  /// agent came back to it. The shortest grace, 2 s, and 3 s for the machine to take note.
+  static constexpr Duration kOneAtATime = seconds(5);
 
   struct Running {
     const api::Pod* pod = nullptr;  // as the store holds it
@@ -29,6 +32,8 @@ class EvictionAudit {
   /// An agent has written into its journal that this pod is to go. `running`: all pods on its machine that run and are
   /// not on their way out. `for_memory`: because that runs short.
   void on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now);
+  /// An agent came back to a machine on which this pod runs.
+  void on_return(const std::string& uid, Now now);
   /// A container of it starts.
   void on_start(const std::string& uid, Now now);
   void on_pod(const api::Pod& before, const api::Pod& after, Now now);
@@ -37,9 +42,10 @@ class EvictionAudit {
 
  private:
   void compare(const Running& victim, const Running& other, Now now);
+  void check_alone(const std::string& uid, const Running& other, Now now);
 
   Verdicts& verdicts_;
-  std::set<std::string> begun_;  // uids
+  std::map<std::string, Instant> begun_;  // by uid: since when the present agent knows of it
 };
 
 }  // namespace spillway::sim

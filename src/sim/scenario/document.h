@@ -302,6 +302,7 @@ struct ChanceFaults {
   EtcdFaults etcd;
   std::uint32_t death_ppm = 0;          // commands before which the process that gave them ends
   std::uint32_t journal_death_ppm = 0;  // evictions written into a journal after which that machine ends
+  std::uint32_t agent_death_ppm = 0;    // likewise the agent alone: its pods run on
 
   friend bool operator==(const ChanceFaults&, const ChanceFaults&) = default;
 };

@@ -78,7 +78,7 @@ std::optional<std::size_t> server_number(const std::string& text) {
 
 Result<ChanceFaults> parse_faults(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members({"lost", "slow", "repeated", "brokenWatches", "roaming", "refusedWrites",
-                                         "lateWrites", "deaths", "journalDeaths", "etcd"}));
+                                         "lateWrites", "deaths", "journalDeaths", "agentDeaths", "etcd"}));
   ChanceFaults out;
   SPILLWAY_TRY_VOID(read_ppm(place, "lost", out.network.lost_ppm));
   SPILLWAY_TRY_VOID(read_ppm(place, "slow", out.network.slow_ppm));
@@ -89,6 +89,7 @@ Result<ChanceFaults> parse_faults(const Place& place) {
   SPILLWAY_TRY_VOID(read_ppm(place, "lateWrites", out.store.late_ppm));
   SPILLWAY_TRY_VOID(read_ppm(place, "deaths", out.death_ppm));
   SPILLWAY_TRY_VOID(read_ppm(place, "journalDeaths", out.journal_death_ppm));
+  SPILLWAY_TRY_VOID(read_ppm(place, "agentDeaths", out.agent_death_ppm));
   if (place.has("etcd")) SPILLWAY_TRY_VOID(read_etcd_faults(place.member("etcd"), out.etcd));
   return out;
 }

@@ -37,6 +37,7 @@ ClusterOptions cluster_options(const Scenario& scenario, const Inventory& invent
   options.etcd_faults = scenario.faults.etcd;
   options.death_ppm = scenario.faults.death_ppm;
   options.journal_death_ppm = scenario.faults.journal_death_ppm;
+  options.agent_death_ppm = scenario.faults.agent_death_ppm;
   options.faults_wait = true;
   const bool uses_machines = std::ranges::any_of(scenario.timeline, [](const TimelineEvent& event) {
     return std::holds_alternative<UseMemory>(event.action) || std::holds_alternative<FillDisk>(event.action) ||

@@ -129,6 +129,7 @@ Json faults_json(const ChanceFaults& faults) {
   put_ppm(out, "lateWrites", faults.store.late_ppm);
   put_ppm(out, "deaths", faults.death_ppm);
   put_ppm(out, "journalDeaths", faults.journal_death_ppm);
+  put_ppm(out, "agentDeaths", faults.agent_death_ppm);
   Json etcd = Json::object();
   put_ppm(etcd, "late", faults.etcd.pace.late_ppm);
   put_ppm(etcd, "slow", faults.etcd.slow_ppm);

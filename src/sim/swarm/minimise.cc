@@ -75,9 +75,12 @@ void set_duration(Scenario& scenario, Duration duration) {
 }
 
 std::vector<Edit> edits_of_faults() {
-  std::vector<Edit> edits{[](Scenario& s) { s.faults = {}; }, [](Scenario& s) { s.faults.etcd = {}; },
-                          [](Scenario& s) { s.faults.store = {}; }, [](Scenario& s) { s.faults.death_ppm = 0; },
-                          [](Scenario& s) { s.faults.journal_death_ppm = 0; }};
+  std::vector<Edit> edits{[](Scenario& s) { s.faults = {}; },
+                          [](Scenario& s) { s.faults.etcd = {}; },
+                          [](Scenario& s) { s.faults.store = {}; },
+                          [](Scenario& s) { s.faults.death_ppm = 0; },
+                          [](Scenario& s) { s.faults.journal_death_ppm = 0; },
+                          [](Scenario& s) { s.faults.agent_death_ppm = 0; }};
   for (std::uint32_t NetworkFaults::* const each :
        {&NetworkFaults::lost_ppm, &NetworkFaults::slow_ppm, &NetworkFaults::repeated_ppm,
         &NetworkFaults::watch_break_ppm, &NetworkFaults::roam_ppm}) {

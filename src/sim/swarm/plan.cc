@@ -25,7 +25,8 @@ constexpr std::int64_t kSoftMib = 96;
 
 class Drawing {
  public:
-  explicit Drawing(std::uint64_t seed) : rng_(Rng(seed).fork("swarm")), rollouts_(Rng(seed).fork("rollouts")) {
+  explicit Drawing(std::uint64_t seed)
+      : rng_(Rng(seed).fork("swarm")), rollouts_(Rng(seed).fork("rollouts")), agents_(Rng(seed).fork("agents")) {
     plan_.name = fmt::format("seed-{}", seed);
     plan_.seed = seed;
     plan_.settle = kSettle;
@@ -137,6 +138,7 @@ class Drawing {
       faults.store.refused_ppm = ppm(10'000);
       faults.death_ppm = ppm(500);
       if (one_in(2)) faults.journal_death_ppm = ppm(500'000);
+      if (agents_.below(2) == 0) draw_agent_deaths();
     }
     if (plan_.control_plane.etcd == 0) return;
     if (one_in(2)) faults.network.roam_ppm = ppm(100'000);
@@ -150,6 +152,9 @@ class Drawing {
     faults.etcd.lost_ppm = ppm(1'000);
     faults.etcd.gap_ppm = ppm(200);
   }
+
+  /// Agents end right after they have begun an eviction: another one comes back to pods that run on.
+  void draw_agent_deaths() { plan_.faults.agent_death_ppm = static_cast<std::uint32_t>(agents_.below(800'000)); }
 
   void add(Action action, Duration at, std::optional<Duration> lasts = std::nullopt) {
     std::string text = action_json(action).first;
@@ -348,6 +353,7 @@ class Drawing {
 
   Rng rng_;
   Rng rollouts_;
+  Rng agents_;  // drawn apart, as rollouts are
   Scenario plan_;
   bool nothing_lost_ = false;  // and nobody crashes who makes pods
   std::size_t nodes_ = 0;
