@@ -1,4 +1,5 @@
 // Answers of the whole engine: which error wins, subresources, patches, apply, views, logs, tokens, discovery.
+#include "api/schema/protobuf.h"
 #include "apiserver/server_fixture.h"
 #include "base/sha256.h"
 
@@ -344,6 +345,36 @@ TEST(Answers, TablesAndMetadata) {
   const Answer partial = server.get(kMaps, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io");
   EXPECT_EQ(partial.string_at({"kind"}), "PartialObjectMetadataList");
   EXPECT_EQ(partial.text.find("\"data\""), std::string::npos);
+}
+
+std::string type_of(const Answer& answer) {
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Content-Type") return value;
+  }
+  return {};
+}
+
+TEST(Answers, DiscoveryInProtobufSaysWhatJsonSays) {
+  TestServer server;
+  for (const std::string path : {"/api", "/apis", "/apis/apps", "/apis/apps/v1", "/api/v1"}) {
+    const Answer plain = server.get(path);
+    const Answer answer = server.get(path, "application/vnd.kubernetes.protobuf,application/json");
+    ASSERT_EQ(answer.code, 200) << path;
+    EXPECT_EQ(type_of(answer), "application/vnd.kubernetes.protobuf");
+    auto read = api::read_protobuf_answer(answer.text);
+    ASSERT_TRUE(read) << path << ": " << read.error().text();
+    EXPECT_EQ(read->string_at({"apiVersion"}), "v1");
+    api::Json want = api::parse_json(plain.text).value();
+    want["apiVersion"] = "v1";
+    if (path == "/api") want["serverAddressByClientCIDRs"] = {};  // an empty list and none are one in protobuf
+    EXPECT_EQ(api::to_text(*read), api::to_text(want)) << path;
+  }
+  // The aggregated form has no protobuf here: what else the client takes is given.
+  const Answer aggregated =
+      server.get("/apis",
+                 "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
+                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+  EXPECT_EQ(aggregated.string_at({"kind"}), "APIGroupDiscoveryList");
 }
 
 TEST(Answers, DiscoveryIsCached) {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr std::string_view kZeroTime = "0001-01-01T00:00:00Z";
+constexpr std::string_view kZeroMicroTime = "0001-01-01T00:00:00.000000Z";
 constexpr int kGroupDepthMax = 100;
 constexpr std::size_t kUnknownFieldsMax = 8;
 constexpr std::int64_t kSecondsMax = std::numeric_limits<std::int64_t>::max() / 2'000'000;
@@ -191,7 +192,7 @@ Result<SmallMessage> read_small(std::string_view bytes, Budget& budget) {
 }
 
 Result<Json> read_time(std::string_view bytes, ValueKind kind, Budget& budget) {
-  if (bytes.empty()) return Json(kZeroTime);
+  if (bytes.empty()) return Json(kind == ValueKind::kTime ? kZeroTime : kZeroMicroTime);
   SPILLWAY_TRY(message, read_small(bytes, budget));
   const auto whole = static_cast<std::int64_t>(message.first.value_or(0));
   const std::int64_t nanos = static_cast<std::int32_t>(message.second.value_or(0));
@@ -461,13 +462,16 @@ Result<Json> read_list(const Type& type, const Envelope& envelope) {
 Result<Json> read_protobuf_answer(std::string_view body) {
   Budget budget;
   SPILLWAY_TRY(envelope, read_envelope(body, budget));
-  if (const Type* type = find_kind(envelope.api_version, envelope.kind)) return read_protobuf(*type, body);
   const Type* type = protobuf_type(envelope.api_version, envelope.kind);
-  if (type == nullptr || !envelope.kind.ends_with("List")) {
+  if (type == nullptr) {
     return make_error(ErrorCode::kBadRequest, "an answer of the kind \"{}\" of \"{}\", which is not known",
                       envelope.kind, envelope.api_version);
   }
-  return read_list(*type, envelope);
+  if (is_list_of(*type, envelope.kind)) return read_list(*type, envelope);
+  SPILLWAY_TRY(document, read_protobuf(*type, body));
+  document["apiVersion"] = envelope.api_version;  // types of discovery have no place for them
+  document["kind"] = envelope.kind;
+  return std::move(document);
 }
 
 Result<ProtobufEvent> read_protobuf_event(std::string_view frame) {

@@ -19,6 +19,7 @@ constexpr std::string_view kMagic{"k8s\0", 4};
 constexpr std::string_view kList = "List";
 constexpr std::size_t kFirstBytes = 512;
 constexpr std::uint32_t kListItems = 2;
+constexpr std::array<std::string_view, 4> kDiscoveryKinds{"APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
 
 /// Bytes that grow at their front: a message is written before its length, and its length before its tag.
 class BackwardBytes {
@@ -327,11 +328,17 @@ std::string in_envelope(std::string_view api_version, std::string_view kind, Bac
 
 }  // namespace
 
+bool is_list_of(const Type& items, std::string_view kind) {
+  return kind.ends_with(kList) && !items.name().ends_with(kind);
+}
+
 const Type* protobuf_type(std::string_view api_version, std::string_view kind) {
   if (api_version.starts_with("meta.k8s.io/")) {
     return kind.starts_with("PartialObjectMetadata") ? find_type("meta/v1.PartialObjectMetadata") : nullptr;
   }
   if (const Type* type = find_kind(api_version, kind)) return type;
+  if (api_version == "v1" && std::ranges::find(kDiscoveryKinds, kind) != kDiscoveryKinds.end())
+    return find_type("meta/v1." + std::string(kind));
   if (!kind.ends_with(kList)) return nullptr;
   return find_kind(api_version, kind.substr(0, kind.size() - kList.size()));
 }
@@ -339,7 +346,7 @@ const Type* protobuf_type(std::string_view api_version, std::string_view kind) {
 std::string write_protobuf(const Type& type, const Json& document) {
   const std::string_view api_version = document.string_at({"apiVersion"});
   const std::string_view kind = document.string_at({"kind"});
-  if (kind.ends_with(kList)) {
+  if (is_list_of(type, kind)) {
     std::string items;
     const Json* listed = document.find("items");
     if (const Json::Array* all = listed != nullptr ? listed->if_array() : nullptr) {

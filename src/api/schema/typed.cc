@@ -332,9 +332,13 @@ class Reader {
     const std::string& text = *value.if_string();
     const Result<WallTime> parsed = parse_time(text);
     if (!parsed) return bad_value(path, parsed.error().message);
-    if (const std::size_t point = text.find('.'); kind == ValueKind::kMicroTime && point != std::string::npos) {
-      const std::size_t end = text.find_first_not_of("0123456789", point + 1);
-      if (end != point + 1 + kMicroDigits) return bad_value(path, "a fraction of a MicroTime has six digits");
+    if (kind == ValueKind::kMicroTime) {
+      const std::size_t point = std::min(text.find('.'), text.size());
+      const std::size_t end = std::min(text.find_first_not_of("0123456789", point + 1), text.size());
+      if (end != point + 1 + kMicroDigits) {
+        return bad_value(path,
+                         "expected a time with six digits of a second's fraction, e.g. 2026-01-01T00:00:00.000000Z");
+      }
     }
     if (*parsed == kZeroTime) return Json();
     return Json(kind == ValueKind::kTime ? format_time(*parsed) : format_micro_time(*parsed));

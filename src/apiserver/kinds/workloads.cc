@@ -334,6 +334,7 @@ void validate_replication_controller_update(const Json& object, const Json& old,
 }
 
 void validate_revision(const Json& object, FieldErrors& errors) {
+  if (!value_of(object, "data").is_object()) errors.required("data", "data is mandatory");
   require_non_negative(object, "revision", "revision", errors);
 }
 

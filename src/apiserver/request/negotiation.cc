@@ -90,15 +90,16 @@ api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encod
   return not_acceptable();
 }
 
-api::StatusResult<std::string> negotiate_discovery(std::string_view accept) {
+api::StatusResult<DiscoveryForm> negotiate_discovery(std::string_view accept) {
   for (const MediaType& media : parse_accept(accept)) {
-    if (!is_json(media)) continue;
+    const Encoding encoding = is_protobuf(media) ? Encoding::kProtobuf : Encoding::kJson;
+    if (encoding == Encoding::kJson && !is_json(media)) continue;
     const std::string_view as = media.parameter("as");
-    if (as.empty()) return std::string();
+    if (as.empty()) return DiscoveryForm{.aggregated = {}, .encoding = encoding};
     const std::string_view version = media.parameter("v");
-    if (as == "APIGroupDiscoveryList" && media.parameter("g") == "apidiscovery.k8s.io" &&
+    if (encoding == Encoding::kJson && as == "APIGroupDiscoveryList" && media.parameter("g") == "apidiscovery.k8s.io" &&
         (version == "v2" || version == "v2beta1")) {
-      return std::string(version);
+      return DiscoveryForm{.aggregated = std::string(version)};
     }
   }
   return not_acceptable();

@@ -29,9 +29,16 @@ enum class Encodings { kJsonOnly, kProtobufToo };
 /// The first acceptable type. 406 if there is none. A Table is always JSON.
 api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings);
 
-/// The version ("v2", "v2beta1") if aggregated discovery is asked for before plain JSON; empty for plain JSON. 406 if
-/// neither is acceptable.
-api::StatusResult<std::string> negotiate_discovery(std::string_view accept);
+/// How a discovery document is answered.
+struct DiscoveryForm {
+  std::string aggregated;  // the version ("v2", "v2beta1") of aggregated discovery, always JSON; empty: plain
+  Encoding encoding = Encoding::kJson;
+
+  friend bool operator==(const DiscoveryForm&, const DiscoveryForm&) = default;
+};
+
+/// The first acceptable form. 406 if there is none.
+api::StatusResult<DiscoveryForm> negotiate_discovery(std::string_view accept);
 
 enum class BodyFormat { kJson, kYaml, kProtobuf };
 

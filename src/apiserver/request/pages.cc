@@ -1,7 +1,10 @@
 #include "apiserver/request/pages.h"
 
+#include "api/schema/protobuf.h"
+#include "api/schema/protobuf_writer.h"
 #include "apiserver/request/discovery_text.h"
 #include "apiserver/request/negotiation.h"
+#include "base/check.h"
 #include "base/rng.h"
 
 #include <fmt/format.h>
@@ -58,30 +61,40 @@ bool Pages::discovery_page(Exchange& exchange) {
     discovery_root(exchange, core);
     return true;
   }
-  const std::optional<Json> document = core             ? discovery_.resources("", at[1])
-                                       : at.size() == 2 ? discovery_.group(at[1])
-                                                        : discovery_.resources(at[1], at[2]);
+  std::optional<Json> document = core             ? discovery_.resources("", at[1])
+                                 : at.size() == 2 ? discovery_.group(at[1])
+                                                  : discovery_.resources(at[1], at[2]);
   if (!document) {
     exchange.fail(api::unknown_resource_status());
     return true;
   }
-  if (const auto form = negotiate_discovery(exchange.request().header("accept")); !form) {
+  if (const auto form = negotiate_discovery(exchange.request().header("accept")); form) {
+    plain_discovery(exchange, *std::move(document), form->encoding);
+  } else {
     exchange.fail(form.error());
-    return true;
   }
-  cached(exchange, discovery_text(*document) + "\n", "application/json", kRevalidate);
   return true;
 }
 
-void Pages::discovery_root(Exchange& exchange, bool core) {
-  const auto version = negotiate_discovery(exchange.request().header("accept"));
-  if (!version) return exchange.fail(version.error());
-  if (version->empty()) {
-    const Json document = core ? discovery_.core_versions() : discovery_.groups();
+void Pages::plain_discovery(Exchange& exchange, Json document, Encoding encoding) {
+  if (encoding == Encoding::kJson) {
     return cached(exchange, discovery_text(document) + "\n", "application/json", kRevalidate);
   }
-  cached(exchange, discovery_text(discovery_.aggregated(core, *version)) + "\n",
-         "application/json;g=apidiscovery.k8s.io;v=" + *version + ";as=APIGroupDiscoveryList", kRevalidate);
+  document["apiVersion"] = "v1";  // of the core group, whose JSON leaves it out
+  const api::Type* type = api::protobuf_type("v1", document.string_at({"kind"}));
+  SPILLWAY_CHECK(type != nullptr);
+  cached(exchange, api::write_protobuf(*type, document), api::kProtobufContentType, kRevalidate);
+}
+
+void Pages::discovery_root(Exchange& exchange, bool core) {
+  const auto form = negotiate_discovery(exchange.request().header("accept"));
+  if (!form) return exchange.fail(form.error());
+  const std::string& version = form->aggregated;
+  if (version.empty()) {
+    return plain_discovery(exchange, core ? discovery_.core_versions() : discovery_.groups(), form->encoding);
+  }
+  cached(exchange, discovery_text(discovery_.aggregated(core, version)) + "\n",
+         "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList", kRevalidate);
 }
 
 bool Pages::openapi_page(Exchange& exchange) {

@@ -29,6 +29,7 @@ class Pages {
   bool discovery_page(Exchange& exchange);
   bool openapi_page(Exchange& exchange);
   void discovery_root(Exchange& exchange, bool core);
+  static void plain_discovery(Exchange& exchange, api::Json document, Encoding encoding);
   /// With an ETag, and 304 when the client has it already.
   static void cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching);
   static void cached(Exchange& exchange, const OpenApi::Document& document, std::string_view content_type,
