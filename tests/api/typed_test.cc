@@ -87,14 +87,16 @@ TEST(TypedBody, CanonicalQuantitiesTimesAndBytes) {
   const auto secret = read_text(kind("v1", "Secret"), R"({"data":{"a":"YQ==","b":"YWJj\nZGVm","c":null,"d":""}})");
   ASSERT_TRUE(secret) << secret.error().text();
   EXPECT_EQ(*secret->object.find("data"), parse(R"({"a":"YQ==","b":"YWJjZGVm","c":"","d":""})"));
-  const auto lease =
-      read_text(kind("coordination.k8s.io/v1", "Lease"),
-                R"({"spec":{"renewTime":"2026-01-02T03:04:05Z","acquireTime":"2026-01-02T03:04:05.100000Z"}})");
+  const auto lease = read_text(
+      kind("coordination.k8s.io/v1", "Lease"),
+      R"({"spec":{"renewTime":"2026-01-02T04:04:05.000000+01:00","acquireTime":"2026-01-02T03:04:05.100000Z"}})");
   ASSERT_TRUE(lease) << lease.error().text();
   EXPECT_EQ(lease->object.string_at({"spec", "renewTime"}), "2026-01-02T03:04:05.000000Z");
   EXPECT_EQ(lease->object.string_at({"spec", "acquireTime"}), "2026-01-02T03:04:05.100000Z");
-  EXPECT_FALSE(
-      read_text(kind("coordination.k8s.io/v1", "Lease"), R"({"spec":{"renewTime":"2026-01-02T03:04:05.1Z"}})"));
+  for (const std::string time : {"2026-01-02T03:04:05.1Z", "2026-01-02T03:04:05.1234567Z", "2026-01-02T03:04:05Z"}) {
+    EXPECT_FALSE(read_text(kind("coordination.k8s.io/v1", "Lease"), R"({"spec":{"renewTime":")" + time + R"("}})"))
+        << time;
+  }
 }
 
 TEST(TypedBody, TheZeroTimeIsNull) {
