@@ -239,8 +239,9 @@ Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
 }
 
 Result<Bytes> parse_recording_size(const std::string& text) {
+  if (const auto none = api::parse_quantity(text); none && none->sign() == 0) return Bytes{};
   SPILLWAY_TRY(size, parse_bytes(text));
-  if (size != Bytes{} && (size < mebibytes(1) || size > gibibytes(1))) {
+  if (size < mebibytes(1) || size > gibibytes(1)) {
     return make_error(ErrorCode::kInvalid, "expected 0, or 1Mi to 1Gi, got \"{}\"", text);
   }
   return size;
