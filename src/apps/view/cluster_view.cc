@@ -8,6 +8,7 @@ namespace spillway::apps {
 namespace {
 
 volatile std::sig_atomic_t g_interrupted = 0;
+bool g_catches = false;
 
 void on_interrupt(int) {
   g_interrupted = 1;
@@ -59,7 +60,7 @@ Result<api::Json> ClusterView::run(const std::function<void(client::ApiClient&, 
       });
     });
   });
-  while (!outcome && !interrupted()) loop_.run({});
+  while (!outcome && !interrupted()) run_until_interrupted(loop_);
   if (!outcome) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
   return *std::move(outcome);
 }
@@ -95,6 +96,7 @@ api::Json::Array ClusterView::list(const std::string& path) {
 void catch_interrupts() {
   struct sigaction action{};
   action.sa_handler = on_interrupt;
+  g_catches = true;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -103,9 +105,21 @@ bool interrupted() {
   return g_interrupted != 0;
 }
 
+void run_until_interrupted(runtime::Loop& loop) {
+  if (!g_catches) return loop.run({});
+  // One that came before run() minds them.
+  loop.post([&loop] {
+    if (interrupted()) loop.stop();
+  });
+  loop.run([&loop](int) {
+    g_interrupted = 1;
+    loop.stop();
+  });
+}
+
 void pause_for(runtime::Loop& loop, Duration duration) {
   const auto timer = loop.at(loop.now().mono + duration, [&loop] { loop.stop(); });
-  if (!interrupted()) loop.run({});
+  if (!interrupted()) run_until_interrupted(loop);
   loop.cancel(timer);
 }
 

@@ -46,6 +46,8 @@ class ClusterView {
 void catch_interrupts();
 /// Was Ctrl-C pressed? Every blocking call returns early from then on.
 bool interrupted();
+/// Runs the loop until something stops it, or, once they are caught, until Ctrl-C.
+void run_until_interrupted(runtime::Loop& loop);
 /// Runs the loop for a while; not at all after Ctrl-C.
 void pause_for(runtime::Loop& loop, Duration duration);
 
