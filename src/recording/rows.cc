@@ -36,6 +36,14 @@ std::vector<ReplayRow> pair_rows(std::vector<ReplayOutcome> decided, std::vector
   return rows;
 }
 
+std::optional<Instant> first_difference(const std::vector<ReplayRow>& rows) {
+  std::optional<Instant> first;
+  for (const ReplayRow& row : rows) {
+    if (!row.same) first = std::min(row.at(), first.value_or(row.at()));
+  }
+  return first;
+}
+
 std::uint64_t count_same(const std::vector<ReplayRow>& rows) {
   return static_cast<std::uint64_t>(std::ranges::count(rows, true, &ReplayRow::same));
 }

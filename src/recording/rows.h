@@ -37,6 +37,9 @@ std::vector<ReplayRow> pair_rows(
     std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be,
     const std::function<bool(const ReplayOutcome& decided, const ReplayOutcome& would_be)>& same);
 
+/// When the first thing was, or would have been, otherwise; nullopt: never.
+std::optional<Instant> first_difference(const std::vector<ReplayRow>& rows);
+
 std::uint64_t count_same(const std::vector<ReplayRow>& rows);
 
 }  // namespace spillway::recording

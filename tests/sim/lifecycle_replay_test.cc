@@ -3,6 +3,7 @@
 #include "sim/replay/lifecycle_replay.h"
 
 #include "sim/cluster.h"
+#include "sim/replay/recorded_cost.h"
 
 #include "recording/frame.h"
 #include <gtest/gtest.h>
@@ -157,6 +158,31 @@ TEST(LifecycleReplay, AnotherConfigurationDecidesOtherwise) {
     return row.would_be && row.would_be->what == "held: taint";
   });
   EXPECT_GE(held, 1);
+}
+
+TEST(LifecycleReplay, SaysWhatASettingWouldHaveCost) {
+  KeptRecording recording;
+  play_night(recording, 1);
+  const std::string file = recording.file();
+  const auto cost = [&file](const Choice& choice) { return cost_of_recording(file, choice).value_or(Cost()); };
+  const Cost as_it_is = cost({});
+  EXPECT_EQ((std::vector{as_it_is.runs, as_it_is.recordings, as_it_is.controllers, as_it_is.flips}),
+            (std::vector<std::uint64_t>{1, 1, 1, 4}));
+  EXPECT_GE(as_it_is.tainted, 4U);
+  EXPECT_EQ(as_it_is.evicted, 0U);
+  EXPECT_EQ(cost({"500Mi", {}, {}}).tainted, as_it_is.tainted) << "a threshold is the nodes'";
+  Choice patient;
+  patient.config = ConfigChoice{"patient.yaml", "controllers: {nodeMonitorGracePeriod: 10m}\n", {}};
+  EXPECT_EQ(cost(patient).flips, 0U);
+  EXPECT_EQ(cost(patient).tainted, 0U);
+  Choice braked;
+  braked.config = ConfigChoice{"braked.yaml", "brakes: {taint: 1/30m}\n", {}};
+  EXPECT_LT(cost(braked).tainted, as_it_is.tainted);
+  EXPECT_GE(cost(braked).tainted, 1U);
+  const Cost on = cost({{}, {}, true});
+  EXPECT_LT(on.tainted, as_it_is.tainted) << "three in five minutes";
+  braked.brakes = false;
+  EXPECT_EQ(cost(braked).tainted, as_it_is.tainted) << "the flag goes before the file";
 }
 
 TEST(LifecycleReplay, WhatFoundNoRoomIsAGap) {

@@ -2,12 +2,14 @@
 // decisions, and to others under another threshold.
 #include "agent/memory_recording.h"
 #include "sim/cluster.h"
+#include "sim/replay/recorded_cost.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace spillway::sim {
 namespace {
@@ -82,6 +84,54 @@ TEST(Recordings, OfASimulatedNodeSayWhatAnotherThresholdWouldHaveDone) {
   const Duration earlier = row->decided->at.mono - row->would_be->at.mono;
   EXPECT_GT(earlier, seconds(5)) << "from 200Mi to 64Mi at 20Mi a second";
   EXPECT_LT(earlier, seconds(9));
+}
+
+Cost cost_of_night(const std::string& file, const Choice& choice) {
+  const auto cost = cost_of_recording(file, choice);
+  EXPECT_TRUE(cost) << cost.error().text();
+  return cost.value_or(Cost());
+}
+
+ConfigChoice config_of(const std::string& text) {
+  return {"new.yaml", text, [](const std::string& name) { return Result<std::string>(invalid(name, "no files")); }};
+}
+
+TEST(Recordings, SayWhatASettingWouldHaveCost) {
+  const std::string file = play(1).of_the_hog().file();
+  ASSERT_TRUE(is_recording(file));
+  EXPECT_FALSE(is_recording("name: a scenario\n"));
+  const Cost as_it_is = cost_of_night(file, {});
+  EXPECT_EQ((std::vector{as_it_is.evicted, as_it_is.runs, as_it_is.recordings, as_it_is.controllers}),
+            (std::vector<std::uint64_t>{1, 1, 1, 0}));
+  EXPECT_EQ(as_it_is.without_evidence, 0u);
+  const Cost never = cost_of_night(file, {"1Mi", {}, {}});
+  EXPECT_EQ(never.evicted, 0u) << "the pod stopped growing above it, or was evicted before";
+  EXPECT_EQ(never.kept_free, mebibytes(1));
+  const Cost early = cost_of_night(file, {"200Mi", {}, {}});
+  EXPECT_GE(early.evicted, 1u);
+  EXPECT_EQ(early.kept_free, mebibytes(200));
+  EXPECT_EQ(cost_of_night(file, {{}, {}, true}).evicted, 1u) << "brakes are the controllers'";
+  Choice config;
+  config.config = config_of("agents: {evictionHard: {memory.available: 200Mi}}\n");
+  EXPECT_EQ(cost_of_night(file, config).kept_free, mebibytes(200));
+  config.memory_available = "300Mi";
+  EXPECT_EQ(cost_of_night(file, config).kept_free, mebibytes(300)) << "the flag goes before the file";
+  config = {};
+  config.config = config_of("controllers: {nodeMonitorGracePeriod: 5m}\n");
+  EXPECT_EQ(cost_of_night(file, config).kept_free, as_it_is.kept_free) << "it says nothing of agents";
+}
+
+TEST(Recordings, SayNothingOfReservationsAndOfWhatIsDamaged) {
+  const std::string file = play(1).of_the_hog().file();
+  const auto reserved = cost_of_recording(file, {{}, "1Gi", {}});
+  ASSERT_FALSE(reserved);
+  EXPECT_EQ(reserved.error().text(),
+            "--system-reserved: a recording of a node does not say what a reservation would change");
+  EXPECT_FALSE(cost_of_recording(file.substr(0, 30), {}));
+  std::string damaged = file;
+  damaged[file.size() / 2] ^= 1;
+  EXPECT_FALSE(cost_of_recording(damaged, {}));
+  EXPECT_FALSE(cost_of_recording("something else", {}));
 }
 
 }  // namespace

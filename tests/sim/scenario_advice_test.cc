@@ -87,6 +87,31 @@ TEST(Advice, BrakesAreThoseOfTheControllers) {
   EXPECT_FALSE(off->config.controllers.brakes.stall_share);
 }
 
+ConfigChoice config_of(const std::string& text) {
+  return {"new.yaml", text, [](const std::string& name) { return Result<std::string>(invalid(name, "no files")); }};
+}
+
+TEST(Advice, AFileChangesWhatItSaysAndFlagsGoBeforeIt) {
+  ChoiceLists lists;
+  lists.configs = {config_of("brakes: {taint: 3/5m}\n"),
+                   config_of("agents: {evictionHard: {memory.available: 200Mi}}\n")};
+  lists.memory_available = {"300Mi", "5%"};
+  const auto choices = choices_of(lists);
+  ASSERT_TRUE(choices);
+  ASSERT_EQ(choices->size(), 5U);
+  EXPECT_EQ(choices->at(2).config, lists.configs[1]);
+  const auto braked = with_choice(leak(), {{}, {}, {}, lists.configs[0]});
+  ASSERT_TRUE(braked) << braked.error().text();
+  EXPECT_EQ(braked->config.controllers.brakes.taint.global, (lifecycle::ActLimit{3, minutes(5)}));
+  EXPECT_EQ(cost_of(*braked, {}).kept_free, mebibytes(100)) << "as the scenario has it";
+  EXPECT_EQ(cost_of(*with_choice(leak(), {{}, {}, {}, lists.configs[1]}), {}).kept_free, mebibytes(200));
+  EXPECT_EQ(cost_of(*with_choice(leak(), choices->at(2)), {}).kept_free, mebibytes(300));
+  lists.configs = {config_of("brakes: {taints: 3/5m}\n")};
+  EXPECT_THAT(choices_of(lists).error().text(), HasSubstr("new.yaml:1:10"));
+  lists.configs = {config_of("agents: {evictionHard: {memory.available: 9Gi}}\n")};
+  EXPECT_FALSE(with_choice(leak(), {{}, {}, {}, lists.configs[0]})) << "a node has 1Gi";
+}
+
 Advice made(std::uint64_t evicted, std::uint64_t oom_kills, std::int64_t kept_mib) {
   Advice advice;
   advice.cost = {.oom_kills = oom_kills, .evicted = evicted, .kept_free = mebibytes(kept_mib), .runs = 1};
@@ -120,6 +145,29 @@ TEST(Advice, CostsOfRunsAddUpAndMemoryIsTheAverage) {
   EXPECT_EQ(sum.oom_kills, 2U);
   EXPECT_EQ(sum.runs, 3U);
   EXPECT_EQ(sum.kept_free, mebibytes(200));
+  Cost controllers;
+  controllers.runs = controllers.recordings = controllers.controllers = 1;
+  controllers.tainted = 7;
+  add(sum, controllers);
+  EXPECT_EQ(sum.runs, 4U);
+  EXPECT_EQ(sum.tainted, 7U);
+  EXPECT_EQ(sum.kept_free, mebibytes(200)) << "they say nothing of memory";
+}
+
+TEST(Advice, WhatIsNotKnownIsNoZero) {
+  Advice night;
+  night.cost = {.evicted = 3, .kept_free = mebibytes(100), .runs = 1, .recordings = 1, .without_evidence = 2};
+  Advice lifecycle;
+  lifecycle.cost = {.tainted = 3, .kept_free = {}, .runs = 1, .recordings = 1, .controllers = 1};
+  const std::string text = advice_text({night, lifecycle});
+  EXPECT_THAT(text, HasSubstr("as it is, 2 evicted without evidence"));
+  const api::Json json = advice_json({night, lifecycle});
+  const auto& choices = *json.find("choices")->if_array();
+  EXPECT_TRUE(choices[0].at({"cost", "oomKills"})->is_null());
+  EXPECT_EQ(choices[0].at({"cost", "keptFreeBytesPerNode"})->if_int64(), 100 << 20);
+  EXPECT_EQ(choices[0].at({"cost", "evictedWithoutEvidence"})->if_int64(), 2);
+  EXPECT_TRUE(choices[1].at({"cost", "keptFreeBytesPerNode"})->is_null());
+  EXPECT_EQ(choices[1].at({"cost", "tainted"})->if_int64(), 3);
 }
 
 }  // namespace

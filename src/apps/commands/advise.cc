@@ -1,4 +1,4 @@
-// `spillway advise`: the same scenarios under several settings, and what each of these costs.
+// `spillway advise`: the same scenarios and recordings under several settings, and what each of these costs.
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/live_inventory.h"
@@ -6,7 +6,10 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "base/file.h"
+#include "host/files/recording_ring.h"
 #include "runtime/fast_heap.h"
+#include "sim/replay/recorded_cost.h"
 #include "sim/scenario/advice.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"
@@ -14,8 +17,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,23 +34,64 @@ namespace {
 constexpr int kExitInvariant = 4;
 constexpr int kExitSignal = 128;
 
+/// All of them are in memory at a time.
+constexpr std::int64_t kRecordingsBytesMax = std::int64_t{3} << 30U;
+
+struct Recording {
+  std::string file;
+  std::string bytes;
+};
+
 struct Question {
   std::vector<sim::Scenario> scenarios;
+  std::vector<Recording> recordings;
   std::vector<sim::Choice> choices;
 };
 
+/// Of an ordinary file.
+bool begins_as_recording(const std::string& file) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return false;
+  std::array<char, 64> head{};
+  std::ifstream input(file, std::ios::binary);
+  input.read(head.data(), head.size());
+  return sim::is_recording({head.data(), static_cast<std::size_t>(input.gcount())});
+}
+
+/// Takes the recordings out of what is wanted.
+Result<std::vector<Recording>> take_recordings(std::vector<std::string>& wanted) {
+  std::vector<Recording> found;
+  std::int64_t left = kRecordingsBytesMax;
+  const auto [begin, end] =
+      std::ranges::stable_partition(wanted, [](const auto& each) { return !begins_as_recording(each); });
+  for (const std::string& file : std::ranges::subrange(begin, end)) {
+    SPILLWAY_TRY(bytes, host::read_recording_file(file, left));
+    left -= static_cast<std::int64_t>(bytes.size());
+    found.push_back({file, std::move(bytes)});
+  }
+  wanted.erase(begin, end);
+  return found;
+}
+
 Result<Question> read_question(const cli::AdviseCommand& command) {
-  sim::ChoiceLists lists{command.memory_available, command.system_reserved, {}};
+  sim::ChoiceLists lists{command.memory_available, command.system_reserved, {}, {}};
   for (const std::string& each : command.brakes) lists.brakes.push_back(each == "on");
+  for (const std::string& each : command.configs) {
+    SPILLWAY_TRY(text, read_file(each));
+    lists.configs.push_back({each, std::move(text), reader_beside(each)});
+  }
   Question question;
   SPILLWAY_TRY(choices, sim::choices_of(lists));
   question.choices = std::move(choices);
+  std::vector<std::string> wanted = command.scenarios;
+  SPILLWAY_TRY(recordings, take_recordings(wanted));
+  question.recordings = std::move(recordings);
   sim::ClusterOverride instead{};
   if (command.from_cluster) {
     SPILLWAY_TRY(inventory, read_live_inventory(command.api));
     instead.inventory = std::move(inventory);
   }
-  SPILLWAY_TRY(scenarios, read_scenarios(command.scenarios, instead));
+  SPILLWAY_TRY(scenarios, read_scenarios(wanted, instead));
   question.scenarios = std::move(scenarios);
   return question;
 }
@@ -53,7 +102,8 @@ class Trial {
   Trial(const Question& question, std::uint64_t seeds)
       : question_(question),
         seeds_(seeds),
-        runs_(static_cast<double>(question.choices.size() * question.scenarios.size() * seeds)),
+        runs_(static_cast<double>(question.choices.size() *
+                                  (question.scenarios.size() * seeds + question.recordings.size()))),
         line_("advise", ProgressLine::Shown::kOnTerminal) {}
 
   /// nullopt: interrupted.
@@ -71,6 +121,15 @@ class Trial {
         sim::add(advice.cost, sim::cost_of(*scenario, outcome));
       }
     }
+    for (const Recording& each : question_.recordings) {
+      if (Interruption::signal() != 0) return std::nullopt;
+      const auto cost = replay(each, choice);
+      if (!cost) {
+        advice.impossible = Error{cost.error().code, cost.error().text(), each.file};
+        return advice;
+      }
+      sim::add(advice.cost, *cost);
+    }
     return advice;
   }
 
@@ -83,6 +142,14 @@ class Trial {
     sim::RunOutcome outcome = sim::play(scenario, {.seed = seed, .observer = nullptr, .go_on = go_on});
     ++done_;
     return outcome;
+  }
+
+  Result<sim::Cost> replay(const Recording& recording, const sim::Choice& choice) {
+    auto cost = sim::cost_of_recording(recording.bytes, choice, [this](std::size_t done, std::size_t all) {
+      line_.show((done_ + static_cast<double>(done) / static_cast<double>(all)) / runs_);
+    });
+    ++done_;
+    return cost;
   }
 
   const Question& question_;
@@ -104,13 +171,22 @@ int run_advise(const cli::AdviseCommand& command) {
   }
   const Interruption interruption;
   std::vector<sim::Advice> all;
+  std::optional<Error> broken_input;
   {
     Trial trial(*question, command.seeds);
     for (const sim::Choice& choice : question->choices) {
       auto advice = trial.judge(choice);
       if (!advice) break;
+      if (advice->impossible && choice.is_as_it_is()) {  // nothing is to be had from it
+        broken_input = advice->impossible;
+        break;
+      }
       all.push_back(*std::move(advice));
     }
+  }
+  if (broken_input) {
+    print_error(*broken_input);
+    return cli::kExitUsage;
   }
   if (all.size() < question->choices.size()) {
     fmt::print(stderr, "spillway: interrupted after {} of {} settings; nothing is reported\n", all.size(),

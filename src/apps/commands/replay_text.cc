@@ -24,11 +24,7 @@ class Evidence {
   /// To the end.
   Evidence() = default;
 
-  explicit Evidence(const ReplayReport& report) {
-    for (const ReplayRow& row : report.rows) {
-      if (!row.same) first_ = std::min(row.at(), first_.value_or(row.at()));
-    }
-  }
+  explicit Evidence(const ReplayReport& report) : first_(recording::first_difference(report.rows)) {}
 
   bool holds(const ReplayRow& row) const { return !first_ || row.at() <= *first_; }
 

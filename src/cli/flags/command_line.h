@@ -459,10 +459,11 @@ struct SeedRange {
 
 /// Plays scenarios under several settings and says what each costs.
 struct AdviseCommand {
-  std::vector<std::string> scenarios;         // as of SimulateCommand
+  std::vector<std::string> scenarios;         // as of SimulateCommand, and recordings
   std::vector<std::string> memory_available;  // hard thresholds to try; empty: as each scenario has it
   std::vector<std::string> system_reserved;   // quantities of memory
   std::vector<std::string> brakes;            // "on", "off"
+  std::vector<std::string> configs;           // files with members of config: of a scenario
   std::uint64_t seeds = 1;                    // each scenario under so many, from its own or 1 on
   bool from_cluster = false;
   ClusterArgs api;

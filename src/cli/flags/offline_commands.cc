@@ -142,9 +142,11 @@ void define_simulate(Commands& commands) {
 
 void define_advise(Commands& commands) {
   const auto advise = std::make_shared<AdviseCommand>();
-  CLI::App& app = commands.add("advise", "Play scenarios under several settings and say what each costs");
-  app.add_option("SCENARIO", advise->scenarios,
-                 "Files (docs/simulate.md), or names of scenarios that come with the program")
+  CLI::App& app =
+      commands.add("advise", "Play scenarios and recorded nights under several settings and say what each costs");
+  app.add_option(
+         "SCENARIO", advise->scenarios,
+         "Files (docs/simulate.md), names of scenarios that come with the program, or recordings (spillway record)")
       ->type_name("FILE")
       ->required();
   app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
@@ -157,6 +159,10 @@ void define_advise(Commands& commands) {
       ->type_name("LIST")
       ->delimiter(',')
       ->check(one_of({"on", "off"}));
+  app.add_option("--config", advise->configs,
+                 "Files to try, with members of config: of a scenario, e.g. values of brakes")
+      ->type_name("LIST")
+      ->delimiter(',');
   app.add_option("--seeds", advise->seeds, "Seeds that each scenario is played under")
       ->check(between(1, 1000))
       ->capture_default_str();
@@ -164,6 +170,7 @@ void define_advise(Commands& commands) {
   add_client_api(app, advise->api);
   add_output(app, advise->output);
   app.footer(
+      "A recorded node shows what thresholds cost, recorded controllers what brakes and their configuration do.\n"
       "Exit codes: 0 done, 1 could not be done, 2 wrong command line or file,\n"
       "4 an invariant of the product was violated, 128 + N ended by signal N.");
   commands.choose(app, advise);

@@ -258,4 +258,31 @@ std::vector<std::string> recording_copies(const std::string& directory) {
   return names_in(directory + std::string(kCopies));
 }
 
+std::string recording_copy(const std::string& directory, const std::string& name) {
+  return directory + std::string(kCopies) + "/" + name;
+}
+
+std::optional<std::uint64_t> recording_segment_number(const std::string& path) {
+  return number_of(std::string_view(path).substr(path.rfind('/') + 1));
+}
+
+Result<std::string> read_recording_file(const std::string& path, std::int64_t bytes_max) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat found = {};
+  if (!file || ::fstat(file.get(), &found) != 0) return errno_error(path, errno);
+  if (!S_ISREG(found.st_mode)) return invalid(path, "is no ordinary file");
+  if (found.st_size > bytes_max) return invalid(path, "is longer than {} bytes", bytes_max);
+  std::string text(static_cast<std::size_t>(found.st_size), '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
 }  // namespace spillway::host

@@ -58,6 +58,8 @@ class RecordingRing final : public recording::Sink {
   bool append(std::string bytes) override;
   void keep(std::string_view why) override;
 
+  const std::string& directory() const { return options_.directory; }
+
   /// Calls `done` on the writing thread when everything that was given before is written, or lost. Thread: any.
   void flush(std::function<void()> done);
 
@@ -113,5 +115,12 @@ Result<std::vector<std::string>> recording_segments(const std::string& directory
 
 /// Names of the copies in a ring's directory, oldest first: "20261124T103000Z-oom-kill".
 std::vector<std::string> recording_copies(const std::string& directory);
+/// Where the copy of that name lies.
+std::string recording_copy(const std::string& directory, const std::string& name);
+/// Which one a segment's path names; nullopt: it is none.
+std::optional<std::uint64_t> recording_segment_number(const std::string& path);
+/// The bytes of a recording or a segment, as long as it is when it is opened. kNotFound: it is gone. kInvalid: no
+/// ordinary file, or longer than `bytes_max`.
+Result<std::string> read_recording_file(const std::string& path, std::int64_t bytes_max);
 
 }  // namespace spillway::host

@@ -24,15 +24,6 @@ agent::AgentOptions agents_of(const Scenario& scenario) {
   return scenario.config.agents.value_or(plain_agents());
 }
 
-/// What a node of that size keeps from its pods. kInvalid: more than it has.
-Result<Bytes> kept_free(const agent::AgentOptions& options, Bytes memory) {
-  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
-  const api::ResourceList capacity{{std::string(kMemory), api::Quantity::of_units(memory.count())}};
-  SPILLWAY_TRY(reserved, agent::node_reservation(capacity, options, thresholds));
-  const auto found = reserved.find(kMemory);
-  return Bytes{found == reserved.end() ? 0 : found->second.value()};
-}
-
 template <typename T>
 std::vector<std::optional<T>> or_as_it_is(const std::vector<T>& values) {
   if (values.empty()) return {std::nullopt};
@@ -49,12 +40,14 @@ Outcome check_values(const ChoiceLists& lists) {
     if (!parsed || *parsed < api::Quantity())
       return invalid("--system-reserved", "expected quantities such as 512Mi, got \"{}\"", value);
   }
+  for (const ConfigChoice& each : lists.configs)
+    SPILLWAY_TRY_VOID(parse_scenario_config(each.file, each.text, each.read));
   return {};
 }
 
 /// In the order of the table, all of them "less is better".
-std::array<std::uint64_t, 7> counts_of(const Cost& cost) {
-  return {cost.oom_kills,           cost.evicted,   cost.deleted, cost.flips, cost.unplaced,
+std::array<std::uint64_t, 8> counts_of(const Cost& cost) {
+  return {cost.oom_kills,           cost.evicted,   cost.deleted, cost.tainted, cost.flips, cost.unplaced,
           cost.failed_expectations, cost.violations};
 }
 
@@ -67,6 +60,14 @@ bool is_worse(const Advice& a, const Advice& b) {
   return more != less || a.cost.kept_free > b.cost.kept_free;
 }
 
+bool knows_oom_kills(const Cost& cost) {
+  return cost.recordings < cost.runs;
+}
+
+bool knows_memory(const Cost& cost) {
+  return cost.controllers < cost.runs;
+}
+
 std::string brakes_text(std::optional<bool> brakes) {
   if (!brakes) return "-";
   return *brakes ? "on" : "off";
@@ -74,8 +75,11 @@ std::string brakes_text(std::optional<bool> brakes) {
 
 std::string remark_of(const Advice& advice) {
   if (advice.impossible) return "cannot be: " + advice.impossible->text();
-  std::string remark = advice.choice.is_as_it_is() ? "as it is" : "";
-  if (advice.worse_than) remark += fmt::format("{}no better than {}", remark.empty() ? "" : ", ", *advice.worse_than);
+  std::string remark;
+  const auto say = [&remark](const std::string& text) { remark += (remark.empty() ? "" : ", ") + text; };
+  if (advice.choice.is_as_it_is()) say("as it is");
+  if (advice.worse_than) say(fmt::format("no better than {}", *advice.worse_than));
+  if (advice.cost.without_evidence > 0) say(fmt::format("{} evicted without evidence", advice.cost.without_evidence));
   return remark;
 }
 
@@ -87,13 +91,19 @@ Result<std::vector<Choice>> choices_of(const ChoiceLists& lists) {
   for (const auto& memory : or_as_it_is(lists.memory_available))
     for (const auto& reserved : or_as_it_is(lists.system_reserved))
       for (const auto& brakes : or_as_it_is(lists.brakes))
-        if (const Choice choice{memory, reserved, brakes}; !choice.is_as_it_is()) choices.push_back(choice);
+        for (const auto& config : or_as_it_is(lists.configs))
+          if (const Choice choice{memory, reserved, brakes, config}; !choice.is_as_it_is()) choices.push_back(choice);
   if (choices.size() > kChoicesMax)
     return invalid("advise", "{} combinations are too many; expected at most {}", choices.size(), kChoicesMax);
   return choices;
 }
 
 Result<Scenario> with_choice(Scenario scenario, const Choice& choice) {
+  if (const auto& config = choice.config) {
+    SPILLWAY_TRY(changed, parse_scenario_config(config->file, config->text, config->read, std::move(scenario.config)));
+    scenario.config = std::move(changed);
+    SPILLWAY_TRY_VOID(check_agents(scenario));
+  }
   if (choice.brakes) set_brakes(scenario.config.controllers, *choice.brakes);
   if (choice.memory_available || choice.system_reserved) {
     agent::AgentOptions options = agents_of(scenario);
@@ -112,10 +122,19 @@ Result<Scenario> with_choice(Scenario scenario, const Choice& choice) {
   return scenario;
 }
 
+Result<Bytes> kept_free(const agent::AgentOptions& options, Bytes memory) {
+  SPILLWAY_TRY(thresholds, eviction::parse_thresholds(options.eviction.thresholds));
+  const api::ResourceList capacity{{std::string(kMemory), api::Quantity::of_units(memory.count())}};
+  SPILLWAY_TRY(reserved, agent::node_reservation(capacity, options, thresholds));
+  const auto found = reserved.find(kMemory);
+  return Bytes{found == reserved.end() ? 0 : found->second.value()};
+}
+
 Cost cost_of(const Scenario& scenario, const RunOutcome& outcome) {
   Cost cost{.oom_kills = outcome.count(HappeningKind::kOomKill),
             .evicted = outcome.count(HappeningKind::kEvicted),
             .deleted = outcome.count(HappeningKind::kDeleted),
+            .tainted = outcome.count(HappeningKind::kTaint),
             .flips = outcome.count(HappeningKind::kFlip),
             .unplaced = outcome.count(HappeningKind::kUnplaced),
             .violations = outcome.violations.size(),
@@ -135,14 +154,19 @@ void add(Cost& sum, const Cost& more) {
   sum.oom_kills += more.oom_kills;
   sum.evicted += more.evicted;
   sum.deleted += more.deleted;
+  sum.tainted += more.tainted;
   sum.flips += more.flips;
   sum.unplaced += more.unplaced;
   sum.failed_expectations += more.failed_expectations;
   sum.violations += more.violations;
-  const auto weighed = [](const Cost& each) { return each.kept_free.count() * static_cast<std::int64_t>(each.runs); };
-  const std::uint64_t runs = sum.runs + more.runs;
-  if (runs > 0) sum.kept_free = Bytes{(weighed(sum) + weighed(more)) / static_cast<std::int64_t>(runs)};
-  sum.runs = runs;
+  const auto nodes_of = [](const Cost& each) { return static_cast<std::int64_t>(each.runs - each.controllers); };
+  const std::int64_t nodes = nodes_of(sum) + nodes_of(more);
+  const std::int64_t bytes = sum.kept_free.count() * nodes_of(sum) + more.kept_free.count() * nodes_of(more);
+  if (nodes > 0) sum.kept_free = Bytes{bytes / nodes};
+  sum.runs += more.runs;
+  sum.recordings += more.recordings;
+  sum.controllers += more.controllers;
+  sum.without_evidence += more.without_evidence;
 }
 
 void compare(std::vector<Advice>& all) {
@@ -155,6 +179,26 @@ void compare(std::vector<Advice>& all) {
   }
 }
 
+namespace {
+
+Json cost_json(const Cost& cost) {
+  const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+  return Json::object({{"oomKills", knows_oom_kills(cost) ? Json(number(cost.oom_kills)) : Json()},
+                       {"evicted", number(cost.evicted)},
+                       {"evictedWithoutEvidence", number(cost.without_evidence)},
+                       {"deleted", number(cost.deleted)},
+                       {"tainted", number(cost.tainted)},
+                       {"flips", number(cost.flips)},
+                       {"unplaced", number(cost.unplaced)},
+                       {"failedExpectations", number(cost.failed_expectations)},
+                       {"violations", number(cost.violations)},
+                       {"keptFreeBytesPerNode", knows_memory(cost) ? Json(cost.kept_free.count()) : Json()},
+                       {"runs", number(cost.runs)},
+                       {"recordings", number(cost.recordings)}});
+}
+
+}  // namespace
+
 Json advice_json(const std::vector<Advice>& all) {
   Json choices = Json::array();
   for (const Advice& each : all) {
@@ -162,19 +206,11 @@ Json advice_json(const std::vector<Advice>& all) {
     if (each.choice.memory_available) one["memoryAvailable"] = *each.choice.memory_available;
     if (each.choice.system_reserved) one["systemReserved"] = *each.choice.system_reserved;
     if (each.choice.brakes) one["brakes"] = *each.choice.brakes;
+    if (each.choice.config) one["config"] = each.choice.config->file;
     if (each.impossible) {
       one["impossible"] = each.impossible->text();
     } else {
-      const Cost& cost = each.cost;
-      one["cost"] = Json::object({{"oomKills", static_cast<std::int64_t>(cost.oom_kills)},
-                                  {"evicted", static_cast<std::int64_t>(cost.evicted)},
-                                  {"deleted", static_cast<std::int64_t>(cost.deleted)},
-                                  {"flips", static_cast<std::int64_t>(cost.flips)},
-                                  {"unplaced", static_cast<std::int64_t>(cost.unplaced)},
-                                  {"failedExpectations", static_cast<std::int64_t>(cost.failed_expectations)},
-                                  {"violations", static_cast<std::int64_t>(cost.violations)},
-                                  {"keptFreeBytesPerNode", cost.kept_free.count()},
-                                  {"runs", static_cast<std::int64_t>(cost.runs)}});
+      one["cost"] = cost_json(each.cost);
     }
     if (each.worse_than) one["noBetterThan"] = static_cast<std::int64_t>(*each.worse_than);
     choices.if_array()->push_back(std::move(one));
@@ -184,23 +220,31 @@ Json advice_json(const std::vector<Advice>& all) {
 
 std::string advice_text(const std::vector<Advice>& all) {
   constexpr std::string_view kRow =
-      "{:>3}  {:<16}  {:<15}  {:<6}  {:>9}  {:>7}  {:>7}  {:>5}  {:>8}  {:>6}  {:>9}  {}\n";
+      "{:>3}  {:<16}  {:<15}  {:<6}{}  {:>9}  {:>7}  {:>7}  {:>7}  {:>5}  {:>8}  {:>6}  {:>9}  {}\n";
+  std::size_t config_width = 0;  // 0: there is no such column
+  for (const Advice& each : all) {
+    if (each.choice.config) config_width = std::max({config_width, each.choice.config->file.size(), std::size_t{6}});
+  }
+  const auto config_cell = [config_width](const std::string& text) {
+    return config_width == 0 ? std::string() : fmt::format("  {:<{}}", text, config_width);
+  };
   std::string out;
   const auto put = [&out](std::string row) {
     row.erase(row.find_last_not_of(" \n") + 1);
     out += row + "\n";
   };
-  put(fmt::format(kRow, "#", "MEMORY.AVAILABLE", "SYSTEM-RESERVED", "BRAKES", "OOM-KILLS", "EVICTED", "DELETED",
-                  "FLIPS", "UNPLACED", "FAILED", "KEPT FREE", ""));
+  put(fmt::format(kRow, "#", "MEMORY.AVAILABLE", "SYSTEM-RESERVED", "BRAKES", config_cell("CONFIG"), "OOM-KILLS",
+                  "EVICTED", "DELETED", "TAINTED", "FLIPS", "UNPLACED", "FAILED", "KEPT FREE", ""));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Choice& choice = all[i].choice;
     const Cost& cost = all[i].cost;
     const auto figure = [&](std::uint64_t count) { return all[i].impossible ? "-" : std::to_string(count); };
-    const std::string kept = all[i].impossible ? "-" : fmt::format("{}Mi", cost.kept_free.count() >> 20);
+    const bool has_memory = !all[i].impossible && knows_memory(cost);
     put(fmt::format(kRow, i, choice.memory_available.value_or("-"), choice.system_reserved.value_or("-"),
-                    brakes_text(choice.brakes), figure(cost.oom_kills), figure(cost.evicted), figure(cost.deleted),
-                    figure(cost.flips), figure(cost.unplaced), figure(cost.failed_expectations), kept,
-                    remark_of(all[i])));
+                    brakes_text(choice.brakes), config_cell(choice.config ? choice.config->file : "-"),
+                    knows_oom_kills(cost) ? figure(cost.oom_kills) : "-", figure(cost.evicted), figure(cost.deleted),
+                    figure(cost.tainted), figure(cost.flips), figure(cost.unplaced), figure(cost.failed_expectations),
+                    has_memory ? fmt::format("{}Mi", cost.kept_free.count() >> 20) : "-", remark_of(all[i])));
     if (cost.violations > 0)
       out += fmt::format("     {} invariants of the product were violated: a bug, please report it\n", cost.violations);
   }

@@ -1,5 +1,5 @@
-// What settings would cost: scenarios under other thresholds, reservations and brakes, and what comes of each.
-// Thread: any (values). Source: docs/simulate.md, "Which settings".
+// What settings would cost: scenarios under other thresholds, reservations, brakes and configurations, and what comes
+// of each. Of recordings: sim/replay/recorded_cost.h. Thread: any (values). Source: docs/simulate.md, "Which settings".
 #pragma once
 
 #include "api/json/json.h"
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/scenario/document.h"
 #include "sim/scenario/outcome.h"
+#include "sim/scenario/parser.h"
 
 #include <cstdint>
 #include <optional>
@@ -15,13 +16,23 @@
 
 namespace spillway::sim {
 
-/// What is changed in a scenario; absent: as the scenario has it.
+/// A file with members of `config:`; what it does not say stays.
+struct ConfigChoice {
+  std::string file;
+  std::string text;
+  ReadText read;  // of files it names
+
+  friend bool operator==(const ConfigChoice& a, const ConfigChoice& b) { return a.file == b.file && a.text == b.text; }
+};
+
+/// What is changed in a scenario, or for a recording; absent: as it is there. The others take precedence over `config`.
 struct Choice {
   std::optional<std::string> memory_available;  // hard threshold: a quantity or a percentage
   std::optional<std::string> system_reserved;   // memory: a quantity
   std::optional<bool> brakes;
+  std::optional<ConfigChoice> config = std::nullopt;
 
-  bool is_as_it_is() const { return !memory_available && !system_reserved && !brakes; }
+  bool is_as_it_is() const { return !memory_available && !system_reserved && !brakes && !config; }
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
@@ -31,12 +42,13 @@ struct ChoiceLists {
   std::vector<std::string> memory_available;
   std::vector<std::string> system_reserved;
   std::vector<bool> brakes;
+  std::vector<ConfigChoice> configs = {};
 };
 
 inline constexpr std::size_t kChoicesMax = 64;
 
 /// Everything as it is, then every combination, the last list fastest. kInvalid: a value that is none, or more than
-/// kChoicesMax of them; names the flag.
+/// kChoicesMax of them; names the flag or the file.
 Result<std::vector<Choice>> choices_of(const ChoiceLists& lists);
 
 /// kInvalid: a node of this scenario cannot have it.
@@ -47,13 +59,21 @@ struct Cost {
   std::uint64_t oom_kills = 0;
   std::uint64_t evicted = 0;
   std::uint64_t deleted = 0;
-  std::uint64_t flips = 0;  // of nodes' readiness
+  std::uint64_t tainted = 0;  // NoExecute taints put on nodes
+  std::uint64_t flips = 0;    // of nodes' readiness
   std::uint64_t unplaced = 0;
   std::uint64_t failed_expectations = 0;
   std::uint64_t violations = 0;  // of the product's invariants
   Bytes kept_free;               // per node, on average: what is reserved, and the hard threshold on top of it
   std::uint64_t runs = 0;
+  std::uint64_t recordings = 0;        // of the runs: no OOM kill of them is known
+  std::uint64_t controllers = 0;       // of the recordings: they say nothing of memory
+  std::uint64_t without_evidence = 0;  // of the evictions: after the first one that was otherwise in the recording
 };
+
+/// Memory that a node of that size keeps from its pods: what is reserved, and the hard threshold on top of it.
+/// kInvalid: more than it has, or thresholds that cannot be.
+Result<Bytes> kept_free(const agent::AgentOptions& options, Bytes memory);
 
 Cost cost_of(const Scenario& scenario, const RunOutcome& outcome);
 void add(Cost& sum, const Cost& more);

@@ -1,0 +1,28 @@
+// What a setting would have cost in a recorded night: the recording is replayed under it, and its decisions are
+// counted. Of a node: evictions, and the memory its hard threshold keeps free. Of controllers: nodes marked, tainted,
+// and emptied. Thread: one. Bounds: the recording and its decisions. Source: docs/simulate.md, "Which settings".
+#pragma once
+
+#include "base/error.h"
+#include "controllers/recording/lifecycle_record.h"
+#include "sim/scenario/advice.h"
+
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+namespace spillway::sim {
+
+/// Whether a file that begins so is a recording of a node or of a controller.
+bool is_recording(std::string_view head);
+
+/// What `config` makes of a controller that was recorded under another configuration. kInvalid: it does not parse.
+Result<controllers::RecordedController> controller_under(const ConfigChoice& config,
+                                                         const controllers::RecordedController& was);
+
+/// `progress`, which may be empty: as of agent::replay_recording(). kInvalid: the recording cannot be read, or says
+/// nothing about such a choice: what a reservation changes is not recorded.
+Result<Cost> cost_of_recording(std::string_view file, const Choice& choice,
+                               const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+
+}  // namespace spillway::sim
