@@ -533,6 +533,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         return exchange->answer(page->status, std::move(page->body), type, std::move(page->headers));
       }
     }
+    if (!asked.is_resource && method == api::Method::kGet && answers_slowly(exchange)) return;
     if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {
       return exchange->answer(200, *std::move(table), "text/plain; charset=utf-8");
     }
@@ -544,6 +545,16 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why, 1));
     }
     paths_.perform(exchange);
+  }
+
+  /// A page that somebody reads first. False: the path is none.
+  bool answers_slowly(const ExchangePtr& exchange) {
+    if (!options_.slow_pages) return false;
+    return options_.slow_pages(exchange->asked.path, [this, exchange](api::Response answer) {
+      core_.catch_up();
+      const std::string type(answer.header("Content-Type"));
+      exchange->answer(answer.status, std::move(answer.body), type, {{"X-Content-Type-Options", "nosniff"}});
+    });
   }
 
   /// Elsewhere: nobody waits meanwhile for the seat, and the player has limits of its own.

@@ -87,6 +87,9 @@ class ApiServer {
     /// Pages of whoever shares the process with the server: the answer to a GET of this path, for callers who may;
     /// nullopt for a path that is not one of them. May be empty.
     std::function<std::optional<api::Response>(std::string_view path)> pages;
+    /// The same of pages that take a while: false for a path that is not one of them. `answer` is called at most once,
+    /// now or later on the loop. May be empty.
+    std::function<bool(std::string_view path, std::function<void(api::Response)> answer)> slow_pages;
   };
 
   /// `store`: the main one.

@@ -29,7 +29,12 @@ std::string path_of(const api::Target& target) {
 }  // namespace
 
 KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options)
-    : loop_(loop), runtime_(runtime), options_(std::move(options)), logs_(loop), sessions_(loop, runtime) {}
+    : loop_(loop),
+      runtime_(runtime),
+      options_(std::move(options)),
+      reading_(std::make_shared<std::set<RequestId>>()),
+      logs_(loop),
+      sessions_(loop, runtime) {}
 
 KubeletEndpoint::Room KubeletEndpoint::room_of(const api::Target& target) const {
   const std::vector<std::string>& path = target.segments;
@@ -40,6 +45,7 @@ KubeletEndpoint::Room KubeletEndpoint::room_of(const api::Target& target) const 
   if ((path.size() == 3 || path.size() == 4) && root == "portForward") return Room::kForward;
   if (path.size() == 2 && root == "stats" && path[1] == "summary") return Room::kSummary;
   if (!path.empty() && path.size() <= 2 && root == "healthz") return Room::kHealth;
+  if (options_.recording != nullptr && RecordingPages::serves(path_of(target))) return Room::kRecording;
   return options_.pages.contains(path_of(target)) ? Room::kPage : Room::kNone;
 }
 
@@ -85,6 +91,9 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
       break;
     case Room::kForward:
       sessions_.forward(request, *target, sink);
+      break;
+    case Room::kRecording:
+      handle_recording(id, path_of(*target), sink);
       break;
     case Room::kExec:
       sessions_.exec(request, *target, sink);
@@ -135,12 +144,22 @@ void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
   std::erase_if(streams_, [this](const auto& entry) { return !logs_.is_open(entry.second); });
 }
 
+void KubeletEndpoint::handle_recording(RequestId id, const std::string& path,
+                                       const std::shared_ptr<api::ResponseSink>& sink) {
+  reading_->insert(id);
+  options_.recording->get(path, [reading = reading_, id, sink](api::Response response) {
+    if (reading->erase(id) > 0) sink->on_response(std::move(response));
+  });
+}
+
 bool KubeletEndpoint::is_streaming(RequestId id) const {
+  if (reading_->contains(id)) return true;
   const auto stream = streams_.find(id);
   return stream != streams_.end() && logs_.is_open(stream->second);
 }
 
 void KubeletEndpoint::abandon(RequestId id) {
+  reading_->erase(id);
   const auto stream = streams_.find(id);
   if (stream == streams_.end()) return;
   logs_.close(stream->second);

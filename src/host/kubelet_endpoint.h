@@ -5,6 +5,7 @@
 
 #include "agent/serving/log_choice.h"
 #include "api/exchange/exchange.h"
+#include "host/files/recording_pages.h"
 #include "host/logs/log_reader.h"
 #include "host/pods/pod_runtime.h"
 #include "host/streams/stream_sessions.h"
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +46,8 @@ class KubeletEndpoint {
         choose_log = {};
     /// For /healthz. Absent: well as long as it answers.
     std::function<std::vector<HealthCheck>()> health = {};
+    /// The pages of the node's recording, which must outlive the endpoint. Null: there are none.
+    RecordingPages* recording = nullptr;
   };
 
   KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options);
@@ -62,18 +66,20 @@ class KubeletEndpoint {
   void abandon(RequestId id);
 
  private:
-  enum class Room { kNone, kPage, kHealth, kLogs, kSummary, kExec, kAttach, kForward };
+  enum class Room { kNone, kPage, kHealth, kLogs, kSummary, kExec, kAttach, kForward, kRecording };
 
   Room room_of(const api::Target& target) const;
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
   void handle_summary(const api::Target& target, api::ResponseSink& sink);
+  void handle_recording(RequestId id, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink);
 
   runtime::Loop& loop_;
   PodRuntime& runtime_;
   Options options_;
   RequestId last_id_ = 0;
   std::map<RequestId, LogReader::StreamId> streams_;
+  std::shared_ptr<std::set<RequestId>> reading_;  // whose part of the recording is being read
   LogReader logs_;
   StreamSessions sessions_;
 };

@@ -121,14 +121,19 @@ TABLE = {
     },
     "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),))},
     "docs/record-replay.md": {
+        "spillway record worker-1 -o night.rec": Here((("worker-1", "$NODE"),)),
         "spillway record --dir /var/lib/spillway/nodes/worker-1 -o night.rec": Here((("worker-1", "$NODE"),)),
         "spillway replay night.rec": Here(),
         "spillway replay night.rec --config new-kubelet-config.yaml": Here(first="cp kubelet.yaml new-kubelet-config.yaml"),
         "spillway replay night.rec --config high.yaml": Here(first=f"{KUBELET} 600Mi >high.yaml"),
         "spillway controller --recording-dir /var/lib/spillway/controller …": Here((("/var/lib/spillway/controller", "second"), ("…", "--kubeconfig $HOME/F")), "level="),
+        "spillway record controller -o night.rec": Here(),
         "spillway record controller --dir /var/lib/spillway/controller -o night.rec": Here(),
         "spillway replay night.rec --config patient.yaml": Here(
             first="spillway replay night.rec; printf 'controllers: {nodeMonitorGracePeriod: 5m, nodeEvictionRate: 0.05}\\nbrakes: on\\n' >patient.yaml"),
+        "spillway record worker-1 --list": Here((("worker-1", "$NODE"),)),
+        "spillway record NODE": NAME, "spillway record controller": NAME,
+        "spillway advise night.rec --memory-available 100Mi,500Mi": Here(first="spillway record $NODE -o night.rec"),
         "spillway record --dir DIR --list": Here((("DIR", "/var/lib/spillway/nodes/$NODE"),)),
     },
     "docs/roles.md": {
@@ -166,6 +171,7 @@ TABLE = {
         "spillway simulate found.yaml": Not("needs a seed that violates a property"),
         "kubectl get nodes,pods,leases,pdb,priorityclasses,daemonsets,replicasets,deployments -A -o json > cluster.json": Here(),
         "spillway advise two-leaks.yaml --memory-available 1Mi,100Mi,20% --system-reserved 0,200Mi,2Gi": Here((("1Mi,100Mi,20%", "1Mi,20%"), ("0,200Mi,2Gi", "0,2Gi"))),
+        "spillway advise night.rec --memory-available 100Mi,500Mi": Here(first="spillway record $NODE -o night.rec"),
         "spillway simulate SCENARIO.yaml": Here((("SCENARIO.yaml", "two-leaks.yaml"),)),
         "kubectl rollout undo": NAME,
         "kubectl get --raw /api/v1/nodes": Here(),
@@ -184,7 +190,7 @@ TABLE = {
     "docs/vectors.md": dict.fromkeys(("./dev vectors tests/vectors/eviction", "./dev vectors tests/vectors/*", "./dev test vectors", "./dev vectors DIR"),
                                      Not("builds first; CTest runs the same program on every folder: vectors_PART")),
     "docs/compat/custom-resources.md": {"spillway store check": NAME},
-    "docs/compat/eviction.md": {"spillway controller --recording-dir": NAME, "spillway record controller": NAME, "spillway agent --companion": NAME},
+    "docs/compat/eviction.md": {"spillway controller --recording-dir": NAME, "spillway record controller": NAME, "spillway record NODE": NAME, "spillway advise FILE": NAME, "spillway agent --companion": NAME},
     "docs/compat/lifecycle.md": {
         "spillway explain pod/NAME": Runs("tests/e2e/test_explain.py", '"explain"'), "kubectl get events --watch": NAME, "spillway controller --help": Here(),
     },

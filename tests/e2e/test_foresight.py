@@ -90,7 +90,7 @@ class Foresight(unittest.TestCase):
     def replayed(self, *more):
         """What the controllers decided, told by their recording."""
         file = self.folder / "controller.rec"
-        code, _, error = run("record", "controller", "--dir", self.folder / "controller", "-o", file)
+        code, _, error = run("record", "controller", "--kubeconfig", self.kubeconfig, "-o", file)
         self.assertEqual(code, 0, error)
         code, text, error = run("replay", file, *more, "-o", "json", timeout=60)
         self.assertEqual(error, "")
@@ -113,6 +113,32 @@ class Foresight(unittest.TestCase):
                 apart = best(at for what, _, at in seen if what == kind) - best(at for what, _, at in predicted if what == kind)
                 self.assertTrue(-EARLY < apart < LATE, f"{kind}: {apart:.1f} s after what was foreseen")
         self.the_recording_says_the_same()
+        self.it_is_fetched_as_it_lies_on_the_disk()
+        self.advice_of_the_night()
+
+    def it_is_fetched_as_it_lies_on_the_disk(self):
+        """Of a controller that is found by its lease, and of a node over HTTPS. Both go on: what is read later begins as what was read before."""
+        for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0"), (("node/n0",), self.folder / "n0")):
+            fetched, read = self.folder / "fetched.rec", self.folder / "read.rec"
+            code, text, error = run("record", *whose, "--kubeconfig", self.kubeconfig, "-o", fetched)
+            self.assertEqual((code, error), (0, ""))
+            self.assertRegex(text, r"fetched.rec: \d+ segments, \d+\.\d MiB\n")
+            code, _, error = run("record", "controller" if whose == ("controller",) else "node", "--dir", directory, "-o", read)
+            self.assertEqual(code, 0, error)
+            self.assertTrue(read.read_bytes().startswith(fetched.read_bytes()), whose)
+        code, _, error = run("record", LOST, "--kubeconfig", self.kubeconfig, "-o", self.folder / "lost.rec")
+        self.assertEqual((code, len(error.splitlines())), (1, 1), error)
+        self.assertRegex(error, f'^spillway: .*cannot reach node "{LOST}"')
+        self.assertFalse((self.folder / "lost.rec").exists())
+
+    def advice_of_the_night(self):
+        patient = self.folder / "patient.yaml"
+        patient.write_text("controllers: {nodeMonitorGracePeriod: 10m}\n")
+        code, text, error = run("advise", self.folder / "controller.rec", "--config", patient, "--brakes", "on", "-o", "json", timeout=120)
+        self.assertEqual(code, 0, error)
+        print(run("advise", self.folder / "controller.rec", "--config", patient, "--brakes", "on", timeout=120)[1], flush=True)
+        costs = [each["cost"] for each in json.loads(text)["choices"]]
+        self.assertEqual([(each["flips"], each["tainted"], each["recordings"], each["keptFreeBytesPerNode"]) for each in costs], [(1, 1, 1, None), (0, 0, 1, None)])
 
     def the_recording_says_the_same(self):
         code, report = self.replayed()

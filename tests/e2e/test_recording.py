@@ -2,11 +2,14 @@
 import json
 import os
 import pathlib
+import signal
+import socket
 import stat
+import subprocess
 import time
 import unittest
 
-from harness import can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import BINARY, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "40Mi/s", "--hold", "1h"]
 CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -35,9 +38,39 @@ class Recording(unittest.TestCase):
             wait_for("the eviction", lambda: process.api.get("/api/v1/namespaces/default/pods/hog")["status"].get("reason") == "Evicted")
             time_evicted = time.time()
             wait_for("the readings after it", lambda: any(each.stat().st_mtime > time_evicted + 1 for each in (cls.state / "recording").glob("*.rec")))
+            cls.kubeconfig = cls.folder / "kubeconfig"
+            cls.remote = {what: run("record", *arguments, "--kubeconfig", cls.kubeconfig) for what, arguments in {
+                "node": ("n", "-o", cls.folder / "fetched.rec"), "list": ("n", "--list"), "controller": ("controller", "-o", cls.folder / "controller.rec"),
+                "no node": ("m", "-o", cls.folder / "none.rec"), "no copy": ("n", "--kept", "20000101T000000Z-oom-kill", "-o", cls.folder / "none.rec"),
+                "no folder": ("n", "-o", cls.folder / "none" / "x.rec"), "a folder": ("n", "-o", cls.folder), "a device": ("n", "-o", "/dev/null")}.items()}
+            cls.direct = process.api.get("/api/v1/nodes/n/proxy/debug/spillway/recording")
+            cls.refused = cls.as_somebody(process)
+            cls.cut = cls.interrupted()
             cls.running_code, cls.running_text, cls.running_error = run("record", "--dir", cls.state, "-o", cls.folder / "running.rec")
         cls.file = cls.folder / "n.rec"
         cls.recorded = run("record", "--dir", cls.state, "-o", cls.file)
+
+    @classmethod
+    def as_somebody(cls, process):
+        """Fetching with the rights of an account that has none."""
+        process.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "curious"}})
+        file = account_kubeconfig(process.api, cls.kubeconfig, "curious", "default")
+        return [run("record", whose, "--kubeconfig", file, "-o", cls.folder / "none.rec") for whose in ("n", "controller")]
+
+    @classmethod
+    def interrupted(cls):
+        """Ctrl-C while an answer is waited for: of a server that takes connections and says nothing."""
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            silent = cls.folder / "silent"
+            silent.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                                          "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}], "users": [{"name": "u", "user": {"token": "x"}}]}))
+            child = subprocess.Popen([BINARY, "record", "n", "--kubeconfig", silent, "-o", cls.folder / "cut.rec"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            server.settimeout(60)
+            connection, _ = server.accept()
+            with connection:
+                child.send_signal(signal.SIGINT)
+                out, err = child.communicate(timeout=60)
+        return child.returncode, out, err
 
     @classmethod
     def config(cls, name, amount):
@@ -51,6 +84,64 @@ class Recording(unittest.TestCase):
         self.assertIn("n.rec: ", text)
         self.assertGreaterEqual(self.file.stat().st_size, (self.folder / "running.rec").stat().st_size)
         self.assertEqual(mode_of(self.file), 0o600)
+
+    def test_it_is_fetched_through_the_api_server(self):
+        code, text, error = self.remote["node"]
+        self.assertEqual((code, error), (0, ""))
+        self.assertRegex(text, r"fetched.rec: \d+ segments, ")
+        fetched = self.folder / "fetched.rec"
+        self.assertEqual(mode_of(fetched), 0o600)
+        self.assertTrue(self.file.read_bytes().startswith(fetched.read_bytes()))
+        code, text, error = run("replay", fetched, "-o", "json")
+        self.assertEqual((code, json.loads(text)["different"]), (0, 0), error)
+        code, text, error = self.remote["controller"]
+        self.assertEqual((code, error), (0, ""))
+        code, text, error = run("replay", self.folder / "controller.rec", "-o", "json")
+        self.assertEqual((code, json.loads(text)["kind"]), (0, "ControllerReplayReport"), error)
+        segments = self.direct["segments"]
+        self.assertEqual([sorted(each) for each in segments], [["bytes", "name"]] * len(segments))
+        self.assertEqual((self.remote["list"][0], self.remote["list"][2]), (0, ""))
+
+    def test_what_cannot_be_fetched_is_one_line_and_no_file(self):
+        for what, words in (("no node", 'nodes "m" not found'), ("no copy", "node n has kept no copy 20000101T000000Z-oom-kill"), ("no folder", "there is no folder"),
+                            ("a folder", "is no ordinary file"), ("a device", "is no ordinary file")):
+            code, text, error = self.remote[what]
+            self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
+            self.assertIn(words, error)
+        for (code, text, error), words in zip(self.refused, ('cannot get resource "nodes/proxy"', "no controller found")):
+            self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
+            self.assertIn(words, error)
+        code, text, error = self.cut
+        self.assertEqual((code, text), (1, ""), error)
+        self.assertEqual(error, "spillway: interrupted\n")
+        left = [each.name for each in self.folder.iterdir() if ".rec" in each.name]
+        self.assertEqual(sorted(left), ["controller.rec", "fetched.rec", "n.rec", "running.rec"])
+
+    def test_wrong_command_lines(self):
+        for arguments, words in ((("-o", "x"), "say whose recording"), (("n",), "say where to: -o FILE"), (("node", "-o", "x"), "say which node"), (("n", "--dir", "/x", "-o", "x"), "say node or controller"),
+                                 (("a/b", "-o", "x"), '"a/b" is no node\'s name'), (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
+                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"),
+                                 (("n", "--kubeconfig", "/none", "-o", "x"), "/none")):
+            code, text, error = run("record", *arguments)
+            self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)
+            self.assertIn(words, error)
+
+    def test_advice_of_the_night(self):
+        code, text, error = run("advise", self.file, "--memory-available", "1Mi,128Mi", "-o", "json")
+        self.assertEqual(code, 0, error)
+        print(run("advise", self.file, "--memory-available", "1Mi,128Mi")[1])
+        costs = [each["cost"] for each in json.loads(text)["choices"]]
+        self.assertEqual([(each["evicted"], each["keptFreeBytesPerNode"] >> 20, each["oomKills"]) for each in costs], [(1, 64, None), (0, 1, None), (1, 128, None)])
+        code, text, error = run("advise", self.file, "--system-reserved", "1Gi")
+        self.assertEqual(code, 0, error)
+        self.assertIn("cannot be: ", text)
+        torn = self.folder / "damaged"
+        content = bytearray(self.file.read_bytes())
+        content[len(content) // 2] ^= 1
+        torn.write_bytes(content)
+        code, text, error = run("advise", torn, "--memory-available", "1Mi")
+        self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)
+        self.assertIn("damaged at byte", error)
 
     def test_nobody_else_may_read_it_and_nothing_secret_is_in_it(self):
         ring = self.state / "recording"
@@ -123,6 +214,17 @@ class Recording(unittest.TestCase):
         self.assertEqual(code, 1, error)
         self.assertIn("there is no recording here", error)
         self.assertFalse((self.folder / "x").exists())
+
+
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class SwitchedOff(unittest.TestCase):
+    def test_a_node_that_records_nothing_says_so(self):
+        with workspace() as folder, one_node(folder, "--recording-max-size", "0"):
+            for whose in ("n", "controller"):
+                code, text, error = run("record", whose, "--kubeconfig", folder / "kubeconfig", "-o", folder / "x.rec")
+                self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
+                self.assertIn("nothing is recorded here: recording is switched off", error)
+                self.assertFalse((folder / "x.rec").exists())
 
 
 if __name__ == "__main__":

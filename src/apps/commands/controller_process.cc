@@ -138,6 +138,7 @@ class ControllerProcess {
       return cli::kExitFailure;
     }
     server_ = &process_.add(*std::move(pages));
+    server_->recording().set_ring(recording_.get());
     server_->set_configuration(cli::manager_configuration(command_));
     const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
                             command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;

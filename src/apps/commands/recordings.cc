@@ -4,27 +4,25 @@
 #include "api/text/time_text.h"
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
+#include "apps/commands/recording_source.h"
 #include "apps/commands/replay_text.h"
 #include "apps/node/node_config.h"
+#include "apps/process/draft_file.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
-#include "apps/process/recording.h"
+#include "apps/view/cluster_view.h"
 #include "base/file.h"
-#include "base/unique_fd.h"
 #include "host/files/recording_ring.h"
+#include "runtime/loop.h"
 #include "sim/replay/lifecycle_replay.h"
-#include "sim/scenario/parser.h"
+#include "sim/replay/recorded_cost.h"
 
 #include "recording/frame.h"
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace spillway::apps {
@@ -36,56 +34,6 @@ constexpr int kExitNotOurs = 4;
 
 /// A recording may be longer than what read_file() takes.
 constexpr std::int64_t kRecordingBytesMax = std::int64_t{3} << 30U;
-
-Result<std::string> read_recording(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat found = {};
-  if (!file || ::fstat(file.get(), &found) != 0) return errno_error(path, errno);
-  if (!S_ISREG(found.st_mode)) return invalid(path, "is no ordinary file");
-  if (found.st_size > kRecordingBytesMax) return invalid(path, "is longer than any recording");
-  std::string text(static_cast<std::size_t>(found.st_size), '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return errno_error(path, errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  text.resize(size);
-  return text;
-}
-
-/// A node's state directory, its recording in it, or one of the copies there.
-std::string ring_below(const std::string& directory) {
-  const std::string below = recording_directory(directory);
-  return std::filesystem::is_directory(below) ? below : directory;
-}
-
-/// A segment that goes while the others are read is one of the oldest.
-Result<std::string> join(const std::vector<std::string>& paths, const recording::Kind& kind) {
-  std::string file;
-  for (const std::string& path : paths) {
-    auto segment = read_recording(path);
-    if (!segment && segment.error().code == ErrorCode::kNotFound && file.empty()) continue;
-    if (!segment) return segment.error();
-    if (const Outcome joined = recording::append_segment(file, *segment, kind); !joined) {
-      return Error{ErrorCode::kInvalid, joined.error().message, path};
-    }
-  }
-  return file;
-}
-
-int list_copies(const std::string& directory) {
-  for (const std::string& name : host::recording_copies(directory)) fmt::print("{}\n", name);
-  return cli::kExitOk;
-}
-
-Outcome write_new(const std::string& path, const std::string& text) {
-  const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) return errno_error(path, errno);
-  return write_all(file.get(), text, path);
-}
 
 int refuse(const Error& error, int code) {
   print_error(error);
@@ -117,19 +65,68 @@ Result<NodeConfig> read_other(const std::string& file) {
 
 }  // namespace
 
-int run_record(const cli::RecordCommand& command) {
-  const std::string ring = ring_below(command.directory);
-  if (command.list) return list_copies(ring);
-  const auto paths = host::recording_segments(command.kept.empty() ? ring : ring + "/kept/" + command.kept);
-  if (!paths) return refuse(paths.error(), cli::kExitFailure);
-  auto file = join(*paths, command.of == "controller" ? recording::kControllerKind : recording::kAgentKind);
-  if (!file) return refuse(file.error(), cli::kExitFailure);
-  if (file->empty()) return refuse({ErrorCode::kNotFound, "there is no recording here", ring}, cli::kExitFailure);
-  if (const Outcome written = write_new(command.file, *file); !written) {
-    return refuse(written.error(), cli::kExitFailure);
+namespace {
+
+int list_copies(RecordingSource& source) {
+  const auto names = source.copies();
+  if (!names) return refuse(names.error(), cli::kExitFailure);
+  for (const std::string& name : *names) fmt::print("{}\n", name);
+  return cli::kExitOk;
+}
+
+struct Fetched {
+  std::size_t segments = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Joins the segments into one file. A segment that goes while the others are read is one of the oldest.
+Result<Fetched> fetch(RecordingSource& source, const cli::RecordCommand& command, ProgressLine& line) {
+  const recording::Kind& kind =
+      command.of == cli::RecordCommand::Of::kController ? recording::kControllerKind : recording::kAgentKind;
+  SPILLWAY_TRY(segments, source.segments(command.kept));
+  SPILLWAY_TRY(file, DraftFile::make(command.file));
+  Fetched fetched;
+  std::size_t done = 0;
+  for (const RecordingSource::Segment& each : segments) {
+    line.show(static_cast<double>(done++) / static_cast<double>(segments.size()));
+    const auto bytes = source.read(command.kept, each);
+    if (!bytes && bytes.error().code == ErrorCode::kNotFound && fetched.segments == 0) continue;
+    if (!bytes) return bytes.error();
+    std::string piece(fetched.segments == 0 ? std::string_view() : kind.header);
+    const std::size_t head = piece.size();
+    if (const Outcome joined = recording::append_segment(piece, *bytes, kind); !joined) {
+      return Error{ErrorCode::kInvalid, joined.error().message, "segment " + each.name};
+    }
+    fetched.bytes += static_cast<std::int64_t>(piece.size() - head);
+    if (fetched.bytes > kRecordingBytesMax) return invalid(command.file, "would be longer than any recording");
+    SPILLWAY_TRY_VOID(file.append(std::string_view(piece).substr(head)));
+    ++fetched.segments;
   }
-  fmt::print("{}: {} segments, {:.1f} MiB\n", command.file, paths->size(),
-             static_cast<double>(file->size()) / static_cast<double>(mebibytes(1).count()));
+  if (fetched.segments == 0) return make_error(ErrorCode::kNotFound, "there is no recording any more");
+  if (interrupted()) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
+  SPILLWAY_TRY_VOID(file.commit());
+  return fetched;
+}
+
+}  // namespace
+
+int run_record(const cli::RecordCommand& command) {
+  catch_interrupts();
+  runtime::Loop loop;
+  auto source = command.directory.empty() ? recording_from(loop, command) : recording_in(command.directory);
+  if (!source) {
+    const bool wrong = source.error().code == ErrorCode::kInvalid;
+    return refuse(source.error(), wrong ? cli::kExitUsage : cli::kExitFailure);
+  }
+  if (command.list) return list_copies(**source);
+  Result<Fetched> fetched;
+  {
+    ProgressLine line("fetching", ProgressLine::Shown::kOnTerminal);
+    fetched = fetch(**source, command, line);
+  }
+  if (!fetched) return refuse(fetched.error(), cli::kExitFailure);
+  fmt::print("{}: {} segments, {:.1f} MiB\n", command.file, fetched->segments,
+             static_cast<double>(fetched->bytes) / static_cast<double>(mebibytes(1).count()));
   return cli::kExitOk;
 }
 
@@ -172,34 +169,20 @@ int replay_agent(const std::string& file, const cli::ReplayCommand& command) {
   return show(*report, command, report->drifts > 0);
 }
 
-/// What `config` makes of a controller that was recorded under another one.
-Result<controllers::RecordedController> other_controller(const std::string& file, const std::string& text,
-                                                         const controllers::RecordedController& was) {
-  sim::ScenarioConfig base;
-  base.controllers.node_lifecycle.node_monitor_period = was.node_monitor_period;
-  base.controllers.node_lifecycle.monitor = was.monitor;
-  base.controllers.brakes = was.brakes;
-  const auto no_files = [](const std::string& name) -> Result<std::string> {
-    return invalid(name, "a controller's configuration names no files");
-  };
-  SPILLWAY_TRY(config, sim::parse_scenario_config(file, text, no_files, std::move(base)));
-  controllers::RecordedController made = was;
-  made.node_monitor_period = config.controllers.node_lifecycle.node_monitor_period;
-  made.monitor = config.controllers.node_lifecycle.monitor;
-  made.brakes = config.controllers.brakes;
-  return made;
-}
-
 int replay_controller(const std::string& file, const cli::ReplayCommand& command) {
   sim::ReconfigureController reconfigure;
   if (!command.config.empty()) {
     auto text = read_file(command.config);
     if (!text) return refuse(text.error(), cli::kExitUsage);
+    const auto no_files = [](const std::string& name) -> Result<std::string> {
+      return invalid(name, "a controller's configuration names no files");
+    };
+    sim::ConfigChoice config{command.config, *std::move(text), no_files};
     // Wrong whatever was recorded?
-    if (const auto checked = other_controller(command.config, *text, {}); !checked)
+    if (const auto checked = sim::controller_under(config, {}); !checked)
       return refuse(checked.error(), cli::kExitUsage);
-    reconfigure = [&command, text = *std::move(text)](const controllers::RecordedController& was) {
-      return other_controller(command.config, text, was);
+    reconfigure = [config = std::move(config)](const controllers::RecordedController& was) {
+      return sim::controller_under(config, was);
     };
   }
   Result<sim::LifecycleReplayReport> report;
@@ -214,7 +197,7 @@ int replay_controller(const std::string& file, const cli::ReplayCommand& command
 }  // namespace
 
 int run_replay(const cli::ReplayCommand& command) {
-  const auto file = read_recording(command.file);
+  const auto file = host::read_recording_file(command.file, kRecordingBytesMax);
   if (!file) return refuse(file.error(), cli::kExitUsage);
   return file->starts_with(recording::kControllerKind.header) ? replay_controller(*file, command)
                                                               : replay_agent(*file, command);

@@ -51,7 +51,14 @@ class Up {
     }
     auto server = ApiServerPart::create(
         process_, command_.serving, [this] { start_engines(); },
-        [this](std::string_view path) { return pages_.answer(path); }, apiserver::ApiServer::Controllers::kOwn);
+        {.now = [this](std::string_view path) { return pages_.answer(path); },
+         .later =
+             [this](std::string_view path, std::function<void(api::Response)> answer) {
+               if (!host::RecordingPages::serves(path)) return false;
+               recording_pages_.get(path, std::move(answer));
+               return true;
+             }},
+        apiserver::ApiServer::Controllers::kOwn);
     if (!server) {
       print_error(server.error());
       return server.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
@@ -122,6 +129,7 @@ class Up {
       recording_ = open_recording(process_, server_->data_dir() + "/controller", command_.node.recording_max);
     }
     options.recording = recording_.get();
+    recording_pages_.set_ring(recording_.get());
     auto set = std::make_unique<controllers::ControllerSet>(std::move(options), rng_.fork("controller"), process_.log(),
                                                             process_.metrics());
     controllers::ControllerSet& controllers = *set;
@@ -193,6 +201,7 @@ class Up {
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
   std::unique_ptr<host::RecordingRing> recording_;  // of the controllers; null: none, or not yet
+  host::RecordingPages recording_pages_{process_.loop()};
   ApiServerPart* server_ = nullptr;
   Elected controllers_;
   Elected scheduler_;

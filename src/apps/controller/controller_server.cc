@@ -48,7 +48,8 @@ ControllerServer::ControllerServer(Process& process, std::unique_ptr<client::Tra
       transport_(std::move(transport)),
       gate_({}, Rng(fnv1a64(host_name())).fork("request-gate")),
       driver_(process.loop(), gate_, *transport_),
-      pages_(process.loop()) {}
+      pages_(process.loop()),
+      recording_(process.loop()) {}
 
 Result<std::unique_ptr<ControllerServer>> ControllerServer::create(Process& process,
                                                                    const cli::ControllerServingArgs& args,
@@ -98,16 +99,28 @@ wire::RequestHandler::Ticket ControllerServer::on_request(wire::Incoming incomin
     gate_.ask(
         caller, access,
         [this, ticket, reads, path, sink](const agent::RequestGate::Verdict& verdict) {
+          if (verdict.code == 200 && reads) return answer(ticket, path, sink);
           if (open_.erase(ticket) == 0) return;  // nobody waits for the answer any more
-          if (verdict.code != 200) return sink->on_response(text_response(verdict.code, verdict.text + "\n"));
-          sink->on_response(reads ? answer(path) : text_response(405, "405: Method Not Allowed\n"));
+          sink->on_response(verdict.code == 200 ? text_response(405, "405: Method Not Allowed\n")
+                                                : text_response(verdict.code, verdict.text + "\n"));
         },
         now);
   });
   return ticket;
 }
 
-api::Response ControllerServer::answer(std::string_view path) const {
+void ControllerServer::answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink) {
+  const auto respond = [this, ticket, sink](api::Response response) {
+    if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else nobody waits for it any more
+  };
+  if (host::RecordingPages::serves(path)) {
+    recording_.get(path, respond);
+  } else {
+    respond(page(path));
+  }
+}
+
+api::Response ControllerServer::page(std::string_view path) const {
   if (path == "/metrics")
     return text_response(200, process_.metrics().text(), "text/plain; version=0.0.4; charset=utf-8");
   if (path == "/configz") return json_response(200, configuration_);

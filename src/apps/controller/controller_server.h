@@ -9,6 +9,7 @@
 #include "apps/process/process.h"
 #include "cli/flags/command_line.h"
 #include "client/engine.h"
+#include "host/files/recording_pages.h"
 #include "runtime/engine_driver.h"
 #include "wire/server/http_server.h"
 
@@ -27,6 +28,8 @@ class ControllerServer final : public Part, private wire::RequestHandler {
 
   ControllerPages& pages() { return pages_; }
 
+  host::RecordingPages& recording() { return recording_; }
+
   void set_configuration(api::Json configuration) { configuration_ = std::move(configuration); }
 
   /// "https://host:port" as others reach it, and the certificate they may believe.
@@ -43,18 +46,21 @@ class ControllerServer final : public Part, private wire::RequestHandler {
 
   void on_abandoned(Ticket ticket) override { open_.erase(ticket); }
 
-  api::Response answer(std::string_view path) const;
+  /// Of a caller who may.
+  void answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink);
+  api::Response page(std::string_view path) const;
 
   Process& process_;
   std::unique_ptr<client::Transport> transport_;
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   ControllerPages pages_;
+  host::RecordingPages recording_;
   api::Json configuration_;
   std::string url_;
   std::string authority_pem_;
   Ticket last_ticket_ = 0;
-  std::set<Ticket> open_;  // that wait at the gate
+  std::set<Ticket> open_;  // that are not answered
   std::unique_ptr<wire::HttpServer> http_;
 };
 

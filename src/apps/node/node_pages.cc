@@ -105,6 +105,7 @@ host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& n
     return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem(process, node)},
                                           {"device-plugin", plugin_problem(node)}};
   };
+  options.recording = node.recording_pages.get();
   return options;
 }
 

@@ -226,6 +226,8 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
   if (process.tracer() != nullptr)
     node.trace = std::make_unique<agent::EvictionTrace>(*node.journal, *process.tracer());
   node.recording = open_recording(process, options.state_dir, options.args.recording_max);
+  node.recording_pages = std::make_unique<host::RecordingPages>(loop);
+  node.recording_pages->set_ring(node.recording.get());
   SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(process, options, facts, node)
                                                      : open_containers(process, options, facts, node));
   node.runtime = std::move(runtime);

@@ -14,6 +14,7 @@
 #include "host/devices/device_plugins.h"
 #include "host/files/journal_file.h"
 #include "host/files/manifest_files.h"
+#include "host/files/recording_pages.h"
 #include "host/files/recording_ring.h"
 #include "host/kubelet_endpoint.h"
 #include "host/pods/pod_runtime.h"
@@ -54,6 +55,7 @@ struct RunningNode {
   std::unique_ptr<host::JournalFile> journal;
   std::unique_ptr<agent::EvictionTrace> trace;     // before the journal; null: nothing is traced
   std::unique_ptr<host::RecordingRing> recording;  // null: none
+  std::unique_ptr<host::RecordingPages> recording_pages;
   std::unique_ptr<host::PodRuntime> runtime;
   std::unique_ptr<host::MemoryReaction> reaction;
   std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here

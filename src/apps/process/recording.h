@@ -3,6 +3,7 @@
 
 #include "apps/process/process.h"
 #include "base/bytes.h"
+#include "host/files/recording_pages.h"
 #include "host/files/recording_ring.h"
 
 #include <memory>

@@ -184,8 +184,9 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                                                     .what_if = what_if_ != nullptr,
                                                     .server = {},
                                                     .root = "/ui/"});
-            return page || !pages_ ? page : pages_(path);
-          }});
+            return page || !pages_.now ? page : pages_.now(path);
+          },
+          .slow_pages = pages_.later});
   endpoint_ = std::make_unique<wire::ApiEndpoint>(loop, *server_);
   if (what_if_) what_if_->read_from(*endpoint_);
   if (!store_->is_shared()) {

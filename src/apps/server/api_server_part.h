@@ -36,8 +36,13 @@ namespace spillway::apps {
 
 class ApiServerPart final : public Part {
  public:
-  /// The answer to a GET of this path by somebody who may; nullopt: not one of ours.
-  using MorePages = std::function<std::optional<api::Response>(std::string_view path)>;
+  /// GETs of paths that are not the server's own, by somebody who may. Each may be empty.
+  struct MorePages {
+    /// nullopt: not one of ours.
+    std::function<std::optional<api::Response>(std::string_view path)> now;
+    /// For what has to be read first: false: not one of ours; else `answer` is called once, unless the process stops.
+    std::function<bool(std::string_view path, std::function<void(api::Response)> answer)> later;
+  };
 
   /// Opens the store and begins to serve; `serving` is called once on the loop when requests are answered and the
   /// kubeconfig is written. Errors that come later end the process.

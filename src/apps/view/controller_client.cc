@@ -18,17 +18,17 @@ Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop
   return client;
 }
 
-Result<api::Json> ControllerClient::get(const std::string& path) {
+Result<ControllerClient::Found> ControllerClient::look_for(const std::string& path) {
   const std::size_t slash = args_.lease.find('/');
   if (slash == std::string::npos) return invalid("--lease", "expected NAMESPACE/NAME, got \"{}\"", args_.lease);
   if (args_.controller.empty()) {
     auto page = cluster_->get(path);
-    if (page) return page;
+    if (page) return Found{.page = *std::move(page), .url = {}, .authority = {}};
     // An API server without such a page knows no path of that name, or lets nobody at it.
     const bool names_node = page.error().text().contains("nodes \"");
     const bool no_page =
         page.error().code == ErrorCode::kForbidden || (page.error().code == ErrorCode::kNotFound && !names_node);
-    if (!no_page) return page;
+    if (!no_page) return page.error();
   }
   auto lease = cluster_->get(client::object_path("coordination.k8s.io/v1", "leases", args_.lease.substr(0, slash),
                                                  args_.lease.substr(slash + 1)));
@@ -46,7 +46,27 @@ Result<api::Json> ControllerClient::get(const std::string& path) {
     return make_error(ErrorCode::kServiceUnavailable, "lease {} names no address: is its holder an older version?",
                       args_.lease);
   }
-  return get_from(std::move(url), std::move(authority), path);
+  return Found{.page = {}, .url = std::move(url), .authority = std::move(authority)};
+}
+
+Result<wire::HttpEndpoint> ControllerClient::endpoint_of(Found found) const {
+  if (found.page) return wire::make_endpoint(config_, config_.path, offered_protocols());
+  return controller_endpoint(config_, std::move(found.url), std::move(found.authority));
+}
+
+Result<wire::HttpEndpoint> ControllerClient::find(const std::string& path) {
+  SPILLWAY_TRY(found, look_for(path));
+  return endpoint_of(std::move(found));
+}
+
+Result<api::Json> ControllerClient::get(const std::string& path) {
+  SPILLWAY_TRY(found, look_for(path));
+  if (found.page) return *std::move(found.page);
+  wire::HttpsTransport::Options options;
+  SPILLWAY_TRY(endpoint, endpoint_of(std::move(found)));
+  options.endpoint = std::move(endpoint);
+  ClusterView controller(loop_, std::make_unique<wire::HttpsTransport>(loop_, std::move(options)));
+  return controller.get(path);
 }
 
 Result<wire::HttpEndpoint> controller_endpoint(wire::Kubeconfig config, std::string url, std::string authority) {
@@ -54,14 +74,6 @@ Result<wire::HttpEndpoint> controller_endpoint(wire::Kubeconfig config, std::str
   config.authority_pem = std::move(authority);
   config.tls_server_name.clear();
   return wire::make_endpoint(config, "--controller", offered_protocols());
-}
-
-Result<api::Json> ControllerClient::get_from(std::string url, std::string authority, const std::string& path) {
-  wire::HttpsTransport::Options options;
-  SPILLWAY_TRY(endpoint, controller_endpoint(config_, std::move(url), std::move(authority)));
-  options.endpoint = std::move(endpoint);
-  ClusterView controller(loop_, std::make_unique<wire::HttpsTransport>(loop_, std::move(options)));
-  return controller.get(path);
 }
 
 }  // namespace spillway::apps

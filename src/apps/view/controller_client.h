@@ -11,6 +11,7 @@
 #include "wire/client/kubeconfig.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,9 @@ class ControllerClient {
   /// The JSON of a page. kServiceUnavailable: no controller could be asked, or it does not lead.
   Result<api::Json> get(const std::string& path);
 
+  /// Where that page is: the API server, or the controller's own server. Errors as of get().
+  Result<wire::HttpEndpoint> find(const std::string& path);
+
   /// Of the context; empty: none.
   const std::string& name_space() const { return config_.name_space; }
 
@@ -41,7 +45,14 @@ class ControllerClient {
  private:
   ControllerClient(runtime::Loop& loop, cli::ControllerTargetArgs args) : loop_(loop), args_(std::move(args)) {}
 
-  Result<api::Json> get_from(std::string url, std::string authority, const std::string& path);
+  struct Found {
+    std::optional<api::Json> page;  // of the API server; then the others are empty
+    std::string url;
+    std::string authority;
+  };
+
+  Result<Found> look_for(const std::string& path);
+  Result<wire::HttpEndpoint> endpoint_of(Found found) const;
 
   runtime::Loop& loop_;
   cli::ControllerTargetArgs args_;

@@ -362,8 +362,12 @@ struct ExplainCommand {
 
 /// Fetches what a node or a controller recorded.
 struct RecordCommand {
-  std::string of = "node";  // or controller
-  std::string directory;
+  enum class Of { kNode, kController };
+
+  Of of = Of::kNode;
+  std::string node;       // its name; empty: `directory` is said
+  std::string directory;  // of this machine; empty: it is fetched
+  ControllerTargetArgs target;
   std::string kept;   // a copy; empty: the ring
   std::string file;   // to be written
   bool list = false;  // only the copies there are

@@ -4,26 +4,56 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace spillway::cli {
 namespace {
 
+/// "node" and "controller" of a directory, else a node's name, "node/NAME" or "controller".
+void choose_whose(const std::string& whose, RecordCommand& record) {
+  constexpr std::string_view kNode = "node/";
+  const auto wrong = [](const std::string& why) { throw CLI::ValidationError("record", why); };
+  record.of = whose == "controller" ? RecordCommand::Of::kController : RecordCommand::Of::kNode;
+  if (!record.directory.empty()) {
+    if (!whose.empty() && whose != "node" && whose != "controller")
+      wrong("--dir DIR is of a node or of a controller: say node or controller, got \"" + whose + "\"");
+    return;
+  }
+  if (whose.empty()) wrong("say whose recording: a node's name or controller; or --dir DIR on the machine itself");
+  if (record.of == RecordCommand::Of::kController) return;
+  record.node = whose.starts_with(kNode) ? whose.substr(kNode.size()) : whose;
+  if (whose == "node")
+    wrong("say which node: its name (node/node if that is \"node\"), or --dir DIR on the node itself");
+  if (record.node.empty() || record.node.contains('/')) wrong("\"" + whose + "\" is no node's name");
+}
+
 void define_record(Commands& commands) {
   const auto record = std::make_shared<RecordCommand>();
+  const auto whose = std::make_shared<std::string>();
   CLI::App& app =
       commands.add("record", "Fetch what a node recorded of its evictions, or a controller of nodes, as one file");
-  app.add_option("OF", record->of, "Whose recording it is: node or controller")
-      ->check(CLI::IsMember({"node", "controller"}))
-      ->capture_default_str();
-  app.add_option("--dir", record->directory,
-                 "The node's state directory (STATE_DIR/NODE), or the controller's --recording-dir")
-      ->required();
+  app.add_option("OF", *whose,
+                 "Whose recording: a node's name, or controller; with --dir: node (the default) or controller")
+      ->type_name("NODE|controller");
+  auto* const directory = app.add_option("--dir", record->directory,
+                                         "Read it on this machine, without a server: the node's state directory "
+                                         "(STATE_DIR/NODE), or the controller's --recording-dir")
+                              ->type_name("DIR");
   auto* const kept = app.add_option("--kept", record->kept, "A copy that was kept aside, in place of the latest");
   auto* const list = app.add_flag("--list", record->list, "Only say which copies were kept aside");
   auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
+  add_controller_target(app, record->target);
+  for (const char* const flag : {"--kubeconfig", "--controller", "--lease"}) directory->excludes(app.get_option(flag));
   kept->excludes(list);
-  app.footer("Exit codes: 0 done, 1 there is no recording, or it cannot be written, 2 wrong command line.");
-  app.callback([&commands, record, file, list] {
+  file->excludes(list);
+  app.footer(
+      "A node is asked through the API server: you need the right to get nodes/proxy of it. A controller is asked as\n"
+      "`spillway zones` does: you need the right to get /debug/spillway/recording and what is below it. FILE appears\n"
+      "when it is whole.\n"
+      "Exit codes: 0 done, 1 there is no recording, or it cannot be fetched or written, 2 wrong command line.");
+  app.callback([&commands, record, whose, file, list] {
+    choose_whose(*whose, *record);
     if (file->count() == 0 && list->count() == 0) throw CLI::ValidationError("record", "say where to: -o FILE");
     commands.choose([record]() -> Command { return *record; });
   });

@@ -3,19 +3,24 @@ that lead elsewhere, and by methods that write."""
 import http.client
 import re
 
-from attacks.attempt import Act, exposed, shown
+from attacks.attempt import Act, Ask, exposed, shown
 from harness import running, wait_for
 
 PAGES = ("/debug/spillway/pods/theirs/teller", "/debug/spillway/pods/", "/debug/spillway/nodes/n1", "/debug/spillway/zones",
-    "/debug/spillway/evictions/ReplicaSet/theirs/x", "/metrics", "/configz")
+    "/debug/spillway/evictions/ReplicaSet/theirs/x", "/debug/spillway/recording", "/debug/spillway/recording/segments/1", "/metrics", "/configz")
 OUTSIDERS = ("nobody", "alice", "lister", "getter", "log-reader", "editor", "proxier", "n1", "ours/app", "unknown token")
 PODS = "/debug/spillway/pods"
+RECORDING = "/debug/spillway/recording"
 # Name, by whom, method, path, headers, the codes.
 ODD = (
     ("a pod nobody is about to delete", "admin", "GET", f"{PODS}/theirs/teller", {}, (404,)), ("a pod without a name", "admin", "GET", f"{PODS}/theirs/", {}, (404,)),
     ("no pod", "admin", "GET", f"{PODS}/", {}, (404,)), ("dots", "admin", "GET", f"{PODS}/../../../etc/passwd", {}, (400, 404)),
     ("encoded dots", "admin", "GET", f"{PODS}/%2e%2e/%2e%2e/metrics", {}, (400, 404)), ("an encoded slash", "admin", "GET", f"{PODS}/theirs%2fteller", {}, (400, 404)),
     ("a NUL", "admin", "GET", f"{PODS}/theirs/%00", {}, (400, 404)), ("a long name", "admin", "GET", f"{PODS}/theirs/{'x' * 4_000}", {}, (400, 404, 414, 431)),
+    ("the list of segments", "admin", "GET", RECORDING, {}, (200,)),
+    *((f"a segment that is none: {below!r}", "admin", "GET", f"{RECORDING}/{below}", {}, (400, 404))
+        for below in ("", "segments/", "segments/999", "segments/../../../etc/passwd", "segments/..%2f..%2f..%2fetc%2fpasswd", "kept/..%2f..%2f/1",
+            "kept/../1", "kept/%2e%2e/1", "kept//1", "segments/%00", "segments/" + "9" * 4_000)),
     ("dots by nobody", "nobody", "GET", f"/healthz/..{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
     ("dots in disguise by nobody", "nobody", "GET", f"/healthz/%2e%2e{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
     ("two slashes by nobody", "nobody", "GET", f"/{PODS}/theirs/teller", {}, (400, 401, 403, 404)), ("capitals by nobody", "nobody", "GET", "/DEBUG/spillway/pods/theirs/teller", {}, (401, 403, 404)),
@@ -66,7 +71,8 @@ def own_trust(context):
 def at_the_pages(cluster):
     """All rows at one process; the first that goes otherwise."""
     trusts = {by: (context.check_hostname, context.verify_mode) for by, context in cluster.contexts.items() if context is not None}
-    arguments = ("controller", "--kubeconfig", cluster.folder / "kubeconfig", "--shadow", "--bind-address", "127.0.0.1", "--secure-port", "0")
+    arguments = ("controller", "--kubeconfig", cluster.folder / "kubeconfig", "--shadow", "--bind-address", "127.0.0.1", "--secure-port", "0",
+        "--recording-dir", cluster.folder / "recorded")
     try:
         with running(cluster.folder, *arguments) as process:
             pages = Pages(cluster, process)
@@ -90,4 +96,6 @@ def at_the_pages(cluster):
 def attempts(cluster):
     cluster.bear("ours/app", cluster.token("app"))
     cluster.bear("unknown token", "nobody-knows-this")
-    return [Act(f"{len(OUTSIDERS) * len(PAGES) + len(ODD)} ways into the pages of the controllers", at_the_pages)]
+    asked = [Ask(f"{path} of the API server by {by}", by, "GET", path, want=(401, 403)) for by in ("nobody", "alice", "editor", "proxier", "n1")
+        for path in (RECORDING, f"{RECORDING}/segments/1")]
+    return [*asked, Act(f"{len(OUTSIDERS) * len(PAGES) + len(ODD)} ways into the pages of the controllers", at_the_pages)]

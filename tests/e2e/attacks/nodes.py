@@ -48,6 +48,13 @@ def of_other_nodes():
         yield n1(name, method, path, body, kind, unchanged=watched if watched.endswith(("/n2", "/n1")) and "watch" not in watched else None)
 
 
+def recordings():
+    """What a node recorded names the pods of everybody: for those who may ask it anything else."""
+    for by in ("nobody", "alice", "log-reader", "editor", "getter", "n1", "n3"):
+        for below in ("", "/segments/1"):
+            yield Ask(f"recording{below} of a node by {by}", by, "GET", f"/api/v1/nodes/n3/proxy/debug/spillway/recording{below}", want=(401, 403))
+
+
 def of_itself():
     """Labels and taints decide which pods come to a node: it may not choose its own."""
     for label in ("node-restriction.kubernetes.io/secure", "x.node-restriction.kubernetes.io/a", "node-role.kubernetes.io/control-plane",
@@ -292,5 +299,5 @@ def may_still(cluster):
 def attempts(cluster):
     may_still(cluster)
     cluster.show("nameless node", cluster.signed("/O=system:nodes/CN=system:node:"))
-    return [*of_other_nodes(), *of_itself(), *of_pods(), *of_what_pods_refer_to(), *of_tokens(), *through_the_gateway(),
+    return [*of_other_nodes(), *of_itself(), *of_pods(), *of_what_pods_refer_to(), *of_tokens(), *through_the_gateway(), *recordings(),
             *at_another_agent(), *as_others()]

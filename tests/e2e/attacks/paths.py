@@ -75,7 +75,9 @@ def below_a_proxy():
                  "containerLogs/theirs/../theirs/teller/main", "containerLogs/..%2f..%2f..%2fetc/passwd/x", "containerLogs/theirs/teller/..%2fmain",
                  "containerLogs/theirs/teller/main%00",
                  "containerLogs/%2e%2e/%2e%2e/state", "http://127.0.0.1/", "@127.0.0.1:1/", "%0d%0aX-Injected:%20yes",
-                 "pods%20HTTP/1.1%0d%0aX-Injected:%20yes"):
+                 "pods%20HTTP/1.1%0d%0aX-Injected:%20yes", "debug/spillway/recording/segments/..%2f..%2fjournal.jsonl",
+                 "debug/spillway/recording/kept/../../../../etc/passwd", "debug/spillway/recording/kept/..%2f../journal.jsonl",
+                 "debug/spillway/recording/kept/%2e%2e/1", "debug/spillway/recording/segments/%00", f"debug/spillway/recording/segments/{'9' * 40}"):
         yield Bytes(f"proxy: {rest}", line(f"/api/v1/nodes/n3/proxy/{rest}"), {(400,), (403,), (404,), (500,), (502,), (503,)}, by="proxier",
             hides=("root:x:0", "X-Injected"))
     for name in ("n3%2f..%2fn1", "..%2fn3", "n3%2fproxy%2fpods", "n3:10250", "https:n3:10250", "n3%00"):

@@ -1,0 +1,41 @@
+// Where `spillway record` finds a recording: a directory of this machine, or the agent of a node or the controllers
+// that lead, which serve it segment by segment.
+// Thread: main. Bounds: of what is answered: kListBytesMax of a list, kSegmentsMax segments, so many bytes of a
+// segment as host/files/recording_pages.h serves.
+#pragma once
+
+#include "base/error.h"
+#include "cli/flags/command_line.h"
+#include "runtime/loop.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::apps {
+
+class RecordingSource {
+ public:
+  struct Segment {
+    std::string name;
+    std::int64_t bytes = 0;  // as it was listed
+  };
+
+  virtual ~RecordingSource() = default;
+
+  /// Names of what was kept aside, oldest first.
+  virtual Result<std::vector<std::string>> copies() = 0;
+  /// Oldest first. `copy`: empty: the ring. kNotFound: there is no such copy, or no recording.
+  virtual Result<std::vector<Segment>> segments(const std::string& copy) = 0;
+  /// kNotFound: it is gone, as the oldest are.
+  virtual Result<std::string> read(const std::string& copy, const Segment& segment) = 0;
+};
+
+/// Of a node's state directory, its recording in it, or a controller's directory.
+std::unique_ptr<RecordingSource> recording_in(const std::string& directory);
+
+/// Of a node, through the API server, or of the controllers that lead. kInvalid: a kubeconfig that does not parse.
+Result<std::unique_ptr<RecordingSource>> recording_from(runtime::Loop& loop, const cli::RecordCommand& command);
+
+}  // namespace spillway::apps
