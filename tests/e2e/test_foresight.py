@@ -118,7 +118,7 @@ class Foresight(unittest.TestCase):
 
     def it_is_fetched_as_it_lies_on_the_disk(self):
         """Of a controller that is found by its lease, and of a node over HTTPS. Both go on: what is read later begins as what was read before."""
-        for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0"), (("node/n0",), self.folder / "n0")):
+        for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0" / "n0"), (("node/n0",), self.folder / "n0" / "n0")):
             fetched, read = self.folder / "fetched.rec", self.folder / "read.rec"
             code, text, error = run("record", *whose, "--kubeconfig", self.kubeconfig, "-o", fetched)
             self.assertEqual((code, error), (0, ""))

@@ -120,7 +120,7 @@ class Recording(unittest.TestCase):
     def test_wrong_command_lines(self):
         for arguments, words in ((("-o", "x"), "say whose recording"), (("n",), "say where to: -o FILE"), (("node", "-o", "x"), "say which node"), (("n", "--dir", "/x", "-o", "x"), "say node or controller"),
                                  (("a/b", "-o", "x"), '"a/b" is no node\'s name'), (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
-                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"),
+                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"), (("n", "--controller", "https://x", "-o", "x"), "say controller, not a node"),
                                  (("n", "--kubeconfig", "/none", "-o", "x"), "/none")):
             code, text, error = run("record", *arguments)
             self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)

@@ -95,7 +95,8 @@ Result<Fetched> fetch(RecordingSource& source, const cli::RecordCommand& command
     std::string piece(fetched.segments == 0 ? std::string_view() : kind.header);
     const std::size_t head = piece.size();
     if (const Outcome joined = recording::append_segment(piece, *bytes, kind); !joined) {
-      return Error{ErrorCode::kInvalid, joined.error().message, "segment " + each.name};
+      const std::string at = command.directory.empty() ? "segment " + each.name : each.name;
+      return Error{ErrorCode::kInvalid, joined.error().message, at};
     }
     fetched.bytes += static_cast<std::int64_t>(piece.size() - head);
     if (fetched.bytes > kRecordingBytesMax) return invalid(command.file, "would be longer than any recording");

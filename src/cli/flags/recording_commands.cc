@@ -22,6 +22,8 @@ void choose_whose(const std::string& whose, RecordCommand& record) {
   }
   if (whose.empty()) wrong("say whose recording: a node's name or controller; or --dir DIR on the machine itself");
   if (record.of == RecordCommand::Of::kController) return;
+  if (!record.target.controller.empty())
+    wrong("--controller is where to find a controller: say controller, not a node");
   record.node = whose.starts_with(kNode) ? whose.substr(kNode.size()) : whose;
   if (whose == "node")
     wrong("say which node: its name (node/node if that is \"node\"), or --dir DIR on the node itself");
