@@ -112,7 +112,7 @@ class Simulate(unittest.TestCase):
         self.assertEqual([(each.get("systemReserved"), each.get("brakes")) for each in choices],
                          [(None, None), ("1Gi", True), ("1Gi", False), ("900Gi", True), ("900Gi", False)])
         self.assertEqual({name for each in choices[:3] for name in each["cost"]},
-                         {"oomKills", "evicted", "evictedWithoutEvidence", "deleted", "tainted", "recordings", "flips", "unplaced", "failedExpectations", "violations", "keptFreeBytesPerNode", "runs"})
+                         {"oomKills", "evicted", "withoutEvidence", "deleted", "tainted", "recordings", "flips", "unplaced", "failedExpectations", "violations", "keptFreeBytesPerNode", "runs"})
         self.assertEqual(choices[0]["cost"]["failedExpectations"], 1)
         self.assertEqual(choices[2]["cost"]["keptFreeBytesPerNode"] - choices[0]["cost"]["keptFreeBytesPerNode"], 1 << 30)
         self.assertEqual(choices[2]["noBetterThan"], 0)

@@ -107,6 +107,11 @@ TEST(Recordings, SayWhatASettingWouldHaveCost) {
   const Cost never = cost_of_night(file, {"1Mi", {}, {}});
   EXPECT_EQ(never.evicted, 0u) << "the pod stopped growing above it, or was evicted before";
   EXPECT_EQ(never.kept_free, mebibytes(1));
+  EXPECT_EQ(never.without_evidence, 1u) << "what would have followed is not recorded";
+  std::vector<Advice> both{{.choice = {}, .cost = as_it_is, .impossible = {}, .worse_than = {}},
+                           {.choice = {"1Mi", {}, {}}, .cost = never, .impossible = {}, .worse_than = {}}};
+  compare(both);
+  EXPECT_FALSE(both[0].worse_than) << "an eviction that would not be may be an OOM kill";
   const Cost early = cost_of_night(file, {"200Mi", {}, {}});
   EXPECT_GE(early.evicted, 1u);
   EXPECT_EQ(early.kept_free, mebibytes(200));

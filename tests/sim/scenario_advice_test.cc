@@ -160,12 +160,12 @@ TEST(Advice, WhatIsNotKnownIsNoZero) {
   Advice lifecycle;
   lifecycle.cost = {.tainted = 3, .kept_free = {}, .runs = 1, .recordings = 1, .controllers = 1};
   const std::string text = advice_text({night, lifecycle});
-  EXPECT_THAT(text, HasSubstr("as it is, 2 evicted without evidence"));
+  EXPECT_THAT(text, HasSubstr("as it is, 2 without evidence"));
   const api::Json json = advice_json({night, lifecycle});
   const auto& choices = *json.find("choices")->if_array();
   EXPECT_TRUE(choices[0].at({"cost", "oomKills"})->is_null());
   EXPECT_EQ(choices[0].at({"cost", "keptFreeBytesPerNode"})->if_int64(), 100 << 20);
-  EXPECT_EQ(choices[0].at({"cost", "evictedWithoutEvidence"})->if_int64(), 2);
+  EXPECT_EQ(choices[0].at({"cost", "withoutEvidence"})->if_int64(), 2);
   EXPECT_TRUE(choices[1].at({"cost", "keptFreeBytesPerNode"})->is_null());
   EXPECT_EQ(choices[1].at({"cost", "tainted"})->if_int64(), 3);
 }

@@ -57,6 +57,8 @@ Result<Cost> of_node(std::string_view file, const Choice& choice, const Progress
   cost.kept_free = kept;
   const std::optional<Instant> first = recording::first_difference(report.rows);
   for (const ReplayRow& row : report.rows) {
+    const bool was = row.decided && row.decided->key.starts_with("evict ");
+    if (was && !row.would_be) ++cost.without_evidence;
     if (!is_eviction(row)) continue;
     ++cost.evicted;
     if (first && row.at() > *first) ++cost.without_evidence;

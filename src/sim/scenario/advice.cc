@@ -46,9 +46,9 @@ Outcome check_values(const ChoiceLists& lists) {
 }
 
 /// In the order of the table, all of them "less is better".
-std::array<std::uint64_t, 8> counts_of(const Cost& cost) {
-  return {cost.oom_kills,           cost.evicted,   cost.deleted, cost.tainted, cost.flips, cost.unplaced,
-          cost.failed_expectations, cost.violations};
+std::array<std::uint64_t, 9> counts_of(const Cost& cost) {
+  return {cost.oom_kills,           cost.evicted,    cost.deleted,         cost.tainted, cost.flips, cost.unplaced,
+          cost.failed_expectations, cost.violations, cost.without_evidence};
 }
 
 bool is_worse(const Advice& a, const Advice& b) {
@@ -79,7 +79,7 @@ std::string remark_of(const Advice& advice) {
   const auto say = [&remark](const std::string& text) { remark += (remark.empty() ? "" : ", ") + text; };
   if (advice.choice.is_as_it_is()) say("as it is");
   if (advice.worse_than) say(fmt::format("no better than {}", *advice.worse_than));
-  if (advice.cost.without_evidence > 0) say(fmt::format("{} evicted without evidence", advice.cost.without_evidence));
+  if (advice.cost.without_evidence > 0) say(fmt::format("{} without evidence", advice.cost.without_evidence));
   return remark;
 }
 
@@ -185,7 +185,7 @@ Json cost_json(const Cost& cost) {
   const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
   return Json::object({{"oomKills", knows_oom_kills(cost) ? Json(number(cost.oom_kills)) : Json()},
                        {"evicted", number(cost.evicted)},
-                       {"evictedWithoutEvidence", number(cost.without_evidence)},
+                       {"withoutEvidence", number(cost.without_evidence)},
                        {"deleted", number(cost.deleted)},
                        {"tainted", number(cost.tainted)},
                        {"flips", number(cost.flips)},
