@@ -4,7 +4,7 @@ import re
 import shutil
 import unittest
 
-from harness import can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import Kubectl, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
 
 SLEEP = ["sleep", "600"]
 
@@ -223,6 +223,61 @@ class Admission(unittest.TestCase):
         answer = json.loads(self.explain("pod/waiting", "-o", "json"))["decision"]
         self.assertEqual(answer["candidates"][0]["reason"]["code"], "insufficient-resource")
         print(self.kubectl("get", "pod", "waiting"), scheduled["message"], self.explain("pod/waiting"), sep="\n")
+
+
+LIMITED = """apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources:
+    - resource: pods
+      matchContains: [example.com/gpu]
+      matchScopes:
+      - {scopeName: PriorityClass, operator: In, values: [system-node-critical]}
+"""
+
+
+@needs(shutil.which("kubectl"), "needs kubectl")
+class Limited(unittest.TestCase):
+    def test_what_no_quota_covers_is_refused(self):
+        with workspace() as folder:
+            config, kubeconfig = folder / "admission.yaml", folder / "kubeconfig"
+            config.write_text(LIMITED)
+            with running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig,
+                         "--admission-control-config-file", config) as process:
+                serving(process, kubeconfig)
+                self.kubectl = kubectl = Kubectl(kubeconfig)
+                kubectl("create", "namespace", "lab")
+                wait_for("the account", lambda: kubectl("get", "serviceaccount", "default", "-n", "lab", "--ignore-not-found"))
+                gpu = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+                self.place("plain")
+                self.refuse(r'pods "gpu" is forbidden: insufficient quota to consume: requests.example.com/gpu', "gpu", resources=gpu)
+                self.refuse(r"insufficient quota to match these scopes: \[\{PriorityClass In \[system-node-critical\]\}\]", "critical",
+                            priorityClassName="system-node-critical")
+                kubectl("create", "quota", "gpus", "-n", "lab", "--hard=requests.example.com/gpu=1")
+                kubectl("create", "quota", "critical", "-n", "lab", "--hard=pods=5", "--scopes=PriorityClass")
+                self.place("gpu", resources=gpu)
+                self.place("critical", priorityClassName="system-node-critical")
+                self.refuse("exceeded quota: gpus", "more", resources=gpu)
+
+    def place(self, name, **spec):
+        self.kubectl("create", "-n", "lab", "-f", "-", given=json.dumps(pod(name, SLEEP, **spec)))
+
+    def refuse(self, why, name, **spec):
+        with self.assertRaisesRegex(AssertionError, why):
+            self.place(name, **spec)
+
+    def test_a_wrong_file_is_refused(self):
+        with workspace() as folder:
+            config = folder / "admission.yaml"
+            config.write_text(LIMITED.replace("matchContains", "matchContain"))
+            code, _, said = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--admission-control-config-file", config)
+            self.assertNotEqual(code, 0)
+            self.assertIn("admission.yaml:10: plugins[0].configuration.limitedResources[0].matchContain: unknown (did you mean matchContains?)", said)
+            self.assertFalse((folder / "data").exists())
 
 
 if __name__ == "__main__":

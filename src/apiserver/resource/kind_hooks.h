@@ -16,6 +16,7 @@
 #include "api/json/json.h"
 #include "base/time.h"
 #include "policy/podsecurity/configuration.h"
+#include "policy/quota/limited.h"
 
 #include <functional>
 #include <optional>
@@ -55,6 +56,8 @@ struct AdmissionRules {
   bool limit_ranger = true;
   /// New and grown objects are charged to the ResourceQuotas of their namespace (plug-in ResourceQuota).
   bool resource_quota = true;
+  /// What may be used only where a quota covers it; the plug-in ResourceQuota asks.
+  std::vector<quota::LimitedResource> limited_resources = {};
   /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;

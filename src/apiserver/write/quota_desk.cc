@@ -51,6 +51,13 @@ bool may_grow(const quota::CountedKind& kind) {
   return kind == quota::kServices || kind == quota::kClaims;
 }
 
+/// Upstream's answer to an error of a plug-in that is no refusal.
+Status without_reason(const Error& error) {
+  Status status(error);
+  status.reason.clear();
+  return status;
+}
+
 }  // namespace
 
 class QuotaDesk::Pledge {
@@ -114,7 +121,8 @@ void QuotaDesk::charge(const Write& write, Done done) {
     return true;
   });
   if (unreadable) return refuse(*unreadable);
-  if (quotas.empty()) return done(PledgePtr());
+  const auto& limited = core_.admission.limited_resources;
+  if (quotas.empty() && limited.empty()) return done(PledgePtr());
 
   auto usage = usage_of(charge->request.kind, write.object, core_.now.wall);
   if (!usage) return refuse(usage.error().text());
@@ -133,7 +141,8 @@ void QuotaDesk::charge(const Write& write, Done done) {
     }
   }
 
-  const auto raised = quota::charge(quotas, charge->request);
+  const auto raised = quota::charge(quotas, charge->request, limited);
+  if (!raised && raised.error().code != ErrorCode::kForbidden) return done(without_reason(raised.error()));
   if (!raised) return refuse(raised.error().message);
   if (raised->empty() || write.dry_run) return done(write.pledged);
   charge->pledge = std::make_shared<const Pledge>(pledges_, ns, charge->request.usage);

@@ -90,6 +90,7 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
     SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
     for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});
     rules.pod_security = std::move(found.pod_security);
+    rules.limited_resources = std::move(found.limited_resources);
   }
   if (is_off(args, "PodSecurity")) rules.pod_security.reset();
   return rules;

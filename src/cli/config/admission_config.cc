@@ -1,13 +1,12 @@
 #include "cli/config/admission_config.h"
 
 #include "api/text/names.h"
-#include "base/edit_distance.h"
+#include "cli/config/admission_source.h"
+#include "cli/config/limited_resources.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -16,90 +15,17 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kPlugin = "PodSecurity";
 constexpr std::string_view kFileVersions[] = {"apiserver.config.k8s.io/v1"};
 constexpr std::string_view kPodSecurityVersions[] = {"pod-security.admission.config.k8s.io/v1",
                                                      "pod-security.admission.config.k8s.io/v1beta1",
                                                      "pod-security.admission.config.k8s.io/v1alpha1"};
 
-/// Where a value stands: for people ("plugins[0].configuration") and for yaml::Document ("plugins[0][configuration]").
-struct Place {
-  std::string path;
-  std::string origin;
-
-  Place member(std::string_view name) const {
-    if (path.empty()) return {std::string(name), std::string(name)};
-    return {fmt::format("{}.{}", path, name), fmt::format("{}[{}]", origin, name)};
-  }
-
-  Place element(std::size_t index) const {
-    return {fmt::format("{}[{}]", path, index), fmt::format("{}[{}]", origin, index)};
-  }
-};
-
-/// One file of those that are read, and what is wrong with it.
-class Source {
- public:
-  Source(const std::string& file, const yaml::Document& document, std::vector<std::string>& errors)
-      : file_(file), document_(document), errors_(errors) {}
-
-  const Json& root() const { return document_.value; }
-
-  std::string at(const Place& place) const {
-    const auto origin = document_.origins.find(place.origin);
-    return origin == document_.origins.end() ? file_ : fmt::format("{}:{}", file_, origin->second.line);
-  }
-
-  void wrong(const Place& place, std::string_view what) {
-    errors_.push_back(place.path.empty() ? fmt::format("{}: {}", file_, what)
-                                         : fmt::format("{}: {}: {}", at(place), place.path, what));
-  }
-
-  /// False, and said so, if this is no mapping; members other than `known` are told.
-  bool is_mapping(const Json& value, const Place& place, std::span<const std::string_view> known) {
-    const Json::Object* object = value.if_object();
-    if (object == nullptr) {
-      wrong(place, "expected a mapping");
-      return false;
-    }
-    for (const auto& [name, member] : *object) {
-      if (std::ranges::find(known, name) == known.end()) wrong(place.member(name), "unknown" + suggestion(name, known));
-    }
-    return true;
-  }
-
-  void check_kind(const Json& value, const Place& place, std::string_view kind,
-                  std::span<const std::string_view> versions) {
-    if (value.string_at({"kind"}) != kind) wrong(place.member("kind"), fmt::format("expected {}", kind));
-    if (std::ranges::find(versions, value.string_at({"apiVersion"})) == versions.end()) {
-      wrong(place.member("apiVersion"), fmt::format("expected {}", versions.front()));
-    }
-  }
-
- private:
-  static std::string suggestion(std::string_view name, std::span<const std::string_view> known) {
-    std::size_t best = name.size() / 3 + 2;
-    std::string_view found;
-    for (const std::string_view each : known) {
-      const std::size_t distance = edit_distance(name, each);
-      if (distance >= best) continue;
-      best = distance;
-      found = each;
-    }
-    return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
-  }
-
-  const std::string& file_;
-  const yaml::Document& document_;
-  std::vector<std::string>& errors_;
-};
-
 /// A PodSecurityConfiguration at `place` of a file.
 class PodSecurityReader {
  public:
-  PodSecurityReader(Source& source, podsecurity::Configuration& into) : source_(source), into_(into) {}
+  PodSecurityReader(AdmissionSource& source, podsecurity::Configuration& into) : source_(source), into_(into) {}
 
-  void read(const Json& value, const Place& place) {
+  void read(const Json& value, const AdmissionPlace& place) {
     constexpr std::string_view kMembers[] = {"apiVersion", "kind", "defaults", "exemptions"};
     if (!source_.is_mapping(value, place, kMembers)) return;
     source_.check_kind(value, place, "PodSecurityConfiguration", kPodSecurityVersions);
@@ -115,7 +41,7 @@ class PodSecurityReader {
     return found == nullptr || found->is_null() ? nullptr : found;
   }
 
-  void read_defaults(const Json& value, const Place& place) {
+  void read_defaults(const Json& value, const AdmissionPlace& place) {
     constexpr std::string_view kMembers[] = {"enforce", "enforce-version", "audit", "audit-version",
                                              "warn",    "warn-version"};
     if (!source_.is_mapping(value, place, kMembers)) return;
@@ -129,8 +55,8 @@ class PodSecurityReader {
   }
 
   template <typename Parse, typename Value>
-  void read_word(const Json& value, const Place& place, const std::string& name, Parse parse, std::string_view expected,
-                 Value& into) {
+  void read_word(const Json& value, const AdmissionPlace& place, const std::string& name, Parse parse,
+                 std::string_view expected, Value& into) {
     const Json* found = given(value, name);
     if (found == nullptr || found->string_at({}).empty()) {
       if (found != nullptr && !found->is_string()) source_.wrong(place.member(name), "expected a string");
@@ -143,7 +69,7 @@ class PodSecurityReader {
     }
   }
 
-  void read_exemptions(const Json& value, const Place& place) {
+  void read_exemptions(const Json& value, const AdmissionPlace& place) {
     constexpr std::string_view kMembers[] = {"usernames", "runtimeClasses", "namespaces"};
     if (!source_.is_mapping(value, place, kMembers)) return;
     read_names(value, place, "usernames", nullptr, into_.exempt_users);
@@ -151,7 +77,7 @@ class PodSecurityReader {
     read_names(value, place, "namespaces", api::dns1123_label_errors, into_.exempt_namespaces);
   }
 
-  void read_names(const Json& value, const Place& place, std::string_view name, Problems problems,
+  void read_names(const Json& value, const AdmissionPlace& place, std::string_view name, Problems problems,
                   std::vector<std::string>& into) {
     const Json* found = given(value, name);
     if (found == nullptr) return;
@@ -159,7 +85,7 @@ class PodSecurityReader {
     if (list == nullptr) return source_.wrong(place.member(name), "expected a list of strings");
     for (std::size_t i = 0; i < list->size(); ++i) {
       const std::string* word = (*list)[i].if_string();
-      const Place here = place.member(name).element(i);
+      const AdmissionPlace here = place.member(name).element(i);
       if (word == nullptr) {
         source_.wrong(here, "expected a string");
       } else if (word->empty() && problems == nullptr) {
@@ -174,7 +100,7 @@ class PodSecurityReader {
     }
   }
 
-  Source& source_;
+  AdmissionSource& source_;
   podsecurity::Configuration& into_;
 };
 
@@ -187,27 +113,46 @@ std::string beside(const std::string& file, std::string_view path) {
   return file.substr(0, slash + 1) + std::string(path);
 }
 
+/// What is said to one plug-in, at `place` of a file.
+using ReadPlugin = void (*)(AdmissionSource& source, const Json& value, const AdmissionPlace& place,
+                            AdmissionFile& into);
+
+void read_pod_security(AdmissionSource& source, const Json& value, const AdmissionPlace& place, AdmissionFile& into) {
+  PodSecurityReader(source, into.pod_security).read(value, place);
+}
+
+void read_resource_quota(AdmissionSource& source, const Json& value, const AdmissionPlace& place, AdmissionFile& into) {
+  read_limited_resources(source, value, place, into.limited_resources);
+}
+
+/// nullptr: the plug-in takes no configuration here.
+ReadPlugin reader_of(std::string_view plugin) {
+  if (plugin == "PodSecurity") return read_pod_security;
+  return plugin == "ResourceQuota" ? read_resource_quota : nullptr;
+}
+
 /// One of plugins[]: its configuration stands there or in a file of its own.
-Outcome read_plugin(const std::string& file, Source& source, const Json& plugin, const Place& place,
+Outcome read_plugin(const std::string& file, AdmissionSource& source, const Json& plugin, const AdmissionPlace& place,
                     const ReadFile& read, AdmissionFile& into, std::vector<std::string>& errors) {
   constexpr std::string_view kMembers[] = {"name", "path", "configuration"};
   if (!source.is_mapping(plugin, place, kMembers)) return {};
-  if (plugin.string_at({"name"}) != kPlugin) {
+  const ReadPlugin reader = reader_of(plugin.string_at({"name"}));
+  if (reader == nullptr) {
     into.warnings.push_back(fmt::format("{}: {}: \"{}\" has no effect here", source.at(place.member("name")),
                                         place.member("name").path, plugin.string_at({"name"})));
     return {};
   }
   const Json* configuration = plugin.find("configuration");
   if (configuration != nullptr && !configuration->is_null()) {
-    PodSecurityReader(source, into.pod_security).read(*configuration, place.member("configuration"));
+    reader(source, *configuration, place.member("configuration"), into);
     return {};
   }
   const std::string_view path = plugin.string_at({"path"});
   if (path.empty()) return {};
   const std::string other = beside(file, path);
   SPILLWAY_TRY(document, read(other));
-  Source more(other, document, errors);
-  PodSecurityReader(more, into.pod_security).read(more.root(), {});
+  AdmissionSource more(other, document, errors);
+  reader(more, more.root(), {}, into);
   return {};
 }
 
@@ -218,12 +163,12 @@ Result<AdmissionFile> read_admission_file(const std::string& file, const ReadFil
   SPILLWAY_TRY(document, read(file));
   AdmissionFile found;
   std::vector<std::string> errors;
-  Source source(file, document, errors);
+  AdmissionSource source(file, document, errors);
   if (source.is_mapping(source.root(), {}, kMembers)) {
     source.check_kind(source.root(), {}, "AdmissionConfiguration", kFileVersions);
     const Json* plugins = source.root().find("plugins");
     const Json::Array* list = plugins == nullptr ? nullptr : plugins->if_array();
-    const Place place = Place{}.member("plugins");
+    const AdmissionPlace place = AdmissionPlace{}.member("plugins");
     if (plugins != nullptr && !plugins->is_null() && list == nullptr) source.wrong(place, "expected a list");
     for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
       SPILLWAY_TRY_VOID(read_plugin(file, source, (*list)[i], place.element(i), read, found, errors));

@@ -1,11 +1,12 @@
-// An AdmissionConfiguration file: what the admission plug-ins of the API server are told. Of them PodSecurity alone
-// takes a configuration here. Read strictly: an unknown member is an error that names the nearest known one. Thread:
-// any. Source: Kubernetes docs, "kube-apiserver Admission (v1)", "Enforce Pod Security Standards by Configuring the
-// Built-in Admission Controller".
+// An AdmissionConfiguration file: what the admission plug-ins of the API server are told. Of them PodSecurity and
+// ResourceQuota take a configuration here. Read strictly: an unknown member is an error that names the nearest known
+// one. Thread: any. Source: Kubernetes docs, "kube-apiserver Admission (v1)", "Enforce Pod Security Standards by
+// Configuring the Built-in Admission Controller".
 #pragma once
 
 #include "base/error.h"
 #include "policy/podsecurity/configuration.h"
+#include "policy/quota/limited.h"
 #include "yaml/yaml_document.h"
 
 #include <functional>
@@ -16,6 +17,7 @@ namespace spillway::cli {
 
 struct AdmissionFile {
   podsecurity::Configuration pod_security;
+  std::vector<quota::LimitedResource> limited_resources;
   std::vector<std::string> warnings;  // what has no effect here: "FILE:LINE: MEMBER: has no effect here"
 };
 

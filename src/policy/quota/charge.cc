@@ -107,7 +107,8 @@ ResourceList increase(const Request& request) {
   return more;
 }
 
-Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request) {
+Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request,
+                                   std::span<const LimitedResource> limited) {
   std::vector<std::size_t> matching;
   for (std::size_t i = 0; i < quotas.size(); ++i) {
     if (!matches(quotas[i], request.kind, request.pod)) continue;
@@ -115,6 +116,9 @@ Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, c
     matching.push_back(i);
   }
   const ResourceList more = increase(request);
+  if (!more.empty()) {
+    SPILLWAY_TRY_VOID(require_covered(limited, quotas, request.kind, request.pod, request.usage));
+  }
   std::vector<Raised> all;
   for (const std::size_t i : matching) {
     SPILLWAY_TRY(used, raised(quotas[i], more));

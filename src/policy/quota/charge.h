@@ -5,6 +5,7 @@
 #include "api/object/pod.h"
 #include "api/object/resource_quota.h"
 #include "base/error.h"
+#include "policy/quota/limited.h"
 #include "policy/quota/usage.h"
 
 #include <cstddef>
@@ -31,7 +32,9 @@ struct Raised {
 };
 
 /// Of quotas in the order of their names; those that it does not raise are left out. kForbidden: one of them does not
-/// allow it, in upstream's words. A request that raises nothing is allowed even where too much is used.
-Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request);
+/// allow it, in upstream's words; the errors of require_covered(). A request that raises nothing is allowed even where
+/// too much is used, and needs no cover.
+Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request,
+                                   std::span<const LimitedResource> limited = {});
 
 }  // namespace spillway::quota

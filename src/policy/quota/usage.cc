@@ -100,7 +100,8 @@ bool is_of_class(const api::Pod& pod, std::string_view op, const std::vector<std
   return has;
 }
 
-bool holds(std::string_view scope, std::string_view op, const std::vector<std::string>& values, const api::Pod& pod) {
+bool scope_holds(std::string_view scope, std::string_view op, const std::vector<std::string>& values,
+                 const api::Pod& pod) {
   const bool ends = pod.spec.active_deadline_seconds.value_or(-1) >= 0;
   if (scope == ResourceQuota::kTerminating) return ends;
   if (scope == ResourceQuota::kNotTerminating) return !ends;
@@ -181,11 +182,15 @@ std::vector<std::string_view> concerned(const CountedKind& kind, const ResourceL
   return names;
 }
 
+bool holds(const api::QuotaScope& scope, const api::Pod& pod) {
+  return scope_holds(scope.scope, scope.op, scope.values, pod);
+}
+
 bool holds_for(const ResourceQuota& quota, const api::Pod* pod) {
   if (pod == nullptr) return quota.scopes.empty() && quota.scope_expressions.empty();
-  return std::ranges::all_of(quota.scopes, [pod](const auto& scope) { return holds(scope, "Exists", {}, *pod); }) &&
-         std::ranges::all_of(quota.scope_expressions,
-                             [pod](const auto& each) { return holds(each.scope, each.op, each.values, *pod); });
+  return std::ranges::all_of(quota.scopes,
+                             [pod](const auto& scope) { return scope_holds(scope, "Exists", {}, *pod); }) &&
+         std::ranges::all_of(quota.scope_expressions, [pod](const auto& each) { return holds(each, *pod); });
 }
 
 bool matches(const ResourceQuota& quota, const CountedKind& kind, const api::Pod* pod) {

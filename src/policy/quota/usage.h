@@ -36,6 +36,9 @@ api::ResourceList usage_of(const CountedKind& kind);
 /// The amounts that objects of the kind use up, of those named: in their order.
 std::vector<std::string_view> concerned(const CountedKind& kind, const api::ResourceList& amounts);
 
+/// The scope holds for the pod.
+bool holds(const api::QuotaScope& scope, const api::Pod& pod);
+
 /// All scopes of the quota hold for the object. `pod`: null of other kinds, for which no scope holds.
 bool holds_for(const api::ResourceQuota& quota, const api::Pod* pod);
 
