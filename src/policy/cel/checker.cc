@@ -31,15 +31,20 @@ constexpr std::array<Given, 7> kVariables{
      {"params", Variable::kParams, TypeKind::kDyn},
      {"namespaceObject", Variable::kNamespaceObject, TypeKind::kObject}}};
 
-constexpr std::array<std::string_view, 12> kTypeNames{"bool",
+constexpr std::array<std::string_view, 17> kTypeNames{"bool",
                                                       "bytes",
                                                       "double",
                                                       "google.protobuf.Duration",
                                                       "google.protobuf.Timestamp",
                                                       "int",
+                                                      "kubernetes.Quantity",
+                                                      "kubernetes.URL",
                                                       "list",
                                                       "map",
+                                                      "net.CIDR",
+                                                      "net.IP",
                                                       "null_type",
+                                                      "optional_type",
                                                       "string",
                                                       "type",
                                                       "uint"};
@@ -93,6 +98,13 @@ class Checker {
       case NodeKind::kMapMacro:
       case NodeKind::kFilter:
         return comprehension(node);
+      case NodeKind::kOptSelect:
+        return optional_select(node);
+      case NodeKind::kOptEntry:
+        return optional_entry(node);
+      case NodeKind::kOptMap:
+      case NodeKind::kOptFlatMap:
+        return mapped_optional(node);
     }
     return {};
   }
@@ -129,7 +141,8 @@ class Checker {
     const Type* self = environment_.self;
     if (self != nullptr && (name == "self" || name == "oldSelf")) {
       node.variable = name == "self" ? Variable::kSelf : Variable::kOldSelf;
-      return *self;
+      const bool may_be_absent = name == "oldSelf" && environment_.optional_old_self;
+      return may_be_absent ? optional_of(*self) : *self;
     }
     const auto* given = std::ranges::find(kVariables, name, &Given::name);
     if (self == nullptr && given != kVariables.end() && is_there(given->variable)) {
@@ -212,8 +225,43 @@ class Checker {
     return visit_select(node);
   }
 
+  /// A member of what may be absent may be absent itself.
   Type visit_select(Node& node) {
     const Type operand = visit(node.children[0]);
+    if (operand.kind == TypeKind::kOptional) return optional_of(member(node, operand.of[0]));
+    return member(node, operand);
+  }
+
+  /// variables.?NAME is there, if it is declared.
+  Type optional_select(Node& node) {
+    if (is_variables(node.children[0])) {
+      problem(node, "variables are never absent");
+      return {};
+    }
+    const Type operand = visit(node.children[0]);
+    return optional_of(member(node, operand.kind == TypeKind::kOptional ? operand.of[0] : operand));
+  }
+
+  Type optional_entry(Node& node) { return value_of(node.children[0], visit(node.children[0])); }
+
+  /// What an optional value is if it is present.
+  Type value_of(const Node& node, const Type& type) {
+    if (type.kind == TypeKind::kOptional) return type.of[0];
+    if (type.kind != TypeKind::kDyn) mismatch(node, optional_of({}), type);
+    return {};
+  }
+
+  Type mapped_optional(Node& node) {
+    const Type value = value_of(node.children[0], visit(node.children[0]));
+    node.slot = locals_.size();
+    locals_.push_back({.name = node.name, .type = value});
+    Type made = visit(node.children[1]);
+    locals_.pop_back();
+    if (node.kind == NodeKind::kOptMap) return optional_of(std::move(made));
+    return optional_of(value_of(node.children[1], made));
+  }
+
+  Type member(const Node& node, const Type& operand) {
     if (operand.kind == TypeKind::kDyn) return {};
     if (operand.kind == TypeKind::kMap) return operand.of[1];
     if (operand.kind == TypeKind::kObject) {

@@ -22,6 +22,8 @@ struct NamedVariable {
 struct Environment {
   /// Of what type self and oldSelf are. Null: the variables are object, oldObject and request.
   const Type* self = nullptr;
+  /// oldSelf is an optional value: absent where the value is new.
+  bool optional_old_self = false;
   bool authorizer = true;
   bool params = false;
   bool namespace_object = false;

@@ -59,6 +59,13 @@ Result<Value> Evaluator::evaluate(const Node& node) {
     case NodeKind::kMapMacro:
     case NodeKind::kFilter:
       return collect(node);
+    case NodeKind::kOptSelect:
+      return optional_select(node);
+    case NodeKind::kOptEntry:
+      return no_such_overload();  // entry() looks at it
+    case NodeKind::kOptMap:
+    case NodeKind::kOptFlatMap:
+      return mapped_optional(node);
   }
   return no_such_overload();
 }
@@ -92,23 +99,66 @@ Result<Value> Evaluator::identifier(const Node& node) const {
   return no_such_overload();
 }
 
+Result<std::optional<Value>> Evaluator::member(const Value& value, const std::string& name) {
+  if (!value.is(Kind::kMap)) return std::optional<Value>();
+  const Map& map = value.as<Map>();
+  if (!budget_.charge(map.search_cost())) return over_budget();
+  return map.find(name);
+}
+
 Result<Value> Evaluator::select(const Node& node) {
   SPILLWAY_TRY(operand, evaluate(node.children[0]));
-  if (!operand.is(Kind::kMap)) return no_such_key(node.name);
-  const Map& map = operand.as<Map>();
-  if (!budget_.charge(map.search_cost())) return over_budget();
-  std::optional<Value> found = map.find(node.name);
+  if (operand.is(Kind::kOptional)) return chosen(operand, node.name);
+  SPILLWAY_TRY(found, member(operand, node.name));
   if (!found) return no_such_key(node.name);
   return *std::move(found);
 }
 
 Result<Value> Evaluator::presence(const Node& node) {
   SPILLWAY_TRY(operand, evaluate(node.children[0]));
-  if (!operand.is(Kind::kMap)) return Value(false);
-  const Map& map = operand.as<Map>();
-  if (!budget_.charge(map.search_cost())) return over_budget();
-  return Value(map.find(node.name).has_value());
+  if (operand.is(Kind::kOptional)) {
+    SPILLWAY_TRY(found, chosen(operand, node.name));
+    return Value(found.as<Optional>().value != nullptr);
+  }
+  SPILLWAY_TRY(found, member(operand, node.name));
+  return Value(found.has_value());
 }
+
+Result<Value> Evaluator::optional_select(const Node& node) {
+  SPILLWAY_TRY(operand, evaluate(node.children[0]));
+  return chosen(operand.is(Kind::kOptional) ? operand : Value::some(std::move(operand)), node.name);
+}
+
+/// The member of what may be absent: absent, too, if there is none.
+Result<Value> Evaluator::chosen(const Value& optional, const std::string& name) {
+  const std::shared_ptr<const Value>& value = optional.as<Optional>().value;
+  if (value == nullptr) return Value::none();
+  if (!value->is(Kind::kMap)) return no_such_key(name);
+  SPILLWAY_TRY(found, member(*value, name));
+  return found ? Value::some(*std::move(found)) : Value::none();
+}
+
+Result<Value> Evaluator::mapped_optional(const Node& node) {
+  SPILLWAY_TRY(operand, evaluate(node.children[0]));
+  if (!operand.is(Kind::kOptional)) return no_such_overload();
+  const std::shared_ptr<const Value> value = operand.as<Optional>().value;
+  if (value == nullptr) return Value::none();
+  SPILLWAY_TRY(made, with(node, *value, node.children[1]));
+  if (node.kind == NodeKind::kOptMap) return Value::some(std::move(made));
+  if (!made.is(Kind::kOptional)) return no_such_overload();
+  return made;
+}
+
+namespace {
+
+/// or() and orValue() of a value that is present look at nothing else.
+bool decides(const Node& node, const std::vector<Value>& arguments) {
+  if (!node.member || arguments.size() != 1 || node.children.size() != 2) return false;
+  if (node.name != "or" && node.name != "orValue") return false;
+  return arguments[0].is(Kind::kOptional) && arguments[0].as<Optional>().value != nullptr;
+}
+
+}  // namespace
 
 Result<Value> Evaluator::call(const Node& node) {
   std::vector<Value> arguments;
@@ -116,6 +166,9 @@ Result<Value> Evaluator::call(const Node& node) {
   for (const Node& child : node.children) {
     SPILLWAY_TRY(argument, evaluate(child));
     arguments.push_back(std::move(argument));
+    if (!decides(node, arguments)) continue;
+    const Optional& present = arguments[0].as<Optional>();
+    return node.name == "or" ? arguments[0] : *present.value;
   }
   for (const Overload& overload : node.overloads) {
     bool fitting = true;
@@ -136,10 +189,21 @@ Result<Value> Evaluator::list(const Node& node) {
   std::vector<Value> elements;
   elements.reserve(node.children.size());
   for (const Node& child : node.children) {
-    SPILLWAY_TRY(element, evaluate(child));
-    elements.push_back(std::move(element));
+    SPILLWAY_TRY(element, entry(child));
+    if (element) elements.push_back(*std::move(element));
   }
   return Value(List(std::move(elements)));
+}
+
+Result<std::optional<Value>> Evaluator::entry(const Node& node) {
+  if (node.kind != NodeKind::kOptEntry) {
+    SPILLWAY_TRY(value, evaluate(node));
+    return std::optional(std::move(value));
+  }
+  SPILLWAY_TRY(value, evaluate(node.children[0]));
+  if (!value.is(Kind::kOptional)) return no_such_overload();
+  const Optional& found = value.as<Optional>();
+  return found.value == nullptr ? std::optional<Value>() : std::optional(*found.value);
 }
 
 Result<Value> Evaluator::map(const Node& node) {
@@ -147,13 +211,14 @@ Result<Value> Evaluator::map(const Node& node) {
   Map::Entries entries;
   for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
     SPILLWAY_TRY(key, evaluate(node.children[i]));
-    SPILLWAY_TRY(value, evaluate(node.children[i + 1]));
+    SPILLWAY_TRY(value, entry(node.children[i + 1]));
+    if (!value) continue;
     if (!is_key(key)) return evaluation_error("unsupported key type");
     if (!budget_.charge(entries.size() + 1)) return over_budget();
     for (const auto& [other, unused] : entries) {
       if (compare(other, key) == 0) return evaluation_error("Failed with repeated key");
     }
-    entries.emplace_back(std::move(key), std::move(value));
+    entries.emplace_back(std::move(key), *std::move(value));
   }
   return Value(Map(std::move(entries)));
 }

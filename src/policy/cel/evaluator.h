@@ -8,6 +8,8 @@
 #include "policy/cel/value.h"
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace spillway::cel {
@@ -23,7 +25,14 @@ class Evaluator {
   Result<Value> identifier(const Node& node) const;
   Result<Value> select(const Node& node);
   Result<Value> presence(const Node& node);
+  /// What `value` has under that name, if it is a map; nullopt: it has no such member, or is none.
+  Result<std::optional<Value>> member(const Value& value, const std::string& name);
+  /// A child of a list or a map. nullopt: it is left out, as it is absent.
+  Result<std::optional<Value>> entry(const Node& node);
   Result<Value> call(const Node& node);
+  Result<Value> optional_select(const Node& node);
+  Result<Value> chosen(const Value& optional, const std::string& name);
+  Result<Value> mapped_optional(const Node& node);
   Result<Value> list(const Node& node);
   Result<Value> map(const Node& node);
   Result<Value> connect(const Node& node, bool deciding);

@@ -57,6 +57,11 @@ std::span<const Definition> lists();
 std::span<const Definition> sets();
 std::span<const Definition> times();
 std::span<const Definition> authorization();
+std::span<const Definition> quantities();
+std::span<const Definition> urls();
+std::span<const Definition> addresses();
+std::span<const Definition> formats();
+std::span<const Definition> optionals();
 
 /// All of that name with so many arguments; empty: there is none.
 std::span<const Overload> overloads_of(std::string_view name, bool member, std::size_t arguments);

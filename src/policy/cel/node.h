@@ -19,19 +19,23 @@ struct Overload;
 enum class NodeKind : std::uint8_t {
   kConstant,
   kIdentifier,
-  kSelect,     // children: operand
-  kPresence,   // has(operand.name)
-  kCall,       // children: arguments, of a member function its receiver first
-  kList,       // children: elements
-  kMap,        // children: key, value, key, value, …
-  kAnd,        // two or more children
-  kOr,         // two or more children
-  kTernary,    // children: condition, then, else
-  kAll,        // children: range, predicate; name: the variable
-  kExists,     // as kAll
-  kExistsOne,  // as kAll
-  kMapMacro,   // children: range, value; or range, predicate, value
-  kFilter,     // as kAll
+  kSelect,      // children: operand
+  kPresence,    // has(operand.name)
+  kCall,        // children: arguments, of a member function its receiver first
+  kList,        // children: elements
+  kMap,         // children: key, value, key, value, …
+  kAnd,         // two or more children
+  kOr,          // two or more children
+  kTernary,     // children: condition, then, else
+  kAll,         // children: range, predicate; name: the variable
+  kExists,      // as kAll
+  kExistsOne,   // as kAll
+  kMapMacro,    // children: range, value; or range, predicate, value
+  kFilter,      // as kAll
+  kOptSelect,   // operand.?name; children: operand
+  kOptEntry,    // ?value of a list or a map: left out where it is absent; children: value
+  kOptMap,      // children: optional, value; name: the variable
+  kOptFlatMap,  // as kOptMap; the value is optional itself
 };
 
 /// The variables that are there before an expression begins.

@@ -18,13 +18,15 @@ struct Macro {
   std::size_t arguments;
 };
 
-constexpr std::array<Macro, 7> kMacros{{{"all", NodeKind::kAll, 2},
+constexpr std::array<Macro, 9> kMacros{{{"all", NodeKind::kAll, 2},
                                         {"exists", NodeKind::kExists, 2},
                                         {"exists_one", NodeKind::kExistsOne, 2},
                                         {"existsOne", NodeKind::kExistsOne, 2},
                                         {"map", NodeKind::kMapMacro, 2},
                                         {"map", NodeKind::kMapMacro, 3},
-                                        {"filter", NodeKind::kFilter, 2}}};
+                                        {"filter", NodeKind::kFilter, 2},
+                                        {"optMap", NodeKind::kOptMap, 2},
+                                        {"optFlatMap", NodeKind::kOptFlatMap, 2}}};
 
 struct Operator {
   std::string_view sign;
@@ -167,20 +169,41 @@ class Parser {
     while (true) {
       const std::uint32_t position = peek().position;
       if (accept(".")) {
-        if (is("?")) return fail(position, "optional values are not supported by this server");
-        if (!selection(out, position)) return false;
+        if (accept("?") ? !optional_selection(out, position) : !selection(out, position)) return false;
       } else if (accept("[")) {
-        if (is("?")) return fail(position, "optional values are not supported by this server");
+        const bool may_be_absent = accept("?");
         std::vector<Tree> sides(2);
         sides[0] = std::move(out);
         if (!expression(sides[1]) || !expect("]")) return false;
-        if (!join(out, call("_[_]", position), std::move(sides))) return false;
+        if (!join(out, call(may_be_absent ? "_[?_]" : "_[_]", position), std::move(sides))) return false;
       } else if (is("{")) {
         return fail(position, "messages are not supported by this server");
       } else {
         return true;
       }
     }
+  }
+
+  /// Behind ".?".
+  bool optional_selection(Tree& out, std::uint32_t position) {
+    const Token& name = peek();
+    if (name.kind != TokenKind::kIdentifier || is_keyword(name.text)) return unexpected();
+    ++at_;
+    if (is("(")) return unexpected();
+    std::vector<Tree> operand;
+    operand.push_back(std::move(out));
+    return join(out, {.kind = NodeKind::kOptSelect, .position = position, .name = std::string(name.text)},
+                std::move(operand));
+  }
+
+  /// What may begin with '?': it is left out where it is absent.
+  bool entry(Tree& out, bool may_be_absent) {
+    const std::uint32_t position = peek().position;
+    std::vector<Tree> value(1);
+    if (!expression(value[0])) return false;
+    if (may_be_absent) return join(out, {.kind = NodeKind::kOptEntry, .position = position}, std::move(value));
+    out = std::move(value[0]);
+    return true;
   }
 
   bool selection(Tree& out, std::uint32_t position) {
@@ -217,12 +240,13 @@ class Parser {
 
   /// Up to the closing sign. A comma may stand before it.
   bool arguments(std::vector<Tree>& into, std::string_view end) {
-    const bool may_trail = end == "]";
+    const bool is_list = end == "]";
     while (!accept(end)) {
-      if (!expression(into.emplace_back())) return false;
+      const bool may_be_absent = is_list && accept("?");
+      if (!entry(into.emplace_back(), may_be_absent)) return false;
       if (accept(end)) return true;
       if (!expect(",")) return false;
-      if (!may_trail && is(end)) return unexpected();
+      if (!is_list && is(end)) return unexpected();
     }
     return true;
   }
@@ -236,7 +260,6 @@ class Parser {
     if (accept("(")) return expression(out) && expect(")");
     if (accept("[")) {
       std::vector<Tree> elements;
-      if (is("?")) return fail(token.position, "optional values are not supported by this server");
       return arguments(elements, "]") &&
              join(out, {.kind = NodeKind::kList, .position = token.position}, std::move(elements));
     }
@@ -247,9 +270,10 @@ class Parser {
 
   bool map(Tree& out, std::uint32_t position) {
     std::vector<Tree> entries;
-    if (is("?")) return fail(position, "optional values are not supported by this server");
     while (!accept("}")) {
-      if (!expression(entries.emplace_back()) || !expect(":") || !expression(entries.emplace_back())) return false;
+      const bool may_be_absent = accept("?");
+      if (!expression(entries.emplace_back()) || !expect(":")) return false;
+      if (!entry(entries.emplace_back(), may_be_absent)) return false;
       if (accept("}")) break;
       if (!expect(",")) return false;
     }

@@ -49,7 +49,7 @@ Result<Value> set_intersects(const Call& call) {
   return answer(call, found);
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kSetRows = std::to_array<Definition>({
     {"sets.contains", "list(A), list(A) -> bool", set_contains},
     {"sets.equivalent", "list(A), list(A) -> bool", set_equivalent},
     {"sets.intersects", "list(A), list(A) -> bool", set_intersects},
@@ -58,7 +58,7 @@ constexpr std::array kRows = std::to_array<Definition>({
 }  // namespace
 
 std::span<const Definition> sets() {
-  return kRows;
+  return kSetRows;
 }
 
 }  // namespace spillway::cel

@@ -10,7 +10,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::array<std::string_view, 25> kNames{"dyn",
+constexpr std::array<std::string_view, 31> kNames{"dyn",
                                                   "null",
                                                   "bool",
                                                   "int",
@@ -34,7 +34,13 @@ constexpr std::array<std::string_view, 25> kNames{"dyn",
                                                   "kubernetes.UserInfo",
                                                   "A",
                                                   "B",
-                                                  "object"};
+                                                  "object",
+                                                  "kubernetes.Quantity",
+                                                  "kubernetes.URL",
+                                                  "net.IP",
+                                                  "net.CIDR",
+                                                  "kubernetes.NamedFormat",
+                                                  "optional_type"};
 
 struct Field {
   TypeKind message;
@@ -128,6 +134,12 @@ Type map_of(Type key, Type value) {
   return type;
 }
 
+Type optional_of(Type value) {
+  Type type{.kind = TypeKind::kOptional};
+  type.of.push_back(std::move(value));
+  return type;
+}
+
 std::string to_text(const Type& type) {
   std::string text(kNames[static_cast<std::size_t>(type.kind)]);
   if (type.of.empty()) return text;
@@ -144,6 +156,7 @@ Type parse_type(std::string_view text) {
   if (open == std::string_view::npos) return type;
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
   if (type.kind == TypeKind::kList) return list_of(parse_type(inside));
+  if (type.kind == TypeKind::kOptional) return optional_of(parse_type(inside));
   const std::size_t comma = inside.find(", ");  // keys are simple
   return map_of(parse_type(inside.substr(0, comma)), parse_type(inside.substr(comma + 2)));
 }
@@ -183,6 +196,8 @@ bool fits(TypeKind kind, const Value& value) {
     return value.is(Kind::kAccess) && static_cast<int>(value.as<Access>().stage) ==
                                           static_cast<int>(kind) - static_cast<int>(TypeKind::kAuthorizer);
   }
+  constexpr int kLibraries = static_cast<int>(TypeKind::kQuantity) - static_cast<int>(Kind::kQuantity);
+  if (kind >= TypeKind::kQuantity) return static_cast<int>(value.kind()) + kLibraries == static_cast<int>(kind);
   return !is_message(kind) && static_cast<int>(value.kind()) == static_cast<int>(kind) - 1;  // in the order of Kind
 }
 

@@ -41,6 +41,12 @@ enum class TypeKind : std::uint8_t {
   kParameterA,  // in signatures: the same type wherever it stands
   kParameterB,
   kObject,  // with `fields`
+  kQuantity,
+  kUrl,
+  kIp,
+  kCidr,
+  kFormat,
+  kOptional,  // of[0]
 };
 
 struct ObjectFields;
@@ -64,6 +70,7 @@ const Type* find_field(const Type& object, std::string_view name);
 
 Type list_of(Type element);
 Type map_of(Type key, Type value);
+Type optional_of(Type value);
 
 /// "int", "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest".
 std::string to_text(const Type& type);

@@ -1,5 +1,7 @@
 #include "policy/cel/value.h"
 
+#include "policy/cel/url_parts.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -69,6 +71,27 @@ bool equal_maps(const Map& a, const Map& b, Budget& budget) {
     if (!other || !equal(*a.find(key), *other, budget)) return false;
   }
   return true;
+}
+
+bool equal_optionals(const Optional& a, const Optional& b, Budget& budget) {
+  if (a.value == nullptr || b.value == nullptr) return a.value == b.value;
+  return equal(*a.value, *b.value, budget);
+}
+
+/// Of one kind, behind kAccess.
+bool equal_of_libraries(const Value& a, const Value& b, Budget& budget) {
+  if (a.is(Kind::kOptional)) return equal_optionals(a.as<Optional>(), b.as<Optional>(), budget);
+  if (a.is(Kind::kQuantity)) return *a.as<Amount>().quantity == *b.as<Amount>().quantity;
+  if (a.is(Kind::kIp)) return a.as<api::IpAddress>() == b.as<api::IpAddress>();
+  if (a.is(Kind::kFormat)) return a.as<NamedFormat>().name == b.as<NamedFormat>().name;
+  if (a.is(Kind::kCidr)) {
+    const auto& x = a.as<api::IpRange>();
+    const auto& y = b.as<api::IpRange>();
+    return x.first == y.first && x.prefix_bits == y.prefix_bits;
+  }
+  const UrlParts& x = *a.as<Url>().parts;
+  const UrlParts& y = *b.as<Url>().parts;
+  return budget.charge_bytes(std::min(x.text.size(), y.text.size())) && x.text == y.text;
 }
 
 }  // namespace
@@ -144,8 +167,16 @@ Value Value::bytes(std::string made) {
   return Value(Bytes{.bytes = bytes, .made = std::move(owner)});
 }
 
+Value Value::quantity(api::Quantity made) {
+  return Value(Amount{.quantity = std::make_shared<const api::Quantity>(std::move(made))});
+}
+
+Value Value::some(Value value) {
+  return Value(Optional{.value = std::make_shared<const Value>(std::move(value))});
+}
+
 std::string_view type_name(const Value& value) {
-  static constexpr std::array<std::string_view, 13> kNames{"null_type",
+  static constexpr std::array<std::string_view, 19> kNames{"null_type",
                                                            "bool",
                                                            "int",
                                                            "uint",
@@ -157,7 +188,13 @@ std::string_view type_name(const Value& value) {
                                                            "google.protobuf.Timestamp",
                                                            "google.protobuf.Duration",
                                                            "type",
-                                                           "kubernetes.authorization.Authorizer"};
+                                                           "kubernetes.authorization.Authorizer",
+                                                           "kubernetes.Quantity",
+                                                           "kubernetes.URL",
+                                                           "net.IP",
+                                                           "net.CIDR",
+                                                           "kubernetes.NamedFormat",
+                                                           "optional_type"};
   return kNames[static_cast<std::size_t>(value.kind())];
 }
 
@@ -169,6 +206,7 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
   if (a.is(Kind::kList)) return equal_lists(a.as<List>(), b.as<List>(), budget);
   if (a.is(Kind::kMap)) return equal_maps(a.as<Map>(), b.as<Map>(), budget);
   if (a.is(Kind::kType)) return a.as<TypeName>().name == b.as<TypeName>().name;
+  if (a.kind() >= Kind::kQuantity) return equal_of_libraries(a, b, budget);
   if (a.is(Kind::kString) && !budget.charge_bytes(std::min(a.string().size(), b.string().size()))) return false;
   if (a.is(Kind::kBytes) && !budget.charge_bytes(std::min(a.as<Bytes>().bytes.size(), b.as<Bytes>().bytes.size()))) {
     return false;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "api/json/json.h"
+#include "api/text/ip_address.h"
+#include "api/text/quantity.h"
 #include "base/time.h"
 #include "policy/cel/access.h"
 
@@ -81,6 +83,26 @@ struct Access {
   std::shared_ptr<const AccessDecision> decision = {};
 };
 
+struct Amount {
+  std::shared_ptr<const api::Quantity> quantity;
+};
+
+struct UrlParts;
+
+struct Url {
+  std::shared_ptr<const UrlParts> parts;
+};
+
+/// A format by its name: "dns1123Label".
+struct NamedFormat {
+  std::string_view name;
+};
+
+/// A value that may be absent.
+struct Optional {
+  std::shared_ptr<const Value> value = {};  // null: absent
+};
+
 enum class Kind : std::uint8_t {
   kNull,
   kBool,
@@ -95,6 +117,12 @@ enum class Kind : std::uint8_t {
   kDuration,
   kType,
   kAccess,
+  kQuantity,
+  kUrl,
+  kIp,
+  kCidr,
+  kFormat,
+  kOptional,
 };
 
 class Value {
@@ -125,10 +153,28 @@ class Value {
 
   explicit Value(Access value) : value_(std::move(value)) {}
 
+  explicit Value(Amount value) : value_(std::move(value)) {}
+
+  explicit Value(Url value) : value_(std::move(value)) {}
+
+  explicit Value(api::IpAddress value) : value_(value) {}
+
+  explicit Value(api::IpRange value) : value_(value) {}
+
+  explicit Value(NamedFormat value) : value_(value) {}
+
+  explicit Value(Optional value) : value_(std::move(value)) {}
+
   /// A view of the document.
   static Value of(const api::Json& json);
   static Value text(std::string made);
   static Value bytes(std::string made);
+  static Value quantity(api::Quantity made);
+  /// Present.
+  static Value some(Value value);
+
+  /// Absent.
+  static Value none() { return Value(Optional{}); }
 
   Kind kind() const { return static_cast<Kind>(value_.index()); }
 
@@ -146,7 +192,7 @@ class Value {
 
  private:
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, Text, Bytes, List, Map, WallTime, Duration,
-               TypeName, Access>
+               TypeName, Access, Amount, Url, api::IpAddress, api::IpRange, NamedFormat, Optional>
       value_;
 };
 

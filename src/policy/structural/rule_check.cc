@@ -79,7 +79,7 @@ class RuleCheck {
         if (!rule.why_not.empty()) tell(node, path, "rule compile error: " + rule.why_not);
         continue;
       }
-      if (rule.holds->compares() && !old_self) continue;
+      if (rule.holds->compares() && !rule.holds->optional() && !old_self) continue;
       ask(node, rule, self, old_self ? &*old_self : nullptr, same, path);
     }
   }

@@ -141,10 +141,6 @@ class RuleReader {
     if (!reason.empty() && std::ranges::find(kReasons, reason) == kReasons.end()) {
       errors_.not_supported(at + ".reason", Json(reason), kShownReasons);
     }
-    if (const Json* optional = rule.find("optionalOldSelf");
-        optional != nullptr && optional->if_bool().value_or(false)) {
-      errors_.forbidden(at + ".optionalOldSelf", "optional values are not supported by this server");
-    }
     return errors_.errors().size() == before;
   }
 
@@ -185,7 +181,9 @@ class RuleReader {
   }
 
   void compile(const Json& rule, const Type& type, const std::string& at, const std::string& apart, Rule& made) {
-    auto holds = cel::SelfExpression::compile(made.text, type, TypeKind::kBool);
+    const Json* given = rule.find("optionalOldSelf");
+    const std::optional<bool> optional = given == nullptr ? std::nullopt : given->if_bool();
+    auto holds = cel::SelfExpression::compile(made.text, type, TypeKind::kBool, optional.value_or(false));
     if (!holds) {
       made.why_not = holds.error().text();
       errors_.invalid(at + ".rule", rule, made.why_not);
@@ -195,11 +193,14 @@ class RuleReader {
             at + ".rule", Json(made.text),
             fmt::format("oldSelf cannot be used on the uncorrelatable portion of the schema within {}", apart));
       }
+      if (!holds->compares() && optional) {
+        errors_.invalid(at + ".optionalOldSelf", Json(*optional), "may not be set if oldSelf is not used in rule");
+      }
       made.holds = *std::move(holds);
     }
     const std::string_view words = trimmed(rule.string_at({"messageExpression"}), kWhiteSpace);
     if (words.empty()) return;
-    auto expression = cel::SelfExpression::compile(words, type, TypeKind::kString);
+    auto expression = cel::SelfExpression::compile(words, type, TypeKind::kString, optional.value_or(false));
     if (!expression) {
       return errors_.invalid(at + ".messageExpression", rule, expression.error().text());
     }

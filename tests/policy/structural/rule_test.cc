@@ -74,6 +74,53 @@ TEST(StructuralRules, WhatIsSaid) {
                   "operator, function or macro signature for rule: self.either > 1"});
 }
 
+TEST(StructuralRules, TransitionsMayBeAskedOfNewValues) {
+  const Schema schema = good_spec(R"text({"type":"object","properties":{
+      "n":{"type":"integer","x-kubernetes-validations":[
+           {"rule":"self == oldSelf.orValue(1) || self == oldSelf.orValue(1) + 1","optionalOldSelf":true,
+            "messageExpression":"'from ' + string(oldSelf.orValue(0)) + ' to ' + string(self)"},
+           {"rule":"self >= oldSelf","message":"only up"}]}}})text");
+  EXPECT_EQ(problems(schema, R"({"spec":{"n":2}})"), Lines());
+  EXPECT_EQ(problems(schema, R"({"spec":{"n":3}})"), Lines{"spec.n: Invalid value: \"integer\": from 0 to 3"});
+  EXPECT_EQ(update_problems(schema, R"({"spec":{"n":3}})", R"({"spec":{"n":2}})"), Lines());
+  EXPECT_EQ(update_problems(schema, R"({"spec":{"n":4}})", R"({"spec":{"n":2}})"),
+            Lines{"spec.n: Invalid value: \"integer\": from 2 to 4"});
+  EXPECT_EQ(update_problems(schema, R"({"spec":{"n":3}})", R"({"spec":{}})"),
+            Lines{"spec.n: Invalid value: \"integer\": from 0 to 3"});
+}
+
+TEST(StructuralRules, AnOptionalOldSelfIsUsed) {
+  const auto said = [](std::string_view rule, std::string_view optional) {
+    const std::string more = optional.empty() ? "" : fmt::format(R"(,"optionalOldSelf":{})", optional);
+    const Lines all = schema_problems(fmt::format(
+        R"({{"type":"object","properties":{{"n":{{"type":"integer","x-kubernetes-validations":[{{"rule":"{}"{}}}]}}}}}})",
+        rule, more));
+    return all.empty() ? std::string() : all.front();
+  };
+  EXPECT_EQ(said("oldSelf.hasValue() || self > 0", "true"), "");
+  EXPECT_EQ(said("oldSelf < self", "false"), "");
+  for (const std::string_view set : {"true", "false"}) {
+    EXPECT_TRUE(said("self > 0", set)
+                    .ends_with(fmt::format(".x-kubernetes-validations[0].optionalOldSelf: Invalid value: {}: may not "
+                                           "be set if oldSelf is not used in rule",
+                                           set)))
+        << said("self > 0", set);
+  }
+  EXPECT_TRUE(said("oldSelf > self", "true").contains("found no matching overload"));
+  EXPECT_TRUE(said("oldSelf.hasValue()", "").contains("found no matching overload"));
+}
+
+TEST(StructuralRules, OptionalMembersAndLibraries) {
+  EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({})"), Lines());
+  EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({"n":1})"), Lines());
+  EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({"n":2})").size(), 1U);
+  EXPECT_EQ(outcome("self.map[?'a'].orValue('x') == 'x' && self.?opt == optional.none()", R"({"map":{"b":"c"}})"),
+            Lines());
+  EXPECT_EQ(outcome("quantity(self.t).isLessThan(quantity('1Gi'))", R"({"t":"1Mi"})"), Lines());
+  EXPECT_EQ(outcome("quantity(self.t).isLessThan(quantity('1Gi'))", R"({"t":"2Gi"})").size(), 1U);
+  EXPECT_EQ(outcome("cidr('10.0.0.0/8').containsIP(self.t)", R"({"t":"10.1.2.3"})"), Lines());
+}
+
 TEST(StructuralRules, OfTheRoot) {
   const Schema schema = good(
       R"({"type":"object","x-kubernetes-validations":[{"rule":"self.metadata.name != 'a' && self.kind == 'K'"}]})");

@@ -1,0 +1,35 @@
+// A URL in its parts, read as Go's url.ParseRequestURI does: an absolute URL, or an absolute path. A fragment is none:
+// '#' belongs to the path or the query. Thread: any (pure). Source: Kubernetes docs, "Common Expression Language in
+// Kubernetes", URL library; RFC 3986.
+#pragma once
+
+#include "base/error.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::cel {
+
+struct UrlParts {
+  std::string text;    // as it was given
+  std::string scheme;  // lower case
+  std::string host;    // with its port; escapes resolved
+  std::string path;    // escaped
+  std::string query;   // as it was given, without '?'
+
+  /// Without the port and the brackets of an IPv6 address.
+  std::string_view hostname() const;
+  /// Empty: none.
+  std::string_view port() const;
+
+  /// Names in the order in which they first come, each with its values. A pair that cannot be read is left out.
+  using Query = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  Query query_values() const;
+};
+
+/// kInvalid: why it is none.
+Result<UrlParts> parse_url(std::string_view text);
+
+}  // namespace spillway::cel
