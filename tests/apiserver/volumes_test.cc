@@ -197,6 +197,24 @@ TEST(VolumeTables, ShowWhatKubectlPrints) {
                                                                    "Delete", "Immediate", "false", "0s"}));
 }
 
+TEST(VolumeTables, ShowDrivers) {
+  const std::string drivers = "/apis/storage.k8s.io/v1/csidrivers";
+  TestServer server;
+  ASSERT_EQ(server.post(drivers, R"({"metadata":{"name":"a.example.com"}})").code, 201);
+  EXPECT_EQ(first_row(server, drivers), (std::vector<std::string>{"a.example.com", "true", "false", "false", "<unset>",
+                                                                  "false", "Persistent", "0s"}));
+  ASSERT_EQ(server.remove(drivers + "/a.example.com").code, 200);
+  ASSERT_EQ(server
+                .post(drivers, R"({"metadata":{"name":"b.example.com"},"spec":{"attachRequired":false,)"
+                               R"("podInfoOnMount":true,"storageCapacity":true,"requiresRepublish":true,)"
+                               R"("tokenRequests":[{"audience":"x"},{"audience":"y"}],)"
+                               R"("volumeLifecycleModes":["Ephemeral","Persistent"]}})")
+                .code,
+            201);
+  EXPECT_EQ(first_row(server, drivers), (std::vector<std::string>{"b.example.com", "false", "true", "true", "x,y",
+                                                                  "true", "Ephemeral,Persistent", "0s"}));
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver

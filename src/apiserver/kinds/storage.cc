@@ -1,5 +1,6 @@
 // CSIDrivers, and CSINodes: which of them a node has.
 #include "api/text/names.h"
+#include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
@@ -148,6 +149,38 @@ void validate_csi_driver_update(const Json& driver, const Json& old, Endpoint, F
   require_same("volumeLifecycleModes", "spec.volumeLifecycleModes");
 }
 
+constexpr std::array kDriverColumns{
+    TableColumn{"Name", "string", "name", 0, "Name of the object"},
+    TableColumn{"AttachRequired", "boolean", "", 0, "Whether volumes are attached before they are mounted"},
+    TableColumn{"PodInfoOnMount", "boolean", "", 0, "Whether the driver is told for which pod it mounts"},
+    TableColumn{"StorageCapacity", "boolean", "", 0, "Whether the driver says how much it can still provision"},
+    TableColumn{"TokenRequests", "string", "", 0, "Audiences of the tokens that the driver is given"},
+    TableColumn{"RequiresRepublish", "boolean", "", 0, "Whether volumes are published again and again"},
+    TableColumn{"Modes", "string", "", 0, "Which volumes the driver has"},
+    TableColumn{"Age", "string", "", 0, "Time since creation"}};
+
+/// The texts of a list joined by commas.
+std::string joined(const Json::Array& list, std::string_view (*text_of)(const Json&)) {
+  std::string all;
+  for (const Json& each : list) {
+    if (!all.empty()) all += ',';
+    all += text_of(each);
+  }
+  return all;
+}
+
+TableRow driver_row(const Json& driver, WallTime now) {
+  const Json& spec = value_of(driver, "spec");
+  const auto mode = [](const Json& each) { return each.string_at({}); };
+  const auto audience = [](const Json& each) { return each.string_at({"audience"}); };
+  const bool asks = value_of(spec, "tokenRequests").if_array() != nullptr;
+  return {{driver.string_at({"metadata", "name"}), is_true(spec, "attachRequired"), is_true(spec, "podInfoOnMount"),
+           is_true(spec, "storageCapacity"), asks ? joined(elements(spec, "tokenRequests"), audience) : "<unset>",
+           is_true(spec, "requiresRepublish"), or_else(joined(elements(spec, "volumeLifecycleModes"), mode), kNone),
+           age_of(driver, now)},
+          nullptr};
+}
+
 }  // namespace
 
 KindHooks csi_node_hooks() {
@@ -163,7 +196,9 @@ KindHooks csi_driver_hooks() {
   return {.set_defaults = default_csi_driver,
           .validate_create = validate_csi_driver,
           .prepare_update = count_generation,
-          .validate_update = validate_csi_driver_update};
+          .validate_update = validate_csi_driver_update,
+          .columns = kDriverColumns,
+          .table_row = driver_row};
 }
 
 }  // namespace spillway::apiserver::kinds
