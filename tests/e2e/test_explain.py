@@ -113,6 +113,15 @@ class Explain(unittest.TestCase):
         self.kubectl("autoscale", "deployment", "idle", "--name=second", "--min=1", "--max=2", "--cpu-percent=80")
         self.assertIn("controlled by multiple HPAs: [default/idle default/second]", self.explain("hpa/second").splitlines()[0])
         self.kubectl("delete", "hpa", "second")
+        # Another target whose selector selects the same pods, and one whose selector does not.
+        for name, labels in (("rival", {"app": "idle"}), ("apart", {"app": "apart"})):
+            self.kubectl.apply({"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": name, "namespace": "default"}, "spec": {
+                "replicas": 0, "selector": labels, "template": {"metadata": {"labels": labels}, "spec": {
+                    "containers": [{"name": "main", "image": "img", "command": ["sleep", "1d"]}]}}}})
+            self.kubectl("autoscale", "rc", name, "--min=1", "--max=2", "--cpu-percent=80")
+        self.assertIn("controlled by multiple HPAs: [default/idle default/rival]", self.explain("hpa/idle").splitlines()[0])
+        self.assertNotIn("multiple HPAs", self.explain("hpa/apart"))
+        self.kubectl("delete", "hpa/rival", "hpa/apart", "rc/rival", "rc/apart")
         self.apply({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "lost"}, "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "nowhere"}, "maxReplicas": 3}})
         self.assertIn('the scale of Deployment nowhere cannot be read: deployments.apps "nowhere" not found',

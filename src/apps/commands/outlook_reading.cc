@@ -5,6 +5,7 @@
 #include "api/object/endpoints.h"
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
+#include "api/object/selector.h"
 #include "api/object/service.h"
 #include "apps/process/process.h"
 #include "base/edit_distance.h"
@@ -68,17 +69,22 @@ class OutlookReading {
   Result<outlook::Outlook> autoscaler() {
     SPILLWAY_TRY(autoscaler, named<api::HorizontalPodAutoscaler>("horizontalpodautoscalers"));
     outlook::AutoscalerScene scene{autoscaler, {}, {}, {}, {}};
-    scene.selecting = others_of(autoscaler);
     const Result<autoscaling::Scale> scale = scale_of(autoscaler);
     if (!scale && is_denied(scale.error())) {
       print_error(scale.error());
+      scene.selecting = selecting_of(autoscaler, {});
       return outlook::explain_autoscaler(scene, now_);
     }
     scene.scale = scale;
+    Listed<api::Pod> pods;
+    if (scale && !scale->selector.empty()) {
+      pods = listed<api::Pod>(selecting(client::object_path("v1", "pods", ns_), scale->selector));
+    }
+    scene.selecting = selecting_of(autoscaler, pods.value_or(std::vector<autoscaling::PodPtr>()));
     const bool asks = scale && !scale->selector.empty() && scene.selecting.size() == 1 &&
                       autoscaling::needs_metrics(autoscaler, *scale);
     if (asks) {
-      scene.pods = listed<api::Pod>(selecting(client::object_path("v1", "pods", ns_), scale->selector));
+      scene.pods = std::move(pods);
       scene.answers = answers_for(autoscaler, *scale);
     } else {
       scene.pods.emplace();
@@ -189,17 +195,35 @@ class OutlookReading {
 
   // Autoscalers.
 
-  std::vector<std::string> others_of(const api::HorizontalPodAutoscaler& own) {
+  /// Autoscalers of the same target, or of one that selects some of these pods, itself among them. Of many others the
+  /// targets of kOthersMax are asked for, in the order of their names; a target that cannot be read selects nothing.
+  std::vector<std::string> selecting_of(const api::HorizontalPodAutoscaler& own,
+                                        const std::vector<autoscaling::PodPtr>& pods) {
+    constexpr std::size_t kOthersMax = 64;
     std::vector<std::string> keys{fmt::format("{}/{}", own.metadata.ns, own.metadata.name)};
     const auto all = listed<api::HorizontalPodAutoscaler>(
         client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers", ns_));
     if (!all) return keys;
+    std::size_t asked = 0;
     for (const auto& other : *all) {
-      const bool is_other = other->metadata.uid != own.metadata.uid && other->target == own.target;
-      if (is_other) keys.push_back(fmt::format("{}/{}", other->metadata.ns, other->metadata.name));
+      if (other->metadata.uid == own.metadata.uid) continue;
+      bool shares = other->target == own.target;
+      if (!shares && !pods.empty() && asked < kOthersMax) {
+        ++asked;
+        shares = selects_any(*other, pods);
+      }
+      if (shares) keys.push_back(fmt::format("{}/{}", other->metadata.ns, other->metadata.name));
     }
     std::ranges::sort(keys);
     return keys;
+  }
+
+  bool selects_any(const api::HorizontalPodAutoscaler& autoscaler, const std::vector<autoscaling::PodPtr>& pods) {
+    const auto scale = scale_of(autoscaler);
+    if (!scale || scale->selector.empty()) return false;
+    const auto selector = api::parse_label_selector(scale->selector);
+    return selector &&
+           std::ranges::any_of(pods, [&](const auto& pod) { return selector->matches(pod->metadata.labels); });
   }
 
   Result<autoscaling::PluralKind> plural_of(const std::string& api_version, const std::string& kind) {
