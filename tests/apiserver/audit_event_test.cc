@@ -226,6 +226,22 @@ TEST_F(AuditTrail, AWriteIsToldTwice) {
   EXPECT_EQ(last.find("responseObject"), nullptr);
 }
 
+/// Whom a binding binds stands in its body or in its path; the one in the path goes first.
+TEST_F(AuditTrail, ABindingIsToldWithItsPod) {
+  keep(AuditLevel::kMetadata);
+  const std::string in = "/api/v1/namespaces/default/";
+  const std::string pod = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x"}]}})";
+  const std::string binding = R"({"metadata":{"name":"p"},"target":{"kind":"Node","name":"n"}})";
+  ASSERT_EQ(server.post(in + "pods", pod).code, 201);
+  log.lines.clear();
+  ASSERT_EQ(server.post(in + "bindings", binding).code, 201);
+  EXPECT_EQ(log.events().back().string_at({"objectRef", "resource"}), "bindings");
+  EXPECT_EQ(log.events().back().string_at({"objectRef", "name"}), "p");
+  log.lines.clear();
+  server.post(in + "pods/other/binding", binding);
+  EXPECT_EQ(log.events().back().string_at({"objectRef", "name"}), "other");
+}
+
 TEST_F(AuditTrail, LevelsSayWhichObjectsAreTold) {
   keep(AuditLevel::kRequest);
   server.post(kMaps, kMap);

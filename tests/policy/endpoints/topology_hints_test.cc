@@ -1,6 +1,7 @@
 // Hints for zones: the nearest, by capacity, and when there are none.
 #include "policy/endpoints/topology_hints.h"
 
+#include "api/json/json.h"
 #include "base/rng.h"
 
 #include <fmt/format.h>
@@ -170,6 +171,50 @@ TEST(TopologyHints, LeaveSlicesAloneThatCanStay) {
   ASSERT_EQ(other.updated.size(), 1U);
   EXPECT_EQ(hints_of(other.updated[0]), "cbbcb");
   EXPECT_EQ(other.unchanged.size(), 1U) << "an endpoint of a zone without nodes stays with its zone";
+}
+
+/// Every endpoint has the hint of that letter, wherever it is.
+HintedSlicePtr hinted(const std::string& zones, const std::string& hints) {
+  api::EndpointSlice slice = slice_of(zones);
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    slice.endpoints[i].hints = *api::parse_json(fmt::format(R"({{"forZones":[{{"name":"{}"}}]}})", hints[i]));
+  }
+  return std::make_shared<const api::EndpointSlice>(std::move(slice));
+}
+
+/// Of four endpoints each half may have two, and no more.
+TEST(TopologyHints, NoZoneKeepsMoreThanItsMost) {
+  Slices kept;
+  kept.unchanged = {hinted("aabb", "bbaa")};
+  hint_by_capacity(kept.all(), kHalves);
+  EXPECT_TRUE(kept.updated.empty()) << "two each, if not the nearest";
+  Slices one;
+  one.unchanged = {hinted("aabb", "aaab")};
+  hint_by_capacity(one.all(), kHalves);
+  ASSERT_EQ(one.updated.size(), 1U);
+  EXPECT_EQ(hints_of(one.updated[0]), "aabb");
+  Slices several;
+  several.unchanged = {hinted("aa", "aa"), hinted("aa", "aa")};
+  const HintsGiven given = hint_by_capacity(several.all(), kHalves);
+  ASSERT_EQ(several.updated.size(), 1U) << "what slices before it have given counts";
+  EXPECT_EQ(hints_of(several.updated[0]), "bb");
+  EXPECT_EQ(given.by_zone, (EndpointsByZone{{"a", 2}, {"b", 2}}));
+}
+
+TEST(ZoneCapacityOfNodes, ChangesWithWhatItIsMadeOf) {
+  const api::Node before = node_in("a", 1000);
+  EXPECT_FALSE(changes_shares(before, before));
+  api::Node told = before;
+  told.metadata.resource_version = "2";
+  told.metadata.annotations["a"] = "b";
+  told.status.conditions.push_back({.type = "MemoryPressure", .status = "True"});
+  EXPECT_FALSE(changes_shares(before, told)) << "heartbeats change no share";
+  EXPECT_FALSE(changes_shares(node_in("a", 1000, "False"), node_in("a", 1000, "Unknown")));
+  EXPECT_TRUE(changes_shares(before, node_in("a", 1000, "False")));
+  EXPECT_TRUE(changes_shares(node_in("a", 1000, "Unknown"), before));
+  EXPECT_TRUE(changes_shares(before, node_in("b", 1000)));
+  EXPECT_TRUE(changes_shares(before, node_in("", 1000)));
+  EXPECT_TRUE(changes_shares(before, node_in("a", 999)));
 }
 
 TEST(TopologyHints, AZoneWithTooFewEndpointsIsOverloaded) {
