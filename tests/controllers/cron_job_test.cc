@@ -16,6 +16,7 @@ namespace {
 
 using api::Json;
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
@@ -78,6 +79,20 @@ TEST_F(CronJobs, MakeOneJobForEachTime) {
   cluster.advance(minutes(3));
   EXPECT_THAT(jobs(), SizeIs(3));
   EXPECT_EQ(active(), 3U);
+  const std::string told = metrics.text();
+  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_count 3\n"));
+  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 3\n"));
+}
+
+TEST_F(CronJobs, AreCountedByHowLateTheirJobsAre) {
+  start();
+  create_tick("{}");
+  cluster.fail(api::Method::kPost, "/jobs", 500, 8);
+  cluster.advance(seconds(90));
+  ASSERT_THAT(jobs(), SizeIs(1));
+  const std::string told = metrics.text();
+  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"1\"} 0\n"));
+  EXPECT_THAT(told, HasSubstr("cronjob_controller_job_creation_skew_duration_seconds_bucket{le=\"64\"} 1\n"));
 }
 
 TEST_F(CronJobs, MakeNoJobTwiceWhateverIsLost) {

@@ -63,7 +63,13 @@ struct CronJobController::Look {
 
 CronJobController::CronJobController(Shared shared, client::Informer<api::CronJob>& cron_jobs,
                                      client::Informer<api::Job>& jobs, telemetry::Registry& metrics)
-    : shared_(shared), cron_jobs_(cron_jobs), queue_metrics_(metrics, "cronjob") {
+    : shared_(shared),
+      cron_jobs_(cron_jobs),
+      queue_metrics_(metrics, "cronjob"),
+      skew_(metrics.histogram(
+          "cronjob_controller_job_creation_skew_duration_seconds",
+          "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
+          {1, 2, 4, 8, 16, 32, 64, 128, 256, 512})) {
   cron_jobs_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_cron_job(before, after, now); }});
   jobs.cache().listen({[this](const auto& before, const auto& after, Now now) { on_job(before, after, now); }});
@@ -213,6 +219,7 @@ void CronJobController::on_created(const LookPtr& look, const Result<api::Json>&
   }
   tell(*look, client::EventType::kNormal, "SuccessfulCreate",
        fmt::format("Created job {}", outcome->string_at({"metadata", "name"})), now);
+  skew_.observe(std::chrono::duration<double>(now.wall - *look->plan.due).count());
   workloads::note_started(look->plan.status, active_reference(*outcome), *look->plan.due);
   look->plan.status_changed = true;
   cut_history(look, now);

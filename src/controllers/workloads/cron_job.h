@@ -74,6 +74,7 @@ class CronJobController {
   OwnedObjects<api::Job> jobs_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
+  telemetry::Histogram skew_;  // seconds from the time of a Job to its creation
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Written> written_;  // by uid: what the cache does not show yet
   client::WakeUp wake_up_;
