@@ -237,7 +237,9 @@ TEST_F(SchedulerExtenders, TheRefusedAreToldByWhomAndTriedAgain) {
   EXPECT_EQ(condition("wants").string_at({"reason"}), "Unschedulable");
   EXPECT_EQ(cluster_.events_about("wants")["FailedScheduling"], 1);
   answer(ExtenderVerb::kFilter, R"({"NodeNames": ["n1"]})");
-  cluster_.advance(seconds(90));
+  cluster_.advance(minutes(4));
+  EXPECT_EQ(node_of("wants"), "") << "nothing has changed";
+  cluster_.advance(seconds(65));
   EXPECT_EQ(node_of("wants"), "n1");
 }
 

@@ -83,6 +83,15 @@ class SchedulerQueue : public ::testing::Test {
     return order;
   }
 
+  /// Attempts that ended without a node.
+  int refusals() {
+    const std::string text = metrics_.text();
+    const std::string name =
+        "scheduler_schedule_attempts_total{profile=\"default-scheduler\",result=\"unschedulable\"} ";
+    const std::size_t found = text.find(name);
+    return found == std::string::npos ? -1 : std::stoi(text.substr(found + name.size()));
+  }
+
   void cordon(bool cordoned) {
     cluster_.merge("/api/v1/nodes/n0", Json::object({{"spec", Json::object({{"unschedulable", cordoned}})}}));
     cluster_.settle();
@@ -142,7 +151,12 @@ TEST_F(SchedulerQueue, ARefusedPodWaitsLongerEachTime) {
     create_for_disk("a");
     for (std::size_t attempt = 1; attempt < attempts; ++attempt) {
       cluster_.advance(seconds(10));
-      label("unrelated", fmt::format("{}-{}", attempts, attempt));
+      cluster_.merge(
+          kPods + "/a",
+          Json::object(
+              {{"metadata",
+                Json::object({{"labels", Json::object({{"try", fmt::format("{}-{}", attempts, attempt)}})}})}}));
+      cluster_.settle();
     }
     label("disk", "ssd");
     const Duration wait = seconds(waits[attempts - 1]);
@@ -153,6 +167,55 @@ TEST_F(SchedulerQueue, ARefusedPodWaitsLongerEachTime) {
     cluster_.remove(kPods + "/a?gracePeriodSeconds=0");
     cluster_.settle();
   }
+}
+
+TEST_F(SchedulerQueue, AChangeThatDoesNotConcernWhoRefusedItIsNoReasonToTryAgain) {
+  create_for_disk("a");
+  cluster_.advance(seconds(2));
+  EXPECT_EQ(refusals(), 1);
+  label("unrelated", "1");
+  label("disk", "slow");
+  cordon(true);
+  cordon(false);
+  cluster_.create(kPods, pod_json("b"));
+  cluster_.advance(seconds(30));
+  cluster_.remove(kPods + "/b?gracePeriodSeconds=0");
+  cluster_.advance(seconds(30));
+  EXPECT_EQ(refusals(), 1) << "NodeAffinity refused it, and the node has no label that it asks for";
+  EXPECT_NE(
+      metrics_.text().find("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 1"),
+      std::string::npos);
+  label("disk", "ssd");
+  EXPECT_EQ(node_of("a"), "n0");
+  const std::string text = metrics_.text();
+  EXPECT_NE(text.find("scheduler_unschedulable_pods{plugin=\"NodeAffinity\",profile=\"default-scheduler\"} 0"),
+            std::string::npos);
+  EXPECT_NE(text.find("scheduler_queue_incoming_pods_total{event=\"NodeUpdateNodeLabel\",queue=\"backoff\"} 1"),
+            std::string::npos);
+}
+
+TEST_F(SchedulerQueue, TheWaitingAreShown) {
+  create_for_disk("a");
+  Json gated = pod_json("g");
+  gated.make({"spec"})["schedulingGates"] = Json::array({Json::object({{"name", "example.com/later"}})});
+  cluster_.create(kPods, gated);
+  cluster_.advance(milliseconds(200));
+  const Json all = scheduler_.waiting_document(cluster_.now());
+  EXPECT_EQ(all.find("unschedulable")->if_int64(), 1);
+  EXPECT_EQ(all.find("gated")->if_int64(), 1);
+  EXPECT_EQ(all.find("not_shown")->if_int64(), 0);
+  const auto& pods = *all.find("pods")->if_array();
+  ASSERT_EQ(pods.size(), 2U);
+  EXPECT_EQ(pods[1].string_at({"queue"}), "gated");
+  const auto a = scheduler_.waiting_pod_document("default/a", cluster_.now());
+  ASSERT_TRUE(a);
+  EXPECT_EQ(*a, pods[0]);
+  EXPECT_EQ(a->string_at({"queue"}), "unschedulable");
+  EXPECT_EQ(a->find("attempts")->if_int64(), 1);
+  EXPECT_EQ(a->find("refused_by")->if_array()->front(), Json("NodeAffinity"));
+  EXPECT_TRUE(a->string_at({"message"}).starts_with("0/1 nodes are available"));
+  ASSERT_NE(a->find("backoff_left_seconds"), nullptr);
+  EXPECT_FALSE(scheduler_.waiting_pod_document("default/b", cluster_.now()));
 }
 
 TEST_F(SchedulerQueue, ABackoffThatIsOverDelaysNothing) {

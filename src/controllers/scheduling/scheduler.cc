@@ -15,17 +15,19 @@ namespace spillway::controllers {
 
 namespace {
 
+using scheduling::ClusterChange;
+
 client::ObjectKey key_of(const api::Pod& pod) {
   return client::key_of(pod.metadata);
 }
 
-/// A change of the node that can let a pod in which was refused before.
-bool may_make_room(const api::Node& before, const api::Node& after) {
-  return before.spec != after.spec || before.metadata.labels != after.metadata.labels ||
-         before.status.allocatable != after.status.allocatable ||
-         !std::ranges::equal(before.status.conditions, after.status.conditions, [](const auto& was, const auto& is) {
-           return was.type == is.type && was.status == is.status;  // not their times
-         });
+/// In the name of all plug-ins whose verdict this scheduler knows the reasons of.
+scheduling::FilterSet all_plugins() {
+  scheduling::FilterSet all;
+  for (const scheduling::Filter filter : scheduling::kFilters) {
+    if (filter != scheduling::Filter::kExtender) all.insert(filter);
+  }
+  return all;
 }
 
 std::vector<std::string> names_of(const std::vector<scheduling::Profile>& profiles) {
@@ -56,7 +58,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
       storage_(client_),
       attachments_(client_, [this] { try_claimants_again(); }),
       placer_(options_.profiles),
-      feed_(client_, placer_.surroundings(), [this] { try_refused_again(); }),
+      feed_(client_, placer_.surroundings(), [this](const scheduling::ClusterChange& change) { try_again(change); }),
       queue_(options_.backoff),
       search_(rng.fork("preemption")),
       preemptor_(
@@ -86,6 +88,8 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
     try_claimants_again();
   }});
   storage_.classes().listen({[this](const auto&, const auto&, Now) { try_claimants_again(); }});
+  if (!options_.respect_budgets) return;
+  budgets_.cache().listen({[this](const auto&, const auto&, Now) { try_all_again("PodDisruptionBudgetUpdate"); }});
 }
 
 void Scheduler::start(Now now) {
@@ -126,11 +130,12 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
     return pod && pod->spec.node_name.empty() ? pod->status.nominated_node_name : std::string();
   };
   if (!promised(after).empty() && !assumed_.contains(after->metadata.uid)) {
-    placer_.surroundings().nominate(after->status.nominated_node_name, after);
+    promise_node(after->status.nominated_node_name, after);
   } else if (before && placer_.surroundings().has_promises()) {
     const bool is_gone = !after || after->metadata.uid != before->metadata.uid || !after->spec.node_name.empty();
     // A promise of our own is counted before the status shows it.
-    if (is_gone || !promised(before).empty()) placer_.surroundings().nominate({}, before);
+    if (is_gone || !promised(before).empty())
+      promise_node({}, before, is_gone && after ? after->spec.node_name : std::string());
   }
 }
 
@@ -144,7 +149,9 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
       pods_on_nodes_ -= pods_by_node_[was_on].erase(key);
       recount(was_on);
-      try_refused_again();
+      if (!refused_.empty() || !rounds_.empty()) {
+        try_again(ClusterChange::pod_removed(*before, nodes_.cache().find(was_on)));
+      }
     }
   }
   if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // whoever bound it
@@ -173,8 +180,11 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
     const bool same_pod = counted && before && before->metadata.uid == after->metadata.uid;
     const bool same_look = same_pod && before->metadata.labels == after->metadata.labels &&
                            before->metadata.deletion_timestamp == after->metadata.deletion_timestamp;
-    if (!same_look || before->spec.containers != after->spec.containers) recount(now_on);
-    if (!same_look) try_related_again(*after);
+    if (!same_look || before->spec.containers != after->spec.containers) {
+      recount(now_on);
+      try_again(same_pod ? ClusterChange::pod_changed(*before, *after, nodes_.cache().find(now_on))
+                         : ClusterChange::pod_added(*after));
+    }
     return;
   }
   const bool same_wish = before && before->metadata.uid == after->metadata.uid && before->spec == after->spec &&
@@ -185,13 +195,14 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
 }
 
 void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
-  if (!after) {
+  if (after) {
+    placer_.set_node(after);
+    if (!before) recount(after->metadata.name);
+  } else {
     placer_.erase(before->metadata.name);
-    return;
   }
-  placer_.set_node(after);
-  if (!before) recount(after->metadata.name);
-  if (!before || may_make_room(*before, *after)) try_refused_again();
+  if (refused_.empty() && rounds_.empty()) return;
+  if (const auto change = ClusterChange::of_node(before, after)) try_again(*change);
 }
 
 void Scheduler::recount(const std::string& node) {
@@ -203,17 +214,49 @@ void Scheduler::recount(const std::string& node) {
   placer_.set_pods(node, pointers);
 }
 
-void Scheduler::try_refused_again() {
-  for (const auto& [key, message] : refused_) queue_.wake(key);
+bool Scheduler::may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
+                           const ClusterChange& change) const {
+  const PodPtr pod = pods_.cache().find(key);
+  if (!pod) return false;
+  return scheduling::hint_for({*pod, placer_.profile_of(*pod), refused_by}, change, placer_.surroundings()).queue;
 }
 
-void Scheduler::try_related_again(const api::Pod& other) {
-  for (const client::ObjectKey& key : related_) {
-    const PodPtr pod = pods_.cache().find(key);
-    if (!pod) continue;
-    const scheduling::Profile& profile = placer_.profile_of(*pod);
-    if (scheduling::may_let_in(*pod, profile, other, placer_.surroundings())) queue_.wake(key);
+void Scheduler::try_again(const ClusterChange& change) {
+  using State = scheduling::PodQueue::State;
+  const auto ask = [&](const client::ObjectKey& key) {
+    const auto waiting = queue_.find(key);
+    if (!waiting || (waiting->state != State::kRefused && waiting->state != State::kTried)) return;
+    // While it is being tried, nobody knows yet who refuses it.
+    const auto by = waiting->state == State::kTried ? all_plugins() : waiting->refused_by;
+    if (may_let_in(key, by, change)) queue_.wake(key, change.label());
+  };
+  for (const client::ObjectKey& key : keys_of_rounds()) ask(key);
+  if (change.kind() == ClusterChange::Kind::kPodAdd) {
+    for (const client::ObjectKey& key : related_) ask(key);  // one more pod helps nobody else
+  } else {
+    for (const auto& [key, message] : refused_) ask(key);
   }
+}
+
+void Scheduler::try_all_again(std::string_view event) {
+  for (const auto& [key, message] : refused_) queue_.wake(key, event);
+}
+
+void Scheduler::arm_retry() {
+  const auto since = queue_.refused_since();
+  if (retry_armed_ || !since) return;
+  retry_armed_ = true;
+  client_.at(*since + options_.unschedulable_retry, [this](Now now) {
+    retry_armed_ = false;
+    queue_.wake_refused_until(now.mono - options_.unschedulable_retry);
+    arm_retry();
+  });
+}
+
+void Scheduler::promise_node(const std::string& node, const PodPtr& pod, std::string_view counts_on) {
+  const std::string before = placer_.surroundings().nominate(node, pod);
+  if (before.empty() || before == node || before == counts_on) return;
+  try_again(ClusterChange::pod_removed(*pod, nodes_.cache().find(before)));
 }
 
 /// A list that is refused is tried again for as long as the scheduler runs, and no pod says anything of it.
@@ -244,7 +287,8 @@ void Scheduler::schedule(Now now) {
                           {.nodes = placer_.nodes().size(),
                            .pods = pods_on_nodes_,
                            .assumed_pods = assumed_.size(),
-                           .bindings = bindings_ + extender_bindings_});
+                           .bindings = bindings_ + extender_bindings_ + waits_for_volumes()},
+                          queue_);
 }
 
 void Scheduler::place_pods(Now now) {
@@ -265,7 +309,7 @@ void Scheduler::place_pods(Now now) {
       continue;
     }
     const scheduling::VolumeFilter filter = volumes.filter();
-    const scheduling::Placement placement = placer_.place(*pod, filter);
+    const scheduling::Placement placement = place(*pod, filter);
     if (!placement.node) {
       if (filter) claimants_.insert(key);
       refuse(pod, placement, filter, now);
@@ -275,6 +319,14 @@ void Scheduler::place_pods(Now now) {
   }
   // Whoever waits for a binding to end needs no timer.
   if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
+}
+
+scheduling::Placement Scheduler::place(const api::Pod& pod, const scheduling::VolumeFilter& volumes) {
+  if (!options_.stopwatch) return placer_.place(pod, volumes);
+  const Instant begin = options_.stopwatch();
+  scheduling::Placement placement = placer_.place(pod, volumes);
+  scheduler_metrics_.note_algorithm(options_.stopwatch() - begin);
+  return placement;
 }
 
 scheduling::VolumeView Scheduler::volumes_now() const {
@@ -308,7 +360,7 @@ Scheduler::PodPtr Scheduler::still_waiting(const PodPtr& pod) const {
 void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   assumed_[pod.metadata.uid] = node;
   if (placer_.surroundings().has_promises()) {
-    placer_.surroundings().nominate({}, pods_.cache().find(key_of(pod)));
+    if (const PodPtr known = pods_.cache().find(key_of(pod))) promise_node({}, known, node);
   }
   if (pods_by_node_[node].insert(key_of(pod)).second) {
     ++pods_on_nodes_;
@@ -316,7 +368,7 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
   } else {
     recount(node);
   }
-  try_related_again(pod);
+  try_again(ClusterChange::pod_added(pod));
 }
 
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
@@ -326,6 +378,7 @@ void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   pods_on_nodes_ -= pods_by_node_[node].erase(key);
   recount(node);
   queue_.fail(key, now.mono);
+  try_again(ClusterChange::pod_removed(*pod, nodes_.cache().find(node)));
 }
 
 void Scheduler::bind(const PodPtr& pod, const std::string& node, Now now) {

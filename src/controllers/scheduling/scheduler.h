@@ -4,8 +4,9 @@
 // One that fits nowhere may have pods of lower priority leave for it: preemptor.h. Pods that concern extenders are
 // asked about first (extender_desk.h); others go on meanwhile, and what was answered is held against the cluster as it
 // is by then. Thread: loop. Bounds: 64 bindings in flight, 16 pods that extenders are asked about. A pod that fits
-// nowhere waits for a change of the cluster, or a minute, and then for the rest of its back-off; one whose claims are
-// given volumes, for ten minutes. Source: Kubernetes docs, "Kubernetes Scheduler"; spec "Pod admission", scheduler.
+// nowhere waits for a change of the cluster that may let it in (queueing_hints.h), or five minutes, and then for the
+// rest of its back-off; one whose claims are given volumes, for ten minutes. Source: Kubernetes docs, "Kubernetes
+// Scheduler"; spec "Pod admission", scheduler.
 #pragma once
 
 #include "api/object/disruption_budget.h"
@@ -28,11 +29,13 @@
 #include "policy/scheduling/placer.h"
 #include "policy/scheduling/pod_queue.h"
 #include "policy/scheduling/pod_volumes.h"
+#include "policy/scheduling/queueing_hints.h"
 #include "policy/storage/pod_claims.h"
 #include "telemetry/log.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,7 +54,9 @@ class Scheduler final : public client::ApiEngine {
     std::vector<scheduling::Profile> profiles{scheduling::Profile()};
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
-    Duration unschedulable_retry = seconds(60);
+    Duration unschedulable_retry = minutes(5);  // a refused pod gets another turn although nothing changed
+    /// Of the machine, for what placing a pod costs; empty: that is not measured.
+    std::function<Instant()> stopwatch;
     Duration claims_timeout = seconds(600);
     lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
     bool respect_budgets = false;   // a preemption breaks no disruption budget
@@ -84,6 +89,15 @@ class Scheduler final : public client::ApiEngine {
 
   std::size_t unschedulable() const { return refused_.size(); }
 
+  bool synced() const { return client_.synced(); }
+
+  /// How many pods wait, by what they wait for, and the first kPodsShownMax of them by name. scheduler_report.cc
+  api::Json waiting_document(Now now) const;
+  /// "NAMESPACE/NAME"; nullopt: it waits for no node, or for none of ours.
+  std::optional<api::Json> waiting_pod_document(const client::ObjectKey& key, Now now) const;
+
+  static constexpr std::size_t kPodsShownMax = 500;
+
  private:
   using PodPtr = scheduling::PodPtr;
 
@@ -97,10 +111,16 @@ class Scheduler final : public client::ApiEngine {
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
   std::string node_of(const api::Pod& pod) const;
   void recount(const std::string& node);
-  /// Something changed that may make room: everybody refused gets another turn, when its back-off is over.
-  void try_refused_again();
-  /// A pod counts on a node, or has other labels: those refused for where other pods are may get another turn.
-  void try_related_again(const api::Pod& other);
+  /// Who was refused gets another turn, when its back-off is over, if the change may let it in.
+  void try_again(const scheduling::ClusterChange& change);
+  bool may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
+                  const scheduling::ClusterChange& change) const;
+  /// The same, whoever refused it.
+  void try_all_again(std::string_view event);
+  void arm_retry();
+  /// The node is promised to the pod; empty: none is. Others may have the one that it was promised before, unless it
+  /// counts on that one from now on.
+  void promise_node(const std::string& node, const PodPtr& pod, std::string_view counts_on = {});
   void note_promise(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
   void report_refused_lists();
@@ -108,6 +128,8 @@ class Scheduler final : public client::ApiEngine {
   /// The pod has that node from now on, and is bound to it.
   void settle(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::PodVolumes& volumes,
               Now now);
+  /// With what it costs counted.
+  scheduling::Placement place(const api::Pod& pod, const scheduling::VolumeFilter& volumes);
   /// What is known of volumes at the moment.
   scheduling::VolumeView volumes_now() const;
   /// As it is now; nullptr: it is gone, has a node, or waits for none of ours.
@@ -124,6 +146,7 @@ class Scheduler final : public client::ApiEngine {
   void begin_rounds(Now now);
   void begin_round(const PodPtr& pod, bool heeds_promise, Now now);
   bool is_current(const RoundPtr& round) const;
+  std::vector<client::ObjectKey> keys_of_rounds() const;
   void ask_next_filter(const RoundPtr& round, Now now);
   void on_filtered(const RoundPtr& round, const Result<std::string>& body, Now now);
   void ask_for_scores(const RoundPtr& round, Now now);
@@ -149,6 +172,8 @@ class Scheduler final : public client::ApiEngine {
   void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
   void on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now);
   void end_wait(const std::string& uid);
+  /// Pods whose claims whoever binds them is waited for, and nothing else.
+  std::size_t waits_for_volumes() const;
   /// As it is now; nullptr: it is gone.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
   struct ClaimProgress;

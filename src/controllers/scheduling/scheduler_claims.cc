@@ -75,6 +75,11 @@ void Scheduler::end_wait(const std::string& uid) {
   waits_.erase(found);
 }
 
+std::size_t Scheduler::waits_for_volumes() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(waits_, [](const auto& wait) { return wait.second->writes == 0; }));
+}
+
 storage::ClaimPtr Scheduler::claim_now(const storage::ClaimPtr& claim) {
   auto current = storage_.claims().find(client::key_of(claim->metadata));
   return current && current->metadata.uid == claim->metadata.uid ? current : nullptr;
@@ -163,12 +168,12 @@ void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCach
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || pod->metadata.ns != claim.metadata.ns) continue;
     const std::vector<std::string> names = api::claims_of(*pod);
-    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key);
+    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key, "PersistentVolumeClaimUpdate");
   }
 }
 
 void Scheduler::try_claimants_again() {
-  for (const client::ObjectKey& key : claimants_) queue_.wake(key);
+  for (const client::ObjectKey& key : claimants_) queue_.wake(key, "PersistentVolumeUpdate");
 }
 
 }  // namespace spillway::controllers

@@ -121,6 +121,12 @@ bool Scheduler::is_current(const RoundPtr& round) const {
   return known != rounds_.end() && known->second == round;
 }
 
+std::vector<client::ObjectKey> Scheduler::keys_of_rounds() const {
+  std::vector<client::ObjectKey> keys;
+  for (const auto& [uid, round] : rounds_) keys.push_back(round->pod->key().text());
+  return keys;
+}
+
 void Scheduler::ask_next_filter(const RoundPtr& round, Now now) {
   std::erase_if(round->names, [this](const std::string& name) { return !placer_.nodes().contains(name); });
   if (round->names.empty()) return refuse_round(round, now);
@@ -252,7 +258,8 @@ bool Scheduler::ask_about_victims(const PodPtr& pod, const std::string& message,
   client_.get(pod_path(*pod), [this, round](const Result<api::Json>& document, Now then) {
     if (!is_same_document(document, *round->pod)) {
       victim_rounds_.erase(round->pod->metadata.uid);
-      return queue_.wake(round->pod->key().text());
+      queue_.wake(round->pod->key().text());
+      return;
     }
     round->document = *document;
     ask_next_about_victims(round, then);

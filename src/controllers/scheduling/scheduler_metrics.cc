@@ -43,6 +43,9 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
                             {{"operation", "binding"}});
   attempts_of_pods_ = metrics.histogram("scheduler_pod_scheduling_attempts",
                                         "Number of attempts until a pod was scheduled", exponential(1, 2, 5));
+  algorithm_ =
+      metrics.histogram("scheduler_scheduling_algorithm_duration_seconds",
+                        "Duration of finding a node for a pod, or none, in seconds", exponential(0.001, 2, 15));
   for (const std::string& profile : profiles) {
     for (const auto& [result, name] : kResults) {
       attempts_[profile][result] = {
@@ -55,7 +58,7 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
   }
 }
 
-void SchedulerMetrics::show(const Pending& pending, const Held& held) {
+void SchedulerMetrics::show(const Pending& pending, const Held& held, const scheduling::PodQueue& queue) {
   active_.set(static_cast<double>(pending.active));
   backoff_.set(static_cast<double>(pending.backoff));
   unschedulable_.set(static_cast<double>(pending.unschedulable));
@@ -64,6 +67,46 @@ void SchedulerMetrics::show(const Pending& pending, const Held& held) {
   pods_.set(static_cast<double>(held.pods));
   assumed_pods_.set(static_cast<double>(held.assumed_pods));
   bindings_.set(static_cast<double>(held.bindings));
+  show_refusals(queue);
+  show_incoming(queue);
+}
+
+void SchedulerMetrics::show_refusals(const scheduling::PodQueue& queue) {
+  const auto& counts = queue.refusals();
+  for (auto& [key, gauge] : refusals_) {
+    if (!counts.contains(key)) gauge.set(0);
+  }
+  for (const auto& [key, pods] : counts) {
+    const auto& [profile, plugin] = key;
+    auto known = refusals_.find(key);
+    if (known == refusals_.end()) {
+      known = refusals_
+                  .emplace(key, metrics_.gauge(
+                                    "scheduler_unschedulable_pods",
+                                    "Number of pods that were refused and not tried since, by each plug-in "
+                                    "that refused them",
+                                    {{"plugin", std::string(scheduling::to_string(plugin))}, {"profile", profile}}))
+                  .first;
+    }
+    known->second.set(static_cast<double>(pods));
+  }
+}
+
+void SchedulerMetrics::show_incoming(const scheduling::PodQueue& queue) {
+  for (const auto& [key, pods] : queue.incoming()) {
+    Incoming& shown = incoming_[key];
+    if (shown.told == 0) {
+      shown.counter = metrics_.counter("scheduler_queue_incoming_pods_total",
+                                       "Number of pods that came into a queue, by the event that brought them",
+                                       {{"queue", std::string(key.first)}, {"event", std::string(key.second)}});
+    }
+    if (pods != shown.told) shown.counter.add(static_cast<double>(pods - shown.told));
+    shown.told = pods;
+  }
+}
+
+void SchedulerMetrics::note_algorithm(Duration took) {
+  algorithm_.observe(std::chrono::duration<double>(took).count());
 }
 
 void SchedulerMetrics::count_attempt(std::string_view profile, Result result,

@@ -1,10 +1,12 @@
 // What a scheduler counts, by the names of kube-scheduler. Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics
 // Reference".
-// Durations are those of the loop: of an attempt from its turn until the binding is answered.
+// Durations are those of the loop: of an attempt from its turn until the binding is answered. That of the algorithm is
+// the one of the machine.
 // Metrics: scheduler_pending_pods{queue}, scheduler_schedule_attempts_total{profile,result},
 // scheduler_scheduling_attempt_duration_seconds{profile,result}, scheduler_pod_scheduling_attempts,
 // scheduler_pod_scheduling_sli_duration_seconds{attempts}, scheduler_scheduler_cache_size{type},
-// scheduler_goroutines{operation}.
+// scheduler_goroutines{operation}, scheduler_unschedulable_pods{plugin,profile},
+// scheduler_queue_incoming_pods_total{queue,event}, scheduler_scheduling_algorithm_duration_seconds.
 #pragma once
 
 #include "base/time.h"
@@ -19,6 +21,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace spillway::controllers {
 
@@ -37,14 +40,16 @@ class SchedulerMetrics {
     std::size_t nodes = 0;
     std::size_t pods = 0;          // that count on a node
     std::size_t assumed_pods = 0;  // of these, those that no node has yet
-    std::size_t bindings = 0;
+    std::size_t bindings = 0;      // pods that are being bound, or wait for their volumes before
   };
 
   enum class Result { kScheduled, kUnschedulable, kError };
 
   SchedulerMetrics(telemetry::Registry& metrics, std::span<const std::string> profiles);
 
-  void show(const Pending& pending, const Held& held);
+  void show(const Pending& pending, const Held& held, const scheduling::PodQueue& queue);
+  /// What finding a node, or none, took.
+  void note_algorithm(Duration took);
   /// `profile`: one of them; `course`: of the pod, nullopt: it is not known any more.
   void count_attempt(std::string_view profile, Result result, const std::optional<scheduling::PodQueue::Course>& course,
                      Instant now);
@@ -54,6 +59,9 @@ class SchedulerMetrics {
     telemetry::Counter number;
     telemetry::Histogram duration;
   };
+
+  void show_refusals(const scheduling::PodQueue& queue);
+  void show_incoming(const scheduling::PodQueue& queue);
 
   static constexpr std::size_t kAttemptsTold = 15;  // "15+" and above in one
 
@@ -68,7 +76,16 @@ class SchedulerMetrics {
   telemetry::Gauge assumed_pods_;
   telemetry::Gauge bindings_;
   telemetry::Histogram attempts_of_pods_;
-  std::array<std::optional<telemetry::Histogram>, kAttemptsTold> waited_;  // by attempts, from 1; made when needed
+  telemetry::Histogram algorithm_;
+  std::map<std::pair<std::string, scheduling::Filter>, telemetry::Gauge> refusals_;  // made when needed
+
+  struct Incoming {
+    telemetry::Counter counter;
+    std::uint64_t told = 0;
+  };
+
+  std::map<std::pair<std::string_view, std::string_view>, Incoming> incoming_;  // the same
+  std::array<std::optional<telemetry::Histogram>, kAttemptsTold> waited_;       // by attempts, from 1; made when needed
   std::map<std::string, std::map<Result, Attempts>, std::less<>> attempts_;
 };
 

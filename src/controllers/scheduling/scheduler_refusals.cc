@@ -35,17 +35,15 @@ api::Json unscheduled_condition(const api::Pod& pod, const std::string& message,
 void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement,
                        const scheduling::VolumeFilter& volumes, Now now) {
   const client::ObjectKey key = pod->key().text();
-  queue_.refuse(key, now.mono);
+  queue_.refuse(key, now.mono, placement.refused_by);
   scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable,
                                    queue_.course_of(key), now.mono);
-  if (placement.for_other_pods) related_.insert(key);
-  if (!retry_armed_) {
-    retry_armed_ = true;
-    client_.at(now.mono + options_.unschedulable_retry, [this](Now) {
-      retry_armed_ = false;
-      try_refused_again();
-    });
+  const scheduling::FilterSet by = placement.refused_by;
+  if (by.contains(scheduling::Filter::kPodTopologySpread) || by.contains(scheduling::Filter::kInterPodAffinity) ||
+      by.contains(scheduling::Filter::kExtender)) {
+    related_.insert(key);
   }
+  arm_retry();
   const std::string& uid = pod->metadata.uid;
   if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // what it was told stands
     refused_.try_emplace(key);
@@ -94,10 +92,10 @@ void Scheduler::begin_preemption(Preemptor::Plan plan, const std::string& messag
   report(pod, message, plan.choice.node, now);
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind == scheduling::PreemptionWrite::Kind::kClearNomination) {
-      placer_.surroundings().nominate({}, write.pod);
+      promise_node({}, write.pod, plan.choice.node);
     }
   }
-  placer_.surroundings().nominate(plan.choice.node, pod);
+  promise_node(plan.choice.node, pod);
   preemptor_.begin(std::move(plan), unscheduled_condition(*pod, message, "Unschedulable", now), now);
 }
 
@@ -115,7 +113,7 @@ void Scheduler::report(const PodPtr& pod, const std::string& message, std::optio
       api::Json::object({{"conditions", api::Json::array({unscheduled_condition(*pod, message, reason, now)})}});
   if (promise) {
     status["nominatedNodeName"] = api::Json();
-    placer_.surroundings().nominate({}, pod);
+    promise_node({}, pod);
   }
   const api::Json patch =
       api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})}, {"status", std::move(status)}});
@@ -166,7 +164,7 @@ bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
 }
 
 void Scheduler::on_preemption_withdrawn(const Preemptor::Plan& plan, Now now) {
-  placer_.surroundings().nominate({}, plan.pod);
+  promise_node({}, plan.pod);
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind != scheduling::PreemptionWrite::Kind::kClearNomination) continue;
     const PodPtr other = pods_.cache().find(write.pod->key().text());

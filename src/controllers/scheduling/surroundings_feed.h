@@ -7,6 +7,7 @@
 #include "api/object/workload.h"
 #include "client/api_client.h"
 #include "client/informer.h"
+#include "policy/scheduling/queueing_hints.h"
 #include "policy/scheduling/surroundings.h"
 
 #include <functional>
@@ -15,8 +16,10 @@ namespace spillway::controllers {
 
 class SurroundingsFeed {
  public:
-  /// `on_namespace`: labels of one have changed, which may let pods in.
-  SurroundingsFeed(client::ApiClient& client, scheduling::Surroundings& around, std::function<void()> on_namespace);
+  using OnChange = std::function<void(const scheduling::ClusterChange&)>;
+
+  /// `on_change`: it may let pods in.
+  SurroundingsFeed(client::ApiClient& client, scheduling::Surroundings& around, OnChange on_change);
   SurroundingsFeed(const SurroundingsFeed&) = delete;
   SurroundingsFeed& operator=(const SurroundingsFeed&) = delete;
 
@@ -25,6 +28,7 @@ class SurroundingsFeed {
   void follow(client::Informer<Owner>& owners);
 
   scheduling::Surroundings& around_;
+  OnChange on_change_;
   client::Informer<api::Namespace> namespaces_;
   client::Informer<api::Service> services_;
   client::Informer<api::ReplicationController> replication_controllers_;

@@ -106,6 +106,15 @@ std::optional<Refusal> check_pressures(const api::Pod& pod, const api::Node& nod
 
 }  // namespace
 
+bool refuses_by(Filter filter, const PendingPod& pod, const policy::NodeLoad& load) {
+  if (filter == Filter::kNodeUnschedulable) return check_unschedulable(*pod.pod, *load.node).has_value();
+  if (filter == Filter::kNodeName) return check_name(*pod.pod, *load.node).has_value();
+  if (filter == Filter::kTaintToleration) return check_taints(*pod.pod, *load.node).has_value();
+  if (filter == Filter::kNodeAffinity) return check_affinity(pod, *load.node).has_value();
+  if (filter == Filter::kNodePorts) return check_ports(pod, load).has_value();
+  return filter == Filter::kNodeResourcesFit && check_resources(pod, load).has_value();
+}
+
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& load, const VolumeFilter& volumes) {
   const api::Node& node = *load.node;
   const FilterSet left_out = pod.profile->left_out;

@@ -52,4 +52,7 @@ using VolumeFilter = std::function<std::optional<Refusal>(const policy::NodeLoad
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
                                   const VolumeFilter& volumes = {});
 
+/// One filter alone, of those that read nothing but the node and the pods on it; others: false.
+bool refuses_by(Filter filter, const PendingPod& pod, const policy::NodeLoad& node);
+
 }  // namespace spillway::scheduling

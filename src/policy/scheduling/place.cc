@@ -81,6 +81,8 @@ Placement refuse_everywhere(std::string_view problem, std::size_t nodes) {
   refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {{"volumes", std::string(problem)}}}};
   refused.message = fmt::format("0/{} nodes are available: {}.", nodes, problem);
   if (nodes == 0) refused.message = "no nodes available to schedule pods";
+  refused.refused_by.insert(Filter::kVolumeBinding);
+  refused.refused_by.insert(Filter::kVolumeRestrictions);
   return refused;
 }
 
@@ -179,14 +181,15 @@ Placement refusal_of(Survey survey, std::size_t nodes) {
   if (survey.contradicts_itself) {
     refused.reasons = {policy::Reason{policy::ReasonCode::kNodeSelectorMismatch, {}}};
     refused.message = fmt::format("0/{} nodes are available: pod affinity terms conflict.", nodes);
+    refused.refused_by.insert(Filter::kNodeAffinity);
     return refused;
   }
   std::map<std::string, std::size_t> counts;
+  if (!survey.excluded.empty()) refused.refused_by.insert(Filter::kNodeAffinity);
   if (!survey.excluded.empty()) counts[std::string(kExcludedByName)] = survey.excluded.size();
   for (auto& [name, no] : survey.refused) {
     if (no.resolvable()) refused.resolvable.push_back(name);
-    refused.for_other_pods =
-        refused.for_other_pods || no.filter == Filter::kPodTopologySpread || no.filter == Filter::kInterPodAffinity;
+    refused.refused_by.insert(no.filter);
     for (Misfit& misfit : no.misfits) {
       ++counts[misfit.text];
       misfit.reason.facts.insert(misfit.reason.facts.begin(), {"node", name});

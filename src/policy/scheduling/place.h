@@ -7,6 +7,7 @@
 #include "policy/node_load.h"
 #include "policy/reason.h"
 #include "policy/scheduling/filter.h"
+#include "policy/scheduling/plugins.h"
 #include "policy/scheduling/profile.h"
 #include "policy/scheduling/relations.h"
 #include "policy/scheduling/score.h"
@@ -31,7 +32,8 @@ struct Placement {
   std::string message;
   /// Nodes that refused it for what pods hold: those pods leaving might help.
   std::vector<std::string> resolvable;
-  bool for_other_pods = false;  // some node refused it for where other pods are
+  /// Of the plug-ins that refused it, each on some node.
+  FilterSet refused_by;
 };
 
 /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.": the parts sorted as text.

@@ -2,6 +2,7 @@
 // plug-ins that they are. Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -28,6 +29,25 @@ enum class Filter : std::uint8_t {
   // No plug-in: a server that is asked over HTTP.
   kExtender,
 };
+
+/// All of them, in the order in which they are asked.
+inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
+                                                 Filter::kNodeUnschedulable,
+                                                 Filter::kNodeName,
+                                                 Filter::kTaintToleration,
+                                                 Filter::kNodeAffinity,
+                                                 Filter::kNodePorts,
+                                                 Filter::kNodeResourcesFit,
+                                                 Filter::kVolumeRestrictions,
+                                                 Filter::kNodeVolumeLimits,
+                                                 Filter::kVolumeBinding,
+                                                 Filter::kVolumeZone,
+                                                 Filter::kCheckNodeMemoryPressure,
+                                                 Filter::kCheckNodePidPressure,
+                                                 Filter::kCheckNodeDiskPressure,
+                                                 Filter::kPodTopologySpread,
+                                                 Filter::kInterPodAffinity,
+                                                 Filter::kExtender};
 
 /// "NodeUnschedulable", …
 std::string_view to_string(Filter filter);

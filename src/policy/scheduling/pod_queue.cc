@@ -4,6 +4,16 @@
 
 namespace spillway::scheduling {
 
+namespace {
+
+// As kube-scheduler calls its queues and what fills them.
+constexpr std::string_view kAdded = "UnschedulablePodAdd";
+constexpr std::string_view kBackoffOver = "BackoffComplete";
+constexpr std::string_view kTriedInVain = "ScheduleAttemptFailure";
+constexpr std::string_view kRefusedForLong = "UnschedulableTimeout";
+
+}  // namespace
+
 Duration backoff_after(std::int64_t attempts, const Backoff& backoff) {
   if (attempts <= 0) return Duration::zero();
   Duration wait = backoff.initial;
@@ -17,15 +27,27 @@ Duration backoff_after(std::int64_t attempts, const Backoff& backoff) {
 void PodQueue::leave_state(const Waiting& pod) {
   if (pod.state == State::kActive) active_.erase(pod.turn);
   if (pod.state == State::kBackingOff) backing_off_.erase({pod.until, pod.turn.key});
-  if (pod.state == State::kRefused) --refused_;
+  if (pod.state == State::kRefused) refused_.erase({pod.turn.entered, pod.turn.key});
 }
 
-void PodQueue::set_state(Waiting& pod, State state) {
+void PodQueue::set_state(Waiting& pod, State state, std::string_view event) {
   leave_state(pod);
   pod.state = state;
   if (state == State::kActive) active_.insert(pod.turn);
   if (state == State::kBackingOff) backing_off_.insert({pod.until, pod.turn.key});
-  if (state == State::kRefused) ++refused_;
+  if (state == State::kRefused) refused_.insert({pod.turn.entered, pod.turn.key});
+  if (state == State::kActive) ++incoming_[{"active", event}];
+  if (state == State::kBackingOff) ++incoming_[{"backoff", event}];
+  if (state == State::kRefused) ++incoming_[{"unschedulable", event}];
+}
+
+void PodQueue::count_refusals(Waiting& pod, FilterSet by) {
+  for (const Filter filter : kFilters) {
+    const std::pair counted(pod.scheduler, filter);
+    if (by.contains(filter) && !pod.refused_by.contains(filter)) ++refusals_[counted];
+    if (!by.contains(filter) && pod.refused_by.contains(filter) && --refusals_[counted] == 0) refusals_.erase(counted);
+  }
+  pod.refused_by = by;
 }
 
 void PodQueue::enter(const api::Pod& pod, Instant now) {
@@ -37,13 +59,14 @@ void PodQueue::enter(const api::Pod& pod, Instant now) {
   Waiting& fresh = pods_[key];
   fresh.turn = {api::priority_of(pod), now, pod.metadata.creation_timestamp.value_or(WallTime()), key};
   fresh.uid = pod.metadata.uid;
+  fresh.scheduler = pod.spec.scheduler_name;
   fresh.course.waits_since = now;
-  active_.insert(fresh.turn);
+  set_state(fresh, State::kActive, kAdded);
 }
 
 void PodQueue::release(Instant now) {
   while (!backing_off_.empty() && backing_off_.begin()->first <= now) {
-    set_state(pods_.at(backing_off_.begin()->second), State::kActive);
+    set_state(pods_.at(backing_off_.begin()->second), State::kActive, kBackoffOver);
   }
 }
 
@@ -53,35 +76,70 @@ std::optional<std::string> PodQueue::pop(Instant now) {
   Waiting& next = pods_.at(active_.begin()->key);
   ++next.course.attempts;
   next.course.tried_since = now;
-  set_state(next, State::kTried);
+  next.woken = false;
+  count_refusals(next, {});
+  set_state(next, State::kTried, {});
   return next.turn.key;
 }
 
-void PodQueue::refuse(const std::string& key, Instant now) {
+void PodQueue::refuse(const std::string& key, Instant now, FilterSet by) {
   const auto pod = pods_.find(key);
   if (pod == pods_.end()) return;
+  const bool woken = pod->second.state == State::kTried && pod->second.woken;
   leave_state(pod->second);
-  pod->second.state = State::kRefused;
-  ++refused_;
+  pod->second.state = State::kTried;  // in no list, while its time changes
   pod->second.turn.entered = now;
   pod->second.until = now + backoff_after(pod->second.course.attempts, backoff_);
+  count_refusals(pod->second, by);
+  set_state(pod->second, woken ? State::kBackingOff : State::kRefused, kTriedInVain);
 }
 
 void PodQueue::fail(const std::string& key, Instant now) {
+  const auto pod = pods_.find(key);
+  if (pod == pods_.end()) return;
+  leave_state(pod->second);
+  pod->second.state = State::kTried;  // and woken: refuse() lets it wait for its back-off alone
+  pod->second.woken = true;
   refuse(key, now);
-  wake(key);
 }
 
-void PodQueue::wake(const std::string& key) {
+bool PodQueue::wake(const std::string& key, std::string_view event) {
   const auto pod = pods_.find(key);
-  if (pod != pods_.end() && pod->second.state == State::kRefused) set_state(pod->second, State::kBackingOff);
+  if (pod == pods_.end()) return false;
+  if (pod->second.state == State::kTried) pod->second.woken = true;
+  if (pod->second.state != State::kRefused) return false;
+  set_state(pod->second, State::kBackingOff, event);
+  return true;
+}
+
+std::vector<std::string> PodQueue::wake_refused_until(Instant then) {
+  std::vector<std::string> woken;
+  while (!refused_.empty() && refused_.begin()->first <= then) {
+    woken.push_back(refused_.begin()->second);
+    wake(woken.back(), kRefusedForLong);
+  }
+  return woken;
 }
 
 void PodQueue::erase(const std::string& key) {
   const auto pod = pods_.find(key);
   if (pod == pods_.end()) return;
+  count_refusals(pod->second, {});
   leave_state(pod->second);
   pods_.erase(pod);
+}
+
+std::optional<PodQueue::Sight> PodQueue::find(const std::string& key) const {
+  const auto pod = pods_.find(key);
+  if (pod == pods_.end()) return std::nullopt;
+  return Sight{pod->second.state, pod->second.course, pod->second.until, pod->second.refused_by};
+}
+
+std::vector<std::string> PodQueue::keys() const {
+  std::vector<std::string> keys;
+  keys.reserve(pods_.size());
+  for (const auto& [key, pod] : pods_) keys.push_back(key);
+  return keys;
 }
 
 std::optional<PodQueue::Course> PodQueue::course_of(const std::string& key) const {

@@ -1,11 +1,13 @@
 // Pods that wait for a node, and whose turn it is: higher priority first, then who entered earlier, then the older,
 // then the name. A pod that was refused waits for something to change, and then for the rest of its back-off, which
-// doubles with every attempt. Thread: one. Bounds: the pods it is told of. Source: Kubernetes docs, "Scheduling
-// Framework", QueueSort; spec "Scheduler and workloads", 1; vectors scheduling/queue_sort.
+// doubles with every attempt; what changes while it is being tried counts, too. Thread: one. Bounds: the pods it is
+// told of. Source: Kubernetes docs, "Scheduling Framework", QueueSort; spec "Scheduler and workloads", 1; vectors
+// scheduling/queue_sort.
 #pragma once
 
 #include "api/object/pod.h"
 #include "base/time.h"
+#include "policy/scheduling/plugins.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +15,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace spillway::scheduling {
 
@@ -29,6 +33,8 @@ Duration backoff_after(std::int64_t attempts, const Backoff& backoff);
 
 class PodQueue {
  public:
+  static constexpr std::string_view kSomeChange = "ForceActivate";
+
   explicit PodQueue(Backoff backoff = {}) : backoff_(backoff) {}
 
   /// The pod waits for its turn from now on; one that waits already keeps its place. Another pod of its name is
@@ -36,12 +42,17 @@ class PodQueue {
   void enter(const api::Pod& pod, Instant now);
   /// The one whose turn it is; it is being tried until told otherwise. nullopt: nobody's.
   std::optional<std::string> pop(Instant now);
-  /// It was tried in vain: something has to change first.
-  void refuse(const std::string& key, Instant now);
+  /// It was tried in vain: something has to change first, unless something has since its turn began. `by`: the plug-ins
+  /// that refused it.
+  void refuse(const std::string& key, Instant now, FilterSet by = {});
   /// It was tried, and what went wrong had nothing to do with it: only its back-off has to pass.
   void fail(const std::string& key, Instant now);
-  /// Something changed that may let in a pod that was refused. Others are not affected.
-  void wake(const std::string& key);
+  /// Something changed that may let in a pod that was refused, or that is being tried. Others are not affected. True:
+  /// it waits for the end of its back-off from now on.
+  /// `event`: what changed, a constant, for incoming().
+  bool wake(const std::string& key, std::string_view event = kSomeChange);
+  /// Wakes those that were refused at this time or before.
+  std::vector<std::string> wake_refused_until(Instant then);
   /// It has a node, is gone, or is not ours any more.
   void erase(const std::string& key);
 
@@ -56,6 +67,35 @@ class PodQueue {
     friend bool operator==(const Course&, const Course&) = default;
   };
 
+  enum class State { kActive, kTried, kBackingOff, kRefused };
+
+  /// A pod, as it waits.
+  struct Sight {
+    State state = State::kActive;
+    Course course;
+    Instant until;  // of its back-off
+    FilterSet refused_by;
+  };
+
+  /// nullopt: it does not wait here.
+  std::optional<Sight> find(const std::string& key) const;
+
+  /// In order of their names.
+  std::vector<std::string> keys() const;
+
+  /// Pods that were refused and not tried since, by the scheduler they name and the plug-in that refused them. Of pods
+  /// that several plug-ins refused, each counts one.
+  const std::map<std::pair<std::string, Filter>, std::size_t>& refusals() const { return refusals_; }
+
+  /// How many pods came into a list ("active", "backoff", "unschedulable"), by that and the event; pods whose back-off
+  /// is over when they are woken come into both.
+  const std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>& incoming() const { return incoming_; }
+
+  /// When the pod that was refused first was; nullopt: none waits refused.
+  std::optional<Instant> refused_since() const {
+    return refused_.empty() ? std::nullopt : std::optional(refused_.begin()->first);
+  }
+
   /// nullopt: it does not wait here, or was never tried.
   std::optional<Course> course_of(const std::string& key) const;
 
@@ -66,7 +106,7 @@ class PodQueue {
 
   std::size_t backing_off() const { return backing_off_.size(); }
 
-  std::size_t refused() const { return refused_; }
+  std::size_t refused() const { return refused_.size(); }
 
  private:
   struct Turn {
@@ -80,25 +120,29 @@ class PodQueue {
     }
   };
 
-  enum class State { kActive, kTried, kBackingOff, kRefused };
-
   struct Waiting {
     Turn turn;
     std::string uid;
+    std::string scheduler;
     State state = State::kActive;
     Course course;
-    Instant until;  // of the back-off
+    Instant until;         // of the back-off
+    FilterSet refused_by;  // as counted in refusals_
+    bool woken = false;    // while it is being tried
   };
 
+  void count_refusals(Waiting& pod, FilterSet by);
   void leave_state(const Waiting& pod);
-  void set_state(Waiting& pod, State state);
+  void set_state(Waiting& pod, State state, std::string_view event);
   void release(Instant now);
 
   Backoff backoff_;
   std::map<std::string, Waiting> pods_;
   std::set<Turn> active_;
   std::set<std::pair<Instant, std::string>> backing_off_;
-  std::size_t refused_ = 0;
+  std::set<std::pair<Instant, std::string>> refused_;  // by when they were
+  std::map<std::pair<std::string, Filter>, std::size_t> refusals_;
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> incoming_;
 };
 
 }  // namespace spillway::scheduling

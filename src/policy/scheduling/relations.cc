@@ -1,7 +1,5 @@
 #include "policy/scheduling/relations.h"
 
-#include <algorithm>
-
 namespace spillway::scheduling {
 
 std::vector<std::optional<std::int64_t>> Relations::spread_scores(std::span<const std::size_t> numbers) const {
@@ -21,18 +19,6 @@ void Relations::score(std::span<const std::size_t> numbers, std::span<FittingNod
   const auto inter_pod = inter_pod_scores(numbers);
   for (std::size_t i = 0; i < spread.size(); ++i) fitting[i].score.spread = spread[i];
   for (std::size_t i = 0; i < inter_pod.size(); ++i) fitting[i].score.inter_pod = inter_pod[i];
-}
-
-bool may_let_in(const api::Pod& refused, const Profile& profile, const api::Pod& other, const Surroundings& around) {
-  const api::Json::Array* spread = refused.spec.topology_spread.if_array();
-  const bool by_itself = spread != nullptr && !spread->empty();
-  const bool by_profile = !by_itself && profile.default_constraints &&
-                          std::ranges::any_of(*profile.default_constraints, &SpreadConstraint::required);
-  if ((by_itself || by_profile) && refused.metadata.ns == other.metadata.ns) return true;
-  const PodTerms terms = pod_terms_of(refused);
-  return std::ranges::any_of(terms.required, [&](const PodTerm& term) {
-    return term.matches(other.metadata.ns, around.labels_of(other.metadata.ns), other.metadata.labels);
-  });
 }
 
 }  // namespace spillway::scheduling

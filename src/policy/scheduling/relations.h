@@ -76,7 +76,4 @@ class Relations {
   bool asks_inter_pod_ = true;
 };
 
-/// A pod that came, or has other labels now, may let in one that was refused for the sake of other pods.
-bool may_let_in(const api::Pod& refused, const Profile& profile, const api::Pod& other, const Surroundings& around);
-
 }  // namespace spillway::scheduling

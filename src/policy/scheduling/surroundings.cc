@@ -124,12 +124,14 @@ void Surroundings::set_owner(const std::string& kind, const std::string& ns, con
   }
 }
 
-void Surroundings::nominate(const std::string& node, const std::shared_ptr<const api::Pod>& pod) {
+std::string Surroundings::nominate(const std::string& node, const std::shared_ptr<const api::Pod>& pod) {
+  std::string before;
   for (auto each = promised_.begin(); each != promised_.end();) {
-    each->second.erase(pod->metadata.uid);
+    if (each->second.erase(pod->metadata.uid) != 0) before = each->first;
     each = each->second.empty() ? promised_.erase(each) : std::next(each);
   }
   if (!node.empty()) promised_[node][pod->metadata.uid] = pod;
+  return before;
 }
 
 const api::StringMap* Surroundings::labels_of(const std::string& ns) const {

@@ -77,8 +77,9 @@ class Surroundings {
   /// Of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
   void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
                  std::optional<api::LabelSelector> selector);
-  /// The pod has no node yet and is promised one; by uid. An empty node: it is not.
-  void nominate(const std::string& node, const std::shared_ptr<const api::Pod>& pod);
+  /// The pod has no node yet and is promised one; by uid. An empty node: it is not. Returns the node that it was
+  /// promised before; empty: none.
+  std::string nominate(const std::string& node, const std::shared_ptr<const api::Pod>& pod);
 
   /// nullptr: unknown.
   const api::StringMap* labels_of(const std::string& ns) const;

@@ -11,7 +11,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 namespace spillway::scheduling {
 namespace {
@@ -72,6 +75,64 @@ TEST(PodQueue, AChangeAfterTheBackoffCountsAtOnce) {
   EXPECT_EQ(queue.pop(kStart + hours(1)), std::nullopt) << "it is being tried";
 }
 
+TEST(PodQueue, AChangeWhileItIsTriedCounts) {
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  ASSERT_EQ(queue.pop(kStart), "shop/a");
+  EXPECT_FALSE(queue.wake("shop/a"));
+  queue.refuse("shop/a", kStart);
+  EXPECT_EQ(queue.refused(), 0U);
+  EXPECT_EQ(queue.pop(kStart), std::nullopt) << "its back-off is not over";
+  ASSERT_EQ(queue.pop(kStart + seconds(1)), "shop/a");
+  queue.refuse("shop/a", kStart + seconds(1));
+  EXPECT_EQ(queue.refused(), 1U) << "that was another attempt";
+}
+
+TEST(PodQueue, WakesWhoWasRefusedLongAgo) {
+  PodQueue queue;
+  EXPECT_EQ(queue.refused_since(), std::nullopt);
+  for (const std::string name : {"a", "b"}) {
+    queue.enter(waiting_pod(name), kStart);
+    ASSERT_EQ(queue.pop(kStart), "shop/" + name);
+  }
+  queue.refuse("shop/b", kStart + seconds(1));
+  queue.refuse("shop/a", kStart + seconds(2));
+  EXPECT_EQ(queue.refused_since(), kStart + seconds(1));
+  EXPECT_EQ(queue.wake_refused_until(kStart), std::vector<std::string>());
+  EXPECT_EQ(queue.wake_refused_until(kStart + seconds(1)), std::vector<std::string>{"shop/b"});
+  EXPECT_EQ(queue.refused_since(), kStart + seconds(2));
+  queue.erase("shop/a");
+  EXPECT_EQ(queue.refused_since(), std::nullopt);
+}
+
+TEST(PodQueue, CountsWhatCameInAndWhoRefused) {
+  using Counts = std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>;
+  FilterSet two;
+  two.insert(Filter::kNodePorts);
+  two.insert(Filter::kNodeName);
+  PodQueue queue;
+  queue.enter(waiting_pod("a"), kStart);
+  queue.pop(kStart);
+  queue.refuse("shop/a", kStart, two);
+  const std::string scheduler = waiting_pod("a").spec.scheduler_name;
+  EXPECT_EQ(queue.refusals(), (std::map<std::pair<std::string, Filter>, std::size_t>{
+                                  {{scheduler, Filter::kNodeName}, 1}, {{scheduler, Filter::kNodePorts}, 1}}));
+  queue.wake("shop/a", "NodeAdd");
+  EXPECT_EQ(queue.refusals().size(), 2U) << "until it is tried again";
+  queue.pop(kStart + seconds(9));
+  EXPECT_TRUE(queue.refusals().empty());
+  queue.fail("shop/a", kStart + seconds(9));
+  EXPECT_EQ(queue.incoming(), (Counts{{{"active", "UnschedulablePodAdd"}, 1},
+                                      {{"active", "BackoffComplete"}, 1},
+                                      {{"backoff", "NodeAdd"}, 1},
+                                      {{"backoff", "ScheduleAttemptFailure"}, 1},
+                                      {{"unschedulable", "ScheduleAttemptFailure"}, 1}}));
+  queue.pop(kStart + hours(1));
+  queue.refuse("shop/a", kStart + hours(1), two);
+  queue.erase("shop/a");
+  EXPECT_TRUE(queue.refusals().empty());
+}
+
 TEST(PodQueue, AFailureIsNoRefusal) {
   PodQueue queue;
   queue.enter(waiting_pod("a"), kStart);
@@ -117,6 +178,8 @@ struct Model {
     std::optional<Instant> ready;  // nullopt: refused, or being tried
     Instant until;
     bool is_refused = false;
+    bool is_tried = false;
+    bool is_woken = false;  // while it is
   };
 
   std::map<std::string, Pod> pods;
@@ -132,6 +195,8 @@ struct Model {
     Pod& next = pods.at(std::get<2>(*best));
     next.ready.reset();
     ++next.attempts;
+    next.is_tried = true;
+    next.is_woken = false;
     return std::get<2>(*best);
   }
 
@@ -143,11 +208,16 @@ struct Model {
     pod->second.is_refused = true;
     pod->second.until = now + std::min<Duration>(seconds(10), seconds(1 << std::min(pod->second.attempts - 1, 5)));
     if (pod->second.attempts == 0) pod->second.until = now;
+    const bool was_woken = pod->second.is_tried && pod->second.is_woken;
+    pod->second.is_tried = false;
+    if (was_woken) wake(key);
   }
 
   void wake(const std::string& key) {
     const auto pod = pods.find(key);
-    if (pod == pods.end() || !pod->second.is_refused) return;
+    if (pod == pods.end()) return;
+    pod->second.is_woken = true;
+    if (!pod->second.is_refused) return;
     pod->second.is_refused = false;
     pod->second.ready = pod->second.until;
   }
@@ -185,6 +255,10 @@ TEST(PodQueue, EqualsAListThatIsSortedEachTime) {
           const auto next = queue.pop(now);
           ASSERT_EQ(next, model.pop(now)) << fmt::format("seed {} step {}", seed, step);
           if (!next) break;
+          if (rng.below(5) == 0) {
+            queue.wake(*next);
+            model.wake(*next);
+          }
           queue.refuse(*next, now);
           model.refuse(*next, now);
           if (rng.below(3) == 0) {

@@ -1,0 +1,118 @@
+// Whether a change of the cluster may let in a pod that was refused: asked of each plug-in that refused it. A pod for
+// which all of them say no keeps waiting. A wrong yes costs one attempt; a wrong no would leave the pod waiting
+// although it fits, so that in doubt the answer is yes. Thread: any (pure). Complexity: a few comparisons; for terms,
+// the terms. Source: Kubernetes docs, "Scheduling Framework", EnqueueExtension and QueueingHint; KEP-4247; spec
+// "Scheduler and workloads", 1.
+#pragma once
+
+#include "api/object/node.h"
+#include "api/object/pod.h"
+#include "policy/node_load.h"
+#include "policy/scheduling/plugins.h"
+#include "policy/scheduling/profile.h"
+#include "policy/scheduling/surroundings.h"
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace spillway::scheduling {
+
+/// One change. Pods are those that count on a node, bound or about to be, or promised one.
+class ClusterChange {
+ public:
+  enum class Kind { kNodeAdd, kNodeUpdate, kNodeDelete, kPodAdd, kPodUpdate, kPodDelete, kNamespace, kOwner };
+
+  /// What of a node is another than before.
+  struct Aspects {
+    bool allocatable_grew = false;  // of some resource, or of pods
+    bool labels = false;
+    bool taints = false;      // or spec.unschedulable
+    bool conditions = false;  // their statuses
+
+    bool any() const { return allocatable_grew || labels || taints || conditions; }
+  };
+
+  using NodePtr = std::shared_ptr<const api::Node>;
+
+  /// `before` is nullptr for a new node, `after` for one that is gone. nullopt: nothing that a plug-in looks at.
+  static std::optional<ClusterChange> of_node(const NodePtr& before, const NodePtr& after);
+  /// The pods must outlive it. `node`: that of the pod, nullptr: unknown.
+  static ClusterChange pod_added(const api::Pod& pod);
+  static ClusterChange pod_changed(const api::Pod& before, const api::Pod& after, const NodePtr& node);
+  static ClusterChange pod_removed(const api::Pod& pod, const NodePtr& node);
+
+  /// Labels of a namespace.
+  static ClusterChange of_namespace() { return ClusterChange(Kind::kNamespace); }
+
+  /// A Service, or what owns pods: whom it selects.
+  static ClusterChange of_owner() { return ClusterChange(Kind::kOwner); }
+
+  Kind kind() const { return kind_; }
+
+  const Aspects& aspects() const { return aspects_; }
+
+  /// nullptr: there is none.
+  const api::Pod* pod_before() const { return pod_before_; }
+
+  const api::Pod* pod_after() const { return pod_after_; }
+
+  /// The node, without pods, before and afterwards; of a change of pods, theirs in both. nullptr: there is none.
+  const policy::NodeLoad* node_before() const { return node_before_ ? &*node_before_ : nullptr; }
+
+  const policy::NodeLoad* node_after() const { return node_after_ ? &*node_after_ : nullptr; }
+
+  /// As kube-scheduler calls it: "NodeAdd", "NodeUpdateNodeTaint", "AssignedPodDelete". Stable, for metrics.
+  std::string_view label() const;
+
+ private:
+  explicit ClusterChange(Kind kind) : kind_(kind) {}
+
+  Kind kind_;
+  Aspects aspects_;
+  const api::Pod* pod_before_ = nullptr;
+  const api::Pod* pod_after_ = nullptr;
+  std::optional<policy::NodeLoad> node_before_;
+  std::optional<policy::NodeLoad> node_after_;
+};
+
+struct QueueingHint {
+  enum class Why {
+    // The pod gets another turn.
+    kNobodyKnown,      // no plug-in is known to have refused it
+    kNodeMayTakeIt,    // the node does not refuse it any more by the plug-in's rule
+    kRoomMade,         // a pod left its node, or asks for less
+    kPortsFreed,       // a pod left its node, and its ports
+    kOthersMoved,      // pods or domains that the plug-in counts are others
+    kVolumesFreed,     // a pod left its node, and its volumes
+    kOutsiderDecides,  // an extender refused it, and nobody knows what it looks at
+    // It keeps waiting.
+    kNotAffected,       // nothing that the plug-ins look at has changed
+    kNodeStillRefuses,  // the node refuses it all the same
+    kNodeTooSmall,      // the node is too small for it even without pods
+    kOtherPorts,        // other ports were freed
+    kOtherPods,         // no term of it or of that pod is concerned
+  };
+
+  bool queue = false;
+  Why why = Why::kNotAffected;
+  /// Whose answer it is: the first plug-in that says yes, else the last that was asked; nullopt: nobody was.
+  std::optional<Filter> by;
+
+  friend bool operator==(const QueueingHint&, const QueueingHint&) = default;
+};
+
+/// "room made", "not affected", …: stable, for logs.
+std::string_view to_string(QueueingHint::Why why);
+
+/// A pod that waits, and the filters that refused it when it was tried last: on some node each.
+struct RefusedPod {
+  const api::Pod& pod;
+  const Profile& profile;
+  FilterSet by;
+};
+
+/// Holds if the change came after the pod was tried last, and every change since then was asked about.
+QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around);
+
+}  // namespace spillway::scheduling
