@@ -2,6 +2,8 @@
 // place.
 #include "cli/config/scheduler_config.h"
 
+#include "cli/config/scheduler_document.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -271,6 +273,100 @@ TEST(SchedulerConfig, SaysThatAShareOfNodesMattersToExtendersAlone) {
   ASSERT_EQ(config->warnings.size(), 1U);
   EXPECT_EQ(config->warnings[0],
             "s.yaml:3: percentageOfNodesToScore: without extenders all nodes are looked at: has no effect here");
+}
+
+/// What scheduler_document() says of a configuration, read again.
+Result<SchedulerConfig> again(const SchedulerConfig& config, InlineKeys keys = InlineKeys::kWritten) {
+  const auto document = yaml::parse("again.yaml", yaml::to_text(scheduler_document(config, keys)));
+  if (!document) return document.error();
+  return read_scheduler_config("again.yaml", *document);
+}
+
+TEST(SchedulerDocument, ReadAgainIsTheSame) {
+  for (const std::string& members : {std::string(), std::string(R"(podInitialBackoffSeconds: 3
+podMaxBackoffSeconds: 30
+percentageOfNodesToScore: 40
+clientConnection: {kubeconfig: /etc/scheduler.conf}
+leaderElection: {leaderElect: false, leaseDuration: 30s, resourceName: other, resourceNamespace: ops}
+profiles:
+- schedulerName: one
+  percentageOfNodesToScore: 70
+  plugins:
+    multiPoint: {disabled: [{name: TaintToleration}, {name: DefaultPreemption}], enabled: [{name: NodeAffinity, weight: 7}]}
+    filter: {disabled: [{name: NodePorts}, {name: InterPodAffinity}]}
+    score: {disabled: [{name: ImageLocality}, {name: NodeResourcesFit}]}
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions: [{key: a, operator: In, values: [x, y]}, {key: b, operator: Gt, values: ["3"]}, {key: c, operator: DoesNotExist}]
+            matchFields: [{key: metadata.name, operator: NotIn, values: [n1]}]
+        preferredDuringSchedulingIgnoredDuringExecution:
+        - {weight: 5, preference: {matchExpressions: [{key: d, operator: Exists}]}}
+  - name: NodeResourcesFit
+    args:
+      ignoredResourceGroups: [example.com]
+      scoringStrategy:
+        type: RequestedToCapacityRatio
+        resources: [{name: cpu, weight: 3}]
+        requestedToCapacityRatio: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}
+  - {name: NodeResourcesBalancedAllocation, args: {resources: [{name: cpu, weight: 1}]}}
+  - {name: InterPodAffinity, args: {hardPodAffinityWeight: 9, ignorePreferredTermsOfExistingPods: true}}
+  - {name: DefaultPreemption, args: {minCandidateNodesPercentage: 20, minCandidateNodesAbsolute: 7}}
+  - {name: VolumeBinding, args: {bindTimeoutSeconds: 30}}
+  - name: PodTopologySpread
+    args:
+      defaultingType: List
+      defaultConstraints:
+      - {maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 3, nodeTaintsPolicy: Honor}
+      - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: ScheduleAnyway, nodeAffinityPolicy: Ignore}
+- schedulerName: two
+extenders:
+- {urlPrefix: "https://x:1/v", filterVerb: f, prioritizeVerb: p, preemptVerb: e, bindVerb: b, weight: 4, enableHTTPS: true,
+   httpTimeout: 300ms, nodeCacheCapable: true, ignorable: true, managedResources: [{name: a.b/c, ignoredByScheduler: true}, {name: a.b/d}],
+   tlsConfig: {serverName: s, caFile: /ca, certData: Y2VydA==, keyData: a2V5}}
+- {urlPrefix: "http://y", tlsConfig: {insecure: true}}
+)")}) {
+    const auto config = read(members);
+    ASSERT_TRUE(config) << config.error().text();
+    auto same = again(*config);
+    ASSERT_TRUE(same) << same.error().text();
+    EXPECT_EQ(same->profiles, config->profiles);
+    EXPECT_EQ(same->backoff.initial, config->backoff.initial);
+    EXPECT_EQ(same->backoff.max, config->backoff.max);
+    EXPECT_EQ(same->claims_timeout, config->claims_timeout);
+    EXPECT_EQ(same->kubeconfig, config->kubeconfig);
+    EXPECT_EQ(same->leader_election.enabled, config->leader_election.enabled);
+    EXPECT_EQ(same->leader_election.lease_duration, config->leader_election.lease_duration);
+    EXPECT_EQ(same->leader_election.resource_name, config->leader_election.resource_name);
+    EXPECT_EQ(same->leader_election.resource_namespace, config->leader_election.resource_namespace);
+    EXPECT_EQ(same->extenders.rules, config->extenders.rules);
+    EXPECT_EQ(same->extenders.ignored, config->extenders.ignored);
+    ASSERT_EQ(same->extenders.tls.size(), config->extenders.tls.size());
+    for (std::size_t i = 0; i < same->extenders.tls.size(); ++i) {
+      same->extenders.tls[i].where = config->extenders.tls[i].where;
+      EXPECT_EQ(same->extenders.tls[i], config->extenders.tls[i]);
+    }
+    EXPECT_EQ(same->warnings, std::vector<std::string>()) << "it says nothing without effect";
+  }
+}
+
+TEST(SchedulerDocument, SaysTheDefaultsAndKeepsKeys) {
+  const api::Json plain = scheduler_document(SchedulerConfig(), InlineKeys::kWritten);
+  const std::string text = yaml::to_text(plain);
+  for (const std::string_view said :
+       {"schedulerName: default-scheduler", "minCandidateNodesAbsolute: 100", "resourceName: kube-scheduler",
+        "podMaxBackoffSeconds: 10", "bindTimeoutSeconds: 600"}) {
+    EXPECT_NE(text.find(said), std::string::npos) << said;
+  }
+  const auto config = read("extenders: [{urlPrefix: 'http://y', tlsConfig: {certData: Y2VydA==, keyData: a2V5}}]\n");
+  ASSERT_TRUE(config);
+  EXPECT_NE(yaml::to_text(scheduler_document(*config, InlineKeys::kWritten)).find("a2V5"), std::string::npos);
+  const std::string shown = yaml::to_text(scheduler_document(*config, InlineKeys::kLeftOut));
+  EXPECT_EQ(shown.find("a2V5"), std::string::npos);
+  EXPECT_NE(shown.find("Y2VydA=="), std::string::npos);
 }
 
 }  // namespace

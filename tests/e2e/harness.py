@@ -202,6 +202,8 @@ class Process:
     def __init__(self, folder, *arguments, stdout=None):
         if has_default_thresholds(arguments):
             arguments = (*arguments, *room_on_disks())
+        if arguments[0] == "scheduler" and "--secure-port" not in arguments:
+            arguments = (*arguments, "--secure-port", "0")  # any free one: its default is one of all machines
         self.clients = []  # closed with the process
         self.log = pathlib.Path(folder) / f"{arguments[0]}-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:

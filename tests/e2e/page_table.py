@@ -53,7 +53,7 @@ TABLE = {
         "kubectl get pods -o wide -w": Here(until="web", first="until POD=$(kubectl get pods -o jsonpath='{.items[0].metadata.name}'); do sleep 0.1; done"),
         "spillway apiserver --data-dir D --port 0 --write-kubeconfig F": Here((F,), "serving"),
         "spillway controller --kubeconfig F": Here((F,), "caches are filled"),
-        "spillway scheduler --kubeconfig F": Here((F,), "level=info"),
+        "spillway scheduler --kubeconfig F": Here((("scheduler", "scheduler --secure-port 0"), F), "level=info"),
         "spillway agent --kubeconfig F --node-name n1 --node-memory 512Mi --node-ip 127.0.0.1": Here((F,), "node registered"),
         "spillway explain pod/NAME": Here((POD,), first="kubectl wait --for=condition=Ready pod/$POD --timeout=60s"),
         "spillway agent --companion": COMPANION,
@@ -147,7 +147,7 @@ TABLE = {
     },
     "docs/scheduler.md": {
         "spillway scheduler --config FILE": Runs("tests/e2e/test_scheduler.py", '"--config"'), "spillway up --scheduler-config FILE": Runs("tests/e2e/test_scheduler.py", "--scheduler-config"),
-        "spillway explain pod/NAME": Here((POD,)),
+        "spillway explain pod/NAME": Here((POD,)), "spillway scheduler --write-config-to FILE": Runs("tests/e2e/test_scheduler.py", '"--write-config-to"'),
     },
     "docs/security.md": {"kubectl debug --target": NAME, "spillway simulate --report": NAME},
     "docs/servers.md": {

@@ -1,4 +1,8 @@
 """`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are told, and of two schedulers one acts."""
+import http.client
+import json
+import re
+import ssl
 import unittest
 
 from harness import account_kubeconfig, Process, run, running, serving, wait_for, workspace
@@ -34,6 +38,23 @@ def node(name, pool):
 def pod(name, scheduler):
     container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"schedulerName": scheduler, "containers": [container]}}
+
+
+class Pages:
+    """What a scheduler serves. Its certificate is of its own making: whom it lets in is what matters here."""
+
+    def __init__(self, process):
+        found = wait_for("its port", lambda: re.search(r"serving\b.*https://[^\s\"]*:(\d+)", process.log.read_text()))
+        self.port = int(found.group(1))
+
+    def ask(self, path, token=None):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=ssl._create_unverified_context())
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
 
 
 class Scheduler(unittest.TestCase):
@@ -115,6 +136,65 @@ class Scheduler(unittest.TestCase):
             with running(folder, "scheduler", "--kubeconfig", account_kubeconfig(api, folder / "kubeconfig", "few")) as scheduler:
                 wait_for("the line", lambda: "the lease cannot be read" in scheduler.log.read_text())
                 self.assertIn('cannot get resource \\"leases\\"', scheduler.log.read_text())
+
+    def test_its_pages_tell_who_waits(self):
+        with workspace() as folder, running(folder, "apiserver", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", folder / "kubeconfig") as server:
+            api = serving(server, folder / "kubeconfig")
+            wait_for("the account of the namespace", lambda: api.find("/api/v1/namespaces/default/serviceaccounts/default"))
+            api.create("/api/v1/nodes", node("n0", "a"))
+            api.patch("/api/v1/nodes/n0", {"spec": {"taints": None}})
+            for who, verbs in (("reader", {"nonResourceURLs": ["/metrics", "/configz", "/debug/spillway/waiting", "/debug/spillway/waiting/*"], "verbs": ["get"]}), ("stranger", None)):
+                api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": who}})
+                if verbs:
+                    api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": who}, "rules": [verbs]})
+                    api.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", {
+                        "metadata": {"name": who}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": who},
+                        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": who}]})
+            tokens = {who: api.create(f"/api/v1/namespaces/default/serviceaccounts/{who}/token", {"spec": {}})["status"]["token"] for who in ("reader", "stranger")}
+            (folder / "scheduler.yaml").write_text(CONFIGURATION)
+            arguments = ("scheduler", "--kubeconfig", folder / "kubeconfig", "--config", folder / "scheduler.yaml", "--authentication-kubeconfig", folder / "kubeconfig")
+            with running(folder, *arguments) as scheduler:
+                pages = Pages(scheduler)
+                self.assertEqual([pages.ask(path)[0] for path in ("/healthz", "/livez", "/readyz")], [200] * 3)
+                self.assertIn("--authentication-kubeconfig", scheduler.log.read_text())
+                for path in ("/metrics", "/configz", "/debug/spillway/waiting"):
+                    self.assertEqual([pages.ask(path)[0], pages.ask(path, tokens["stranger"])[0]], [401, 403], path)
+                wait_for("its caches", lambda: pages.ask("/debug/spillway/waiting", tokens["reader"])[0] == 200)
+                api.create(PODS, pod("nowhere", "pool-b"))
+                waiting = wait_for("the pod to be refused", lambda: next((each for each in json.loads(pages.ask("/debug/spillway/waiting", tokens["reader"])[1])["pods"]
+                                                                          if each["queue"] == "unschedulable"), None))
+                self.assertEqual((waiting["name"], waiting["refused_by"], waiting["attempts"]), ("nowhere", ["NodeAffinity"], 1))
+                self.assertIn("0/1 nodes are available", waiting["message"])
+                self.assertEqual(json.loads(pages.ask("/debug/spillway/waiting/default/nowhere", tokens["reader"])[1])["name"], "nowhere")
+                self.assertEqual(pages.ask("/debug/spillway/waiting/default/other", tokens["reader"])[0], 404)
+                metrics = pages.ask("/metrics", tokens["reader"])[1]
+                self.assertIn('scheduler_unschedulable_pods{plugin="NodeAffinity",profile="pool-b"} 1', metrics)
+                self.assertRegex(metrics, r"scheduler_scheduling_algorithm_duration_seconds_count [1-9]")
+                shown = json.loads(pages.ask("/configz", tokens["reader"])[1])["componentconfig"]
+                self.assertEqual([each["schedulerName"] for each in shown["profiles"]], ["default-scheduler", "packing", "pool-b"])
+                with running(folder, *arguments) as second:
+                    other = Pages(second)
+                    code, said = wait_for("it to stand by", lambda: [answer for answer in [other.ask("/debug/spillway/waiting", tokens["reader"])] if "standing by" in answer[1]])[0]
+                    self.assertEqual((code, other.ask("/healthz")[0]), (503, 200), said)
+                taken = run("scheduler", "--kubeconfig", folder / "kubeconfig", "--secure-port", pages.port)
+                self.assertEqual(taken[0], 1, taken)
+                self.assertIn(str(pages.port), taken[2])
+
+    def test_the_configuration_in_effect_is_written(self):
+        with workspace() as folder:
+            (folder / "scheduler.yaml").write_text(CONFIGURATION)
+            for source, names in ((("--config", folder / "scheduler.yaml"), ["default-scheduler", "packing", "pool-b"]), ((), ["default-scheduler"])):
+                code, _, said = run("scheduler", *source, "--write-config-to", folder / "written.yaml")
+                self.assertEqual(code, 0, said)
+                written = (folder / "written.yaml").read_text()
+                self.assertEqual([line.split(": ")[1] for line in written.splitlines() if "schedulerName: " in line], names)
+                self.assertEqual((folder / "written.yaml").stat().st_mode & 0o777, 0o600)
+                code, _, said = run("scheduler", "--config", folder / "written.yaml", "--write-config-to", folder / "again.yaml")
+                self.assertEqual((code, said), (0, ""))
+                self.assertEqual((folder / "again.yaml").read_text(), written)
+            code, _, said = run("scheduler", "--write-config-to", folder / "missing" / "file")
+            self.assertEqual(code, 1)
+            self.assertIn("missing", said)
 
     def test_mistakes_are_told(self):
         with workspace() as folder:

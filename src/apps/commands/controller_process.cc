@@ -1,9 +1,10 @@
 // `spillway controller`: waits until nobody else does its work, gets elected, acts while it leads; stands by when it
 // does not lead any more, until it is elected again.
 #include "apps/commands/commands.h"
-#include "apps/controller/controller_server.h"
+#include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
 #include "apps/controller/election_part.h"
+#include "apps/controller/process_server.h"
 #include "apps/node/node_options.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
@@ -131,13 +132,15 @@ class ControllerProcess {
       print_error(server.error());
       return cli::kExitUsage;
     }
-    auto pages =
-        ControllerServer::create(process_, command_.serving, std::move(server->transport), server->authority_pem);
-    if (!pages) {
-      print_error(pages.error());
+    auto pages = std::make_unique<ControllerPages>(process_.loop());
+    pages_ = pages.get();
+    auto serving = ProcessServer::create(process_, command_.serving, std::move(pages), std::move(server->transport),
+                                         server->authority_pem);
+    if (!serving) {
+      print_error(serving.error());
       return cli::kExitFailure;
     }
-    server_ = &process_.add(*std::move(pages));
+    server_ = &process_.add(*std::move(serving));
     server_->recording().set_ring(recording_.get());
     server_->set_configuration(cli::manager_configuration(command_));
     const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
@@ -200,14 +203,14 @@ class ControllerProcess {
                                 .end = [this](const std::string& why) { stand_by(why); },
                                 .stand_by =
                                     [this](const std::string& leader) {
-                                      server_->pages().set_controllers(nullptr, "standing by: " + leader + " leads");
+                                      pages_->set_controllers(nullptr, "standing by: " + leader + " leads");
                                     }}));
   }
 
   /// Whatever acted was fenced in its last step at the latest, and is not taken up again.
   void stand_by(const std::string& why) {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
-    server_->pages().set_controllers(nullptr, why);
+    pages_->set_controllers(nullptr, why);
   }
 
   /// `term`: of the election, if there is one.
@@ -224,8 +227,8 @@ class ControllerProcess {
     } else if (election_ != nullptr) {
       engine = election_->fenced(std::move(engine), term);
     }
-    acting_ = &process_.add(std::make_unique<ControllersPart>(
-        process_.loop(), controllers, std::move(engine), std::move(transport), server_->pages(), command_.controller));
+    acting_ = &process_.add(std::make_unique<ControllersPart>(process_.loop(), controllers, std::move(engine),
+                                                              std::move(transport), *pages_, command_.controller));
   }
 
   client::ShadowEngine::Options shadow_options() {
@@ -247,7 +250,8 @@ class ControllerProcess {
   Rng rng_;
   controllers::ControllerSet::Options options_;
   std::unique_ptr<host::RecordingRing> recording_;  // null: none
-  ControllerServer* server_ = nullptr;
+  ProcessServer* server_ = nullptr;
+  ControllerPages* pages_ = nullptr;  // of the server
   const ElectionPart* election_ = nullptr;
   const Part* acting_ = nullptr;  // the controllers, while it leads
 };

@@ -1,14 +1,21 @@
-// `spillway scheduler`: places pods while it holds the lease, stands by while another scheduler does.
+// `spillway scheduler`: places pods while it holds the lease, stands by while another scheduler does. Its server tells
+// health, metrics and who waits in either case.
 #include "apps/commands/commands.h"
 #include "apps/controller/election_part.h"
+#include "apps/controller/process_server.h"
+#include "apps/controller/scheduler_pages.h"
 #include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
+#include "apps/node/node_options.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/process.h"
 #include "apps/view/remote.h"
+#include "base/file.h"
 #include "cli/config/scheduler_config.h"
+#include "cli/config/scheduler_document.h"
 #include "client/leader_election.h"
 #include "runtime/entropy.h"
+#include "yaml/yaml_document.h"
 
 #include <functional>
 #include <utility>
@@ -28,12 +35,23 @@ class SchedulerProcess {
                    SchedulerSetup setup)
       : process_(log), api_(api), election_args_(election), setup_(std::move(setup)), rng_(runtime::entropy()) {}
 
-  int run() {
+  /// `configuration`: what it shows of itself.
+  int run(const cli::ProcessServingArgs& serving, api::Json configuration) {
     // Nothing is connected by this: it tells a bad kubeconfig at once.
-    if (const auto server = connect_remote(process_.loop(), api_); !server) {
+    auto server = connect_remote(process_.loop(), api_);
+    if (!server) {
       print_error(server.error());
       return cli::kExitUsage;
     }
+    auto pages = std::make_unique<SchedulerPages>(process_.loop());
+    pages_ = pages.get();
+    auto listening =
+        ProcessServer::create(process_, serving, std::move(pages), std::move(server->transport), server->authority_pem);
+    if (!listening) {
+      print_error(listening.error());
+      return cli::kExitFailure;
+    }
+    process_.add(*std::move(listening)).set_configuration(std::move(configuration));
     election_args_.enabled ? elect() : act(0);
     return process_.run();
   }
@@ -54,8 +72,11 @@ class SchedulerProcess {
     election_ = &process_.add(std::make_unique<ElectionPart>(
         process_, election_options(election_args_), rng_.fork("election"), std::move(transport),
         ElectionPart::Callbacks{.begin = [this](std::uint64_t term) { act(term); },
-                                .end = [this](const std::string& /*why*/) { stand_by(); },
-                                .stand_by = [](const std::string& /*leader*/) {}}));
+                                .end = [this](const std::string& why) { stand_by(why); },
+                                .stand_by =
+                                    [this](const std::string& leader) {
+                                      pages_->set_scheduler(nullptr, "standing by: " + leader + " leads");
+                                    }}));
   }
 
   void act(std::uint64_t term) {
@@ -67,13 +88,15 @@ class SchedulerProcess {
       fence = [this, term](auto engine) { return election_->fenced(std::move(engine), term); };
       may_act = [this, term](Now now) { return election_->may_act(term, now); };
     }
+    setup_.options.stopwatch = [this] { return process_.loop().now().mono; };
     MadeScheduler made = make_scheduler(setup_, rng_.fork("scheduler"), process_.log(), process_.metrics(), fence);
-    acting_ = &process_.add(
-        std::make_unique<SchedulerPart>(process_.loop(), std::move(made), std::move(transport), std::move(may_act)));
+    acting_ = &process_.add(std::make_unique<SchedulerPart>(process_.loop(), std::move(made), std::move(transport),
+                                                            std::move(may_act), pages_));
   }
 
-  void stand_by() {
+  void stand_by(const std::string& why) {
     if (acting_ != nullptr) process_.end(*std::exchange(acting_, nullptr));
+    pages_->set_scheduler(nullptr, why);
   }
 
   Process process_;
@@ -81,6 +104,7 @@ class SchedulerProcess {
   cli::LeaderElectionArgs election_args_;
   SchedulerSetup setup_;
   Rng rng_;
+  SchedulerPages* pages_ = nullptr;         // of the server
   const ElectionPart* election_ = nullptr;  // null: nobody else is asked
   const Part* acting_ = nullptr;            // while it leads
 };
@@ -92,18 +116,29 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
     print_error(error);
     return cli::kExitUsage;
   };
+  warn_of_flags_without_effect(command.without_effect);
   auto config = read_scheduler_file(command.config);
   if (!config) return refuse(config.error());
-  const cli::LeaderElectionArgs& election = command.config.empty() ? command.leader_election : config->leader_election;
-  client::LeaderElection::Options checked = election_options(election);
+  if (command.config.empty()) config->leader_election = command.leader_election;
+  client::LeaderElection::Options checked = election_options(config->leader_election);
   checked.identity = "any";
   if (const Outcome fits = client::LeaderElection::check(checked); !fits) return refuse(fits.error());
   cli::ClusterArgs api = command.api;
-  if (api.kubeconfig.empty()) api.kubeconfig = config->kubeconfig;
-  if (const auto named = named_kubeconfigs(api); !named) return refuse(named.error());
+  if (!api.kubeconfig.empty()) config->kubeconfig = api.kubeconfig;
+  api.kubeconfig = config->kubeconfig;
   auto setup = make_scheduler_setup(*config, command.conditions_literally, command.preemption);
   if (!setup) return refuse(setup.error());
-  return SchedulerProcess(log, api, election, *std::move(setup)).run();
+  if (!command.write_config_to.empty()) {
+    const api::Json document = cli::scheduler_document(*config, cli::InlineKeys::kWritten);
+    const Outcome written = replace_file(command.write_config_to, yaml::to_text(document));
+    if (!written) print_error(written.error());
+    return written ? cli::kExitOk : cli::kExitFailure;
+  }
+  if (const auto named = named_kubeconfigs(api); !named) return refuse(named.error());
+  setup->options.unschedulable_retry = command.unschedulable_max;
+  return SchedulerProcess(log, api, config->leader_election, *std::move(setup))
+      .run(command.serving,
+           api::Json::object({{"componentconfig", cli::scheduler_document(*config, cli::InlineKeys::kLeftOut)}}));
 }
 
 }  // namespace spillway::apps

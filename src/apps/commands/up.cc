@@ -140,6 +140,7 @@ class Up {
   }
 
   void start_scheduler(const Fence& fence, const MayAct& may_act) {
+    scheduling_.options.stopwatch = [this] { return process_.loop().now().mono; };
     scheduler_.acting = &process_.add(std::make_unique<SchedulerPart>(
         process_.loop(), make_scheduler(scheduling_, rng_.fork("scheduler"), process_.log(), process_.metrics(), fence),
         server_->connect(api::kOwnSchedulerUser), may_act));

@@ -1,23 +1,11 @@
 #include "apps/controller/controller_pages.h"
 
-#include "api/exchange/status.h"
 #include "policy/decision_json.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace spillway::apps {
-
-api::Response json_response(int status, const api::Json& document) {
-  return {.status = status,
-          .headers = {{"Content-Type", "application/json"}, {"X-Content-Type-Options", "nosniff"}},
-          .body = api::to_text(document) + "\n"};
-}
-
-api::Response status_response(const Error& error) {
-  const api::Status status(error);
-  return json_response(status.code, api::to_json(status));
-}
 
 std::optional<api::Response> ControllerPages::answer(std::string_view path) const {
   const auto is_below = [path](std::string_view page) { return path.starts_with(page) && path.size() > page.size(); };

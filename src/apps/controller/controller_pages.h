@@ -2,8 +2,7 @@
 // server's business. Thread: loop.
 #pragma once
 
-#include "api/exchange/exchange.h"
-#include "api/json/json.h"
+#include "apps/controller/debug_pages.h"
 #include "controllers/controller_set.h"
 #include "runtime/loop.h"
 #include "telemetry/metrics.h"
@@ -20,7 +19,7 @@ inline constexpr std::string_view kNodesPage = "/debug/spillway/nodes/";
 inline constexpr std::string_view kPodsPage = "/debug/spillway/pods/";
 inline constexpr std::string_view kEvictionsPage = "/debug/spillway/evictions/";
 
-class ControllerPages {
+class ControllerPages final : public DebugPages {
  public:
   explicit ControllerPages(runtime::Loop& loop) : loop_(loop) {}
 
@@ -32,7 +31,7 @@ class ControllerPages {
 
   /// zones, nodes/NAME, pods/NAMESPACE/NAME, evictions/RESOURCE/NAMESPACE/NAME. nullopt: there is no such page. 503:
   /// nothing runs here; 404: no such node or workload, or the pod is not to be deleted.
-  std::optional<api::Response> answer(std::string_view path) const;
+  std::optional<api::Response> answer(std::string_view path) const override;
 
  private:
   api::Response page(std::string_view path) const;
@@ -41,9 +40,5 @@ class ControllerPages {
   const controllers::ControllerSet* set_ = nullptr;
   std::string why_ = "the controllers are starting";
 };
-
-/// A JSON document, or a Status, as an answer.
-api::Response json_response(int status, const api::Json& document);
-api::Response status_response(const Error& error);
 
 }  // namespace spillway::apps

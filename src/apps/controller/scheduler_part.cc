@@ -14,18 +14,21 @@ constexpr Duration kAfterEngine = seconds(1);  // the engine gives up first, and
 }  // namespace
 
 SchedulerPart::SchedulerPart(runtime::Loop& loop, MadeScheduler made, std::unique_ptr<client::Transport> transport,
-                             std::function<bool(Now)> may_act)
+                             std::function<bool(Now)> may_act, SchedulerPages* pages)
     : EnginePart(loop, std::move(made.acting), std::move(transport)),
       loop_(loop),
       scheduler_(*made.scheduler),
       extenders_(std::move(made.extenders)),
-      may_act_(std::move(may_act)) {
+      may_act_(std::move(may_act)),
+      pages_(pages) {
+  if (pages_ != nullptr) pages_->set_scheduler(&scheduler_, {});
   if (extenders_.empty()) return;
   caller_.emplace(loop_, std::move(made.endpoints), kExtenderAnswerMax);
   driver().after_step([this] { carry_out(); });
 }
 
 void SchedulerPart::stop(runtime::Loop::Task done) {
+  if (pages_ != nullptr) pages_->set_scheduler(nullptr, "the scheduler is stopping");
   caller_.reset();
   EnginePart::stop(std::move(done));
 }

@@ -1,6 +1,7 @@
 // A scheduler with its transport, and the way to its extenders, as a part of a process. Thread: loop.
 #pragma once
 
+#include "apps/controller/scheduler_pages.h"
 #include "apps/process/engine_part.h"
 #include "controllers/scheduling/scheduler.h"
 #include "wire/client/http_endpoint.h"
@@ -23,9 +24,10 @@ struct MadeScheduler {
 
 class SchedulerPart final : public EnginePart {
  public:
-  /// `may_act`: asked before every question to an extender; empty: always.
+  /// `may_act`: asked before every question to an extender; empty: always. `pages` show it until it stops; nullptr:
+  /// none do.
   SchedulerPart(runtime::Loop& loop, MadeScheduler made, std::unique_ptr<client::Transport> transport,
-                std::function<bool(Now)> may_act);
+                std::function<bool(Now)> may_act, SchedulerPages* pages = nullptr);
 
   void stop(runtime::Loop::Task done) override;
 
@@ -36,6 +38,7 @@ class SchedulerPart final : public EnginePart {
   controllers::Scheduler& scheduler_;
   std::vector<scheduling::Extender> extenders_;
   std::function<bool(Now)> may_act_;
+  SchedulerPages* pages_;
   std::optional<wire::ExtenderCaller> caller_;  // nullopt: there are no extenders, or it has stopped
 };
 

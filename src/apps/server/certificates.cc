@@ -47,8 +47,8 @@ Result<std::pair<wire::KeyPair, std::string>> make_own_certificate(const std::ve
 
 }  // namespace
 
-Result<ControllerCertificate> prepare_controller_server(const ControllerCertificateOptions& options, WallTime now) {
-  ControllerCertificate certificate;
+Result<ProcessCertificate> prepare_process_server(const ProcessCertificateOptions& options, WallTime now) {
+  ProcessCertificate certificate;
   wire::TlsContext::ServerOptions tls{.identity = {}, .client_authority_pem = options.client_authority_pem};
   if (options.certificate_file.empty()) {
     SPILLWAY_TRY(made, make_own_certificate(options.hosts, now));

@@ -1,4 +1,5 @@
-// The certificates that servers of agents and controllers serve with. Those of the API server: server_certificates.h.
+// The certificates that servers of agents, controllers and schedulers serve with. Those of the API server:
+// server_certificates.h.
 #pragma once
 
 #include "agent/serving/node_certificate.h"
@@ -40,19 +41,19 @@ Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::s
                                                                     const std::string& client_authority_pem,
                                                                     WallTime now);
 
-struct ControllerCertificate {
+struct ProcessCertificate {
   std::shared_ptr<const wire::TlsContext> context;
   std::string authority_pem;  // what clients may believe
 };
 
-struct ControllerCertificateOptions {
+struct ProcessCertificateOptions {
   std::string certificate_file;  // with key_file; both empty: a certificate of its own making that nobody has signed
   std::string key_file;
   std::vector<std::string> hosts;  // besides localhost and the host name
   std::string client_authority_pem;
 };
 
-/// For the HTTPS server of a controller. Nothing is left on the disk. Errors name the file.
-Result<ControllerCertificate> prepare_controller_server(const ControllerCertificateOptions& options, WallTime now);
+/// For the HTTPS server of controllers or of a scheduler. Nothing is left on the disk. Errors name the file.
+Result<ProcessCertificate> prepare_process_server(const ProcessCertificateOptions& options, WallTime now);
 
 }  // namespace spillway::apps

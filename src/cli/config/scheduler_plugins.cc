@@ -1,6 +1,7 @@
 #include "cli/config/scheduler_plugins.h"
 
 #include "api/object/node_affinity.h"
+#include "cli/config/known_plugins.h"
 
 #include <fmt/format.h>
 
@@ -22,39 +23,8 @@ using scheduling::ScoringStrategy;
 using yaml::Place;
 
 constexpr std::string_view kAll = "*";
-constexpr std::string_view kQueueSort = "PrioritySort";
-constexpr std::string_view kBinder = "DefaultBinder";
-constexpr std::string_view kPreemption = "DefaultPreemption";
 constexpr std::int64_t kWeightMax = 1'000'000;
 constexpr std::int64_t kPercent = 100;
-
-/// A plug-in of the default profile, and what of it can be switched here.
-struct KnownPlugin {
-  std::string_view name;
-  std::optional<Filter> filter;
-  std::int64_t ScoreWeights::* weight = nullptr;
-};
-
-constexpr std::array<KnownPlugin, 18> kPlugins{{
-    {"SchedulingGates", {}, nullptr},
-    {kQueueSort, {}, nullptr},
-    {"NodeUnschedulable", Filter::kNodeUnschedulable, nullptr},
-    {"NodeName", Filter::kNodeName, nullptr},
-    {"TaintToleration", Filter::kTaintToleration, &ScoreWeights::taints},
-    {"NodeAffinity", Filter::kNodeAffinity, &ScoreWeights::affinity},
-    {"NodePorts", Filter::kNodePorts, nullptr},
-    {"NodeResourcesFit", Filter::kNodeResourcesFit, &ScoreWeights::resources},
-    {"VolumeRestrictions", Filter::kVolumeRestrictions, nullptr},
-    {"NodeVolumeLimits", Filter::kNodeVolumeLimits, nullptr},
-    {"VolumeBinding", Filter::kVolumeBinding, nullptr},
-    {"VolumeZone", Filter::kVolumeZone, nullptr},
-    {"PodTopologySpread", Filter::kPodTopologySpread, &ScoreWeights::spread},
-    {"InterPodAffinity", Filter::kInterPodAffinity, &ScoreWeights::inter_pod},
-    {kPreemption, {}, nullptr},
-    {"NodeResourcesBalancedAllocation", {}, &ScoreWeights::balanced},
-    {"ImageLocality", {}, &ScoreWeights::image_locality},
-    {kBinder, {}, nullptr},
-}};
 
 /// The points where switching a plug-in changes something here.
 enum class Point { kFilter, kScore, kPostFilter, kOther };

@@ -76,7 +76,8 @@ struct BrakeArgs {
 };
 
 /// Where a controller serves health, metrics and what `spillway zones` asks. Flag names are kube-controller-manager's.
-struct ControllerServingArgs {
+/// The server of a process of controllers, or of the scheduler.
+struct ProcessServingArgs {
   std::string bind_address = "127.0.0.1";
   std::uint16_t secure_port = 0;  // 0: any free port
   std::string advertise_address;  // empty: bind_address, or the host name where that is any address
@@ -274,7 +275,7 @@ struct ControllerCommand {
   double kube_api_qps = 20;  // writes per second
   std::int32_t kube_api_burst = 30;
   std::vector<FlagWithoutEffect> without_effect;
-  ControllerServingArgs serving;
+  ProcessServingArgs serving;
   LeaderElectionArgs leader_election;
   std::string controllers = "*";
   bool shadow = false;
@@ -290,10 +291,16 @@ struct PreemptionArgs {
   std::string limit_deletions;  // empty: none
 };
 
+inline constexpr std::uint16_t kSchedulerPort = 10259;
+
 struct SchedulerCommand {
   ClusterArgs api;
   std::string config;                                         // a KubeSchedulerConfiguration; empty: none
+  std::string write_config_to;                                // write the one in effect there, and end; empty: no
+  ProcessServingArgs serving{.secure_port = kSchedulerPort};  // of kube-scheduler
   LeaderElectionArgs leader_election = scheduler_election();  // without a file
+  Duration unschedulable_max = minutes(5);  // then a refused pod gets another turn, whether anything changed or not
+  std::vector<FlagWithoutEffect> without_effect;
   bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
   PreemptionArgs preemption;
 };

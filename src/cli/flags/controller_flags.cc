@@ -175,13 +175,12 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
   }
 }
 
-void add_controller_serving(CLI::App& app, ControllerServingArgs& args) {
+void add_process_serving(CLI::App& app, ProcessServingArgs& args) {
   begin_group(app, "Serving");
   add_parsed(app, "--bind-address", args.bind_address, parse_address, "Where health and metrics are served", "ADDRESS",
              args.bind_address);
-  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT", "0");
-  add_parsed(app, "--advertise-address", args.advertise_address, parse_address,
-             "How `spillway zones` reaches it, kept on the lease", "ADDRESS", "the bind address");
+  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT",
+             std::to_string(args.secure_port));
   CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_cert_file, "Certificate to serve with, PEM")
                                  ->check(CLI::ExistingFile)
                                  ->default_str("of its own making");

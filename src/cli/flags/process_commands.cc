@@ -171,7 +171,9 @@ void define_controller(Commands& commands) {
   app.add_flag("--print-config", controller->print_config, "Print the configuration in effect as YAML and exit");
   add_api(app, controller->api);
   add_controller(app, controller->controller);
-  add_controller_serving(app, controller->serving);
+  add_process_serving(app, controller->serving);
+  add_parsed(app, "--advertise-address", controller->serving.advertise_address, parse_address,
+             "How `spillway zones` reaches it, kept on the lease", "ADDRESS", "the bind address");
   add_leader_election(app, controller->leader_election);
   add_manager_flags(app, *controller);
   begin_group(app, "Controllers");
@@ -194,7 +196,10 @@ void define_scheduler(Commands& commands) {
       app.add_option("--config", scheduler->config,
                      "KubeSchedulerConfiguration (YAML): profiles, back-offs, extenders, election")
           ->check(CLI::ExistingFile);
+  app.add_option("--write-config-to", scheduler->write_config_to,
+                 "Write the configuration in effect to this file, as YAML with all defaults, and exit");
   add_api(app, scheduler->api);
+  add_process_serving(app, scheduler->serving);
   add_leader_election(app, scheduler->leader_election);
   for (CLI::Option* option : app.get_options()) {
     if (option->get_name().starts_with("--leader-elect")) option->excludes(file);
@@ -202,6 +207,8 @@ void define_scheduler(Commands& commands) {
   begin_group(app, "Placement");
   app.add_flag("--node-conditions-literally", scheduler->conditions_literally,
                "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
+  add_duration(app, "--pod-max-in-unschedulable-pods-duration", scheduler->unschedulable_max,
+               "After this time a pod that no node takes is tried again, whether anything changed or not");
   begin_group(app, "Preemption");
   app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
                "Brake: a pod keeps waiting if making room for it would violate a PodDisruptionBudget");
@@ -211,6 +218,7 @@ void define_scheduler(Commands& commands) {
         return text.find("zone=") == std::string::npos ? std::string()
                                                        : "zone= is a limit of the controllers, not of preemptions";
       });
+  add_stock_scheduler_flags(app, *scheduler);
   commands.choose(app, scheduler);
 }
 

@@ -1,5 +1,5 @@
-"""The pages of a process with controllers, which tell what becomes of nodes and pods and why: by whom the API server does not let in, by paths
-that lead elsewhere, and by methods that write."""
+"""The pages of a process with controllers, which tell what becomes of nodes and pods and why, and those of a scheduler, which tell who waits: by
+whom the API server does not let in, by paths that lead elsewhere, and by methods that write."""
 import http.client
 import re
 
@@ -12,25 +12,39 @@ OUTSIDERS = ("nobody", "alice", "lister", "getter", "log-reader", "editor", "pro
 PODS = "/debug/spillway/pods"
 RECORDING = "/debug/spillway/recording"
 # Name, by whom, method, path, headers, the codes.
-ODD = (
-    ("a pod nobody is about to delete", "admin", "GET", f"{PODS}/theirs/teller", {}, (404,)), ("a pod without a name", "admin", "GET", f"{PODS}/theirs/", {}, (404,)),
-    ("no pod", "admin", "GET", f"{PODS}/", {}, (404,)), ("dots", "admin", "GET", f"{PODS}/../../../etc/passwd", {}, (400, 404)),
-    ("encoded dots", "admin", "GET", f"{PODS}/%2e%2e/%2e%2e/metrics", {}, (400, 404)), ("an encoded slash", "admin", "GET", f"{PODS}/theirs%2fteller", {}, (400, 404)),
-    ("a NUL", "admin", "GET", f"{PODS}/theirs/%00", {}, (400, 404)), ("a long name", "admin", "GET", f"{PODS}/theirs/{'x' * 4_000}", {}, (400, 404, 414, 431)),
+ODD_RECORDINGS = (
     ("the list of segments", "admin", "GET", RECORDING, {}, (200,)),
     *((f"a segment that is none: {below!r}", "admin", "GET", f"{RECORDING}/{below}", {}, (400, 404))
         for below in ("", "segments/", "segments/999", "segments/../../../etc/passwd", "segments/..%2f..%2f..%2fetc%2fpasswd", "kept/..%2f..%2f/1",
             "kept/../1", "kept/%2e%2e/1", "kept//1", "segments/%00", "segments/" + "9" * 4_000)),
-    ("dots by nobody", "nobody", "GET", f"/healthz/..{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
-    ("dots in disguise by nobody", "nobody", "GET", f"/healthz/%2e%2e{PODS}/theirs/teller", {}, (400, 401, 403, 404)),
-    ("two slashes by nobody", "nobody", "GET", f"/{PODS}/theirs/teller", {}, (400, 401, 403, 404)), ("capitals by nobody", "nobody", "GET", "/DEBUG/spillway/pods/theirs/teller", {}, (401, 403, 404)),
-    ("a query that says health, by nobody", "nobody", "GET", f"{PODS}/theirs/teller?/healthz", {}, (401, 403)),
-    ("the administrator's name by nobody", "nobody", "GET", f"{PODS}/theirs/teller", {"X-Remote-User": "kubernetes-admin", "X-Remote-Group": "system:masters"}, (401, 403)),
-    ("impersonation by nobody", "nobody", "GET", f"{PODS}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
-    ("impersonation by alice", "alice", "GET", f"{PODS}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
-    *((f"{method} by alice", "alice", method, f"{PODS}/theirs/teller", {}, (401, 403, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
-    *((f"{method} by the administrator", "admin", method, f"{PODS}/theirs/teller", {}, (404, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
 )
+WAITING_PAGES = ("/debug/spillway/waiting", "/debug/spillway/waiting/theirs/teller", "/debug/spillway/waiting/", "/metrics", "/configz")
+# A profile that no pod names: it places none.
+IDLE = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+profiles: [{schedulerName: idle}]
+extenders: [{urlPrefix: "http://127.0.0.1:1", tlsConfig: {certData: aWRsZQ==, keyData: aWRsZSBrZXk=}}]
+"""
+
+
+def odd(folder):
+    """Below the folder of one page for each pod: name, by whom, method, path, headers, the codes."""
+    return (
+        ("a pod nobody is about to delete", "admin", "GET", f"{folder}/theirs/teller", {}, (404,)), ("a pod without a name", "admin", "GET", f"{folder}/theirs/", {}, (404,)),
+        ("no pod", "admin", "GET", f"{folder}/", {}, (404,)), ("dots", "admin", "GET", f"{folder}/../../../etc/passwd", {}, (400, 404)),
+        ("encoded dots", "admin", "GET", f"{folder}/%2e%2e/%2e%2e/metrics", {}, (400, 404)), ("an encoded slash", "admin", "GET", f"{folder}/theirs%2fteller", {}, (400, 404)),
+        ("a NUL", "admin", "GET", f"{folder}/theirs/%00", {}, (400, 404)), ("a long name", "admin", "GET", f"{folder}/theirs/{'x' * 4_000}", {}, (400, 404, 414, 431)),
+        ("dots by nobody", "nobody", "GET", f"/healthz/..{folder}/theirs/teller", {}, (400, 401, 403, 404)),
+        ("dots in disguise by nobody", "nobody", "GET", f"/healthz/%2e%2e{folder}/theirs/teller", {}, (400, 401, 403, 404)),
+        ("two slashes by nobody", "nobody", "GET", f"/{folder}/theirs/teller", {}, (400, 401, 403, 404)), ("capitals by nobody", "nobody", "GET", folder.upper() + "/theirs/teller", {}, (401, 403, 404)),
+        ("a query that says health, by nobody", "nobody", "GET", f"{folder}/theirs/teller?/healthz", {}, (401, 403)),
+        ("the administrator's name by nobody", "nobody", "GET", f"{folder}/theirs/teller", {"X-Remote-User": "kubernetes-admin", "X-Remote-Group": "system:masters"}, (401, 403)),
+        ("impersonation by nobody", "nobody", "GET", f"{folder}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
+        ("impersonation by alice", "alice", "GET", f"{folder}/theirs/teller", {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}, (401, 403)),
+        *((f"{method} by alice", "alice", method, f"{folder}/theirs/teller", {}, (401, 403, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
+        *((f"{method} by the administrator", "admin", method, f"{folder}/theirs/teller", {}, (404, 405)) for method in ("POST", "PUT", "PATCH", "DELETE")),
+    )
 
 
 class Pages:
@@ -68,19 +82,17 @@ def own_trust(context):
     return context
 
 
-def at_the_pages(cluster):
-    """All rows at one process; the first that goes otherwise."""
+def at_the_pages(cluster, arguments, pages_of, odd_rows, first):
+    """All rows at one process, which `first` is asked until it serves; the first row that goes otherwise."""
     trusts = {by: (context.check_hostname, context.verify_mode) for by, context in cluster.contexts.items() if context is not None}
-    arguments = ("controller", "--kubeconfig", cluster.folder / "kubeconfig", "--shadow", "--bind-address", "127.0.0.1", "--secure-port", "0",
-        "--recording-dir", cluster.folder / "recorded")
     try:
-        with running(cluster.folder, *arguments) as process:
+        with running(cluster.folder, *arguments, "--kubeconfig", cluster.folder / "kubeconfig", "--bind-address", "127.0.0.1", "--secure-port", "0") as process:
             pages = Pages(cluster, process)
-            wait_for("its caches", lambda: pages.ask("admin", "GET", "/debug/spillway/zones", {})[0] == 200)
+            wait_for("its caches", lambda: pages.ask("admin", "GET", first, {})[0] == 200)
             if pages.ask("nobody", "GET", "/healthz", {})[0] != 200:
                 return "health is not for everybody"
-            rows = [(f"{path} by {by}", by, "GET", path, {}, (401, 403)) for by in OUTSIDERS for path in PAGES]
-            for name, by, method, path, headers, want in [*rows, *ODD]:
+            rows = [(f"{path} by {by}", by, "GET", path, {}, (401, 403)) for by in OUTSIDERS for path in pages_of]
+            for name, by, method, path, headers, want in [*rows, *odd_rows]:
                 code, text = pages.ask(by, method, path, headers)
                 if code not in want:
                     return f"{name}: {code} instead of {want}: {shown(text)}"
@@ -93,9 +105,28 @@ def at_the_pages(cluster):
             cluster.contexts[by].check_hostname = names
 
 
+def keeps_keys(cluster):
+    """What the scheduler shows of its configuration holds no key, for nobody."""
+    with running(cluster.folder, "scheduler", "--config", cluster.folder / "idle.yaml", "--kubeconfig", cluster.folder / "kubeconfig") as process:
+        shown_there = Pages(cluster, process).ask("admin", "GET", "/configz", {})
+        if shown_there[0] != 200 or "aWRsZQ==" not in shown_there[1]:
+            return f"the configuration is not there: {shown(shown_there[1])}"
+        return "a key is shown" if "aWRsZSBrZXk" in shown_there[1] or "idle key" in shown_there[1] else None
+
+
 def attempts(cluster):
     cluster.bear("ours/app", cluster.token("app"))
     cluster.bear("unknown token", "nobody-knows-this")
+    (cluster.folder / "idle.yaml").write_text(IDLE)
+    count = len(odd(""))
     asked = [Ask(f"{path} of the API server by {by}", by, "GET", path, want=(401, 403)) for by in ("nobody", "alice", "editor", "proxier", "n1")
         for path in (RECORDING, f"{RECORDING}/segments/1")]
-    return [*asked, Act(f"{len(OUTSIDERS) * len(PAGES) + len(ODD)} ways into the pages of the controllers", at_the_pages)]
+    recorded = ("--recording-dir", cluster.folder / "recorded")
+    return [
+        *asked,
+        Act(f"{len(OUTSIDERS) * len(PAGES) + count + len(ODD_RECORDINGS)} ways into the pages of the controllers",
+            lambda cluster: at_the_pages(cluster, ("controller", "--shadow", *recorded), PAGES, [*odd(PODS), *ODD_RECORDINGS], "/debug/spillway/zones")),
+        Act(f"{len(OUTSIDERS) * len(WAITING_PAGES) + count} ways into the pages of the scheduler",
+            lambda cluster: at_the_pages(cluster, ("scheduler", "--config", cluster.folder / "idle.yaml"), WAITING_PAGES, odd("/debug/spillway/waiting"), "/debug/spillway/waiting")),
+        Act("the keys of extenders in the pages of the scheduler", keeps_keys),
+    ]

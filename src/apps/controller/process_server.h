@@ -1,11 +1,12 @@
-// The HTTP server of a controller process: health for everybody; metrics, configuration and /debug/spillway for whoever
-// the API server lets in (delegated authentication and authorization). Standing by, it serves all the same.
-// Thread: loop. Source: Kubernetes docs, kube-controller-manager, --secure-port.
+// The HTTP server of a process of controllers, or of the scheduler: health for everybody; metrics, configuration and
+// /debug/spillway for whoever the API server lets in (delegated authentication and authorization). Standing by, it
+// serves all the same. Thread: loop. Source: Kubernetes docs, kube-controller-manager and kube-scheduler,
+// --secure-port.
 #pragma once
 
 #include "agent/serving/request_gate.h"
 #include "api/json/json.h"
-#include "apps/controller/controller_pages.h"
+#include "apps/controller/debug_pages.h"
 #include "apps/process/process.h"
 #include "cli/flags/command_line.h"
 #include "client/engine.h"
@@ -19,14 +20,13 @@
 
 namespace spillway::apps {
 
-class ControllerServer final : public Part, private wire::RequestHandler {
+class ProcessServer final : public Part, private wire::RequestHandler {
  public:
   /// Listens. `transport` leads to the API server, which is asked who may come in.
-  static Result<std::unique_ptr<ControllerServer>> create(Process& process, const cli::ControllerServingArgs& args,
-                                                          std::unique_ptr<client::Transport> transport,
-                                                          const std::string& client_authority_pem);
-
-  ControllerPages& pages() { return pages_; }
+  static Result<std::unique_ptr<ProcessServer>> create(Process& process, const cli::ProcessServingArgs& args,
+                                                       std::unique_ptr<DebugPages> pages,
+                                                       std::unique_ptr<client::Transport> transport,
+                                                       const std::string& client_authority_pem);
 
   host::RecordingPages& recording() { return recording_; }
 
@@ -40,7 +40,7 @@ class ControllerServer final : public Part, private wire::RequestHandler {
   void stop(runtime::Loop::Task done) override;
 
  private:
-  ControllerServer(Process& process, std::unique_ptr<client::Transport> transport);
+  ProcessServer(Process& process, std::unique_ptr<DebugPages> pages, std::unique_ptr<client::Transport> transport);
 
   Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
 
@@ -54,7 +54,7 @@ class ControllerServer final : public Part, private wire::RequestHandler {
   std::unique_ptr<client::Transport> transport_;
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
-  ControllerPages pages_;
+  std::unique_ptr<DebugPages> pages_;
   host::RecordingPages recording_;
   api::Json configuration_;
   std::string url_;

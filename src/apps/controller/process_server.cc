@@ -1,4 +1,4 @@
-#include "apps/controller/controller_server.h"
+#include "apps/controller/process_server.h"
 
 #include "apps/process/host_name.h"
 #include "apps/server/certificates.h"
@@ -36,32 +36,34 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
   return caller;
 }
 
-std::string advertised(const cli::ControllerServingArgs& args) {
+std::string advertised(const cli::ProcessServingArgs& args) {
   if (!args.advertise_address.empty()) return args.advertise_address;
   return args.bind_address == "0.0.0.0" || args.bind_address == "::" ? host_name() : args.bind_address;
 }
 
 }  // namespace
 
-ControllerServer::ControllerServer(Process& process, std::unique_ptr<client::Transport> transport)
+ProcessServer::ProcessServer(Process& process, std::unique_ptr<DebugPages> pages,
+                             std::unique_ptr<client::Transport> transport)
     : process_(process),
       transport_(std::move(transport)),
       gate_({}, Rng(fnv1a64(host_name())).fork("request-gate")),
       driver_(process.loop(), gate_, *transport_),
-      pages_(process.loop()),
+      pages_(std::move(pages)),
       recording_(process.loop()) {}
 
-Result<std::unique_ptr<ControllerServer>> ControllerServer::create(Process& process,
-                                                                   const cli::ControllerServingArgs& args,
-                                                                   std::unique_ptr<client::Transport> transport,
-                                                                   const std::string& client_authority_pem) {
-  std::unique_ptr<ControllerServer> server(new ControllerServer(process, std::move(transport)));  // NOLINT: private
+Result<std::unique_ptr<ProcessServer>> ProcessServer::create(Process& process, const cli::ProcessServingArgs& args,
+                                                             std::unique_ptr<DebugPages> pages,
+                                                             std::unique_ptr<client::Transport> transport,
+                                                             const std::string& client_authority_pem) {
+  std::unique_ptr<ProcessServer> server(
+      new ProcessServer(process, std::move(pages), std::move(transport)));  // NOLINT: private
   const std::string host = advertised(args);
-  SPILLWAY_TRY(tls, prepare_controller_server({.certificate_file = args.tls_cert_file,
-                                               .key_file = args.tls_private_key_file,
-                                               .hosts = {host, args.bind_address},
-                                               .client_authority_pem = client_authority_pem},
-                                              process.loop().now().wall));
+  SPILLWAY_TRY(tls, prepare_process_server({.certificate_file = args.tls_cert_file,
+                                            .key_file = args.tls_private_key_file,
+                                            .hosts = {host, args.bind_address},
+                                            .client_authority_pem = client_authority_pem},
+                                           process.loop().now().wall));
   server->authority_pem_ = std::move(tls.authority_pem);
   wire::HttpServer::Options http;
   http.address = args.bind_address;
@@ -82,8 +84,8 @@ Result<std::unique_ptr<ControllerServer>> ControllerServer::create(Process& proc
   return server;
 }
 
-wire::RequestHandler::Ticket ControllerServer::on_request(wire::Incoming incoming,
-                                                          std::shared_ptr<api::ResponseSink> sink) {
+wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
+                                                       std::shared_ptr<api::ResponseSink> sink) {
   const api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
   const std::string path = request.target.substr(0, request.target.find('?'));
@@ -109,7 +111,7 @@ wire::RequestHandler::Ticket ControllerServer::on_request(wire::Incoming incomin
   return ticket;
 }
 
-void ControllerServer::answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink) {
+void ProcessServer::answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink) {
   const auto respond = [this, ticket, sink](api::Response response) {
     if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else nobody waits for it any more
   };
@@ -120,15 +122,15 @@ void ControllerServer::answer(Ticket ticket, const std::string& path, const std:
   }
 }
 
-api::Response ControllerServer::page(std::string_view path) const {
+api::Response ProcessServer::page(std::string_view path) const {
   if (path == "/metrics")
     return text_response(200, process_.metrics().text(), "text/plain; version=0.0.4; charset=utf-8");
   if (path == "/configz") return json_response(200, configuration_);
-  if (auto page = pages_.answer(path)) return *std::move(page);
+  if (auto page = pages_->answer(path)) return *std::move(page);
   return text_response(404, "404 page not found\n");
 }
 
-void ControllerServer::stop(runtime::Loop::Task done) {
+void ProcessServer::stop(runtime::Loop::Task done) {
   driver_.stop();
   http_->stop(Duration::zero(), std::move(done));
 }

@@ -1,0 +1,37 @@
+// What the scheduler of a process shows: the pods that wait, and one of them. Who may see them is the server's
+// business. Thread: loop.
+#pragma once
+
+#include "apps/controller/debug_pages.h"
+#include "controllers/scheduling/scheduler.h"
+#include "runtime/loop.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace spillway::apps {
+
+inline constexpr std::string_view kWaitingPage = "/debug/spillway/waiting";
+
+class SchedulerPages final : public DebugPages {
+ public:
+  explicit SchedulerPages(runtime::Loop& loop) : loop_(loop) {}
+
+  /// nullptr: nothing runs here, and `why` says so. The scheduler must outlive the pages or be taken back.
+  void set_scheduler(const controllers::Scheduler* scheduler, std::string why) {
+    scheduler_ = scheduler;
+    why_ = std::move(why);
+  }
+
+  /// waiting, waiting/NAMESPACE/NAME. nullopt: there is no such page. 503: nothing runs here; 404: no such pod waits.
+  std::optional<api::Response> answer(std::string_view path) const override;
+
+ private:
+  runtime::Loop& loop_;
+  const controllers::Scheduler* scheduler_ = nullptr;
+  std::string why_ = "the scheduler is starting";
+};
+
+}  // namespace spillway::apps

@@ -1,0 +1,43 @@
+#include "cli/flags/flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace spillway::cli {
+namespace {
+
+struct StockFlag {
+  const char* flag;
+  const char* why;
+};
+
+constexpr const char* kCallersByKubeconfig = "the kubeconfig says who is asked about callers";
+constexpr const char* kNoProfiles = "no profiles of the process are served";
+constexpr const char* kUnlimited = "bindings wait for their answers, 64 at a time, not for a rate";
+
+/// Of kube-scheduler 1.32: accepted, and reported as without effect.
+constexpr StockFlag kStockFlags[] = {{"--authentication-kubeconfig", kCallersByKubeconfig},
+                                     {"--authentication-skip-lookup", kCallersByKubeconfig},
+                                     {"--authentication-tolerate-lookup-failure", kCallersByKubeconfig},
+                                     {"--authorization-kubeconfig", kCallersByKubeconfig},
+                                     {"--client-ca-file", kCallersByKubeconfig},
+                                     {"--contention-profiling", kNoProfiles},
+                                     {"--feature-gates", "there are no gates"},
+                                     {"--kube-api-burst", kUnlimited},
+                                     {"--kube-api-qps", kUnlimited},
+                                     {"--profiling", kNoProfiles},
+                                     {"--requestheader-client-ca-file", kCallersByKubeconfig}};
+
+}  // namespace
+
+void add_stock_scheduler_flags(CLI::App& app, SchedulerCommand& command) {
+  for (const auto& [flag, why] : kStockFlags) {
+    app.add_option_function<std::string>(
+           flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
+        ->expected(0, 1)
+        ->group("");
+  }
+}
+
+}  // namespace spillway::cli
