@@ -155,7 +155,7 @@ void World::on_lease(std::string_view name, const store::Change& change) {
     return;
   }
   if (known == leases_.end()) {
-    const SeenLease& seen = leases_.emplace(name, read_lease(name, *change.value)).first->second;
+    const SeenLease& seen = leases_[name] = read_lease(name, *change.value);
     return invariants_.on_lease(nullptr, &seen.renewal, time_.now());
   }
   const LeaseRenewal before = known->second.renewal;

@@ -5,6 +5,7 @@
 #include "api/object/disruption_budget.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
+#include "base/indexed_map.h"
 #include "sim/invariants.h"
 #include "sim/tenants.h"
 #include "sim/time/virtual_time.h"
@@ -84,7 +85,7 @@ class World final : public store::Watcher {
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
   std::map<std::string, api::Deployment> deployments_;
-  std::map<std::string, SeenLease, std::less<>> leases_;  // of nodes
+  IndexedMap<SeenLease> leases_;  // of nodes
   std::map<std::string, api::PodDisruptionBudget> budgets_;
   TraceHash trace_;
   std::vector<std::function<void(const store::Change&, Now)>> listeners_;

@@ -143,7 +143,7 @@ WriteResult MemoryStore::commit(Write write, std::vector<Change>& changes) {
   const Version next{head_, before == nullptr ? head_ : before->create_revision,
                      write.value && before != nullptr ? before->version + 1 : 1, write.value};
   const Value previous = before == nullptr ? nullptr : before->value;
-  const auto key = found == keys_.end() ? keys_.emplace(std::move(write.key), std::vector<Version>()).first : found;
+  const auto key = found == keys_.end() ? keys_.emplace(write.key).first : found;
   key->second.push_back(next);
   log_.push_back(key);
   changes.push_back(Change{key->first, head_, next.create_revision, next.value, previous});
@@ -163,8 +163,9 @@ Result<RangeResult> MemoryStore::read(const Range& range) const {
   }
   RangeResult result;
   result.revision = at;
-  auto key = range.start_after < range.prefix ? keys_.lower_bound(range.prefix) : keys_.upper_bound(range.start_after);
-  for (; key != keys_.end() && key->first.starts_with(range.prefix); ++key) {
+  const auto& keys = keys_.ordered();
+  auto key = range.start_after < range.prefix ? keys.lower_bound(range.prefix) : keys.upper_bound(range.start_after);
+  for (; key != keys.end() && key->first.starts_with(range.prefix); ++key) {
     const Version* shown = version_at(key->second, at);
     if (shown == nullptr || !shown->value) continue;
     if (range.limit != 0 && result.entries.size() == range.limit) {

@@ -9,12 +9,12 @@
 // destruction never run.
 #pragma once
 
+#include "base/indexed_map.h"
 #include "store/store.h"
 #include "store/watch_registry.h"
 
 #include <cstddef>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -50,7 +50,7 @@ class MemoryStore final : public Store {
     Value value;
   };
 
-  using Keys = std::map<std::string, std::vector<Version>, std::less<>>;
+  using Keys = IndexedMap<std::vector<Version>>;
 
   template <typename Request, typename Answer>
   struct Operation {
