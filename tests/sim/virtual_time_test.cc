@@ -1,9 +1,16 @@
 #include "sim/time/virtual_time.h"
 
+#include "base/rng.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <ranges>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spillway::sim {
@@ -64,6 +71,26 @@ TEST_F(VirtualTimeTest, ManyCancelledOnesChangeNothing) {
   }
   time_.run_until(Instant(milliseconds(200'000)));
   EXPECT_EQ(ran_, Texts(10, "time-out"));
+}
+
+/// Whatever is set and cancelled meanwhile, events come by instant and in the order in which they were set.
+TEST_F(VirtualTimeTest, RunsInOrderWhateverIsSetAndCancelled) {
+  Rng rng(5);
+  std::multimap<std::pair<Instant, std::uint64_t>, bool> expected;  // and whether it was cancelled
+  std::vector<std::pair<VirtualTime::EventId, decltype(expected)::iterator>> all;
+  std::vector<std::pair<Instant, std::uint64_t>> came;
+  for (std::uint64_t number = 0; number < 3'000; ++number) {
+    const Instant due{milliseconds(static_cast<std::int64_t>(rng.below(500)))};
+    const auto wanted = expected.emplace(std::pair(due, number), false);
+    all.emplace_back(time_.at(due, [&came, due, number] { came.emplace_back(due, number); }), wanted);
+    const std::size_t other = rng.below(all.size());
+    if (rng.below(3) != 0) continue;
+    time_.cancel(all[other].first);
+    all[other].second->second = true;
+  }
+  std::erase_if(expected, [](const auto& each) { return each.second; });
+  time_.run_until(Instant(seconds(1)));
+  EXPECT_TRUE(std::ranges::equal(came, expected | std::views::keys));
 }
 
 }  // namespace
