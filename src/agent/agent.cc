@@ -376,6 +376,12 @@ std::vector<DeviceCommand> Agent::take_device_commands() {
   return parts_->devices.take_commands();
 }
 
+void Agent::on_host_event(const std::shared_ptr<const HostEvent>& event, Now now) {
+  const auto* const seen = std::get_if<Observed>(event.get());
+  if (seen == nullptr || !seen->summary) return on_host_event(*event, now);
+  parts_->eviction.on_observed(*seen, now, {event, &*seen->summary});
+}
+
 void Agent::on_host_event(const HostEvent& event, Now now) {
   Parts& p = *parts_;
 

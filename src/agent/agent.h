@@ -47,6 +47,8 @@ class Agent final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override;
 
   void on_host_event(const HostEvent& event, Now now);
+  /// The same; an observation is kept as it is, without a copy.
+  void on_host_event(const std::shared_ptr<const HostEvent>& event, Now now);
   /// Commands since the last call, in order.
   std::vector<HostCommand> take_host_commands();
   /// What options().static_pod_path holds: told after the start, and whenever it changes.

@@ -427,7 +427,7 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
   NodeParts& parts = *node.parts;
   parts.transport = network_.connect(node.name, node_user(node.name));
   const SimHost::Deliver deliver = [&parts](auto event) {
-    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(*event, now); });
+    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(event, now); });
   };
   const bool keeps_pods = machine != nullptr;
   if (keeps_pods) machine->attach(deliver);

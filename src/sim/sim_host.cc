@@ -45,9 +45,12 @@ SimHost::~SimHost() {
 }
 
 void SimHost::send(Duration delay, agent::HostEvent event) {
-  auto shared = std::make_shared<const agent::HostEvent>(std::move(event));
-  time_.after(delay, [this, alive = alive_, listener = listeners_, shared = std::move(shared)]() mutable {
-    if (*alive && listener == listeners_) deliver_(std::move(shared));
+  send(delay, std::make_shared<const agent::HostEvent>(std::move(event)));
+}
+
+void SimHost::send(Duration delay, std::shared_ptr<const agent::HostEvent> event) {
+  time_.after(delay, [this, alive = alive_, listener = listeners_, event = std::move(event)]() mutable {
+    if (*alive && listener == listeners_) deliver_(std::move(event));
   });
 }
 
@@ -86,8 +89,7 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* remove = std::get_if<agent::RemovePod>(&command)) {
     pods_.erase(remove->uid);
   } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
-    send(milliseconds(1),
-         agent::Observed{observe->id, summarize(observe->depth), observe->depth, eviction::StorageLayout{}});
+    this->observe(*observe);
   } else if (const auto* limit = std::get_if<agent::LimitGroup>(&command)) {
     send(milliseconds(1), agent::GroupLimited{limit->group, {}});
   } else if (const auto* volumes = std::get_if<agent::SetUpVolumes>(&command)) {
@@ -399,9 +401,28 @@ api::FsStats disk_stats(Bytes used, WallTime wall) {
 
 }  // namespace
 
-api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
+void SimHost::observe(const agent::Observe& command) {
+  std::shared_ptr<agent::HostEvent> event;
+  if (command.depth == agent::ObserveDepth::kWhole) {
+    std::swap(observations_.front(), observations_.back());
+    if (observations_.front().use_count() != 1) observations_.front() = nullptr;
+    if (!observations_.front()) observations_.front() = std::make_shared<agent::HostEvent>(agent::Observed());
+    event = observations_.front();
+  } else {
+    event = std::make_shared<agent::HostEvent>(agent::Observed());
+  }
+  auto& seen = std::get<agent::Observed>(*event);
+  seen.id = command.id;
+  seen.depth = command.depth;
+  seen.layout.emplace();
+  summarize(command.depth, *seen.summary);
+  send(milliseconds(1), std::shared_ptr<const agent::HostEvent>(std::move(event)));
+}
+
+/// `summary`: empty, or an earlier one of this machine, whose room is used again.
+void SimHost::summarize(agent::ObserveDepth depth, api::Summary& summary) const {
   const WallTime wall = now().wall;
-  api::Summary summary;
+  summary.node = api::NodeStats();
   const Bytes total = usage() - swapped();
   summary.node.memory = memory_stats(total, wall);
   summary.node.memory->available_bytes = to_unsigned(size_.memory - total);
@@ -410,10 +431,11 @@ api::Summary SimHost::summarize(agent::ObserveDepth depth) const {
     summary.node.memory->swap_left_bytes = left.count();
     summary.node.swap = api::SwapStats{wall, to_unsigned(left), to_unsigned(swapped())};
   }
-  if (depth == agent::ObserveDepth::kNodeMemory) return summary;
+  if (depth == agent::ObserveDepth::kNodeMemory) return;
   add_disk_and_processes(summary.node);
-  for (const auto& [uid, pod] : pods_) summary.pods.push_back(stats_of(uid, pod));
-  return summary;
+  summary.pods.resize(pods_.size());
+  auto stats = summary.pods.begin();
+  for (const auto& [uid, pod] : pods_) add_stats(uid, pod, *stats++);
 }
 
 void SimHost::add_disk_and_processes(api::NodeStats& node) const {
@@ -438,31 +460,27 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
 }
 
 /// What it writes is in the layers of its containers, in equal parts.
-api::PodStats SimHost::stats_of(const std::string& uid, const PodEntry& pod) const {
+void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const {
   const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};
-  api::PodStats stats{.uid = uid,
-                      .ns = pod.key.ns,
-                      .name = pod.key.name,
-                      .containers = {},
-                      .cpu = {},
-                      .memory = {},
-                      .volumes = {},
-                      .ephemeral_storage = disk_stats(written, now.wall),
-                      .process_count = static_cast<std::uint64_t>(pod.processes_at(now.mono))};
+  stats.uid = uid;
+  stats.ns = pod.key.ns;
+  stats.name = pod.key.name;
+  stats.ephemeral_storage = disk_stats(written, now.wall);
+  stats.process_count = static_cast<std::uint64_t>(pod.processes_at(now.mono));
+  stats.containers.resize(pod.containers.size());
   const Bytes part{pod.containers.empty() ? 0 : written.count() / static_cast<std::int64_t>(pod.containers.size())};
   Bytes pod_usage{0};
+  auto of_container = stats.containers.begin();
   for (const auto& [name, container] : pod.containers) {
     const Bytes used = in_memory(usage_of(container));
     pod_usage += used;
-    stats.containers.push_back({.name = name,
-                                .cpu = {},
-                                .memory = memory_stats(used, now.wall),
-                                .rootfs = disk_stats(part, now.wall),
-                                .logs = {}});
+    api::ContainerStats& each = *of_container++;
+    each.name = name;
+    each.memory = memory_stats(used, now.wall);
+    each.rootfs = disk_stats(part, now.wall);
   }
   stats.memory = memory_stats(pod_usage, now.wall);
-  return stats;
 }
 
 agent::MachineInfo SimHost::machine_info(const std::string& node) const {

@@ -13,6 +13,7 @@
 #include "sim/time/virtual_time.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -138,8 +139,9 @@ class SimHost final : public agent::Host {
   bool ignores_term(const std::string& uid, Duration grace) const;
   void end(const std::string& uid, const Stop& stop);
   agent::ReclaimOutcome free(eviction::ReclaimAction action);
-  api::Summary summarize(agent::ObserveDepth depth) const;
-  api::PodStats stats_of(const std::string& uid, const PodEntry& pod) const;
+  void observe(const agent::Observe& command);
+  void summarize(agent::ObserveDepth depth, api::Summary& summary) const;
+  void add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const;
   void add_disk_and_processes(api::NodeStats& node) const;
   Bytes usage_of(const Container& container) const;
   Bytes usage() const;
@@ -152,6 +154,7 @@ class SimHost final : public agent::Host {
   void expect_oom();
   void kill_largest();
   void send(Duration delay, agent::HostEvent event);
+  void send(Duration delay, std::shared_ptr<const agent::HostEvent> event);
 
   VirtualTime& time_;
   Rng rng_;
@@ -165,6 +168,8 @@ class SimHost final : public agent::Host {
   Duration clock_ahead_{};
   std::optional<Instant> told_of_stall_;
   std::int64_t last_pid_ = 1000;
+  /// The last observations of everything, to be written over once nobody has them any more: the agent keeps the last.
+  std::array<std::shared_ptr<agent::HostEvent>, 2> observations_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::uint64_t listeners_ = 1;  // processes of the agent so far
 };

@@ -100,7 +100,7 @@ void EvictionEngine::look_at_everything(Now now) {
   if (!in_flight_) observe(ObserveDepth::kWhole, now);
 }
 
-void EvictionEngine::on_observed(const Observed& event, Now now) {
+void EvictionEngine::on_observed(const Observed& event, Now now, std::shared_ptr<const api::Summary> summary) {
   const WitnessedStep step = take_down(&event, now);
   if (!in_flight_ || in_flight_->id != event.id) return;  // given up, or unasked
   const ObserveDepth asked = std::exchange(in_flight_, std::nullopt)->depth;
@@ -121,7 +121,7 @@ void EvictionEngine::on_observed(const Observed& event, Now now) {
   mind_victims(now);
   if (reclaim_ && std::ranges::any_of(memory_thresholds_met(), &eviction::Threshold::is_hard)) supersede_reclaim();
   if (event.depth == ObserveDepth::kWhole) {
-    last_summary_ = std::make_shared<const api::Summary>(*event.summary);
+    last_summary_ = summary ? std::move(summary) : std::make_shared<const api::Summary>(*event.summary);
     if (recheck && reclaim_) {
       end_reclaim(&*event.summary, now);
     } else if (!reclaim_ && (asked == ObserveDepth::kWhole ? victims_.empty() || needs_pass(now) : needs_pass(now))) {

@@ -40,7 +40,8 @@ class EvictionEngine {
                  telemetry::Registry* metrics, Reaction* reaction = nullptr, EvictionWitness* witness = nullptr);
 
   void start(Now now);
-  void on_observed(const Observed& event, Now now);
+  /// `summary`: that of the event, if whoever sends it leaves it as it is: it need not be copied.
+  void on_observed(const Observed& event, Now now, std::shared_ptr<const api::Summary> summary = nullptr);
   void on_reclaimed(const Reclaimed& event, Now now);
   void on_pressure_wake(const PressureWake& event, Now now);
   void on_pod_finished(const std::string& uid, Now now);

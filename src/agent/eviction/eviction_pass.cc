@@ -2,6 +2,7 @@
 #include "agent/contract/kill_grace.h"
 #include "agent/eviction/eviction_engine.h"
 #include "agent/eviction/eviction_events.h"
+#include "policy/eviction/quiet_pass.h"
 #include "policy/eviction/reasons.h"
 
 #include <algorithm>
@@ -64,8 +65,15 @@ void EvictionEngine::run_pass(Now now) {
   metrics_.passes.add();
   pass_wanted_ = false;
   last_pass_ = now.mono;
+  const std::vector<const api::Pod*> candidates = this->candidates();
+  // What it sees is what was seen last.
+  if (pass_quietly(config_, state_, seen_, *last_summary_, candidates, now)) {
+    met_at_pass_.clear();
+    nobody_to_evict_ = false;
+    return publish_plan();
+  }
   const eviction::ConditionSet before = state_.conditions;
-  eviction::PassResult result = judge(*last_summary_, candidates(), now);
+  eviction::PassResult result = judge(*last_summary_, candidates, now);
   for (const Victim& victim : victims_.dying()) {
     result.decision.reasons.push_back(
         {policy::ReasonCode::kVictimOverdue, {{"overdue_pod", victim.action.pod.text()}}});

@@ -4,6 +4,7 @@
 #include "policy/eviction/local_storage.h"
 #include "policy/eviction/memory_estimate.h"
 #include "policy/eviction/message.h"
+#include "policy/eviction/quiet_pass.h"
 #include "policy/eviction/reasons.h"
 
 #include <algorithm>
@@ -231,6 +232,20 @@ void choose_victim_of(const PassConfig& config, PassResult& result, std::span<co
 PassResult observe_pressure(const PassConfig& config, PassState state, const api::Summary& summary,
                             std::span<const api::Pod* const> active, Now now) {
   return observe_pressure_of(config, std::move(state), summary, join_stats(active, summary.pods), now);
+}
+
+bool pass_quietly(const PassConfig& config, PassState& state, const Observations& seen, const api::Summary& summary,
+                  std::span<const api::Pod* const> active, Now now) {
+  const auto met = [&](const Threshold& threshold) { return is_met(threshold, seen, Reclaim::kWithout); };
+  if (!state.met_before.empty() || std::ranges::any_of(state.thresholds, met)) return false;
+  if (state.condition_clock.reported(now.mono, config.pressure_transition_period) != state.conditions) return false;
+  if (config.local_storage_limits == LocalStorageLimits::kEnforced && state.layout &&
+      !find_storage_violations(join_stats(active, summary.pods), *state.layout).empty()) {
+    return false;
+  }
+  state.grace.update({}, now.mono);
+  state.last = seen;
+  return true;
 }
 
 void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,

@@ -2,6 +2,8 @@
 // Method: every multiset of two to four small pods; time by argument.
 #include "policy/eviction/decide.h"
 
+#include "base/rng.h"
+#include "policy/eviction/quiet_pass.h"
 #include "policy/eviction/small_pods.h"
 #include "policy/eviction/threshold_parse.h"
 
@@ -134,6 +136,61 @@ TEST(DecideEviction, ReportsAConditionForTheTransitionPeriodAfterItsEnd) {
   EXPECT_TRUE(reported_at(50, seconds(0)));
   EXPECT_TRUE(reported_at(500, seconds(299)));
   EXPECT_FALSE(reported_at(500, seconds(300)));
+}
+
+bool same_state(const PassState& a, const PassState& b, Instant now) {
+  const auto seen = [](const PassState& state, Condition condition) {
+    return state.condition_clock.last_seen(condition);
+  };
+  return a.conditions == b.conditions && a.met_before.empty() == b.met_before.empty() && a.last == b.last &&
+         a.grace.next_end(now) == b.grace.next_end(now) &&
+         std::ranges::all_of(kConditions, [&](Condition each) { return seen(a, each) == seen(b, each); });
+}
+
+/// Random falls and recoveries: a pass that can be quiet is, and leaves the state that the pass would have left.
+TEST(PassQuietly, IsExactlyThePassThatDoesNothing) {
+  PassConfig config = config_with({{"memory.available", "100Mi"}}, {{"memory.available", "200Mi"}});
+  config.pressure_transition_period = seconds(60);
+  Rng rng(11);
+  int quiet_passes = 0;
+  int others = 0;
+  for (int run = 0; run < 200; ++run) {
+    PassState state = fresh_state(config);
+    Duration elapsed{};
+    for (int pass = 0; pass < 40; ++pass) {
+      elapsed += seconds(static_cast<std::int64_t>(1 + rng.below(30)));
+      const std::int64_t available = rng.below(4) == 0 ? static_cast<std::int64_t>(rng.below(250)) : 600;
+      const Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, available, elapsed);
+      const Observations seen = observe(cluster.summary, config.memory_estimator);
+      PassState after = state;
+      const bool is_quiet = pass_quietly(config, after, seen, cluster.summary, cluster.active, at(elapsed));
+      PassResult result = observe_pressure(config, state, cluster.summary, cluster.active, at(elapsed));
+      const bool nothing_met = thresholds_met(state.thresholds, seen, Reclaim::kWithout).empty();
+      const bool does_nothing = nothing_met && state.met_before.empty() && result.actions.empty() && !result.pending &&
+                                result.state.conditions == state.conditions;
+      ASSERT_EQ(is_quiet, does_nothing);
+      ASSERT_TRUE(same_state(after, is_quiet ? result.state : state, at(elapsed).mono));
+      ++(is_quiet ? quiet_passes : others);
+      state = std::move(result.state);
+    }
+  }
+  EXPECT_GT(quiet_passes, 1'000);
+  EXPECT_GT(others, 1'000);
+}
+
+/// Nobody's memory is short, but a pod has filled its disk: that pass is not quiet.
+TEST(PassQuietly, NotWhileAPodExceedsItsLocalStorage) {
+  const PassConfig config = config_with({{"memory.available", "100Mi"}});
+  Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 600, {});
+  cluster.pods[0].spec.containers[0].resources.limits["ephemeral-storage"] = api::Quantity::of_bytes(mebibytes(1));
+  api::FsStats& disk = cluster.summary.pods[0].ephemeral_storage.emplace();
+  const auto passes = [&](Bytes used) {
+    disk.used_bytes = static_cast<std::uint64_t>(used.count());
+    PassState state = fresh_state(config);
+    return pass_quietly(config, state, observe(cluster.summary), cluster.summary, cluster.active, at({}));
+  };
+  EXPECT_TRUE(passes(mebibytes(1)));
+  EXPECT_FALSE(passes(mebibytes(2)));
 }
 
 TEST(DecideEviction, AnUnreadableSignalDoesNotStopTheOthers) {
