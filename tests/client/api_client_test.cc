@@ -70,6 +70,24 @@ TEST(ApiClient, AHeartbeatGoesWithoutItsText) {
   EXPECT_EQ(engine.take<SendCall>().request.body, R"({"kind":"Lease"})");
 }
 
+/// What a server has answered with is not looked through; what goes to it for the first time is.
+TEST(ApiClient, TheMetadataOfAHeartbeatIsVouchedForByItsUid) {
+  ScriptedEngine engine;
+  engine.start();
+  const auto goes_alone = [&engine](std::string_view uid, std::string_view holder) {
+    api::Json lease = api::Json::object({{"kind", "Lease"}});
+    lease.make({"metadata", "labels", "a"}) = "n\xc3\xbc";
+    if (!uid.empty()) lease.make({"metadata", "uid"}) = uid;
+    lease.make({"spec", "holderIdentity"}) = holder;
+    engine.client.update("/leases/n1", lease, {});
+    engine.collect();
+    return engine.take<SendCall>().request.body.empty();
+  };
+  EXPECT_TRUE(goes_alone("u-1", "n1"));
+  EXPECT_FALSE(goes_alone("", "n1"));
+  EXPECT_FALSE(goes_alone("u-1", "n\xff"));
+}
+
 TEST(ApiClient, AnswersReachTheContinuation) {
   ScriptedEngine engine;
   engine.start();

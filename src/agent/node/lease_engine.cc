@@ -23,12 +23,11 @@ bool has_owner(const api::Json& lease) {
 
 }  // namespace
 
-LeaseEngine::LeaseEngine(AgentContext& context, Rng rng) : context_(context), rng_(rng) {}
-
-std::string LeaseEngine::lease_path() const {
-  return client::object_path(kLeaseVersion, "leases", kNamespace, context_.options.node_name) +
-         context_.heartbeat_query();
-}
+LeaseEngine::LeaseEngine(AgentContext& context, Rng rng)
+    : context_(context),
+      rng_(rng),
+      path_(client::object_path(kLeaseVersion, "leases", kNamespace, context.options.node_name) +
+            context.heartbeat_query()) {}
 
 api::Json LeaseEngine::state(Now now) const {
   return api::Json::object(
@@ -93,8 +92,7 @@ void LeaseEngine::failed(int attempt, api::DocumentPtr base, Written done, Now n
 }
 
 void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Written done) {
-  const std::string path = lease_path();
-  context_.heartbeats.update(path, std::move(lease), [this, attempt, base, done](Result<api::Json> outcome, Now now) {
+  const auto on_answer = [this, attempt, base, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       renewed_ = now.mono;
@@ -105,12 +103,12 @@ void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Writt
       update(attempt + 1, std::move(ensured.lease), done, then);
     };
     ensure(kEnsureBackOff, go_on, now);
-  });
+  };
+  context_.heartbeats.update(path_, std::move(lease), on_answer);
 }
 
 void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
-  const std::string path = lease_path();
-  context_.heartbeats.get(path, [this, back_off, done](Result<api::Json> outcome, Now now) {
+  context_.heartbeats.get(path_, [this, back_off, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       return done({.lease = latest_, .created = false}, now);

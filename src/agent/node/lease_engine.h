@@ -48,10 +48,10 @@ class LeaseEngine {
   /// The lease to write: renewed, with the node as owner. nullopt: the node's uid is not known.
   void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
   void end_run(Now now);
-  std::string lease_path() const;
 
   AgentContext& context_;
   Rng rng_;
+  std::string path_;  // of the lease
   std::function<void()> on_repeated_failure_;
   api::DocumentPtr latest_;  // as the server last returned it; null: not known
   bool again_ = false;       // the node was registered during a run

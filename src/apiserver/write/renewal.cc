@@ -239,9 +239,15 @@ const std::string* managed_time(const api::Json& lease, std::string_view manager
 /// Where the last member of that name stands whose value is that time.
 std::optional<std::size_t> last_place(std::string_view text, std::string_view member, std::string_view time,
                                       std::size_t before = std::string_view::npos) {
-  const std::size_t at = text.rfind(member, before);
-  if (at == std::string_view::npos || text.substr(at + member.size(), time.size()) != time) return std::nullopt;
-  return at + member.size();
+  if (text.size() < member.size()) return std::nullopt;
+  // Most places differ in one of two characters: nothing is called for them.
+  for (std::size_t end = std::min(before, text.size() - member.size()) + 1; end > 0; --end) {
+    const std::size_t at = end - 1;
+    if (text[at] != member[0] || text[at + 1] != member[1] || !text.substr(at).starts_with(member)) continue;
+    const bool says_it = text.substr(at + member.size(), time.size()) == time;
+    return says_it ? std::optional(at + member.size()) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 }  // namespace

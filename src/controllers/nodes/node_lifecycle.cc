@@ -312,8 +312,8 @@ void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& a
   const std::string& name = (after ? after : before)->metadata.name;
   if (after && options_.witness != nullptr) options_.witness->on_lease(name, *after, now);
   if (!monitor_.knows(name)) return;  // its first pass is to come
-  const NodePtr node = shared_.nodes.cache().find(name);
-  if (after && node && options_.profile.detect_at_deadline) {
+  const bool assessed = after && options_.profile.detect_at_deadline;
+  if (const NodePtr node = assessed ? shared_.nodes.cache().find(name) : nullptr) {
     monitor_.assess(*node, after.get(), now);
   } else {
     monitor_.touch(name);
