@@ -86,9 +86,33 @@ void append(const Json& value, std::size_t indent, std::size_t depth, std::strin
   }
 }
 
+/// As a.compare(b). Most keys of an object differ in their first character: nothing is called for them.
+int order(std::string_view a, std::string_view b) {
+  if (!a.empty() && !b.empty() && a[0] != b[0])
+    return static_cast<unsigned char>(a[0]) < static_cast<unsigned char>(b[0]) ? -1 : 1;
+  return a.compare(b);
+}
+
 auto lower_bound(auto& members, std::string_view key) {
   return std::lower_bound(members.begin(), members.end(), key,
-                          [](const JsonObject::Member& m, std::string_view k) { return m.key < k; });
+                          [](const JsonObject::Member& m, std::string_view k) { return order(m.key, k) < 0; });
+}
+
+/// The value of that member; nullptr: there is none.
+auto find_value(auto& members, std::string_view key) -> decltype(&members.begin()->value) {
+  std::size_t begin = 0;
+  std::size_t end = members.size();
+  while (begin < end) {
+    const std::size_t middle = begin + (end - begin) / 2;
+    const int is = order(members[middle].key, key);
+    if (is == 0) return &members[middle].value;
+    if (is < 0) {
+      begin = middle + 1;
+    } else {
+      end = middle;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -107,13 +131,11 @@ JsonObject& JsonObject::operator=(JsonObject&& other) noexcept = default;
 JsonObject::~JsonObject() = default;
 
 const Json* JsonObject::find(std::string_view key) const {
-  const auto it = lower_bound(members_, key);
-  return it != members_.end() && it->key == key ? &it->value : nullptr;
+  return find_value(members_, key);
 }
 
 Json* JsonObject::find(std::string_view key) {
-  const auto it = lower_bound(members_, key);
-  return it != members_.end() && it->key == key ? &it->value : nullptr;
+  return find_value(members_, key);
 }
 
 Json& JsonObject::operator[](std::string_view key) {
