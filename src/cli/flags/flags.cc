@@ -387,9 +387,10 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       ->check(one_of({"LimitRanger", "MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction",
                       "ResourceQuota", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}))
       ->delimiter(',');
-  app.add_option("--admission-control-config-file", args.admission_config_file,
-                 "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity, what ResourceQuota "
-                 "limits without a quota")
+  app.add_option(
+         "--admission-control-config-file", args.admission_config_file,
+         "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity, what ResourceQuota "
+         "limits without a quota")
       ->check(CLI::ExistingFile);
   begin_group(app, "Connections");
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");

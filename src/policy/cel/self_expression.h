@@ -31,7 +31,8 @@ class SelfExpression {
   Result<Value> evaluate(const Value& self, const Value* old_self, Budget& budget) const;
 
  private:
-  SelfExpression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, bool compares, bool optional)
+  SelfExpression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, bool compares,
+                 bool optional)
       : text_(std::move(text)), root_(std::move(root)), compares_(compares), optional_(optional) {}
 
   std::shared_ptr<const std::string> text_;  // constants are views of it

@@ -66,8 +66,8 @@ struct Cost {
   std::uint64_t violations = 0;  // of the product's invariants
   Bytes kept_free;               // per node, on average: what is reserved, and the hard threshold on top of it
   std::uint64_t runs = 0;
-  std::uint64_t recordings = 0;        // of the runs: no OOM kill of them is known
-  std::uint64_t controllers = 0;       // of the recordings: they say nothing of memory
+  std::uint64_t recordings = 0;   // of the runs: no OOM kill of them is known
+  std::uint64_t controllers = 0;  // of the recordings: they say nothing of memory
   /// Evictions after the first one that was otherwise in the recording, and those of the night that would not be: what
   /// would have followed, an OOM kill perhaps, is not recorded.
   std::uint64_t without_evidence = 0;
