@@ -345,9 +345,9 @@ class ManyStores {
         etcd_.connect(one->name),
         [this](std::move_only_function<void()> task) { time_.after(Duration::zero(), std::move(task)); },
         std::move(options));
-    one->store =
-        std::make_unique<CheckedStore>(std::move(store), etcd_.history(), acknowledged_, one->name,
-                                       [this](Property, std::string text) { violations.push_back(std::move(text)); });
+    one->store = std::make_unique<CheckedStore>(
+        std::move(store), etcd_.history(), acknowledged_, one->name,
+        [this](const Violated&, std::string text) { violations.push_back(std::move(text)); });
     one->watch = one->store->watch("/registry/", Revision(1), one->follower);
     stores_.push_back(std::move(one));
   }
