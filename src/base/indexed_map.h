@@ -69,7 +69,7 @@ class IndexedMap {
   void erase(iterator element) {
     index_.erase(element->first);
     elements_.erase(element);
-    if (elements_.size() < kIndexedFrom / 2) index_.clear();
+    if (elements_.size() < kIndexedFrom / 2 && !index_.empty()) index_ = {};  // with its buckets
   }
 
   void clear() {

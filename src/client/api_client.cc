@@ -39,11 +39,12 @@ bool says_ascii(const api::Json& value) {
   return true;
 }
 
-/// The metadata that a server has answered with goes back as it came: it has been read by somebody, or was written by
-/// one who knew what he wrote.
+/// The metadata of a heartbeat is what a server has answered with, which has been read there. Annotations are written
+/// by our own election, too, and are looked at.
 bool says_ascii_beside_metadata(const api::Json::Object& object) {
   for (const auto& [key, member] : object) {
-    const bool is_answered = key == "metadata" && member.find("uid") != nullptr;
+    const bool is_answered =
+        key == "metadata" && member.find("uid") != nullptr && member.find("annotations") == nullptr;
     if (!is_answered && (!is_ascii(key) || !says_ascii(member))) return false;
   }
   return true;

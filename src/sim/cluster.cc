@@ -81,6 +81,13 @@ agent::MachineInfo info_of(const MachineSpec& machine, const SimHost& host) {
   return info;
 }
 
+/// `metric_label`: of the eviction, a signal or the limit that is exceeded.
+EvictionAudit::Cause cause_of(const std::string& metric_label) {
+  if (metric_label.ends_with(".limit")) return EvictionAudit::Cause::kOwnLimit;
+  const bool for_memory = metric_label.starts_with("memory.") || metric_label.starts_with("allocatableMemory.");
+  return for_memory ? EvictionAudit::Cause::kMemory : EvictionAudit::Cause::kOtherShortage;
+}
+
 }  // namespace
 
 agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction) {
@@ -184,14 +191,20 @@ void Cluster::make_machines() {
   }
 }
 
+/// Whether the machine, or its agent alone, ends after a line that begins an eviction.
+void Cluster::draw_agent_death(Node& node) {
+  if (!processes_end_ || node.dies) return;
+  if (options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))
+    node.dies = true;
+  else if (options_.agent_death_ppm > 0 && deaths_.chance_ppm(options_.agent_death_ppm))
+    node.dies = node.alone = true;
+}
+
 /// The audit sees what the machine is like as its agent decides.
 void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) {
   const auto* const entry = std::get_if<agent::JournalEntry>(&line);
   if (entry == nullptr || !entry->eviction || entry->intent || !nodes_[node].parts) return;
-  if (processes_end_ && options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))
-    nodes_[node].dies = true;
-  else if (processes_end_ && options_.agent_death_ppm > 0 && deaths_.chance_ppm(options_.agent_death_ppm))
-    nodes_[node].dies = nodes_[node].alone = true;
+  draw_agent_death(nodes_[node]);
   const SimHost& host = *nodes_[node].parts->host;
   std::vector<EvictionAudit::Running> running;
   for (const auto& [uid, key] : host.running()) {
@@ -200,9 +213,8 @@ void Cluster::on_journal_line(std::size_t node, const agent::JournalLine& line) 
       continue;
     if (pod->second.status.phase == "Running") running.push_back({&pod->second, host.resident_of_pod(uid)});
   }
-  const std::string& signal = entry->eviction->metric_label;
-  const bool for_memory = signal.starts_with("memory.") || signal.starts_with("allocatableMemory.");
-  invariants_.evictions().on_decision(entry->eviction->uid, for_memory, running, time_.now());
+  invariants_.evictions().on_decision(entry->eviction->uid, cause_of(entry->eviction->metric_label), running,
+                                      time_.now());
 }
 
 Cluster::~Cluster() {
@@ -451,7 +463,9 @@ void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
   node.dies = node.alone = false;
   jump_clock_of(index, Duration::zero());
   parts.driver->before_command([this, index] {
-    const auto die = [this, index] { on_agent_death(index); };
+    const auto die = [this, index, start = nodes_[index].starts] {
+      if (nodes_[index].starts == start) on_agent_death(index);  // else another agent runs there already
+    };
     if (!nodes_[index].dies) return lives_on(die);
     time_.after(Duration::zero(), die);
     return false;

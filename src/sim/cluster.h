@@ -204,6 +204,7 @@ class Cluster {
   bool lives_on(const std::function<void()>& on_death);
   /// `machine`: one that has run on; null: it boots.
   void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);
+  void draw_agent_death(Node& node);
   void on_agent_death(std::size_t node);
   /// Another one begins at once, on the machine that runs on.
   void replace_agent(std::size_t node);

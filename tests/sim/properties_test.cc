@@ -96,16 +96,16 @@ TEST_F(Audits, FindAProtectedVictim) {
   const api::Pod calm = pod("calm", 200);
   const api::Pod hog = pod("hog", 10);
   const std::vector<EvictionAudit::Running> close{{&calm, mebibytes(190)}, {&hog, mebibytes(30)}};
-  audit.on_decision("calm", true, close, at(1));
+  audit.on_decision("calm", EvictionAudit::Cause::kMemory, close, at(1));
   EXPECT_TRUE(found().empty()) << "too close to tell";
   EvictionAudit other(verdicts_);
   const std::vector<EvictionAudit::Running> clear{{&calm, mebibytes(100)}, {&hog, mebibytes(100)}};
-  other.on_decision("hog", true, clear, at(1));
+  other.on_decision("hog", EvictionAudit::Cause::kMemory, clear, at(1));
   EXPECT_TRUE(found().empty());
-  other.on_decision("calm", true, clear, at(6));
+  other.on_decision("calm", EvictionAudit::Cause::kMemory, clear, at(6));
   EXPECT_TRUE(found().empty()) << "the hog goes already";
   EvictionAudit third(verdicts_);
-  third.on_decision("calm", true, clear, at(3));
+  third.on_decision("calm", EvictionAudit::Cause::kMemory, clear, at(3));
   EXPECT_EQ(found(), std::set{Property::kProtectedPods});
 }
 
@@ -114,7 +114,7 @@ TEST_F(Audits, FindAVictimOfHigherPriority) {
   const api::Pod high = pod("high", 10, 1000);
   const api::Pod low = pod("low", 10);
   const std::vector<EvictionAudit::Running> running{{&high, mebibytes(300)}, {&low, mebibytes(100)}};
-  audit.on_decision("high", true, running, at(1));
+  audit.on_decision("high", EvictionAudit::Cause::kMemory, running, at(1));
   EXPECT_EQ(found(), std::set{Property::kProtectedPods});
 }
 
@@ -122,7 +122,7 @@ TEST_F(Audits, FindACriticalVictim) {
   EvictionAudit audit(verdicts_);
   const api::Pod critical = pod("critical", 10, 2'000'000'000);
   const std::vector<EvictionAudit::Running> running{{&critical, mebibytes(300)}};
-  audit.on_decision("critical", true, running, at(1));
+  audit.on_decision("critical", EvictionAudit::Cause::kMemory, running, at(1));
   EXPECT_EQ(found(), std::set{Property::kProtectedPods});
 }
 
@@ -135,7 +135,7 @@ TEST_F(Audits, FindAnEvictionThatIsNotInTheJournal) {
   audit.on_pod(before, after, at(1));
   EXPECT_TRUE(found().empty());
   after.status.message = "The node was low on resource: memory";
-  audit.on_decision("a", true, {}, at(1));
+  audit.on_decision("a", EvictionAudit::Cause::kMemory, {}, at(1));
   audit.on_pod(before, after, at(2));
   EXPECT_TRUE(found().empty());
   after.metadata.uid = "b";
@@ -146,7 +146,7 @@ TEST_F(Audits, FindAnEvictionThatIsNotInTheJournal) {
 TEST_F(Audits, FindAVictimThatStartsAgain) {
   EvictionAudit audit(verdicts_);
   audit.on_start("a", at(0));
-  audit.on_decision("a", true, {}, at(1));
+  audit.on_decision("a", EvictionAudit::Cause::kMemory, {}, at(1));
   EXPECT_TRUE(found().empty());
   audit.on_start("a", at(2));
   EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
@@ -154,8 +154,8 @@ TEST_F(Audits, FindAVictimThatStartsAgain) {
 
 TEST_F(Audits, FindAVictimDecidedOnTwice) {
   EvictionAudit audit(verdicts_);
-  audit.on_decision("a", true, {}, at(1));
-  audit.on_decision("a", true, {}, at(2));
+  audit.on_decision("a", EvictionAudit::Cause::kMemory, {}, at(1));
+  audit.on_decision("a", EvictionAudit::Cause::kMemory, {}, at(2));
   EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
 }
 
@@ -165,17 +165,31 @@ TEST_F(Audits, FindASecondVictimBesideTheFirst) {
   const api::Pod second = pod("second", 10);
   const std::vector<EvictionAudit::Running> both{{&first, mebibytes(100)}, {&second, mebibytes(100)}};
   const std::vector<EvictionAudit::Running> last{{&second, mebibytes(100)}};
-  audit.on_decision("first", true, both, at(1));
-  audit.on_decision("second", true, last, at(2));
+  audit.on_decision("first", EvictionAudit::Cause::kMemory, both, at(1));
+  audit.on_decision("second", EvictionAudit::Cause::kMemory, last, at(2));
   EXPECT_TRUE(found().empty()) << "the first one has ended";
   EvictionAudit slow(verdicts_);
-  slow.on_decision("first", true, both, at(1));
-  slow.on_decision("second", true, both, at(6));
+  slow.on_decision("first", EvictionAudit::Cause::kMemory, both, at(1));
+  slow.on_decision("second", EvictionAudit::Cause::kMemory, both, at(6));
   EXPECT_TRUE(found().empty()) << "the first one does not end";
   EvictionAudit crashed(verdicts_);
-  crashed.on_decision("first", true, both, at(1));
+  crashed.on_decision("first", EvictionAudit::Cause::kMemory, both, at(1));
   crashed.on_return("first", at(5));
-  crashed.on_decision("second", true, both, at(7));
+  crashed.on_decision("second", EvictionAudit::Cause::kMemory, both, at(7));
+  EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
+}
+
+TEST_F(Audits, LetAllGoThatAreAboveLimitsOfTheirOwn) {
+  EvictionAudit audit(verdicts_);
+  const api::Pod first = pod("first", 10);
+  const api::Pod second = pod("second", 10);
+  const std::vector<EvictionAudit::Running> both{{&first, mebibytes(100)}, {&second, mebibytes(100)}};
+  audit.on_decision("first", EvictionAudit::Cause::kOwnLimit, both, at(1));
+  audit.on_decision("second", EvictionAudit::Cause::kOwnLimit, both, at(1));
+  EXPECT_TRUE(found().empty());
+  EvictionAudit short_of_disk(verdicts_);
+  short_of_disk.on_decision("first", EvictionAudit::Cause::kOtherShortage, both, at(1));
+  short_of_disk.on_decision("second", EvictionAudit::Cause::kOtherShortage, both, at(1));
   EXPECT_EQ(found(), std::set{Property::kEvictionsResume});
 }
 

@@ -17,8 +17,8 @@ namespace spillway::api {
 /// The Content-Type of a watch that is answered so.
 inline constexpr std::string_view kProtobufStreamType = "application/vnd.kubernetes.protobuf;stream=watch";
 
-/// The type of a document by its apiVersion and kind: of a list, that of its items. Of
-/// discovery, which is of no kind that is stored: what its documents look like. nullptr: none is known.
+/// The type of a document by its apiVersion and kind: of a list, that of its items. Documents of discovery have types
+/// too, though none of them is stored. nullptr: none is known.
 const Type* protobuf_type(std::string_view api_version, std::string_view kind);
 
 /// Whether an answer of this kind, whose type protobuf_type() says, is a list of such items: APIResourceList is none.

@@ -334,11 +334,16 @@ void validate_replication_controller_update(const Json& object, const Json& old,
 }
 
 void validate_revision(const Json& object, FieldErrors& errors) {
-  if (!value_of(object, "data").is_object()) errors.required("data", "data is mandatory");
   require_non_negative(object, "revision", "revision", errors);
 }
 
-/// What a revision leads back to does not change.
+void validate_new_revision(const Json& object, FieldErrors& errors) {
+  validate_revision(object, errors);
+  if (!value_of(object, "data").is_object()) errors.required("data", "data is mandatory");
+}
+
+/// What a revision leads back to does not change. One without, as earlier versions took it, can still be labelled and
+/// let go.
 void validate_revision_update(const Json& object, const Json& old, Endpoint, FieldErrors& errors) {
   validate_revision(object, errors);
   if (value_of(object, "data") != value_of(old, "data")) errors.invalid("data", value_of(object, "data"), kImmutable);
@@ -363,7 +368,7 @@ void count_template(api::Json& object, const api::Json& old, Endpoint endpoint) 
 
 KindHooks controller_revision_hooks() {
   const TableDefinition table = controller_revision_table();
-  return {.validate_create = validate_revision,
+  return {.validate_create = validate_new_revision,
           .validate_update = validate_revision_update,
           .columns = table.columns,
           .table_row = table.row};

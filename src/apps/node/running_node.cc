@@ -282,7 +282,9 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
 void connect(Process& process, RunningNode& node) {
   node.driver = std::make_unique<runtime::EngineDriver>(process.loop(), *node.agent, *node.transport);
   node.host_events->pass_to([&node](agent::HostEvent event) {
-    node.driver->step([&node, event = std::move(event)](Now now) { node.agent->on_host_event(event, now); });
+    node.driver->step([&node, event = std::make_shared<const agent::HostEvent>(std::move(event))](Now now) {
+      node.agent->on_host_event(event, now);
+    });
   });
   node.device_events->pass_to([&node](agent::DeviceEvent event) {
     node.driver->step([&node, event = std::move(event)](Now now) { node.agent->on_device_event(event, now); });

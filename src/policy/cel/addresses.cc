@@ -1,5 +1,6 @@
 // Internet addresses and ranges of them: ip, cidr, and what can be asked of them. Stricter than the addresses of
 // objects: IPv4 parts have no leading zeros, and there is neither IPv4 in IPv6 nor a zone.
+#include "base/utf8.h"
 #include "policy/cel/functions.h"
 
 #include <arpa/inet.h>
@@ -92,7 +93,7 @@ Result<IpAddress> read_address(const Call& call, std::size_t index) {
   const auto address = address_in(call.string(index));
   if (address) return *address;
   return evaluation_error(fmt::format("IP Address '{}' parse error during conversion from string",
-                                      call.string(index).substr(0, kShownMax)));
+                                      shortened(call.string(index), kShownMax)));
 }
 
 Result<IpRange> read_range(const Call& call, std::size_t index) {
@@ -100,7 +101,7 @@ Result<IpRange> read_range(const Call& call, std::size_t index) {
   const auto range = range_in(call.string(index));
   if (range) return *range;
   return evaluation_error(fmt::format("network address '{}' parse error during conversion from string",
-                                      call.string(index).substr(0, kShownMax)));
+                                      shortened(call.string(index), kShownMax)));
 }
 
 const IpAddress& ip(const Call& call) {

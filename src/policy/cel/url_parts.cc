@@ -1,11 +1,13 @@
 #include "policy/cel/url_parts.h"
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace spillway::cel {
 
@@ -44,13 +46,36 @@ std::optional<char> escaped_at(std::string_view text, std::size_t at) {
   return static_cast<char>(*high * 16 + *low);
 }
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+/// Escapes stand for bytes, and those need not be text: each that belongs to no character becomes U+FFFD, as in what Go
+/// writes as JSON.
+std::string as_text(std::string bytes) {
+  if (is_utf8(bytes)) return bytes;
+  constexpr std::size_t kLongest = 4;
+  const std::string_view all = bytes;
+  std::string text;
+  for (std::size_t at = 0; at < all.size();) {
+    std::size_t length = 1;
+    while (length <= kLongest && !is_utf8(all.substr(at, length))) ++length;
+    if (length > kLongest) {
+      text += kReplacement;
+      ++at;
+    } else {
+      text += all.substr(at, length);
+      at += length;
+    }
+  }
+  return text;
+}
+
 Error bad_url(std::string_view text, std::string_view why) {
   constexpr std::size_t kShown = 128;
-  return Error{ErrorCode::kInvalid, fmt::format("parse \"{}\": {}", text.substr(0, kShown), why), {}};
+  return Error{ErrorCode::kInvalid, fmt::format("parse \"{}\": {}", shortened(text, kShown), why), {}};
 }
 
 std::string bad_escape(std::string_view text, std::size_t at) {
-  return fmt::format("invalid URL escape \"{}\"", text.substr(at, 3));
+  return fmt::format("invalid URL escape \"{}\"", as_text(std::string(text.substr(at, 3))));
 }
 
 /// nullopt: a '%' begins no escape.
@@ -102,7 +127,10 @@ Result<std::string> read_host(std::string_view whole, std::string_view host) {
   const std::size_t end = bracketed ? host.rfind(']') : host.rfind(':');
   if (bracketed && end == std::string_view::npos) return bad_url(whole, "missing ']' in host");
   const std::string_view port = end == std::string_view::npos ? "" : host.substr(bracketed ? end + 1 : end);
-  if (!is_port(port)) return bad_url(whole, fmt::format("invalid port \"{}\" after host", port));
+  constexpr std::size_t kPortShown = 32;
+  if (!is_port(port)) {
+    return bad_url(whole, fmt::format("invalid port \"{}\" after host", shortened(port, kPortShown)));
+  }
   std::string out;
   for (std::size_t i = 0; i < host.size(); ++i) {
     if (host[i] != '%') {
@@ -117,7 +145,7 @@ Result<std::string> read_host(std::string_view whole, std::string_view host) {
     out += *byte;
     i += 2;
   }
-  return out;
+  return as_text(std::move(out));
 }
 
 /// Where "scheme:" ends; 0: there is none. nullopt: it begins with a colon.
@@ -206,9 +234,10 @@ UrlParts::Query UrlParts::query_values() const {
     auto name = unescaped(pair.substr(0, sign), true);
     auto value = unescaped(sign == std::string_view::npos ? "" : pair.substr(sign + 1), true);
     if (!name || !value) continue;
-    auto known = std::ranges::find(all, *name, &Query::value_type::first);
-    if (known == all.end()) known = all.insert(all.end(), {*std::move(name), {}});
-    known->second.push_back(*std::move(value));
+    std::string key = as_text(*std::move(name));
+    auto known = std::ranges::find(all, key, &Query::value_type::first);
+    if (known == all.end()) known = all.insert(all.end(), {std::move(key), {}});
+    known->second.push_back(as_text(*std::move(value)));
   }
   return all;
 }

@@ -20,11 +20,13 @@ bool was_rejected(const api::Pod& pod) {
 
 }  // namespace
 
-void EvictionAudit::on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now) {
+void EvictionAudit::on_decision(const std::string& uid, Cause cause, std::span<const Running> running, Now now) {
   if (!begun_.emplace(uid, now.mono).second) {
     verdicts_.violate(Property::kEvictionsResume, now, fmt::format("an eviction of {} is decided a second time", uid));
   }
-  for (const Running& other : running) check_alone(uid, other, now);
+  if (cause != Cause::kOwnLimit) {
+    for (const Running& other : running) check_alone(uid, other, now);
+  }
   const auto victim =
       std::ranges::find_if(running, [&uid](const Running& each) { return each.pod->metadata.uid == uid; });
   if (victim == running.end()) return;
@@ -33,7 +35,7 @@ void EvictionAudit::on_decision(const std::string& uid, bool for_memory, std::sp
                       fmt::format("critical pod {} is to be evicted", victim->pod->key().text()));
   }
   for (const Running& other : running) {
-    if (for_memory && other.pod != victim->pod && !begun_.contains(other.pod->metadata.uid))
+    if (cause == Cause::kMemory && other.pod != victim->pod && !begun_.contains(other.pod->metadata.uid))
       compare(*victim, other, now);
   }
 }
@@ -56,7 +58,8 @@ void EvictionAudit::compare(const Running& victim, const Running& other, Now now
                     fmt::format("{} is to be evicted before {}", text(victim), text(other)));
 }
 
-/// The memory of a pod that goes comes back soon: a second victim would go in vain.
+/// What a pod has taken comes back soon once it goes: a second victim would go in vain. Pods above limits of their own
+/// all go at once.
 void EvictionAudit::check_alone(const std::string& uid, const Running& other, Now now) {
   const auto begun = begun_.find(other.pod->metadata.uid);
   if (other.pod->metadata.uid == uid || begun == begun_.end() || now.mono - begun->second >= kOneAtATime) return;

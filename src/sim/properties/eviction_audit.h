@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "sim/properties/verdicts.h"
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -22,6 +23,9 @@ class EvictionAudit {
   /// agent came back to it. The shortest grace, 2 s, and 3 s for the machine to take note.
   static constexpr Duration kOneAtATime = seconds(5);
 
+  /// Why a pod is to go: its machine runs short of memory or of something else, or it is above a limit of its own.
+  enum class Cause : std::uint8_t { kMemory, kOtherShortage, kOwnLimit };
+
   struct Running {
     const api::Pod* pod = nullptr;  // as the store holds it
     Bytes used;
@@ -29,9 +33,9 @@ class EvictionAudit {
 
   explicit EvictionAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
 
-  /// An agent has written into its journal that this pod is to go. `running`: all pods on its machine that run and are
-  /// not on their way out. `for_memory`: because that runs short.
-  void on_decision(const std::string& uid, bool for_memory, std::span<const Running> running, Now now);
+  /// An agent has written into its journal that this pod is to go. `running`: all pods that run on its machine and
+  /// are not deleted in the store, those whose eviction has begun among them.
+  void on_decision(const std::string& uid, Cause cause, std::span<const Running> running, Now now);
   /// An agent came back to a machine on which this pod runs.
   void on_return(const std::string& uid, Now now);
   /// A container of it starts.

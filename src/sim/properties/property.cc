@@ -23,7 +23,7 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
      "spec e2e-eviction, promises"},
     {Property::kEvictionsResume, "evictions-resume", "Pod",
      "What an agent has begun to evict it finishes across crashes: it neither starts that pod again nor decides on it "
-     "twice, nor chooses another one while that pod is on its way out.",
+     "twice, nor chooses another one for what its machine runs short of while that pod is on its way out.",
      "spec e2e-eviction, promises"},
     {Property::kAcknowledgedWrites, "acknowledged-writes", "Store",
      "Every write that was acknowledged can be read through every server, and what was refused is not done.",

@@ -85,6 +85,8 @@ TEST(CelUrl, IsReadInParts) {
             "url('HTTPS://example.com/').getScheme() == 'https'",
             "url('/path').getScheme() == ''",
             "url('https://example.com:80/').getHost() == 'example.com:80'",
+            "url('http://%ff%C3%A9/').getHost() == '\uFFFD\u00e9'",
+            "url('/p?a%c3=%c3%a9%ff').getQuery() == {'a\uFFFD': ['\u00e9\uFFFD']}",
             "url('https://example.com/').getHost() == 'example.com'",
             "url('https://[::1]:80/').getHost() == '[::1]:80'",
             "url('https://u:p@a:1/').getHost() == 'a:1'",
