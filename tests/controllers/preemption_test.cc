@@ -348,6 +348,26 @@ TEST_F(SchedulerPreemption, WithRespectForBudgetsAPodWaitsRather) {
   EXPECT_EQ(node_of("important"), "n0");
 }
 
+TEST_F(SchedulerPreemption, ABudgetThatAllowsNoMoreWakesNobody) {
+  options_.respect_budgets = true;
+  restart_scheduler();
+  create(pod("low", "600Mi"));
+  set_budget("low", 0);
+  create(pod("important", "600Mi", "high"));
+  cluster_.advance(seconds(30));
+  const std::string attempts =
+      R"(scheduler_schedule_attempts_total{profile="default-scheduler",result="unschedulable"} 1)";
+  ASSERT_THAT(metrics_.text(), HasSubstr(attempts));
+  const std::string budget = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/low";
+  cluster_.merge(budget, Json::object({{"metadata", Json::object({{"annotations", Json::object({{"a", "b"}})}})}}));
+  set_budget("another", 0);
+  cluster_.advance(seconds(30));
+  EXPECT_THAT(metrics_.text(), HasSubstr(attempts));
+  cluster_.merge(budget, Json::object({{"spec", Json::object({{"minAvailable", 0}})}}));
+  cluster_.advance(seconds(60));
+  EXPECT_EQ(node_of("important"), "n0");
+}
+
 TEST_F(SchedulerPreemption, DeletionsAreLimitedAllOrNone) {
   options_.brakes.delete_pod.global = lifecycle::ActLimit{1, minutes(10)};
   restart_scheduler();

@@ -243,6 +243,22 @@ TEST_F(SchedulerExtenders, TheRefusedAreToldByWhomAndTriedAgain) {
   EXPECT_EQ(node_of("wants"), "n1");
 }
 
+TEST_F(SchedulerExtenders, WhatVolumesNeedCountsWhileOneIsAsked) {
+  start({filtering()});
+  answers_[ExtenderVerb::kFilter] = [](const Json&) { return say(R"({"NodeNames": []})", seconds(2)); };
+  Json pod = pod_json("wants");
+  pod.make({"spec"})["volumes"] = Json::array(
+      {Json::object({{"name", "v"}, {"gcePersistentDisk", Json::object({{"pdName", "d"}, {"fsType", "ext4"}})}})});
+  cluster_.create(kExtendedPods, pod);
+  cluster_.advance(seconds(1));
+  cluster_.create("/apis/storage.k8s.io/v1/storageclasses",
+                  Json::object({{"metadata", Json::object({{"name", "s"}})}, {"provisioner", "disk.example.com"}}));
+  cluster_.advance(milliseconds(1500));
+  answer(ExtenderVerb::kFilter, R"({"NodeNames": ["n1"]})");
+  cluster_.advance(seconds(10));
+  EXPECT_EQ(node_of("wants"), "n1") << "it waits for its back-off alone";
+}
+
 TEST_F(SchedulerExtenders, OnlyPodsThatAskForItsResources) {
   Extender extender = filtering();
   extender.resources = {"example.com/gpu"};

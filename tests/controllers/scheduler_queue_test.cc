@@ -247,6 +247,39 @@ TEST_F(SchedulerQueue, AFailedBindingIsTriedAgainWithoutAChange) {
   EXPECT_EQ(node_of("a"), "n0");
 }
 
+TEST_F(SchedulerQueue, APodThatIsReplacedUnderItsNameLeavesItsRoom) {
+  cluster_.create(kPods, pod_json("big", "600Mi", "n0"));
+  cluster_.create(kPods, pod_json("wants", "600Mi"));
+  cluster_.advance(seconds(5));
+  ASSERT_EQ(node_of("wants"), "");
+  cluster_.swallow_events("fieldSelector=status.phase", 1, "DELETED");
+  cluster_.remove(kPods + "/big?gracePeriodSeconds=0");
+  cluster_.create(kPods, pod_json("big", "64Mi", "n0"));
+  cluster_.advance(seconds(5));
+  EXPECT_EQ(node_of("wants"), "n0");
+}
+
+TEST_F(SchedulerQueue, APodThatIsPromisedANodeMayLoseTheLabelThatKeptOthersAway) {
+  label("zone", "z");
+  Json theirs = pod_json("theirs");
+  theirs.make({"metadata", "labels"})["app"] = "theirs";
+  theirs.make({"spec"})["priorityClassName"] = "high";
+  theirs.make({"spec"})["schedulerName"] = "another";
+  cluster_.create(kPods, theirs);
+  cluster_.merge(kPods + "/theirs/status", Json::object({{"status", Json::object({{"nominatedNodeName", "n0"}})}}));
+  Json wants = pod_json("wants");
+  wants.make({"spec"})["affinity"] =
+      api::parse_json(R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)"
+                      R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"theirs"}}}]}})")
+          .value();
+  cluster_.create(kPods, wants);
+  cluster_.advance(seconds(5));
+  ASSERT_EQ(node_of("wants"), "");
+  cluster_.merge(kPods + "/theirs", api::parse_json(R"({"metadata":{"labels":{"app":"ours"}}})").value());
+  cluster_.advance(seconds(5));
+  EXPECT_EQ(node_of("wants"), "n0");
+}
+
 TEST_F(SchedulerQueue, AnotherPodOfTheNameIsNotTakenForTheFirst) {
   cordon(true);
   cluster_.create(kPods, pod_json("a"));

@@ -155,6 +155,28 @@ TEST_F(SchedulerVolumes, AVolumeThatIsStillAttachedTakesItsPlace) {
   EXPECT_EQ(node_of("b"), "n0") << "what is detached makes room at once";
 }
 
+TEST_F(SchedulerVolumes, AVolumeThatComesToBeOfTheClassAndTheModesIsTakenAtOnce) {
+  cluster_.create("/apis/storage.k8s.io/v1/storageclasses",
+                  parsed(R"({"metadata":{"name":"local"},"provisioner":"kubernetes.io/no-provisioner",)"
+                         R"("volumeBindingMode":"WaitForFirstConsumer"})"));
+  const std::string volume = "/api/v1/persistentvolumes/free";
+  cluster_.create("/api/v1/persistentvolumes",
+                  parsed(R"({"metadata":{"name":"free"},"spec":{"capacity":{"storage":"1Gi"},"storageClassName":)"
+                         R"("other","accessModes":["ReadOnlyMany"],"hostPath":{"path":"/d"}}})"));
+  cluster_.create(kClaimsHere, parsed(R"({"metadata":{"name":"c"},"spec":{"storageClassName":"local","accessModes":)"
+                                      R"(["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}})"));
+  make_pod("p", "c");
+  cluster_.merge(volume, parsed(R"({"spec":{"storageClassName":"local"}})"));
+  cluster_.advance(seconds(30));
+  EXPECT_EQ(node_of("p"), "");
+  cluster_.merge(volume, parsed(R"({"spec":{"accessModes":["ReadWriteOnce"]}})"));
+  cluster_.advance(seconds(30));
+  EXPECT_NE(node_of("p"), "");
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr(R"(scheduler_queue_incoming_pods_total{event="PersistentVolumeUpdate",queue="backoff"} 3)"))
+      << "by its phase, its class and its modes";
+}
+
 TEST_F(SchedulerVolumes, WhoUsesAClaimForOnePodLeavesForAHigherPriority) {
   cluster_.create("/apis/scheduling.k8s.io/v1/priorityclasses", parsed(R"({"metadata":{"name":"high"},"value":1000})"));
   make_claim("one", "ReadWriteOncePod");

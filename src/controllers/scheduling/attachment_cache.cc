@@ -6,12 +6,16 @@
 
 namespace spillway::controllers {
 
-AttachmentCache::AttachmentCache(client::ApiClient& client, std::function<void()> on_room)
+AttachmentCache::AttachmentCache(client::ApiClient& client, OnRoom on_room)
     : csi_nodes_(client, client::object_path("storage.k8s.io/v1", "csinodes", {}), {}, client::Need::kOptional),
       attachments_(client, client::object_path("storage.k8s.io/v1", "volumeattachments", {}), {},
                    client::Need::kOptional) {
   csi_nodes_.cache().listen({[on_room](const auto& before, const auto& after, Now) {
-    if (!before || !after || before->drivers != after->drivers) on_room();
+    if (!before || !after) {
+      on_room(after ? "CSINodeAdd" : "CSINodeDelete");
+    } else if (before->drivers != after->drivers) {
+      on_room("CSINodeUpdate");
+    }
   }});
   attachments_.cache().listen({[this, on_room = std::move(on_room)](const auto& before, const auto& after, Now) {
     if (before) {
@@ -22,7 +26,7 @@ AttachmentCache::AttachmentCache(client::ApiClient& client, std::function<void()
     if (after) {
       by_node_[after->node_name].insert(client::key_of(after->metadata));
     } else {
-      on_room();
+      on_room("VolumeAttachmentDelete");
     }
   }});
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::controllers {
@@ -18,8 +19,11 @@ class AttachmentCache {
  public:
   using AttachmentPtr = std::shared_ptr<const api::VolumeAttachment>;
 
+  /// Of an event, as kube-scheduler calls it: a constant.
+  using OnRoom = std::function<void(std::string_view event)>;
+
   /// `on_room`: a node may hold more volumes, or holds fewer.
-  AttachmentCache(client::ApiClient& client, std::function<void()> on_room);
+  AttachmentCache(client::ApiClient& client, OnRoom on_room);
   AttachmentCache(const AttachmentCache&) = delete;
   AttachmentCache& operator=(const AttachmentCache&) = delete;
 

@@ -56,7 +56,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
             "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"),
       budgets_(client_, client::object_path("policy/v1", "poddisruptionbudgets", {})),
       storage_(client_),
-      attachments_(client_, [this] { try_claimants_again(); }),
+      attachments_(client_, [this](std::string_view event) { try_claimants_again(event); }),
       placer_(options_.profiles),
       feed_(client_, placer_.surroundings(), [this](const scheduling::ClusterChange& change) { try_again(change); }),
       queue_(options_.backoff),
@@ -78,18 +78,11 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
   }});
   pods_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
   storage_.claims().listen({[this](const auto& before, const auto& after, Now now) { on_claim(before, after, now); }});
-  storage_.volumes().listen({[this](const auto& before, const auto& after, Now now) {
-    const bool matters = !before || !after || before->claim_ref != after->claim_ref ||
-                         before->status.phase != after->status.phase ||
-                         before->required_nodes != after->required_nodes ||
-                         before->metadata.labels != after->metadata.labels || before->capacity != after->capacity;
-    if (!matters) return;
-    look_at_waits(now);
-    try_claimants_again();
-  }});
-  storage_.classes().listen({[this](const auto&, const auto&, Now) { try_claimants_again(); }});
+  storage_.volumes().listen(
+      {[this](const auto& before, const auto& after, Now now) { on_volume(before, after, now); }});
+  storage_.classes().listen({[this](const auto& before, const auto& after, Now) { on_class(before, after); }});
   if (!options_.respect_budgets) return;
-  budgets_.cache().listen({[this](const auto&, const auto&, Now) { try_all_again("PodDisruptionBudgetUpdate"); }});
+  budgets_.cache().listen({[this](const auto& before, const auto& after, Now) { on_budget(before, after); }});
 }
 
 void Scheduler::start(Now now) {
@@ -137,6 +130,19 @@ void Scheduler::note_promise(const PodPtr& before, const PodPtr& after) {
     if (is_gone || !promised(before).empty())
       promise_node({}, before, is_gone && after ? after->spec.node_name : std::string());
   }
+  note_labels_of_promised(before, after);
+}
+
+void Scheduler::note_labels_of_promised(const PodPtr& before, const PodPtr& after) {
+  scheduling::Surroundings& around = placer_.surroundings();
+  if (!before || !after || !around.has_promises() || before->metadata.uid != after->metadata.uid ||
+      before->metadata.labels == after->metadata.labels) {
+    return;
+  }
+  const std::string node = around.nominate({}, after);
+  if (node.empty()) return;
+  around.nominate(node, after);  // as it is now, whoever promised it
+  try_again(ClusterChange::pod_changed(*before, *after, nodes_.cache().find(node)));
 }
 
 void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
@@ -146,7 +152,8 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (before) {
     const std::string was_on = node_of(*before);
     if (!after || before->metadata.uid != after->metadata.uid) assumed_.erase(before->metadata.uid);
-    if (!was_on.empty() && (!after || node_of(*after) != was_on)) {
+    const bool leaves = !after || before->metadata.uid != after->metadata.uid || node_of(*after) != was_on;
+    if (!was_on.empty() && leaves) {
       pods_on_nodes_ -= pods_by_node_[was_on].erase(key);
       recount(was_on);
       if (!refused_.empty() || !rounds_.empty()) {
@@ -165,9 +172,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   const bool is_another = before && after && before->metadata.uid != after->metadata.uid;
   if (!after || is_another || !after->spec.node_name.empty()) {
     queue_.erase(key);
-    refused_.erase(key);
-    claimants_.erase(key);
-    related_.erase(key);
+    forget_refusal(key);
   }
   gated_.erase(key);
   if (!after) return;
@@ -214,11 +219,31 @@ void Scheduler::recount(const std::string& node) {
   placer_.set_pods(node, pointers);
 }
 
+void Scheduler::forget_refusal(const client::ObjectKey& key) {
+  refused_.erase(key);
+  claimants_.erase(key);
+  related_.erase(key);
+  asking_.erase(key);
+}
+
+const scheduling::PendingPod& Scheduler::pending_of(const client::ObjectKey& key, const PodPtr& pod) {
+  Asking& known = asking_[key];
+  if (known.pod != pod) known = {pod, scheduling::make_pending(*pod, placer_.profile_of(*pod))};
+  return known.pending;
+}
+
 bool Scheduler::may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
-                           const ClusterChange& change) const {
+                           const ClusterChange& change) {
   const PodPtr pod = pods_.cache().find(key);
   if (!pod) return false;
-  return scheduling::hint_for({*pod, placer_.profile_of(*pod), refused_by}, change, placer_.surroundings()).queue;
+  const auto hint = scheduling::hint_for({pending_of(key, pod), refused_by}, change, placer_.surroundings());
+  if (hint.queue && log_.enabled(telemetry::Level::kDebug)) {
+    log_.debug("a change may let in a pod", {{"pod", key},
+                                             {"change", change.label()},
+                                             {"why", scheduling::to_string(hint.why)},
+                                             {"plugin", hint.by ? scheduling::to_string(*hint.by) : "none"}});
+  }
+  return hint.queue;
 }
 
 void Scheduler::try_again(const ClusterChange& change) {
@@ -287,7 +312,7 @@ void Scheduler::schedule(Now now) {
                           {.nodes = placer_.nodes().size(),
                            .pods = pods_on_nodes_,
                            .assumed_pods = assumed_.size(),
-                           .bindings = bindings_ + extender_bindings_ + waits_for_volumes()},
+                           .bindings = bindings_ + extender_bindings_ + waits_for_volumes_},
                           queue_);
 }
 
@@ -405,9 +430,7 @@ void Scheduler::on_bound(const PodPtr& pod, const std::string& node, const Outco
   const auto tried = courses_.extract(pod->metadata.uid);
   const auto course = tried ? std::optional(tried.mapped()) : std::nullopt;
   if (outcome) {
-    refused_.erase(key);
-    claimants_.erase(key);
-    related_.erase(key);
+    forget_refusal(key);
     scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled, course, now.mono);
     log_.info("pod bound", {{"pod", key}, {"node", node}});
     events_of(*pod).record(client::reference_to(*pod), client::EventType::kNormal, "Scheduled",

@@ -26,6 +26,7 @@
 #include "controllers/shared/storage_cache.h"
 #include "policy/lifecycle/brakes.h"
 #include "policy/node_load.h"
+#include "policy/scheduling/pending_pod.h"
 #include "policy/scheduling/placer.h"
 #include "policy/scheduling/pod_queue.h"
 #include "policy/scheduling/pod_volumes.h"
@@ -100,6 +101,7 @@ class Scheduler final : public client::ApiEngine {
 
  private:
   using PodPtr = scheduling::PodPtr;
+  using BudgetPtr = std::shared_ptr<const api::PodDisruptionBudget>;
 
   /// It waits for a node, and one of the profiles is for it; it may have gates.
   bool is_pending(const api::Pod& pod) const;
@@ -114,7 +116,10 @@ class Scheduler final : public client::ApiEngine {
   /// Who was refused gets another turn, when its back-off is over, if the change may let it in.
   void try_again(const scheduling::ClusterChange& change);
   bool may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
-                  const scheduling::ClusterChange& change) const;
+                  const scheduling::ClusterChange& change);
+  /// Taken apart once, as long as the pod is the same.
+  const scheduling::PendingPod& pending_of(const client::ObjectKey& key, const PodPtr& pod);
+  void forget_refusal(const client::ObjectKey& key);
   /// The same, whoever refused it.
   void try_all_again(std::string_view event);
   void arm_retry();
@@ -122,6 +127,7 @@ class Scheduler final : public client::ApiEngine {
   /// counts on that one from now on.
   void promise_node(const std::string& node, const PodPtr& pod, std::string_view counts_on = {});
   void note_promise(const PodPtr& before, const PodPtr& after);
+  void note_labels_of_promised(const PodPtr& before, const PodPtr& after);
   void schedule(Now now);
   void report_refused_lists();
   void place_pods(Now now);
@@ -172,8 +178,6 @@ class Scheduler final : public client::ApiEngine {
   void bind_claims(const PodPtr& pod, const std::string& node, storage::ClaimPlan plan, Now now);
   void on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now);
   void end_wait(const std::string& uid);
-  /// Pods whose claims whoever binds them is waited for, and nothing else.
-  std::size_t waits_for_volumes() const;
   /// As it is now; nullptr: it is gone.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
   struct ClaimProgress;
@@ -187,8 +191,10 @@ class Scheduler final : public client::ApiEngine {
   /// Binds the pods whose claims are bound by now, and gives up on those that wait in vain or for too long.
   void look_at_waits(Now now);
   void on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now);
-  /// Volumes or classes changed: pods with claims get another turn.
-  void try_claimants_again();
+  void on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now);
+  void on_class(const StorageCache::ClassPtr& before, const StorageCache::ClassPtr& after);
+  /// Pods with claims get another turn. `event`: as for PodQueue::wake().
+  void try_claimants_again(std::string_view event);
   /// The pods that count on a node.
   std::vector<PodPtr> pods_on(const std::string& node) const;
   void refuse(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::VolumeFilter& volumes,
@@ -201,6 +207,8 @@ class Scheduler final : public client::ApiEngine {
                 Now now);
   void begin_preemption(Preemptor::Plan plan, const std::string& message, Now now);
   scheduling::BudgetsByNamespace budgets_now() const;
+  /// Whoever was refused gets another turn if the budget may allow more than before.
+  void on_budget(const BudgetPtr& before, const BudgetPtr& after);
   bool preemption_holds(const Preemptor::Plan& plan);
   bool extended_preemption_holds(const api::Pod& asking, const Preemptor::Plan& plan);
   void on_preemption_withdrawn(const Preemptor::Plan& plan, Now now);
@@ -220,7 +228,8 @@ class Scheduler final : public client::ApiEngine {
   std::set<const client::InformerBase*> refused_lists_;               // which have been logged
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
-  std::set<client::ObjectKey> claimants_;                             // refused pods that have claims
+  std::size_t waits_for_volumes_ = 0;                                 // of waits_, those without open writes
+  std::set<client::ObjectKey> claimants_;                             // pods that have claims: refused, or in a round
   std::set<client::ObjectKey> related_;                               // refused pods that depend on where others are
   scheduling::Placer placer_;
   SurroundingsFeed feed_;
@@ -233,7 +242,14 @@ class Scheduler final : public client::ApiEngine {
   client::WakeUp backoff_over_;
   std::set<client::ObjectKey> gated_;
   std::map<client::ObjectKey, std::string> refused_;  // → the message already reported
-  Rng search_;                                        // where the search for victims begins
+
+  struct Asking {
+    PodPtr pod;
+    scheduling::PendingPod pending;
+  };
+
+  std::map<client::ObjectKey, Asking> asking_;  // pods that hints were asked about
+  Rng search_;                                  // where the search for victims begins
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
   ExtenderDesk desk_;

@@ -2,6 +2,7 @@
 #include "api/object/pod_volumes.h"
 #include "controllers/scheduling/scheduler.h"
 #include "policy/storage/claim_rules.h"
+#include "policy/storage/volume_match.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +10,32 @@
 #include <utility>
 
 namespace spillway::controllers {
+
+namespace {
+
+/// As kube-scheduler calls changes of one kind.
+struct EventNames {
+  std::string_view add;
+  std::string_view update;
+  std::string_view remove;
+
+  std::string_view of(bool was_there, bool is_there) const { return !was_there ? add : is_there ? update : remove; }
+};
+
+constexpr EventNames kClaimEvents{"PersistentVolumeClaimAdd", "PersistentVolumeClaimUpdate",
+                                  "PersistentVolumeClaimDelete"};
+constexpr EventNames kVolumeEvents{"PersistentVolumeAdd", "PersistentVolumeUpdate", "PersistentVolumeDelete"};
+constexpr EventNames kClassEvents{"StorageClassAdd", "StorageClassUpdate", "StorageClassDelete"};
+
+/// In what decides who may get it, or whether it is reached.
+bool is_another(const api::PersistentVolume& before, const api::PersistentVolume& after) {
+  return before.claim_ref != after.claim_ref || before.status.phase != after.status.phase ||
+         before.required_nodes != after.required_nodes || before.metadata.labels != after.metadata.labels ||
+         before.capacity != after.capacity || before.access_modes != after.access_modes ||
+         storage::class_of(before) != storage::class_of(after);
+}
+
+}  // namespace
 
 /// A pod that has a node and waits for its claims.
 struct Scheduler::ClaimWait {
@@ -51,6 +78,7 @@ void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage:
   client_.at(wait->until, [this](Now then) { look_at_waits(then); });
   if (writes.empty()) {
     --bindings_;
+    ++waits_for_volumes_;
     look_at_waits(now);
   }
 }
@@ -61,6 +89,7 @@ void Scheduler::on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcom
   --bindings_;  // whoever binds the claims may take long; others are not held up by it
   const auto known = waits_.find(wait->pod->metadata.uid);
   if (known == waits_.end() || known->second != wait) return;  // the pod is gone
+  ++waits_for_volumes_;
   if (!wait->failure.empty()) {
     end_wait(wait->pod->metadata.uid);
     return fail_wait(*wait, wait->failure, now);
@@ -72,12 +101,8 @@ void Scheduler::end_wait(const std::string& uid) {
   const auto found = waits_.find(uid);
   if (found == waits_.end()) return;
   for (const auto& [claim, volume] : found->second->plan.bindings) taken_.erase(volume->metadata.name);
+  if (found->second->writes == 0) --waits_for_volumes_;
   waits_.erase(found);
-}
-
-std::size_t Scheduler::waits_for_volumes() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(waits_, [](const auto& wait) { return wait.second->writes == 0; }));
 }
 
 storage::ClaimPtr Scheduler::claim_now(const storage::ClaimPtr& claim) {
@@ -164,16 +189,27 @@ void Scheduler::look_at_waits(Now now) {
 void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now) {
   const api::PersistentVolumeClaim& claim = after ? *after : *before;
   look_at_waits(now);
+  const std::string_view event = kClaimEvents.of(before != nullptr, after != nullptr);
   for (const client::ObjectKey& key : claimants_) {
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || pod->metadata.ns != claim.metadata.ns) continue;
     const std::vector<std::string> names = api::claims_of(*pod);
-    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key, "PersistentVolumeClaimUpdate");
+    if (std::ranges::find(names, claim.metadata.name) != names.end()) queue_.wake(key, event);
   }
 }
 
-void Scheduler::try_claimants_again() {
-  for (const client::ObjectKey& key : claimants_) queue_.wake(key, "PersistentVolumeUpdate");
+void Scheduler::on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now) {
+  if (before && after && !is_another(*before, *after)) return;
+  look_at_waits(now);
+  try_claimants_again(kVolumeEvents.of(before != nullptr, after != nullptr));
+}
+
+void Scheduler::on_class(const StorageCache::ClassPtr& before, const StorageCache::ClassPtr& after) {
+  try_claimants_again(kClassEvents.of(before != nullptr, after != nullptr));
+}
+
+void Scheduler::try_claimants_again(std::string_view event) {
+  for (const client::ObjectKey& key : claimants_) queue_.wake(key, event);
 }
 
 }  // namespace spillway::controllers

@@ -85,6 +85,7 @@ void Scheduler::begin_round(const PodPtr& pod, bool heeds_promise, Now now) {
   if (!heeds_promise) asking.status.nominated_node_name.clear();
   const scheduling::Profile& profile = placer_.profile_of(*pod);
   const scheduling::VolumeFilter volumes = pod_volumes.filter();
+  if (volumes) claimants_.insert(key);  // what changes while extenders are asked counts
   const auto count = static_cast<std::int64_t>(placer_.nodes().size());
   auto round = std::make_shared<ExtenderRound>();
   round->survey = scheduling::survey_nodes(
@@ -92,7 +93,6 @@ void Scheduler::begin_round(const PodPtr& pod, bool heeds_promise, Now now) {
       {.first = next_node_,
        .enough = static_cast<std::size_t>(scheduling::feasible_nodes_enough(count, profile.share))});
   if (round->survey.fitting.empty()) {
-    if (volumes) claimants_.insert(key);
     return refuse(pod, scheduling::refusal_of(std::move(round->survey), placer_.nodes().size()), volumes, now);
   }
   for (const scheduling::FittingNode& node : round->survey.fitting) round->names.push_back(*node.name);

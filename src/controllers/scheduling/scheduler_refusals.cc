@@ -30,6 +30,20 @@ api::Json unscheduled_condition(const api::Pod& pod, const std::string& message,
   return report;
 }
 
+bool has_more_names(const api::Json& before, const api::Json& after) {
+  const api::Json::Object* names = after.if_object();
+  return names != nullptr &&
+         std::ranges::any_of(*names, [&before](const auto& each) { return before.find(each.key) == nullptr; });
+}
+
+/// It may let more pods go than before. A new one never does.
+bool allows_more(const api::PodDisruptionBudget& before, const api::PodDisruptionBudget& after) {
+  const bool same_spec = before.selector == after.selector && before.min_available == after.min_available &&
+                         before.max_unavailable == after.max_unavailable;
+  return !same_spec || after.status.disruptions_allowed > before.status.disruptions_allowed ||
+         has_more_names(before.status.disrupted_pods, after.status.disrupted_pods);  // these need no leave
+}
+
 }  // namespace
 
 void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement,
@@ -124,6 +138,12 @@ scheduling::BudgetsByNamespace Scheduler::budgets_now() const {
   scheduling::BudgetsByNamespace budgets;
   for (const auto& [key, budget] : budgets_.cache().all()) budgets[budget->metadata.ns].push_back(budget);
   return budgets;
+}
+
+void Scheduler::on_budget(const BudgetPtr& before, const BudgetPtr& after) {
+  if (!before) return;
+  if (!after) return try_all_again("PodDisruptionBudgetDelete");
+  if (allows_more(*before, *after)) try_all_again("PodDisruptionBudgetUpdate");
 }
 
 scheduling::Preemption Scheduler::decide(const api::Pod& pod, const scheduling::Placement& refused,

@@ -42,7 +42,7 @@ class Hinter {
   Hinter(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around)
       : refused_(refused), change_(change), around_(around) {}
 
-  QueueingHint ask(Filter filter) {
+  QueueingHint ask(Filter filter) const {
     switch (filter) {
       case Filter::kNodeUnschedulable:
       case Filter::kTaintToleration:
@@ -80,15 +80,14 @@ class Hinter {
 
   static QueueingHint no(Filter filter, Why why) { return {false, why, filter}; }
 
-  const PendingPod& pending() {
-    if (!pending_) pending_ = make_pending(refused_.pod, refused_.profile);
-    return *pending_;
+  const api::Pod& pod() const { return *refused_.pending.pod; }
+
+  bool node_refuses(Filter filter, const policy::NodeLoad& node) const {
+    return refuses_by(filter, refused_.pending, node);
   }
 
-  bool node_refuses(Filter filter, const policy::NodeLoad& node) { return refuses_by(filter, pending(), node); }
-
   /// It reads nothing but the node. `concerned`: of an update.
-  QueueingHint by_node(Filter filter, bool concerned) {
+  QueueingHint by_node(Filter filter, bool concerned) const {
     if (change_.kind() != Kind::kNodeAdd && !(change_.kind() == Kind::kNodeUpdate && concerned)) {
       return no(filter, Why::kNotAffected);
     }
@@ -108,16 +107,13 @@ class Hinter {
     if (change_.kind() != Kind::kPodDelete) return no(kWho, Why::kNotAffected);
     api::UsedHostPorts freed;
     freed.add(change_.pod_before()->spec);
-    return freed.conflicts_with(refused_.pod.spec) ? yes(kWho, Why::kPortsFreed) : no(kWho, Why::kOtherPorts);
+    return freed.conflicts_with(pod().spec) ? yes(kWho, Why::kPortsFreed) : no(kWho, Why::kOtherPorts);
   }
 
-  QueueingHint by_resources() {
+  QueueingHint by_resources() const {
     constexpr Filter kWho = Filter::kNodeResourcesFit;
     const bool node_grew = change_.kind() == Kind::kNodeUpdate && change_.aspects().allocatable_grew;
-    const bool pod_shrank =
-        change_.kind() == Kind::kPodUpdate &&
-        grew(policy::load_of(*change_.pod_after()).requested, policy::load_of(*change_.pod_before()).requested);
-    const bool by_pods = change_.kind() == Kind::kPodDelete || pod_shrank;
+    const bool by_pods = change_.kind() == Kind::kPodDelete || change_.requests_shrank();
     if (change_.kind() != Kind::kNodeAdd && !node_grew && !by_pods) return no(kWho, Why::kNotAffected);
     const policy::NodeLoad* node = change_.node_after();
     if (node != nullptr && node_refuses(kWho, *node)) return no(kWho, Why::kNodeTooSmall);
@@ -126,6 +122,9 @@ class Hinter {
 
   QueueingHint by_volumes(Filter filter) const {
     if (change_.kind() == Kind::kPodDelete) return yes(filter, Why::kVolumesFreed);
+    // Who used a claim for one pod may have gone with its node.
+    const bool with_node = change_.kind() == Kind::kNodeDelete && filter == Filter::kVolumeRestrictions;
+    if (with_node) return yes(filter, Why::kVolumesFreed);
     return by_node_at_all(filter, change_.aspects().labels, Why::kNodeMayTakeIt);
   }
 
@@ -139,13 +138,13 @@ class Hinter {
     constexpr Filter kWho = Filter::kPodTopologySpread;
     if (moves_domains()) return yes(kWho, Why::kOthersMoved);
     if (change_.kind() == Kind::kOwner) {
-      const api::Json::Array* own = refused_.pod.spec.topology_spread.if_array();
-      const bool by_owner = (own == nullptr || own->empty()) && refused_.profile.default_constraints;
+      const api::Json::Array* own = pod().spec.topology_spread.if_array();
+      const bool by_owner = (own == nullptr || own->empty()) && refused_.pending.profile->default_constraints;
       return by_owner ? yes(kWho, Why::kOthersMoved) : no(kWho, Why::kNotAffected);
     }
     const api::Pod* other = change_.pod_after() != nullptr ? change_.pod_after() : change_.pod_before();
     if (other == nullptr) return no(kWho, Why::kNotAffected);
-    return other->metadata.ns == refused_.pod.metadata.ns ? yes(kWho, Why::kOthersMoved) : no(kWho, Why::kOtherPods);
+    return other->metadata.ns == pod().metadata.ns ? yes(kWho, Why::kOthersMoved) : no(kWho, Why::kOtherPods);
   }
 
   bool any_matches(const std::vector<PodTerm>& terms, const api::Pod& pod) const {
@@ -158,21 +157,20 @@ class Hinter {
     constexpr Filter kWho = Filter::kInterPodAffinity;
     if (moves_domains() || change_.kind() == Kind::kNamespace) return yes(kWho, Why::kOthersMoved);
     if (change_.pod_before() == nullptr && change_.pod_after() == nullptr) return no(kWho, Why::kNotAffected);
-    const PodTerms terms = pod_terms_of(refused_.pod);
+    const PodTerms terms = pod_terms_of(pod());
     const api::Pod* after = change_.pod_after();
     if (after != nullptr && any_matches(terms.required, *after)) return yes(kWho, Why::kOthersMoved);
     const api::Pod* before = change_.pod_before();
     if (before == nullptr) return no(kWho, Why::kOtherPods);
     // The last pod of its group may have gone: then the refused one may be the first.
     const bool matters = any_matches(terms.anti_required, *before) || any_matches(terms.required, *before) ||
-                         any_matches(pod_terms_of(*before).anti_required, refused_.pod);
+                         any_matches(pod_terms_of(*before).anti_required, pod());
     return matters ? yes(kWho, Why::kOthersMoved) : no(kWho, Why::kOtherPods);
   }
 
   const RefusedPod& refused_;
   const ClusterChange& change_;
   const Surroundings& around_;
-  std::optional<PendingPod> pending_;
 };
 
 }  // namespace
@@ -198,6 +196,7 @@ ClusterChange ClusterChange::pod_changed(const api::Pod& before, const api::Pod&
   ClusterChange change(Kind::kPodUpdate);
   change.pod_before_ = &before;
   change.pod_after_ = &after;
+  change.requests_shrank_ = grew(policy::load_of(after).requested, policy::load_of(before).requested);
   if (node) change.node_after_.emplace(node);
   return change;
 }
@@ -265,7 +264,7 @@ std::string_view to_string(QueueingHint::Why why) {
 
 QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around) {
   if (refused.by == FilterSet()) return {true, Why::kNobodyKnown, {}};
-  Hinter hinter(refused, change, around);
+  const Hinter hinter(refused, change, around);
   QueueingHint last;
   for (const Filter filter : kFilters) {
     if (!refused.by.contains(filter)) continue;

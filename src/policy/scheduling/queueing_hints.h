@@ -8,8 +8,8 @@
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "policy/node_load.h"
+#include "policy/scheduling/pending_pod.h"
 #include "policy/scheduling/plugins.h"
-#include "policy/scheduling/profile.h"
 #include "policy/scheduling/surroundings.h"
 
 #include <memory>
@@ -57,6 +57,9 @@ class ClusterChange {
 
   const api::Pod* pod_after() const { return pod_after_; }
 
+  /// The pod asks for less of something than before.
+  bool requests_shrank() const { return requests_shrank_; }
+
   /// The node, without pods, before and afterwards; of a change of pods, theirs in both. nullptr: there is none.
   const policy::NodeLoad* node_before() const { return node_before_ ? &*node_before_ : nullptr; }
 
@@ -72,6 +75,7 @@ class ClusterChange {
   Aspects aspects_;
   const api::Pod* pod_before_ = nullptr;
   const api::Pod* pod_after_ = nullptr;
+  bool requests_shrank_ = false;
   std::optional<policy::NodeLoad> node_before_;
   std::optional<policy::NodeLoad> node_after_;
 };
@@ -107,8 +111,7 @@ std::string_view to_string(QueueingHint::Why why);
 
 /// A pod that waits, and the filters that refused it when it was tried last: on some node each.
 struct RefusedPod {
-  const api::Pod& pod;
-  const Profile& profile;
+  const PendingPod& pending;
   FilterSet by;
 };
 

@@ -3,6 +3,7 @@
 #include "policy/scheduling/queueing_hints.h"
 
 #include "base/rng.h"
+#include "policy/scheduling/pending_pod.h"
 #include "policy/scheduling/place.h"
 
 #include <fmt/format.h>
@@ -82,7 +83,7 @@ class World {
     settle();
     for (Refused& each : waiting_) {
       const QueueingHint hint =
-          change ? hint_for({each.pod, *each.profile, each.by}, *change, around_) : QueueingHint();
+          change ? hint_for({make_pending(each.pod, *each.profile), each.by}, *change, around_) : QueueingHint();
       const Placement now = place_pod(each.pod, loads_, *each.profile, {}, around_);
       if (!hint.queue) {
         ++skipped;
@@ -317,7 +318,7 @@ FilterSet only(Filter filter) {
 class HintsOfOne : public ::testing::Test {
  protected:
   QueueingHint ask(Filter by, const std::optional<ClusterChange>& change) {
-    return change ? hint_for({pod_, default_profile(), only(by)}, *change, around_) : QueueingHint();
+    return change ? hint_for({make_pending(pod_), only(by)}, *change, around_) : QueueingHint();
   }
 
   api::Pod pod_ = asking_pod(500);
@@ -381,6 +382,12 @@ TEST_F(HintsOfOne, PortsAreFreedByWhoHadThem) {
   EXPECT_EQ(ask(Filter::kNodePorts, ClusterChange::pod_removed(gone, node_)).why, Why::kPortsFreed);
 }
 
+TEST_F(HintsOfOne, WhoUsedAClaimForOnePodMayGoWithItsNode) {
+  const auto gone = ClusterChange::of_node(node_, nullptr);
+  EXPECT_EQ(ask(Filter::kVolumeRestrictions, gone).why, Why::kVolumesFreed);
+  EXPECT_EQ(ask(Filter::kNodeVolumeLimits, gone).why, Why::kNotAffected);
+}
+
 TEST_F(HintsOfOne, TermsAskWhetherThePodIsMeant) {
   pod_.spec.affinity = required_terms("podAntiAffinity", "web", "zone");
   api::Pod gone = asking_pod(100);
@@ -399,9 +406,9 @@ TEST_F(HintsOfOne, WhoeverSaysYesDecides) {
   two.insert(Filter::kNodeResourcesFit);
   const api::Pod gone = asking_pod(500);
   const auto change = ClusterChange::pod_removed(gone, node_);
-  EXPECT_EQ(hint_for({pod_, default_profile(), two}, change, around_).by, Filter::kNodeResourcesFit);
-  EXPECT_EQ(hint_for({pod_, default_profile(), {}}, change, around_), (QueueingHint{true, Why::kNobodyKnown, {}}));
-  EXPECT_TRUE(hint_for({pod_, default_profile(), only(Filter::kExtender)}, change, around_).queue);
+  EXPECT_EQ(hint_for({make_pending(pod_), two}, change, around_).by, Filter::kNodeResourcesFit);
+  EXPECT_EQ(hint_for({make_pending(pod_), {}}, change, around_), (QueueingHint{true, Why::kNobodyKnown, {}}));
+  EXPECT_TRUE(hint_for({make_pending(pod_), only(Filter::kExtender)}, change, around_).queue);
 }
 
 }  // namespace
