@@ -550,10 +550,12 @@ class ApiServer::Impl final : public WatchCache::Listener {
   /// A page that somebody reads first. False: the path is none.
   bool answers_slowly(const ExchangePtr& exchange) {
     if (!options_.slow_pages) return false;
-    return options_.slow_pages(exchange->asked.path, [this, exchange](api::Response answer) {
+    return options_.slow_pages(exchange->asked.path, [this, waiting = std::weak_ptr(exchange)](api::Response answer) {
+      const ExchangePtr asker = waiting.lock();
+      if (asker == nullptr) return;  // the client has gone, or this server has ended
       core_.catch_up();
       const std::string type(answer.header("Content-Type"));
-      exchange->answer(answer.status, std::move(answer.body), type, {{"X-Content-Type-Options", "nosniff"}});
+      asker->answer(answer.status, std::move(answer.body), type, {{"X-Content-Type-Options", "nosniff"}});
     });
   }
 

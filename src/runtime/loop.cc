@@ -219,6 +219,10 @@ struct Loop::Impl {
       const std::lock_guard lock(mutex);
       rung = false;
     }
+    tell_signals(on_signal);
+  }
+
+  static void tell_signals(const std::function<void(int)>& on_signal) {
     if (!on_signal) return;
     for (std::size_t i = 0; i < kSignals.size(); ++i) {
       for (int times = signals_pending[i].exchange(0); times > 0; --times) on_signal(kSignals[i]);
@@ -345,6 +349,9 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ending();
     impl_->end_turn();
   }
+  // From here on signals go where they went before; those that came during the last turn are told.
+  handlers.reset();
+  Impl::tell_signals(tell);
   impl_->runner = std::thread::id();
   impl_->stopping = false;
 }

@@ -7,6 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
 
 namespace spillway::apiserver {
 
@@ -18,6 +22,32 @@ constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
 std::string deployment(const std::string& name) {
   return R"({"metadata":{"name":")" + name +
          R"("},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+}
+
+TEST(SlowPages, AnAnswerAfterTheServersEndGoesNowhere) {
+  std::deque<std::move_only_function<void()>> tasks;
+  store::MemoryStore store([&](std::move_only_function<void()> task) { tasks.push_back(std::move(task)); });
+  telemetry::Registry metrics;
+  std::function<void(api::Response)> later;
+  ApiServer::Options options;
+  options.slow_pages = [&](std::string_view, std::function<void(api::Response)> answer) {
+    later = std::move(answer);
+    return true;
+  };
+  auto server = std::make_unique<ApiServer>(store, metrics, telemetry::Log(), std::move(options));
+  const Now now{Instant(seconds(1000)), WallTime(seconds(1'700'000'000))};
+  const auto settle = [&] {
+    for (; !tasks.empty(); tasks.pop_front()) std::exchange(tasks.front(), nullptr)();
+  };
+  server->start(now, [](const Outcome& outcome) { EXPECT_TRUE(outcome); });
+  settle();
+  const auto sink = std::make_shared<TestSink>();
+  server->handle({api::Method::kGet, "/debug/slow", {}, {}}, {"admin", {}, {"system:masters"}}, sink, now);
+  settle();
+  ASSERT_TRUE(later);
+  server.reset();
+  later({.status = 200, .headers = {}, .body = "late"});
+  EXPECT_TRUE(!sink->answered() || sink->response->body != "late");
 }
 
 TEST(Answers, ABodyThatIsNoJsonIsShown) {

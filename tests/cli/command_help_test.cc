@@ -103,6 +103,11 @@ TEST(Mistakes, SayWhatWasExpected) {
       {{"zones", "-o", "xml"}, "--output: expected text, wide, json or yaml, got \"xml\"; see"},
       {{"explain", "pod/p", "-o", "wide"}, "--output: expected text, json or yaml, got \"wide\"; see"},
       {{"up", "--node-memory"}, "--node-memory: expected a value after it; see"},
+      {{"scheduler", "--write-config-to", ""}, "--write-config-to: expected a file, got \"\"; see"},
+      {{"scheduler", "--write-config-to="}, "--write-config-to: expected a"},
+      {{"record", "--dir", "/x", "--context", "c", "-o", "x"}, "excludes"},
+      {{"record", "--dir", "/x", "--cluster", "c", "-o", "x"}, "excludes"},
+      {{"record", "--dir", "/x", "--user", "u", "-o", "x"}, "excludes"},
       {{"agent", "stray"}, "unexpected argument \"stray\"; see"},
       {{"completion", "ksh"}, "SHELL: expected bash, zsh or fish, got \"ksh\"; see"},
   };

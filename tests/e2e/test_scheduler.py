@@ -1,8 +1,11 @@
 """`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are told, and of two schedulers one acts."""
 import http.client
 import json
+import os
+import pathlib
 import re
 import ssl
+import subprocess
 import unittest
 
 from harness import account_kubeconfig, Process, run, running, serving, wait_for, workspace
@@ -195,6 +198,19 @@ class Scheduler(unittest.TestCase):
             code, _, said = run("scheduler", "--write-config-to", folder / "missing" / "file")
             self.assertEqual(code, 1)
             self.assertIn("missing", said)
+            code, _, said = run("scheduler", "--write-config-to", "")
+            self.assertEqual((code, len(said.splitlines())), (2, 1), said)
+            code, text, said = run("scheduler", "--write-config-to", "/dev/stdout")
+            self.assertEqual((code, said), (0, ""))
+            self.assertEqual(text, written)
+            self.assertEqual(run("scheduler", "--write-config-to", "/dev/null"), (0, "", ""))
+            self.assertTrue(pathlib.Path("/dev/null").is_char_device())
+            pipe = folder / "pipe"
+            os.mkfifo(pipe)
+            with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+                code, _, said = run("scheduler", "--write-config-to", pipe)
+                self.assertEqual((code, reader.communicate()[0]), (0, written), said)
+            self.assertTrue(pipe.is_fifo())
 
     def test_mistakes_are_told(self):
         with workspace() as folder:

@@ -236,6 +236,20 @@ TEST(Loop, SignalsArriveOnTheLoop) {
   EXPECT_EQ(now.sa_handler, SIG_DFL) << "the handler outlived run()";
 }
 
+TEST(Loop, ASignalDuringTheLastTurnIsTold) {
+  Loop loop;
+  std::vector<int> seen;
+  loop.post([&] {
+    loop.stop();
+    ::raise(SIGTERM);
+  });
+  loop.run([&](int signal) { seen.push_back(signal); });
+  EXPECT_EQ(seen, std::vector<int>{SIGTERM});
+  loop.post([&] { loop.stop(); });
+  loop.run([&](int signal) { seen.push_back(signal); });
+  EXPECT_EQ(seen.size(), 1u) << "it is told once";
+}
+
 TEST(Loop, StopBeforeRunReturnsAtOnce) {
   Loop loop;
   bool ran = false;

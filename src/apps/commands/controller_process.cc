@@ -141,7 +141,7 @@ class ControllerProcess {
       return cli::kExitFailure;
     }
     server_ = &process_.add(*std::move(serving));
-    server_->recording().set_ring(recording_.get());
+    server_->serve_recording(recording_.get());
     server_->set_configuration(cli::manager_configuration(command_));
     const bool same_lease = command_.leader_election.enabled && command_.leader_election.resource_name == kStockLease &&
                             command_.leader_election.resource_namespace == client::LeaseGuard::Options{}.ns;

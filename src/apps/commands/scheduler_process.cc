@@ -11,13 +11,20 @@
 #include "apps/process/process.h"
 #include "apps/view/remote.h"
 #include "base/file.h"
+#include "base/unique_fd.h"
 #include "cli/config/scheduler_config.h"
 #include "cli/config/scheduler_document.h"
 #include "client/leader_election.h"
 #include "runtime/entropy.h"
 #include "yaml/yaml_document.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace spillway::apps {
@@ -109,6 +116,15 @@ class SchedulerProcess {
   const Part* acting_ = nullptr;            // while it leads
 };
 
+/// A file is replaced. A device, a pipe or a link, such as /dev/stdout, is written into: to replace it would remove it.
+Outcome write_out(const std::string& path, std::string_view text) {
+  struct stat found = {};
+  if (::lstat(path.c_str(), &found) != 0 || S_ISREG(found.st_mode)) return replace_file(path, text);
+  const UniqueFd out(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY));
+  if (!out) return errno_error(path, errno);
+  return write_all(out.get(), text, path);
+}
+
 }  // namespace
 
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command) {
@@ -130,7 +146,7 @@ int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command)
   if (!setup) return refuse(setup.error());
   if (!command.write_config_to.empty()) {
     const api::Json document = cli::scheduler_document(*config, cli::InlineKeys::kWritten);
-    const Outcome written = replace_file(command.write_config_to, yaml::to_text(document));
+    const Outcome written = write_out(command.write_config_to, yaml::to_text(document));
     if (!written) print_error(written.error());
     return written ? cli::kExitOk : cli::kExitFailure;
   }

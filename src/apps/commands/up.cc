@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,7 @@ class Up {
          .later =
              [this](std::string_view path, std::function<void(api::Response)> answer) {
                if (!host::RecordingPages::serves(path)) return false;
-               recording_pages_.get(path, std::move(answer));
+               answer_of_recording(path, std::move(answer));
                return true;
              }},
         apiserver::ApiServer::Controllers::kOwn);
@@ -68,6 +69,11 @@ class Up {
   }
 
  private:
+  void answer_of_recording(std::string_view path, std::function<void(api::Response)> answer) {
+    if (others_lead_.empty()) return recording_pages_.get(path, std::move(answer));
+    answer(status_response(make_error(ErrorCode::kServiceUnavailable, "{}", others_lead_)));
+  }
+
   void start_engines() {
     if (server_->has_others()) {
       elect();
@@ -89,7 +95,10 @@ class Up {
 
   /// Nodes are everybody's own.
   void elect() {
-    const auto say = [this](const std::string& why) { pages_.set_controllers(nullptr, why); };
+    const auto say = [this](const std::string& why) {
+      pages_.set_controllers(nullptr, why);
+      others_lead_ = why;
+    };
     take_part(
         "spillway-controller", api::kOwnControllersUser, controllers_,
         [this](const Fence& fence, const MayAct&) { start_controllers(fence); }, say);
@@ -130,6 +139,7 @@ class Up {
     }
     options.recording = recording_.get();
     recording_pages_.set_ring(recording_.get());
+    others_lead_.clear();
     auto set = std::make_unique<controllers::ControllerSet>(std::move(options), rng_.fork("controller"), process_.log(),
                                                             process_.metrics());
     controllers::ControllerSet& controllers = *set;
@@ -203,6 +213,7 @@ class Up {
   ControllerPages pages_{process_.loop()};
   std::unique_ptr<host::RecordingRing> recording_;  // of the controllers; null: none, or not yet
   host::RecordingPages recording_pages_{process_.loop()};
+  std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;
   Elected controllers_;
   Elected scheduler_;

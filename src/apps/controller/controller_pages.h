@@ -1,5 +1,5 @@
-// What the controllers of a process show: /metrics, /configz and /debug/spillway/… as JSON. Who may see them is the
-// server's business. Thread: loop.
+// What the controllers of a process show below /debug/spillway as JSON. Who may see it is the server's business.
+// Thread: loop.
 #pragma once
 
 #include "apps/controller/debug_pages.h"

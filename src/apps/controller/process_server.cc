@@ -49,8 +49,12 @@ ProcessServer::ProcessServer(Process& process, std::unique_ptr<DebugPages> pages
       transport_(std::move(transport)),
       gate_({}, Rng(fnv1a64(host_name())).fork("request-gate")),
       driver_(process.loop(), gate_, *transport_),
-      pages_(std::move(pages)),
-      recording_(process.loop()) {}
+      pages_(std::move(pages)) {}
+
+void ProcessServer::serve_recording(host::RecordingRing* ring) {
+  if (!recording_) recording_.emplace(process_.loop());
+  recording_->set_ring(ring);
+}
 
 Result<std::unique_ptr<ProcessServer>> ProcessServer::create(Process& process, const cli::ProcessServingArgs& args,
                                                              std::unique_ptr<DebugPages> pages,
@@ -115,8 +119,8 @@ void ProcessServer::answer(Ticket ticket, const std::string& path, const std::sh
   const auto respond = [this, ticket, sink](api::Response response) {
     if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else nobody waits for it any more
   };
-  if (host::RecordingPages::serves(path)) {
-    recording_.get(path, respond);
+  if (recording_ && host::RecordingPages::serves(path)) {
+    recording_->get(path, respond);
   } else {
     respond(page(path));
   }

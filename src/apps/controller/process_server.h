@@ -15,6 +15,7 @@
 #include "wire/server/http_server.h"
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -28,7 +29,8 @@ class ProcessServer final : public Part, private wire::RequestHandler {
                                                        std::unique_ptr<client::Transport> transport,
                                                        const std::string& client_authority_pem);
 
-  host::RecordingPages& recording() { return recording_; }
+  /// From now on it serves what `ring` records; nullptr: nothing. A process that never records has no such pages.
+  void serve_recording(host::RecordingRing* ring);
 
   void set_configuration(api::Json configuration) { configuration_ = std::move(configuration); }
 
@@ -55,7 +57,7 @@ class ProcessServer final : public Part, private wire::RequestHandler {
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   std::unique_ptr<DebugPages> pages_;
-  host::RecordingPages recording_;
+  std::optional<host::RecordingPages> recording_;  // nullopt: it never records
   api::Json configuration_;
   std::string url_;
   std::string authority_pem_;

@@ -77,6 +77,11 @@ CLI::Validator between_shares(double least, double most) {
                      fmt::format("{} to {}", least, most), fmt::format("{}..{}", least, most));
 }
 
+CLI::Validator file_name() {
+  return CLI::Validator(
+      [](const std::string& text) { return text.empty() ? not_expected("a file", text) : std::string(); }, "FILE");
+}
+
 CLI::Validator above_zero() {
   return number_that([](double number) { return number > 0; }, "a number above 0", "NUMBER");
 }

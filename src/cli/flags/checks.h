@@ -28,6 +28,9 @@ CLI::Validator choice_of(std::vector<std::pair<std::string, int>> words);
 CLI::Validator between(std::int64_t least, std::int64_t most);
 CLI::Validator between_shares(double least, double most);
 
+/// The name of a file: any text but none.
+CLI::Validator file_name();
+
 CLI::Validator above_zero();
 CLI::Validator not_negative();
 

@@ -68,7 +68,7 @@ void add_node(CLI::App& app, NodeArgs& args);
 /// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
 void add_manager_flags(CLI::App& app, ControllerCommand& command);
 void add_process_serving(CLI::App& app, ProcessServingArgs& args);
-/// Flags of kube-scheduler that change nothing here, so that its command line is taken as it is.
+/// Flags of kube-scheduler for authentication, authorization, profiling, rates and gates, which change nothing here.
 void add_stock_scheduler_flags(CLI::App& app, SchedulerCommand& command);
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args);
 /// The same of a command for people, which finds a kubeconfig by itself.

@@ -197,7 +197,8 @@ void define_scheduler(Commands& commands) {
                      "KubeSchedulerConfiguration (YAML): profiles, back-offs, extenders, election")
           ->check(CLI::ExistingFile);
   app.add_option("--write-config-to", scheduler->write_config_to,
-                 "Write the configuration in effect to this file, as YAML with all defaults, and exit");
+                 "Write the configuration in effect to this file, as YAML with all defaults, and exit")
+      ->check(file_name());
   add_api(app, scheduler->api);
   add_process_serving(app, scheduler->serving);
   add_leader_election(app, scheduler->leader_election);

@@ -18,7 +18,8 @@ ODD_RECORDINGS = (
         for below in ("", "segments/", "segments/999", "segments/../../../etc/passwd", "segments/..%2f..%2f..%2fetc%2fpasswd", "kept/..%2f..%2f/1",
             "kept/../1", "kept/%2e%2e/1", "kept//1", "segments/%00", "segments/" + "9" * 4_000)),
 )
-WAITING_PAGES = ("/debug/spillway/waiting", "/debug/spillway/waiting/theirs/teller", "/debug/spillway/waiting/", "/metrics", "/configz")
+WAITING_PAGES = ("/debug/spillway/waiting", "/debug/spillway/waiting/theirs/teller", "/debug/spillway/waiting/", RECORDING, "/metrics", "/configz")
+NO_RECORDING = (("a scheduler has no recording", "admin", "GET", RECORDING, {}, (404,)),)
 # A profile that no pod names: it places none.
 IDLE = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -126,7 +127,7 @@ def attempts(cluster):
         *asked,
         Act(f"{len(OUTSIDERS) * len(PAGES) + count + len(ODD_RECORDINGS)} ways into the pages of the controllers",
             lambda cluster: at_the_pages(cluster, ("controller", "--shadow", *recorded), PAGES, [*odd(PODS), *ODD_RECORDINGS], "/debug/spillway/zones")),
-        Act(f"{len(OUTSIDERS) * len(WAITING_PAGES) + count} ways into the pages of the scheduler",
-            lambda cluster: at_the_pages(cluster, ("scheduler", "--config", cluster.folder / "idle.yaml"), WAITING_PAGES, odd("/debug/spillway/waiting"), "/debug/spillway/waiting")),
+        Act(f"{len(OUTSIDERS) * len(WAITING_PAGES) + count + len(NO_RECORDING)} ways into the pages of the scheduler",
+            lambda cluster: at_the_pages(cluster, ("scheduler", "--config", cluster.folder / "idle.yaml"), WAITING_PAGES, [*odd("/debug/spillway/waiting"), *NO_RECORDING], "/debug/spillway/waiting")),
         Act("the keys of extenders in the pages of the scheduler", keeps_keys),
     ]
