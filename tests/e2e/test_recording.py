@@ -108,7 +108,7 @@ class Recording(unittest.TestCase):
             code, text, error = self.remote[what]
             self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
             self.assertIn(words, error)
-        for (code, text, error), words in zip(self.refused, ('cannot get resource "nodes/proxy"', "no controller found")):
+        for (code, text, error), words in zip(self.refused, ('cannot get resource "nodes/proxy"', 'cannot get path "/debug/spillway/recording"')):
             self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
             self.assertIn(words, error)
         code, text, error = self.cut
@@ -120,16 +120,15 @@ class Recording(unittest.TestCase):
     def test_wrong_command_lines(self):
         for arguments, words in ((("-o", "x"), "say whose recording"), (("n",), "say where to: -o FILE"), (("node", "-o", "x"), "say which node"), (("n", "--dir", "/x", "-o", "x"), "say node or controller"),
                                  (("a/b", "-o", "x"), '"a/b" is no node\'s name'), (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
-                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"), (("n", "--controller", "https://x", "-o", "x"), "say controller, not a node"),
+                                 (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("--dir", "/x", "--context", "c", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"), (("n", "--controller", "https://x", "-o", "x"), "say controller, not a node"),
                                  (("n", "--kubeconfig", "/none", "-o", "x"), "/none")):
             code, text, error = run("record", *arguments)
             self.assertEqual((code, text, len(error.splitlines())), (2, "", 1), error)
             self.assertIn(words, error)
 
-    def test_advice_of_the_night(self):
+    def test_advice_from_a_recording(self):
         code, text, error = run("advise", self.file, "--memory-available", "1Mi,128Mi", "-o", "json")
         self.assertEqual(code, 0, error)
-        print(run("advise", self.file, "--memory-available", "1Mi,128Mi")[1])
         costs = [each["cost"] for each in json.loads(text)["choices"]]
         self.assertEqual([(each["evicted"], each["keptFreeBytesPerNode"] >> 20, each["oomKills"]) for each in costs], [(1, 64, None), (0, 1, None), (1, 128, None)])
         code, text, error = run("advise", self.file, "--system-reserved", "1Gi")
@@ -165,7 +164,6 @@ class Recording(unittest.TestCase):
         code, text, _ = run("replay", self.file)
         self.assertEqual(code, 0)
         self.assertRegex(text, r"under its own configuration: \d+ decisions, \d+ the same \(100 %\)")
-        print(text)
 
     def test_the_same_configuration_from_a_file_decides_the_same(self):
         code, text, error = run("replay", self.file, "--config", self.folder / "own.yaml")
@@ -176,7 +174,6 @@ class Recording(unittest.TestCase):
         self.assertEqual(code, 3, text + error)
         self.assertIn("WOULD BE", text)
         self.assertRegex(text, r"default/hog +evicted for memory.available.* s earlier")
-        print(text)
         code, text, _ = run("replay", self.file, "--config", self.config("low.yaml", "1Mi"), "-o", "json")
         self.assertEqual(code, 3)
         row = next(row for row in json.loads(text)["rows"] if row["subject"] == "default/hog")
@@ -214,6 +211,9 @@ class Recording(unittest.TestCase):
         self.assertEqual(code, 1, error)
         self.assertIn("there is no recording here", error)
         self.assertFalse((self.folder / "x").exists())
+        code, text, error = run("record", "--dir", self.folder / "nonexistent", "--list")
+        self.assertEqual((code, text, len(error.splitlines())), (1, "", 1), error)
+        self.assertIn("nonexistent", error)
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")

@@ -86,7 +86,7 @@ TEST(Recordings, OfASimulatedNodeSayWhatAnotherThresholdWouldHaveDone) {
   EXPECT_LT(earlier, seconds(9));
 }
 
-Cost cost_of_night(const std::string& file, const Choice& choice) {
+Cost cost_of_recorded(const std::string& file, const Choice& choice) {
   const auto cost = cost_of_recording(file, choice);
   EXPECT_TRUE(cost) << cost.error().text();
   return cost.value_or(Cost());
@@ -100,11 +100,11 @@ TEST(Recordings, SayWhatASettingWouldHaveCost) {
   const std::string file = play(1).of_the_hog().file();
   ASSERT_TRUE(is_recording(file));
   EXPECT_FALSE(is_recording("name: a scenario\n"));
-  const Cost as_it_is = cost_of_night(file, {});
+  const Cost as_it_is = cost_of_recorded(file, {});
   EXPECT_EQ((std::vector{as_it_is.evicted, as_it_is.runs, as_it_is.recordings, as_it_is.controllers}),
             (std::vector<std::uint64_t>{1, 1, 1, 0}));
   EXPECT_EQ(as_it_is.without_evidence, 0u);
-  const Cost never = cost_of_night(file, {"1Mi", {}, {}});
+  const Cost never = cost_of_recorded(file, {"1Mi", {}, {}});
   EXPECT_EQ(never.evicted, 0u) << "the pod stopped growing above it, or was evicted before";
   EXPECT_EQ(never.kept_free, mebibytes(1));
   EXPECT_EQ(never.without_evidence, 1u) << "what would have followed is not recorded";
@@ -112,18 +112,43 @@ TEST(Recordings, SayWhatASettingWouldHaveCost) {
                            {.choice = {"1Mi", {}, {}}, .cost = never, .impossible = {}, .worse_than = {}}};
   compare(both);
   EXPECT_FALSE(both[0].worse_than) << "an eviction that would not be may be an OOM kill";
-  const Cost early = cost_of_night(file, {"200Mi", {}, {}});
+  const Cost early = cost_of_recorded(file, {"200Mi", {}, {}});
   EXPECT_GE(early.evicted, 1u);
   EXPECT_EQ(early.kept_free, mebibytes(200));
-  EXPECT_EQ(cost_of_night(file, {{}, {}, true}).evicted, 1u) << "brakes are the controllers'";
+  EXPECT_EQ(cost_of_recorded(file, {{}, {}, true}).evicted, 1u) << "brakes are the controllers'";
   Choice config;
   config.config = config_of("agents: {evictionHard: {memory.available: 200Mi}}\n");
-  EXPECT_EQ(cost_of_night(file, config).kept_free, mebibytes(200));
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, mebibytes(200));
   config.memory_available = "300Mi";
-  EXPECT_EQ(cost_of_night(file, config).kept_free, mebibytes(300)) << "the flag goes before the file";
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, mebibytes(300)) << "the flag goes before the file";
   config = {};
   config.config = config_of("controllers: {nodeMonitorGracePeriod: 5m}\n");
-  EXPECT_EQ(cost_of_night(file, config).kept_free, as_it_is.kept_free) << "it says nothing of agents";
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, as_it_is.kept_free) << "it says nothing of agents";
+}
+
+TEST(Recordings, AFileWithAgentsIsAWholeConfigurationOfTheRecordedNode) {
+  const std::string file = play(1).of_the_hog().file();
+  const auto report = agent::replay_recording(file);
+  ASSERT_TRUE(report) << report.error().text();
+  ASSERT_LT(report->node.memory, gibibytes(1)) << "its default threshold is another one than that of larger nodes";
+  agent::AgentOptions by_default;
+  by_default.eviction.thresholds.hard = agent::hard_thresholds_for(report->node.memory);
+  Choice config;
+  config.config = config_of("agents: {maxPods: 50}\n");
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, *kept_free(by_default, report->node.memory));
+  config.config = {"new.yaml", "agents: kubelet.yaml\n", [](const std::string&) {
+                     return Result<std::string>(
+                         "apiVersion: kubelet.config.k8s.io/v1beta1\n"
+                         "kind: KubeletConfiguration\nevictionHard: {memory.available: 10%}\n");
+                   }};
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, Bytes(report->node.memory.count() / 10));
+}
+
+TEST(Recordings, AReplayThatIsToldToStopEnds) {
+  const auto stopped =
+      cost_of_recording(play(1).of_the_hog().file(), {}, [](std::size_t, std::size_t) { return false; });
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, ErrorCode::kServiceUnavailable);
 }
 
 TEST(Recordings, SayNothingOfReservationsAndOfWhatIsDamaged) {

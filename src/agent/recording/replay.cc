@@ -137,11 +137,12 @@ Result<ReplayReport> Replay::finish() {
 }
 
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure,
-                                      const std::function<void(std::size_t, std::size_t)>& progress) {
+                                      const std::function<bool(std::size_t, std::size_t)>& go_on) {
   SPILLWAY_TRY(frames, recording::read_frames(file, recording::kAgentKind));
   Replay replay(std::move(reconfigure));
   for (std::size_t i = 0; i < frames.records.size(); ++i) {
-    if (progress && i % kProgressEvery == 0) progress(i, frames.records.size());
+    if (go_on && i % kProgressEvery == 0 && !go_on(i, frames.records.size()))
+      return make_error(ErrorCode::kServiceUnavailable, "interrupted");
     SPILLWAY_TRY(record, decode_record(frames.records[i]));
     SPILLWAY_TRY_VOID(replay.take(std::move(record)));
   }

@@ -77,9 +77,9 @@ class Replay {
   ReplayReport report_;
 };
 
-/// A whole recording. `progress`, which may be empty, is told now and then how many records of how many are done.
-/// kInvalid: as of read_frames(), decode_record() and Replay::take().
+/// A whole recording. `go_on`, which may be empty, is told now and then how many records of how many are done, and says
+/// whether to go on. kServiceUnavailable: it said no. kInvalid: as of read_frames(), decode_record(), Replay::take().
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure = {},
-                                      const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+                                      const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
 
 }  // namespace spillway::agent

@@ -124,6 +124,7 @@ class Trial {
     for (const Recording& each : question_.recordings) {
       if (Interruption::signal() != 0) return std::nullopt;
       const auto cost = replay(each, choice);
+      if (Interruption::signal() != 0) return std::nullopt;
       if (!cost) {
         advice.impossible = Error{cost.error().code, cost.error().text(), each.file};
         return advice;
@@ -147,6 +148,7 @@ class Trial {
   Result<sim::Cost> replay(const Recording& recording, const sim::Choice& choice) {
     auto cost = sim::cost_of_recording(recording.bytes, choice, [this](std::size_t done, std::size_t all) {
       line_.show((done_ + static_cast<double>(done) / static_cast<double>(all)) / runs_);
+      return Interruption::signal() == 0;
     });
     ++done_;
     return cost;

@@ -5,10 +5,12 @@
 #include "apps/view/byte_reader.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
+#include "base/file.h"
 #include "host/files/recording_pages.h"
 #include "host/files/recording_ring.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -28,7 +30,11 @@ class InDirectory final : public RecordingSource {
     if (!std::filesystem::is_directory(ring_, unreadable)) ring_ = directory;
   }
 
-  Result<std::vector<std::string>> copies() override { return host::recording_copies(ring_); }
+  Result<std::vector<std::string>> copies() override {
+    std::error_code failed;
+    if (!std::filesystem::is_directory(ring_, failed)) return errno_error(ring_, failed ? failed.value() : ENOTDIR);
+    return host::recording_copies(ring_);
+  }
 
   Result<std::vector<Segment>> segments(const std::string& copy) override {
     SPILLWAY_TRY(paths, host::recording_segments(folder_of(copy)));

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,34 +80,76 @@ struct Fetched {
   std::int64_t bytes = 0;
 };
 
-/// Joins the segments into one file. A segment that goes while the others are read is one of the oldest.
-Result<Fetched> fetch(RecordingSource& source, const cli::RecordCommand& command, ProgressLine& line) {
-  const recording::Kind& kind =
-      command.of == cli::RecordCommand::Of::kController ? recording::kControllerKind : recording::kAgentKind;
-  SPILLWAY_TRY(segments, source.segments(command.kept));
-  SPILLWAY_TRY(file, DraftFile::make(command.file));
-  Fetched fetched;
-  std::size_t done = 0;
-  for (const RecordingSource::Segment& each : segments) {
-    line.show(static_cast<double>(done++) / static_cast<double>(segments.size()));
-    const auto bytes = source.read(command.kept, each);
-    if (!bytes && bytes.error().code == ErrorCode::kNotFound && fetched.segments == 0) continue;
-    if (!bytes) return bytes.error();
-    std::string piece(fetched.segments == 0 ? std::string_view() : kind.header);
+/// One recording, as far as it is fetched.
+class Fetching {
+ public:
+  static Result<Fetching> begin(const cli::RecordCommand& command) {
+    SPILLWAY_TRY(file, DraftFile::make(command.file));
+    return Fetching(command, std::move(file));
+  }
+
+  Outcome add(const RecordingSource::Segment& segment, std::string_view bytes) {
+    std::string piece(fetched_.segments == 0 ? std::string_view() : kind_->header);
     const std::size_t head = piece.size();
-    if (const Outcome joined = recording::append_segment(piece, *bytes, kind); !joined) {
-      const std::string at = command.directory.empty() ? "segment " + each.name : each.name;
+    if (const Outcome joined = recording::append_segment(piece, bytes, *kind_); !joined) {
+      const std::string at = command_->directory.empty() ? "segment " + segment.name : segment.name;
       return Error{ErrorCode::kInvalid, joined.error().message, at};
     }
-    fetched.bytes += static_cast<std::int64_t>(piece.size() - head);
-    if (fetched.bytes > kRecordingBytesMax) return invalid(command.file, "would be longer than any recording");
-    SPILLWAY_TRY_VOID(file.append(std::string_view(piece).substr(head)));
-    ++fetched.segments;
+    fetched_.bytes += static_cast<std::int64_t>(piece.size() - head);
+    if (fetched_.bytes > kRecordingBytesMax) return invalid(command_->file, "would be longer than any recording");
+    SPILLWAY_TRY_VOID(file_.append(std::string_view(piece).substr(head)));
+    ++fetched_.segments;
+    return {};
   }
-  if (fetched.segments == 0) return make_error(ErrorCode::kNotFound, "there is no recording any more");
-  if (interrupted()) return make_error(ErrorCode::kServiceUnavailable, "interrupted");
-  SPILLWAY_TRY_VOID(file.commit());
-  return fetched;
+
+  bool has_any() const { return fetched_.segments > 0; }
+
+  Result<Fetched> commit() {
+    if (!has_any()) return make_error(ErrorCode::kNotFound, "there is no recording any more");
+    SPILLWAY_TRY_VOID(file_.commit());
+    return fetched_;
+  }
+
+ private:
+  Fetching(const cli::RecordCommand& command, DraftFile file)
+      : command_(&command),
+        kind_(command.of == cli::RecordCommand::Of::kController ? &recording::kControllerKind : &recording::kAgentKind),
+        file_(std::move(file)) {}
+
+  const cli::RecordCommand* command_;
+  const recording::Kind* kind_;
+  DraftFile file_;
+  Fetched fetched_;
+};
+
+Error interrupted_error() {
+  return make_error(ErrorCode::kServiceUnavailable, "interrupted");
+}
+
+/// Joins the segments into one file. A ring drops its oldest segments: where one is gone, those before it are or will
+/// be, and the recording begins after it.
+Result<Fetched> fetch(RecordingSource& source, const cli::RecordCommand& command, ProgressLine& line) {
+  SPILLWAY_TRY(segments, source.segments(command.kept));
+  std::optional<Fetching> fetching;
+  std::size_t done = 0;
+  for (const RecordingSource::Segment& each : segments) {
+    if (interrupted()) return interrupted_error();
+    line.show(static_cast<double>(done++) / static_cast<double>(segments.size()));
+    if (!fetching) {
+      SPILLWAY_TRY(begun, Fetching::begin(command));
+      fetching.emplace(std::move(begun));
+    }
+    const auto bytes = source.read(command.kept, each);
+    if (!bytes && bytes.error().code != ErrorCode::kNotFound) return bytes.error();
+    if (bytes) {
+      SPILLWAY_TRY_VOID(fetching->add(each, *bytes));
+    } else if (fetching->has_any()) {
+      fetching.reset();
+    }
+  }
+  if (interrupted()) return interrupted_error();
+  if (!fetching) return make_error(ErrorCode::kNotFound, "there is no recording any more");
+  return fetching->commit();
 }
 
 }  // namespace
@@ -147,9 +190,11 @@ int refuse_replay(const Error& error, const std::string& file) {
   return refuse({ErrorCode::kInvalid, error.text(), file}, cli::kExitUsage);
 }
 
-std::function<void(std::size_t, std::size_t)> shown_on(ProgressLine& line) {
-  return
-      [&line](std::size_t done, std::size_t all) { line.show(static_cast<double>(done) / static_cast<double>(all)); };
+std::function<bool(std::size_t, std::size_t)> shown_on(ProgressLine& line) {
+  return [&line](std::size_t done, std::size_t all) {
+    line.show(static_cast<double>(done) / static_cast<double>(all));
+    return true;
+  };
 }
 
 int replay_agent(const std::string& file, const cli::ReplayCommand& command) {

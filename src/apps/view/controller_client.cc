@@ -21,6 +21,7 @@ Result<std::unique_ptr<ControllerClient>> ControllerClient::create(runtime::Loop
 Result<ControllerClient::Found> ControllerClient::look_for(const std::string& path) {
   const std::size_t slash = args_.lease.find('/');
   if (slash == std::string::npos) return invalid("--lease", "expected NAMESPACE/NAME, got \"{}\"", args_.lease);
+  std::string none = "the API server has none";
   if (args_.controller.empty()) {
     auto page = cluster_->get(path);
     if (page) return Found{.page = *std::move(page), .url = {}, .authority = {}};
@@ -29,12 +30,13 @@ Result<ControllerClient::Found> ControllerClient::look_for(const std::string& pa
     const bool no_page =
         page.error().code == ErrorCode::kForbidden || (page.error().code == ErrorCode::kNotFound && !names_node);
     if (!no_page) return page.error();
+    if (page.error().code == ErrorCode::kForbidden) none = "the API server says: " + page.error().text();
   }
   auto lease = cluster_->get(client::object_path("coordination.k8s.io/v1", "leases", args_.lease.substr(0, slash),
                                                  args_.lease.substr(slash + 1)));
   if (!lease && args_.controller.empty()) {
-    return make_error(ErrorCode::kServiceUnavailable, "no controller found: the API server has none, and lease {}: {}",
-                      args_.lease, lease.error().text());
+    return make_error(ErrorCode::kServiceUnavailable, "no controller found: {}, and lease {}: {}", none, args_.lease,
+                      lease.error().text());
   }
   std::string url = args_.controller;
   std::string authority;
@@ -43,7 +45,8 @@ Result<ControllerClient::Found> ControllerClient::look_for(const std::string& pa
     authority = lease->string_at({"metadata", "annotations", kAuthorityAnnotation});
   }
   if (url.empty()) {
-    return make_error(ErrorCode::kServiceUnavailable, "lease {} names no address: is its holder an older version?",
+    return make_error(ErrorCode::kServiceUnavailable,
+                      "no controller found: {}, and lease {} names no address: is its holder an older version?", none,
                       args_.lease);
   }
   return Found{.page = {}, .url = std::move(url), .authority = std::move(authority)};

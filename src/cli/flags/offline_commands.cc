@@ -143,7 +143,7 @@ void define_simulate(Commands& commands) {
 void define_advise(Commands& commands) {
   const auto advise = std::make_shared<AdviseCommand>();
   CLI::App& app =
-      commands.add("advise", "Play scenarios and recorded nights under several settings and say what each costs");
+      commands.add("advise", "Play scenarios and recordings under several settings and say what each costs");
   app.add_option(
          "SCENARIO", advise->scenarios,
          "Files (docs/simulate.md), names of scenarios that come with the program, or recordings (spillway record)")

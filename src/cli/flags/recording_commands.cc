@@ -46,7 +46,8 @@ void define_record(Commands& commands) {
   auto* const list = app.add_flag("--list", record->list, "Only say which copies were kept aside");
   auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
   add_controller_target(app, record->target);
-  for (const char* const flag : {"--kubeconfig", "--controller", "--lease"}) directory->excludes(app.get_option(flag));
+  for (const char* const flag : {"--kubeconfig", "--context", "--cluster", "--user", "--controller", "--lease"})
+    directory->excludes(app.get_option(flag));
   kept->excludes(list);
   file->excludes(list);
   app.footer(

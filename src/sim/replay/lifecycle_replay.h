@@ -44,10 +44,10 @@ inline constexpr Duration kSameWithin = seconds(1);
 using ReconfigureController =
     std::function<Result<controllers::RecordedController>(const controllers::RecordedController& controller)>;
 
-/// `reconfigure`: empty: its own configuration. `progress`, which may be empty, is told now and then how many records
-/// of how many are done. kInvalid: no recording of a controller, a damaged one, or a configuration that cannot be.
+/// `reconfigure`: empty: its own configuration. `go_on`, which may be empty: as of agent::replay_recording().
+/// kInvalid: no recording of a controller, a damaged one, or a configuration that cannot be.
 Result<LifecycleReplayReport> replay_lifecycle(
     std::string_view file, const ReconfigureController& reconfigure = {},
-    const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+    const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
 
 }  // namespace spillway::sim

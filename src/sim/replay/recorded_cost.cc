@@ -15,22 +15,30 @@
 namespace spillway::sim {
 namespace {
 
-using Progress = std::function<void(std::size_t, std::size_t)>;
+using GoOn = std::function<bool(std::size_t, std::size_t)>;
 using recording::ReplayRow;
 
-/// As it was recorded, but for what the choice says; what no configuration says stays.
-Result<agent::EvictionOptions> eviction_under(const Choice& choice, agent::EvictionOptions was) {
-  agent::EvictionOptions made = was;
-  if (const auto& config = choice.config) {
-    SPILLWAY_TRY(parsed, parse_scenario_config(config->file, config->text, config->read));
-    if (parsed.agents) {
-      made = parsed.agents->eviction;
-      made.cleanup_wait = was.cleanup_wait;
-      made.memory_watch = was.memory_watch;
-      made.blind_zone = was.blind_zone;
-      made.blind_zone_ahead = was.blind_zone_ahead;
-      made.observe = was.observe;
-    }
+/// `agents:` is a whole configuration: what it does not say has its default on this node. What no KubeletConfiguration
+/// says, and everything if there is no `agents:`, stays as it was.
+Result<agent::EvictionOptions> options_under(const ConfigChoice& config, const agent::RecordedNode& node) {
+  const agent::EvictionOptions& was = node.options;
+  SPILLWAY_TRY(agents, agents_under(config, node.memory));
+  if (!agents) return was;
+  agent::EvictionOptions made = std::move(agents->eviction);
+  made.cleanup_wait = was.cleanup_wait;
+  made.memory_watch = was.memory_watch;
+  made.blind_zone = was.blind_zone;
+  made.blind_zone_ahead = was.blind_zone_ahead;
+  made.observe = was.observe;
+  return made;
+}
+
+/// As it was recorded, but for what the choice says.
+Result<agent::EvictionOptions> eviction_under(const Choice& choice, const agent::RecordedNode& node) {
+  agent::EvictionOptions made = node.options;
+  if (choice.config) {
+    SPILLWAY_TRY(under, options_under(*choice.config, node));
+    made = std::move(under);
   }
   if (choice.memory_available) made.thresholds.hard.insert_or_assign("memory.available", *choice.memory_available);
   return made;
@@ -40,17 +48,17 @@ bool is_eviction(const ReplayRow& row) {
   return row.would_be && row.would_be->key.starts_with("evict ");
 }
 
-Result<Cost> of_node(std::string_view file, const Choice& choice, const Progress& progress) {
+Result<Cost> of_node(std::string_view file, const Choice& choice, const GoOn& go_on) {
   if (choice.system_reserved) {
     return invalid("--system-reserved", "a recording of a node does not say what a reservation would change");
   }
   agent::Replay::Reconfigure reconfigure;
   if (choice.memory_available || choice.config) {
-    reconfigure = [&choice](const agent::RecordedNode& node) { return eviction_under(choice, node.options); };
+    reconfigure = [&choice](const agent::RecordedNode& node) { return eviction_under(choice, node); };
   }
-  SPILLWAY_TRY(report, agent::replay_recording(file, std::move(reconfigure), progress));
+  SPILLWAY_TRY(report, agent::replay_recording(file, std::move(reconfigure), go_on));
   agent::AgentOptions options;
-  SPILLWAY_TRY(eviction, eviction_under(choice, report.node.options));
+  SPILLWAY_TRY(eviction, eviction_under(choice, report.node));
   options.eviction = std::move(eviction);
   Cost cost{.kept_free = {}, .runs = 1, .recordings = 1};
   SPILLWAY_TRY(kept, kept_free(options, report.node.memory));
@@ -66,7 +74,7 @@ Result<Cost> of_node(std::string_view file, const Choice& choice, const Progress
   return cost;
 }
 
-Result<Cost> of_controller(std::string_view file, const Choice& choice, const Progress& progress) {
+Result<Cost> of_controller(std::string_view file, const Choice& choice, const GoOn& go_on) {
   ReconfigureController reconfigure;
   if (choice.brakes || choice.config) {
     reconfigure = [&choice](const controllers::RecordedController& was) -> Result<controllers::RecordedController> {
@@ -84,7 +92,7 @@ Result<Cost> of_controller(std::string_view file, const Choice& choice, const Pr
       return made;
     };
   }
-  SPILLWAY_TRY(report, replay_lifecycle(file, reconfigure, progress));
+  SPILLWAY_TRY(report, replay_lifecycle(file, reconfigure, go_on));
   Cost cost{.kept_free = {}, .runs = 1, .recordings = 1, .controllers = 1};
   for (const ReplayRow& row : report.rows) {
     if (!row.would_be) continue;
@@ -116,9 +124,9 @@ Result<controllers::RecordedController> controller_under(const ConfigChoice& con
   return made;
 }
 
-Result<Cost> cost_of_recording(std::string_view file, const Choice& choice, const Progress& progress) {
-  return file.starts_with(recording::kControllerKind.header) ? of_controller(file, choice, progress)
-                                                             : of_node(file, choice, progress);
+Result<Cost> cost_of_recording(std::string_view file, const Choice& choice, const GoOn& go_on) {
+  return file.starts_with(recording::kControllerKind.header) ? of_controller(file, choice, go_on)
+                                                             : of_node(file, choice, go_on);
 }
 
 }  // namespace spillway::sim

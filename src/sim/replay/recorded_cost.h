@@ -1,4 +1,4 @@
-// What a setting would have cost in a recorded night: the recording is replayed under it, and its decisions are
+// What a setting would have cost in what was recorded: the recording is replayed under it, and its decisions are
 // counted. Of a node: evictions, and the memory its hard threshold keeps free. Of controllers: nodes marked, tainted,
 // and emptied. Thread: one. Bounds: the recording and its decisions. Source: docs/simulate.md, "Which settings".
 #pragma once
@@ -20,9 +20,9 @@ bool is_recording(std::string_view head);
 Result<controllers::RecordedController> controller_under(const ConfigChoice& config,
                                                          const controllers::RecordedController& was);
 
-/// `progress`, which may be empty: as of agent::replay_recording(). kInvalid: the recording cannot be read, or says
+/// `go_on`, which may be empty: as of agent::replay_recording(). kInvalid: the recording cannot be read, or says
 /// nothing about such a choice: what a reservation changes is not recorded.
 Result<Cost> cost_of_recording(std::string_view file, const Choice& choice,
-                               const std::function<void(std::size_t done, std::size_t all)>& progress = {});
+                               const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
 
 }  // namespace spillway::sim

@@ -4,7 +4,9 @@
 #include "api/text/quantity.h"
 #include "policy/eviction/threshold_parse.h"
 #include "sim/cluster.h"
+#include "sim/scenario/config_parser.h"
 #include "sim/scenario/parser.h"
+#include "yaml/yaml_document.h"
 
 #include <fmt/format.h>
 
@@ -96,6 +98,13 @@ Result<std::vector<Choice>> choices_of(const ChoiceLists& lists) {
   if (choices.size() > kChoicesMax)
     return invalid("advise", "{} combinations are too many; expected at most {}", choices.size(), kChoicesMax);
   return choices;
+}
+
+Result<std::optional<agent::AgentOptions>> agents_under(const ConfigChoice& config, Bytes node_memory) {
+  SPILLWAY_TRY_VOID(parse_scenario_config(config.file, config.text, config.read));
+  SPILLWAY_TRY(document, yaml::parse(config.file, config.text));
+  const yaml::Place place(config.file, document, yaml::Place::Precision::kColumn);
+  return parse_agents_of(place, {config.file, document, ""}, config.read, node_memory);
 }
 
 Result<Scenario> with_choice(Scenario scenario, const Choice& choice) {

@@ -16,7 +16,7 @@
 
 namespace spillway::sim {
 
-/// A file with members of `config:`; what it does not say stays.
+/// A file with members of `config:`. A member that it does not have stays; `agents:` is a whole configuration.
 struct ConfigChoice {
   std::string file;
   std::string text;
@@ -24,6 +24,9 @@ struct ConfigChoice {
 
   friend bool operator==(const ConfigChoice& a, const ConfigChoice& b) { return a.file == b.file && a.text == b.text; }
 };
+
+/// What its `agents:` makes of a node with that memory; nullopt: it has none. kInvalid: it does not parse.
+Result<std::optional<agent::AgentOptions>> agents_under(const ConfigChoice& config, Bytes node_memory);
 
 /// What is changed in a scenario, or for a recording; absent: as it is there. The others take precedence over `config`.
 struct Choice {
@@ -68,7 +71,7 @@ struct Cost {
   std::uint64_t runs = 0;
   std::uint64_t recordings = 0;   // of the runs: no OOM kill of them is known
   std::uint64_t controllers = 0;  // of the recordings: they say nothing of memory
-  /// Evictions after the first one that was otherwise in the recording, and those of the night that would not be: what
+  /// Evictions after the first one that was otherwise in the recording, and those in it that would not be: what
   /// would have followed, an OOM kill perhaps, is not recorded.
   std::uint64_t without_evidence = 0;
 };

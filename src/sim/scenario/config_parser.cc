@@ -32,28 +32,30 @@ agent::ConfigDocument kubelet_document(const std::string& file, const yaml::Docu
   return out;
 }
 
-Result<agent::AgentOptions> agent_options(const agent::ConfigDocument& document) {
+Result<agent::AgentOptions> agent_options(const agent::ConfigDocument& document,
+                                          std::optional<Bytes> node_memory = std::nullopt) {
   const agent::CheckedConfig checked = agent::check_config(document);
   for (const agent::ConfigFinding& finding : checked.findings) {
     if (finding.kind == agent::ConfigFinding::Kind::kError) return Error{ErrorCode::kInvalid, finding.text(), {}};
   }
-  return agent::options_of(agent::effective_config(checked.value, std::nullopt));
+  return agent::options_of(agent::effective_config(checked.value, node_memory));
 }
 
 /// A mapping of members of a KubeletConfiguration, or the name of a file that is one.
-Result<agent::AgentOptions> parse_agents(const Place& place, const DocumentPart& part, const ReadText& read) {
+Result<agent::AgentOptions> parse_agents(const Place& place, const DocumentPart& part, const ReadText& read,
+                                         std::optional<Bytes> node_memory = std::nullopt) {
   if (const std::string* name = place.value().if_string()) {
     auto text = read(*name);
     if (!text) return place.wrong(text.error().text());
     SPILLWAY_TRY(document, yaml::parse(*name, *text));
-    return agent_options(kubelet_document(*name, document, document.value, ""));
+    return agent_options(kubelet_document(*name, document, document.value, ""), node_memory);
   }
   if (!place.value().is_object()) return place.wrong("expected a file or members of a KubeletConfiguration");
   const std::string prefix = part.path.empty() ? "agents" : part.path + "[agents]";
   api::Json value = place.value();
   value["apiVersion"] = "kubelet.config.k8s.io/v1beta1";
   value["kind"] = "KubeletConfiguration";
-  auto options = agent_options(kubelet_document(part.file, part.document, value, prefix));
+  auto options = agent_options(kubelet_document(part.file, part.document, value, prefix), node_memory);
   if (!options && options.error().message.find(part.file) == std::string::npos)
     return place.wrong(options.error().text());
   return options;
@@ -153,6 +155,13 @@ void set_brakes(controllers::ControllerSet::Options& options, bool on) {
     brakes.cool_down = minutes(2);
   }
   options.brakes = brakes;
+}
+
+Result<std::optional<agent::AgentOptions>> parse_agents_of(const Place& config, const DocumentPart& part,
+                                                           const ReadText& read, Bytes node_memory) {
+  if (!config.has("agents")) return std::optional<agent::AgentOptions>();
+  SPILLWAY_TRY(agents, parse_agents(config.member("agents"), part, read, node_memory));
+  return std::optional(std::move(agents));
 }
 
 Result<agent::AgentOptions> agent_options_of(const api::Json& members) {
