@@ -139,9 +139,9 @@ TEST(Recordings, AFileWithAgentsIsAWholeConfigurationOfTheRecordedNode) {
   config.config = {"new.yaml", "agents: kubelet.yaml\n", [](const std::string&) {
                      return Result<std::string>(
                          "apiVersion: kubelet.config.k8s.io/v1beta1\n"
-                         "kind: KubeletConfiguration\nevictionHard: {memory.available: 10%}\n");
+                         "kind: KubeletConfiguration\nevictionHard: {memory.available: 25%}\n");
                    }};
-  EXPECT_EQ(cost_of_recorded(file, config).kept_free, Bytes(report->node.memory.count() / 10));
+  EXPECT_EQ(cost_of_recorded(file, config).kept_free, Bytes(report->node.memory.count() / 4));
 }
 
 TEST(Recordings, AReplayThatIsToldToStopEnds) {
