@@ -58,18 +58,13 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
 
 namespace {
 
-struct TakenFlag {
-  const char* flag;
-  const char* why;
-};
-
 constexpr const char* kNotHere = "what it is for is not here";
 constexpr const char* kOneByOne = "sets are looked at one after the other, and their calls do not wait for one another";
 constexpr const char* kByDelegation = "the kubeconfig says who is asked about callers";
 constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
 
 /// Flags of kube-controller-manager that are accepted and reported as without effect.
-constexpr TakenFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
+constexpr StockFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
                                      {"--authentication-kubeconfig", kByDelegation},
                                      {"--authorization-kubeconfig", kByDelegation},
                                      {"--client-ca-file", kByDelegation},
@@ -167,12 +162,7 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
     return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
   };
   add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases");
-  for (const auto& [flag, why] : kOtherFlags) {
-    app.add_option_function<std::string>(
-           flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
-        ->expected(0, 1)
-        ->group("");
-  }
+  add_without_effect(app, kOtherFlags, command.without_effect);
 }
 
 void add_process_serving(CLI::App& app, ProcessServingArgs& args) {

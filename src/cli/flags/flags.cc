@@ -486,4 +486,13 @@ void add_colour(CLI::App& app, Colour& colour) {
                      {{"auto", Colour::kAuto}, {"always", Colour::kAlways}, {"never", Colour::kNever}});
 }
 
+void add_without_effect(CLI::App& app, std::span<const StockFlag> flags, std::vector<FlagWithoutEffect>& given) {
+  for (const auto& [flag, why] : flags) {
+    app.add_option_function<std::string>(flag,
+                                         [&given, flag, why](const std::string&) { given.push_back({flag, why}); })
+        ->expected(0, 1)
+        ->group("");
+  }
+}
+
 }  // namespace spillway::cli

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -65,6 +67,15 @@ void check_etcd(const EtcdArgs& args);
 /// The flag exists, and every use of it is refused: why.
 void refuse_etcd_overrides(CLI::App& app, const std::string& why);
 void add_node(CLI::App& app, NodeArgs& args);
+
+/// A flag of upstream's and why it changes nothing here. Both texts are constants.
+struct StockFlag {
+  const char* flag;
+  const char* why;
+};
+
+/// Each is taken, with or without a value, is not in the help, and is noted in `given`.
+void add_without_effect(CLI::App& app, std::span<const StockFlag> flags, std::vector<FlagWithoutEffect>& given);
 /// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
 void add_manager_flags(CLI::App& app, ControllerCommand& command);
 void add_process_serving(CLI::App& app, ProcessServingArgs& args);

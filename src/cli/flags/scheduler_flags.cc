@@ -7,11 +7,6 @@
 namespace spillway::cli {
 namespace {
 
-struct StockFlag {
-  const char* flag;
-  const char* why;
-};
-
 constexpr const char* kCallersByKubeconfig = "the kubeconfig says who is asked about callers";
 constexpr const char* kNoProfiles = "no profiles of the process are served";
 constexpr const char* kUnlimited = "bindings wait for their answers, 64 at a time, not for a rate";
@@ -32,12 +27,7 @@ constexpr StockFlag kStockFlags[] = {{"--authentication-kubeconfig", kCallersByK
 }  // namespace
 
 void add_stock_scheduler_flags(CLI::App& app, SchedulerCommand& command) {
-  for (const auto& [flag, why] : kStockFlags) {
-    app.add_option_function<std::string>(
-           flag, [&command, flag, why](const std::string&) { command.without_effect.push_back({flag, why}); })
-        ->expected(0, 1)
-        ->group("");
-  }
+  add_without_effect(app, kStockFlags, command.without_effect);
 }
 
 }  // namespace spillway::cli
