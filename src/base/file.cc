@@ -42,15 +42,6 @@ ErrorCode code_of(int error) {
   }
 }
 
-/// The rename itself is on the disk only when its folder is.
-Outcome sync_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return errno_error(folder, errno);
-  return {};
-}
-
 }  // namespace
 
 Error errno_error(std::string_view at, int error) {
@@ -83,6 +74,14 @@ Outcome write_all(int fd, std::string_view text, std::string_view at) {
     if (written < 0) return errno_error(at, errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return {};
+}
+
+Outcome sync_folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) return errno_error(folder, errno);
   return {};
 }
 

@@ -25,6 +25,9 @@ Result<std::string> read_file(const std::string& path);
 /// Writes all of it, however many calls that takes.
 Outcome write_all(int fd, std::string_view text, std::string_view at);
 
+/// A new name, or a rename, is on the disk only when its folder is. Errors name the folder.
+Outcome sync_folder_of(const std::string& path);
+
 /// Writes the file with mode 0600, complete or not at all, also across a loss of power: a reader sees the old text or
 /// the new one. It is made exclusively under a name that nobody can guess and then takes the place of whatever is
 /// there; a link is replaced, not followed.

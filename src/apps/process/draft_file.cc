@@ -13,16 +13,6 @@
 #include <utility>
 
 namespace spillway::apps {
-namespace {
-
-Outcome sync_folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  const UniqueFd opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!opened || ::fsync(opened.get()) != 0) return errno_error(path, errno);
-  return {};
-}
-
-}  // namespace
 
 DraftFile::DraftFile(std::string path, std::string draft, UniqueFd file)
     : path_(std::move(path)), draft_(std::move(draft)), file_(std::move(file)) {}

@@ -30,15 +30,6 @@ Result<UniqueFd> open_file(const std::string& path, struct stat& found) {
   return fd;
 }
 
-/// A new name is on the disk only when its folder is.
-Outcome sync_folder_of(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  const std::string folder = parent.empty() ? "." : parent;
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || ::fsync(fd.get()) != 0) return errno_error(folder, errno);
-  return {};
-}
-
 bool is_taken(const std::string& path) {
   struct stat found = {};
   return ::lstat(path.c_str(), &found) == 0 || errno != ENOENT;
