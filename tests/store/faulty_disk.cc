@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -52,6 +53,7 @@ struct FaultyDisk::State {
   std::atomic<Fault> writes{Fault::kNone};
   std::atomic<Fault> syncs{Fault::kNone};
   std::atomic<Fault> database_writes{Fault::kNone};
+  std::atomic<std::int64_t> database_bytes_max{std::numeric_limits<std::int64_t>::max()};
   std::atomic<int> last_errno{0};
   sqlite3_vfs* real = nullptr;
   sqlite3_vfs own{};
@@ -106,6 +108,9 @@ int write(sqlite3_file* handle, const void* data, int size, sqlite3_int64 offset
   FaultyDisk::Fault fault = file.path == nullptr ? FaultyDisk::Fault::kNone : file.disk->writes.load();
   if (fault == FaultyDisk::Fault::kNone && file.path != nullptr && !std::string_view(file.path).ends_with("-wal")) {
     fault = file.disk->database_writes.load();
+    if (fault == FaultyDisk::Fault::kNone && offset + size > file.disk->database_bytes_max) {
+      fault = FaultyDisk::Fault::kNoSpace;
+    }
   }
   if (fault == FaultyDisk::Fault::kNone) return write_real(file, data, size, offset);
   if (fault == FaultyDisk::Fault::kShortWrite) write_real(file, data, size / 2, offset);
@@ -222,6 +227,10 @@ void FaultyDisk::fail_writes(Fault fault) {
 
 void FaultyDisk::fail_database_writes(Fault fault) {
   state_->database_writes = fault;
+}
+
+void FaultyDisk::limit_database(std::optional<std::int64_t> bytes) {
+  state_->database_bytes_max = bytes.value_or(std::numeric_limits<std::int64_t>::max());
 }
 
 void FaultyDisk::fail_syncs(Fault fault) {

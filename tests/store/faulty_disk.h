@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace spillway::store {
@@ -31,6 +32,9 @@ class FaultyDisk {
   void fail_syncs(Fault fault);
   /// Of database files alone: their logs are written.
   void fail_database_writes(Fault fault);
+
+  /// Database files have no space beyond so many bytes; nullopt: any.
+  void limit_database(std::optional<std::int64_t> bytes);
 
   /// Writes into `directory` what is left of the files of directory `of` if the power fails now: what was synced, and
   /// of each write since then all or nothing, as chance has it.

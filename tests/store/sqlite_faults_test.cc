@@ -230,6 +230,32 @@ TEST_P(NoSpaceOnDisk, PassesWhenThereIsSpaceAgain) {
   EXPECT_EQ(list(client), wanted);
 }
 
+/// The log has space of its own, so that writes succeed while the file cannot grow any more. Before it would have to
+/// grow by more than the reserve gives, the disk counts as full: else what is in the log could not be moved any more.
+TEST_F(SqliteFaults, ALogThatDoesNotFitTheFileCountsAsAFullDisk) {
+  put("a", "1");
+  const auto file_bytes = [this] { return static_cast<std::int64_t>(std::filesystem::file_size(path_)); };
+  const auto reserve = static_cast<std::int64_t>(std::filesystem::file_size(path_ + ".reserve"));
+  const std::int64_t full = file_bytes();
+  disk_.limit_database(full);
+  constexpr std::int64_t kBytes = 200'000;
+  std::int64_t written = 0;
+  const auto name = [](std::int64_t i) { return fmt::format("k{}", i); };
+  while (client_->put(name(written), std::string(kBytes, 'x'))) {
+    ASSERT_LT(++written * kBytes, reserve) << "more than the file can take";
+  }
+  ASSERT_GT(written, 0);
+  EXPECT_THAT(store_->refusing().value_or(""), HasSubstr("the disk is full"));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".reserve")) << "it is given up for the deletions";
+  disk_.limit_database(full + reserve);
+  for (std::int64_t i = 0; i < written; ++i) {
+    const Result<WriteResult> removed = client_->remove(name(i));
+    ASSERT_TRUE(removed) << i << ": " << removed.error().text();
+  }
+  put("b", "2");
+  EXPECT_FALSE(store_->refusing());
+}
+
 TEST_F(SqliteFaults, UpkeepThatFindsNoSpaceLeavesEverythingAsItWas) {
   const auto go_on = [](double) { return true; };
   const auto files = [this] {

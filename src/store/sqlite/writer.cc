@@ -65,6 +65,8 @@ struct Writer::Impl {
   Retention retention;
   /// Set by the first write that found no space, until the reserve is held again.
   bool short_of_space = false;
+  /// The log could not be moved, as the file has no space to grow.
+  std::optional<Error> file_full;
   /// Set for good when it is unknown what is on the disk, or it is damaged.
   std::optional<Error> broken;
   bool tidied = true;
@@ -118,8 +120,7 @@ struct Writer::Impl {
       finish(std::move(group), std::move(changes), outcome);
       return bound_log();
     }
-    reserve.release();
-    ignored(limit_file(Bytes{0}), "the writes that follow show it");
+    release_reserve();
     commit_urgent(std::move(group));
   }
 
@@ -185,6 +186,21 @@ struct Writer::Impl {
     move_log();
     metrics.writer_checkpoints.add();
     finish_at = pages + options.checkpoint_pages;  // not with every group, if a reader holds it up
+    if (file_full) run_short();
+  }
+
+  /// The log still has space of its own, but the file has none to grow: the reserve is just enough for what stands in
+  /// the log, and would not be if that grew on.
+  void run_short() {
+    become_short_of_space(*file_full);
+    release_reserve();
+    make_room();
+    finish({}, {}, {});
+  }
+
+  void release_reserve() {
+    reserve.release();
+    ignored(limit_file(Bytes{0}), "the writes that follow show it");
   }
 
   void tell_of_log(const Checkpointer::Log& log) {
@@ -203,7 +219,10 @@ struct Writer::Impl {
   void move_log() {
     checkpointer->wait();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
-    if (!restart_log()) metrics.failed_checkpoints.add();
+    const Outcome moved = restart_log();
+    const bool full = !moved && ledger->connection().trouble() == Trouble::kFull;
+    file_full = full ? std::optional(moved.error()) : std::nullopt;
+    if (!moved) metrics.failed_checkpoints.add();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=5000"), "it waits less long");
   }
 
@@ -248,7 +267,9 @@ struct Writer::Impl {
 
   /// The disk was full. True: it is so no more.
   bool look_for_space() {
-    if (broken || !hold_reserve(kSpaceBack)) return false;
+    if (broken) return false;
+    if (file_full) move_log();
+    if (file_full || !hold_reserve(kSpaceBack)) return false;
     space_is_back();
     return true;
   }
@@ -328,13 +349,24 @@ struct Writer::Impl {
 
   void note_trouble(const Error& error) {
     const Trouble trouble = ledger->connection().trouble();
-    const bool first = trouble == Trouble::kFull ? !std::exchange(short_of_space, true) : !broken;
+    if (trouble == Trouble::kFull) return become_short_of_space(error);
+    const bool first = !broken;
     if (trouble == Trouble::kIo || trouble == Trouble::kDamaged) {
       broken = make_error(ErrorCode::kServiceUnavailable, "the database {} failed ({}); it is read-only until restart",
                           path, error.message);
     }
     if (short_of_space || broken) metrics.takes_writes.set(0);
-    if (first) options.log.error("store does not take writes", {{"file", path}, {"cause", error.message}});
+    if (first) tell_of_refusal(error);
+  }
+
+  void become_short_of_space(const Error& cause) {
+    if (std::exchange(short_of_space, true)) return;
+    metrics.takes_writes.set(0);
+    tell_of_refusal(cause);
+  }
+
+  void tell_of_refusal(const Error& cause) {
+    options.log.error("store does not take writes", {{"file", path}, {"cause", cause.message}});
   }
 
   void space_is_back() {
