@@ -153,8 +153,25 @@ class Drawing {
     faults.etcd.gap_ppm = ppm(200);
   }
 
-  /// Agents end right after they have begun an eviction: another one comes back to pods that run on.
-  void draw_agent_deaths() { plan_.faults.agent_death_ppm = static_cast<std::uint32_t>(agents_.below(800'000)); }
+  /// Agents end right after they have begun an eviction: another one comes back to pods that run on, and to pressure
+  /// that lasts, as web servers grow together and take all of their grace to end.
+  void draw_agent_deaths() {
+    plan_.faults.agent_death_ppm = static_cast<std::uint32_t>(agents_.below(800'000));
+    draw_growth_together();
+  }
+
+  void draw_growth_together() {
+    const auto any = [this](std::uint64_t bound) { return static_cast<std::int64_t>(agents_.below(bound)); };
+    const Duration at = milliseconds(any(20'000));
+    HoldEndings slow;
+    slow.pods.pods = "default/web-*";
+    UseMemory growth;
+    growth.pods.pods = slow.pods.pods;
+    growth.to = mebibytes(100 + any(100));
+    growth.rate_per_second = mebibytes(3 + any(10));
+    add(std::move(slow), at);
+    add(std::move(growth), at + milliseconds(any(5'000)));
+  }
 
   void add(Action action, Duration at, std::optional<Duration> lasts = std::nullopt) {
     std::string text = action_json(action).first;
