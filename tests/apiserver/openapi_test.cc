@@ -107,6 +107,48 @@ TEST(OpenApiTexts, ValuesOfAnyFormAreCalledNothing) {
   EXPECT_EQ(members->string_at({"not", "$ref"}), "#/definitions/io.k8s.api.apiextensions.v1.JSONSchemaProps");
 }
 
+/// What a schema says must be given.
+std::vector<std::string> required_of(const Json& schemas, const std::string& name) {
+  std::vector<std::string> found;
+  const Json* required = schemas.at({name, "required"});
+  if (required == nullptr) return found;
+  for (const Json& each : *required->if_array()) found.emplace_back(each.string_at({}));
+  return found;
+}
+
+TEST(OpenApiRequired, WhatMustBeGivenIsSaidInBothVersions) {
+  TestServer server;
+  const Json v3 = server.get("/openapi/v3/apis/apps/v1").body;
+  const Json v2 = server.get("/openapi/v2").body;
+  using Names = std::vector<std::string>;
+  for (const Json* schemas : {v3.at({"components", "schemas"}), v2.find("definitions")}) {
+    ASSERT_NE(schemas, nullptr);
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.apps.v1.DeploymentSpec"), (Names{"selector", "template"}));
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.PodSpec"), Names{"containers"});
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.Container"), Names{"name"});
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.Volume"), Names{"name"});
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.VolumeMount"), (Names{"mountPath", "name"}));
+    // Omitted when it is empty, and required; the other way round.
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.apps.v1.StatefulSetSpec"),
+              (Names{"selector", "serviceName", "template"}));
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.core.v1.GRPCAction"), Names{"port"});
+    EXPECT_EQ(required_of(*schemas, "io.k8s.api.apps.v1.Deployment"), Names{});
+  }
+}
+
+TEST(OpenApiRequired, WhatMustBeGivenIsAMember) {
+  TestServer server;
+  const Json v2 = server.get("/openapi/v2").body;
+  std::size_t seen = 0;
+  for (const auto& [name, schema] : *v2.find("definitions")->if_object()) {
+    for (const std::string& member : required_of(*v2.find("definitions"), name)) {
+      EXPECT_NE(schema.at({"properties", member}), nullptr) << name << "." << member;
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 300U);
+}
+
 TEST(OpenApiTexts, OfCustomKindsTheirDefinitions) {
   TestServer server;
   define_cron_tabs(server);
@@ -209,6 +251,7 @@ TEST(OpenApiProtobuf, SaysWhatTheJsonSays) {
             {{"type", "object"},
              {"description", "A thing."},
              {"x-kubernetes-map-type", "atomic"},
+             {"required", Json::array({"count", "names"})},
              {"properties",
               Json::object(
                   {{"count", Json::object({{"type", "integer"}, {"format", "int32"}})},
@@ -227,6 +270,10 @@ TEST(OpenApiProtobuf, SaysWhatTheJsonSays) {
   EXPECT_EQ(only(thing, 4), "A thing.");
   EXPECT_EQ(only(fields_of(only(thing, 22)), 1), "object");
   EXPECT_EQ(extensions_of(thing).at("x-kubernetes-map-type"), "\"atomic\"");
+  std::vector<std::string> required;
+  for (const auto& [number, bytes] : thing)
+    if (number == 19) required.push_back(bytes);
+  EXPECT_EQ(required, (std::vector<std::string>{"count", "names"}));
   const auto members = schemas_of(only(thing, 25));
   EXPECT_EQ(only(members.at("count"), 2), "int32");
   EXPECT_EQ(only(members.at("other"), 1), "#/definitions/a.Thing");

@@ -59,6 +59,13 @@ class Explain(unittest.TestCase):
         self.assertIn("tolerationSeconds", self.told("pod", "--recursive"))
         self.assertIn("x-kubernetes-validations", self.told("crd", "--recursive"))
 
+    def test_what_must_be_given(self):
+        self.assertRegex(self.told("deployment.spec"), r"selector\t<LabelSelector> -required-\n(.|\n)*template\t<PodTemplateSpec> -required-\n")
+        self.assertIn("containers\t<[]Container> -required-\n", self.told("pod.spec"))
+        self.assertNotIn("-required-", self.told("configmap"))
+        older = self.kubectl("explain", "deployment.spec", "--output=plaintext-openapiv2")
+        self.assertRegex(older, r"template\t<Object> -required-\n")
+
     def test_every_kind_of_the_server(self):
         rows = [line.split() for line in self.kubectl("api-resources", "--no-headers").splitlines()]
         self.assertGreater(len(rows), 40)

@@ -163,7 +163,9 @@ class Schema {
       } else if (flag == "ptr") {
         field.pointer = true;
       } else if (flag == "keep") {
-        field.keep = true;
+        field.keep = field.required = true;
+      } else if (flag == "req" || flag == "opt") {
+        field.required = flag == "req";
       } else if (flag == "or") {
         field.or_other = true;
       } else if (flag == "inline") {

@@ -49,6 +49,7 @@ struct Field {
   const Type* message = nullptr;  // kMessage only
   bool pointer = false;           // presence matters: a zero value is kept
   bool keep = false;              // written to JSON even when zero or empty
+  bool required = false;          // as OpenAPI says it; what refuses a document without it is its validation
   bool inlined = false;           // its fields sit in the parent's JSON object
   bool or_other = false;          // of kMessage: values that are no object are taken as they are
 

@@ -16,6 +16,7 @@ constexpr std::size_t kInfoVersion = 2;
 constexpr std::size_t kSchemaReference = 1;
 constexpr std::size_t kSchemaFormat = 2;
 constexpr std::size_t kSchemaDescription = 4;
+constexpr std::size_t kSchemaRequired = 19;
 constexpr std::size_t kSchemaAdditionalProperties = 21;
 constexpr std::size_t kSchemaType = 22;
 constexpr std::size_t kSchemaItems = 23;
@@ -56,6 +57,12 @@ std::string named_schemas(const Json& schemas) {
   return out;
 }
 
+std::string required_bytes(const Json& names) {
+  std::string out;
+  for (const Json& name : *names.if_array()) out += message(kSchemaRequired, name.string_at({}));
+  return out;
+}
+
 std::string member_bytes(std::string_view name, const Json& value) {
   if (name == "$ref") return message(kSchemaReference, value.string_at({}));
   if (name == "format") return message(kSchemaFormat, value.string_at({}));
@@ -63,6 +70,7 @@ std::string member_bytes(std::string_view name, const Json& value) {
   if (name == "type") return message(kSchemaType, message(kOnly, value.string_at({})));
   if (name == "items") return message(kSchemaItems, message(kOnly, schema_bytes(value)));
   if (name == "properties") return message(kSchemaProperties, named_schemas(value));
+  if (name == "required" && value.if_array() != nullptr) return required_bytes(value);
   if (name == "additionalProperties" && value.is_object()) {
     return message(kSchemaAdditionalProperties, message(kOnly, schema_bytes(value)));
   }

@@ -136,11 +136,14 @@ Json OpenApiSchemas::custom_schema(const Resource& row) {
 Json OpenApiSchemas::schema_of(const api::Type& type) {
   Json properties = Json::object();
   if (type.has_type_meta()) describe_type_meta(properties);
+  Json::Array required;
   for (const auto& [name, field] : type.json_fields()) {
     properties[name] = property_of(*field, api::description_of(type, name));
+    if (field->required) required.emplace_back(name);
   }
   Json schema =
       described(Json::object({{"type", "object"}, {"properties", std::move(properties)}}), api::description_of(type));
+  if (!required.empty()) schema["required"] = std::move(required);
   if (type.has_type_meta()) {
     const std::string_view api_version = type.api_version();
     const std::size_t slash = api_version.find('/');
