@@ -22,7 +22,6 @@ using yaml::Place;
 using Workload = GeneratedCluster::Workload;
 using api::Json;
 
-constexpr std::int64_t kNodesMax = 5000;
 constexpr std::int64_t kServersMax = 9;  // and members of etcd
 constexpr Duration kAfterTimeline = minutes(10);
 
@@ -110,7 +109,7 @@ Result<GeneratedCluster> read_generated(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members(
       {"nodes", "zones", "racks", "podsPerNode", "memory", "cpu", "disk", "swap", "workloads", "servers", "etcd"}));
   GeneratedCluster out;
-  SPILLWAY_TRY(nodes, place.number("nodes", 1, kNodesMax));
+  SPILLWAY_TRY(nodes, place.number("nodes", 1, kGeneratedNodesMax));
   out.nodes = nodes.value_or(30);
   SPILLWAY_TRY(zones, place.number("zones", 1, out.nodes));
   out.zones = zones.value_or(std::min<std::int64_t>(3, out.nodes));

@@ -24,7 +24,6 @@ using yaml::Place;
 
 constexpr std::size_t kEventsMax = 1000;
 constexpr std::int64_t kRepeatsMax = 1000;
-constexpr std::int64_t kNodesMax = 5000;
 using Machines = std::vector<MachineSpec>;
 
 Error no_such_part(const Place& place, std::string_view what, const std::string& wanted,
@@ -88,8 +87,8 @@ Result<NodeChoice> read_choice(const Place& place, const Machines& machines) {
   SPILLWAY_TRY(names, place.words("names"));
   SPILLWAY_TRY_VOID(check_node_names(place, machines));
   choice.names = std::move(names);
-  SPILLWAY_TRY(skip, place.number("skip", 0, kNodesMax));
-  SPILLWAY_TRY(every, place.number("every", 1, kNodesMax));
+  SPILLWAY_TRY(skip, place.number("skip", 0, kGeneratedNodesMax));
+  SPILLWAY_TRY(every, place.number("every", 1, kGeneratedNodesMax));
   choice.skip = static_cast<std::size_t>(skip.value_or(0));
   choice.every = static_cast<std::size_t>(every.value_or(1));
   SPILLWAY_TRY_VOID(read_only(place, machines, choice));
