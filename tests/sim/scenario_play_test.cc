@@ -317,6 +317,21 @@ TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
   }
 }
 
+/// Of two servers one counts budgets. It ends before the pods of a node stop being ready; the other one takes its place
+/// 25 s later, and is asked for evictions before that.
+TEST(Play, DrainKeepsToTheBudgetWhileNobodyCountsIt) {
+  for (const std::string server : {"server-0", "server-1"}) {
+    expect_all(play(made("name: x\nsettle: 20s\nduration: 2m\nconfig: {controllers: {nodeMonitorGracePeriod: 20s}}\n"
+                         "cluster: {nodes: 4, zones: 1, podsPerNode: 0, servers: 2, etcd: 3, workloads: [{replicaSet: "
+                         "web, replicas: 8, minAvailable: 5}]}\n"
+                         "timeline:\n- {at: 0s, crash: {only: [2, 3]}, for: 1m}\n- {at: 14s, crash: " +
+                         server +
+                         ", for: 46s}\n- {at: 32s, drain: {only: [0]}}\n"
+                         "expect: [deletions == 0 before 55s, deletions >= 2]"),
+                    {.seed = 1, .go_on = {}}));
+  }
+}
+
 TEST(Play, ScaleAndASlowAndAbsentServer) {
   const RunOutcome outcome = play(
       made("name: x\ncluster: {nodes: 3, zones: 1, podsPerNode: 1}\nsettle: 1m\n"

@@ -4,10 +4,8 @@
 #include "api/json/json_values.h"
 #include "api/object/disruption_budget.h"
 #include "api/object/meta.h"
-#include "api/text/time_text.h"
 #include "apiserver/collect/bootstrap.h"
 #include "apiserver/resource/object_condition.h"
-#include "apiserver/subresource/eviction.h"
 #include "policy/disruption/budget.h"
 
 #include <algorithm>
@@ -21,12 +19,6 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kRetry = seconds(1);
-constexpr Duration kDisruptionTimeout = minutes(2);  // an eviction that led to nothing is forgotten
-
-const OwnerLink* controller_of(const StoredObject& object) {
-  const auto found = std::ranges::find_if(object.meta.owners, &OwnerLink::controller);
-  return found == object.meta.owners.end() ? nullptr : &*found;
-}
 
 void set_counts(Json& budget, const disruption::BudgetCount& count) {
   Json& status = budget["status"];
@@ -53,12 +45,8 @@ void set_allowed_condition(Json& budget, bool allowed, std::string_view reason, 
 BudgetCollector::BudgetCollector(Core& core, Writer& writer)
     : core_(core),
       writer_(writer),
-      pods_(core.cache.of(core.registry.get("pods"))),
-      budgets_(core.cache.of(core.registry.get("poddisruptionbudgets.policy"))),
-      replica_sets_(core.cache.of(core.registry.get("replicasets.apps"))),
-      replication_controllers_(core.cache.of(core.registry.get("replicationcontrollers"))),
-      deployments_(core.cache.of(core.registry.get("deployments.apps"))),
-      stateful_sets_(core.cache.of(core.registry.get("statefulsets.apps"))) {}
+      counter_(core),
+      budgets_(core.cache.of(core.registry.get("poddisruptionbudgets.policy"))) {}
 
 void BudgetCollector::load() {
   dirty_.clear();
@@ -90,8 +78,7 @@ void BudgetCollector::on_event(const ResourceCache& cache, const EventPtr& event
         expiry_.erase(timer);
       }
     }
-  } else if (&cache == &pods_ || &cache == &replica_sets_ || &cache == &replication_controllers_ ||
-             &cache == &deployments_ || &cache == &stateful_sets_) {
+  } else if (counter_.counts(cache)) {
     note_namespace(object.ns);
   }
 }
@@ -106,74 +93,19 @@ void BudgetCollector::act() {
   }
 }
 
-const ResourceCache* BudgetCollector::scaled(std::string_view kind) const {
-  if (kind == "ReplicaSet") return &replica_sets_;
-  if (kind == "ReplicationController") return &replication_controllers_;
-  return kind == "StatefulSet" ? &stateful_sets_ : nullptr;
-}
-
-std::optional<std::int64_t> BudgetCollector::expected_by_controllers(const std::vector<ObjectPtr>& pods) const {
-  std::map<std::string, std::int64_t> scale_by_uid;
-  for (const ObjectPtr& pod : pods) {
-    const OwnerLink* link = controller_of(*pod);
-    const ResourceCache* owners = link != nullptr ? scaled(link->kind) : nullptr;
-    if (owners == nullptr) return std::nullopt;
-    ObjectPtr scaled_object = owners->find(object_key(pod->ns, link->name));
-    if (!scaled_object || scaled_object->meta.uid != link->uid) return std::nullopt;
-    if (const OwnerLink* above = controller_of(*scaled_object); above != nullptr && above->kind == "Deployment") {
-      const ObjectPtr deployment = deployments_.find(object_key(pod->ns, above->name));
-      if (deployment && deployment->meta.uid == above->uid) scaled_object = deployment;
-    }
-    scale_by_uid[scaled_object->meta.uid] = api::integer_at(scaled_object->document(), {"spec", "replicas"}, 1);
-  }
-  std::int64_t expected = 0;
-  for (const auto& [uid, replicas] : scale_by_uid) expected += replicas;
-  return expected;
-}
-
 Json BudgetCollector::computed(Json budget) const {
   const auto rules = api::decode<api::PodDisruptionBudget>(budget);
-  const std::string ns(budget.string_at({"metadata", "namespace"}));
-  std::vector<ObjectPtr> pods;
-  pods_.visit(ns + "/", {}, [&](const ObjectPtr& pod) {
-    if (rules && rules->selector.matches(pod->meta.labels)) pods.push_back(pod);
-    return true;
-  });
-
-  // An eviction counts against the pod until the pod is terminating, or until it is clear that it led to nothing.
-  Json disrupted = Json::object();
-  if (const Json* known = budget.at({"status", "disruptedPods"}); known != nullptr && known->if_object() != nullptr) {
-    for (const auto& [name, since] : *known->if_object()) {
-      const ObjectPtr pod = pods_.find(object_key(ns, name));
-      const Result<WallTime> time = api::parse_time(since.string_at({}));
-      if (!pod || pod->meta.deleting || !time || *time + kDisruptionTimeout <= core_.now.wall) continue;
-      disrupted[name] = since;
-    }
-  }
-
-  disruption::BudgetCount count;
-  for (const ObjectPtr& pod : pods) {
-    if (pod->meta.deleting || disrupted.find(pod->name) != nullptr) continue;
-    if (is_ready(*pod->shared_document())) ++count.current_healthy;
-  }
-  const std::optional<std::int64_t> expected = rules && disruption::expects_pods_that_match(*rules)
-                                                   ? std::optional(static_cast<std::int64_t>(pods.size()))
-                                                   : expected_by_controllers(pods);
-
-  Json& status = budget["status"];
-  if (disrupted.if_object()->empty()) {
+  BudgetSurvey survey = counter_.survey(budget, rules ? &*rules : nullptr);
+  if (survey.disrupted.if_object()->empty()) {
     budget.erase({"status", "disruptedPods"});
   } else {
-    status["disruptedPods"] = std::move(disrupted);
+    budget["status"]["disruptedPods"] = std::move(survey.disrupted);
   }
-  if (rules && expected) {
-    count.expected_pods = *expected;
-    count.desired_healthy = disruption::desired_healthy(*rules, *expected);
-    set_counts(budget, count);
-    const bool allowed = count.disruptions_allowed() > 0;
+  set_counts(budget, survey.count.value_or(disruption::BudgetCount{}));
+  if (survey.count) {
+    const bool allowed = survey.count->disruptions_allowed() > 0;
     set_allowed_condition(budget, allowed, allowed ? "SufficientPods" : "InsufficientPods", {}, core_.now.wall);
   } else {
-    set_counts(budget, {});
     set_allowed_condition(budget, false, "SyncFailed",
                           "found no controllers for the pods of this budget: percentages and maxUnavailable need them",
                           core_.now.wall);

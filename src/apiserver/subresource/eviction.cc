@@ -64,23 +64,6 @@ Status refusal_of(const Ruling& ruling) {
   return exhausted(ruling);
 }
 
-/// The budget without the disruption that this pod is; as it is if none has to be spent any more.
-StatusResult<Json> spend_disruption(Json budget, const std::string& pod, const disruption::PodStanding& standing,
-                                    WallTime now) {
-  const auto known = api::decode<api::PodDisruptionBudget>(budget);
-  if (!known) return Status(known.error());
-  const std::array<const api::PodDisruptionBudget*, 1> budgets{&*known};
-  const Ruling ruling = disruption::decide_passage(standing, budgets);
-  if (!ruling.goes()) return refusal_of(ruling);
-  if (ruling.passage != Passage::kSpends) return budget;
-  budget.make({"status", "disruptedPods"})[pod] = api::format_time(now);
-  budget["status"]["disruptionsAllowed"] = ruling.disruptions_allowed - 1;
-  if (ruling.disruptions_allowed == 1) {
-    set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, now);
-  }
-  return budget;
-}
-
 disruption::PodStanding standing_of(const Json& pod) {
   return {.phase = std::string(pod.string_at({"status", "phase"})),
           .terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty(),
@@ -148,6 +131,34 @@ void EvictionPath::create(const ExchangePtr& exchange) {
   decide(eviction, pod);
 }
 
+/// Ruled by the status of the budget alone, which costs little; one that lets the pod go is held to what this server
+/// sees.
+Ruling EvictionPath::rule(const disruption::PodStanding& pod, const Json& document,
+                          const api::PodDisruptionBudget& budget) const {
+  const Ruling by_status = disruption::decide_passage(pod, std::array{&budget});
+  if (by_status.passage != Passage::kSpends && by_status.passage != Passage::kUnready) return by_status;
+  const BudgetSurvey survey = counter_.survey(document, &budget);
+  if (!survey.count) return by_status;
+  const api::PodDisruptionBudget held = disruption::held_to(budget, *survey.count);
+  return disruption::decide_passage(pod, std::array{&held});
+}
+
+/// The budget without the disruption that this pod is; as it is if none has to be spent any more.
+StatusResult<Json> EvictionPath::without_disruption(Json budget, const std::string& pod,
+                                                    const disruption::PodStanding& standing) const {
+  const auto known = api::decode<api::PodDisruptionBudget>(budget);
+  if (!known) return Status(known.error());
+  const Ruling ruling = rule(standing, budget, *known);
+  if (!ruling.goes()) return refusal_of(ruling);
+  if (ruling.passage != Passage::kSpends) return budget;
+  budget.make({"status", "disruptedPods"})[pod] = api::format_time(core_.now.wall);
+  budget["status"]["disruptionsAllowed"] = ruling.disruptions_allowed - 1;
+  if (ruling.disruptions_allowed == 1) {
+    set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, core_.now.wall);
+  }
+  return budget;
+}
+
 std::vector<api::PodDisruptionBudget> EvictionPath::budgets_of(const StoredObject& pod) const {
   std::vector<api::PodDisruptionBudget> found;
   const ResourceCache& budgets = core_.cache.of(core_.registry.get("poddisruptionbudgets.policy"));
@@ -173,10 +184,10 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
     case Passage::kUnprotected:
       return remove_pod(eviction);
     case Passage::kNoBudget:
-    case Passage::kUnready:
       return mark_pod(eviction);
     case Passage::kSeveralBudgets:
       return eviction->exchange->fail(refusal_of(ruling));
+    case Passage::kUnready:
     case Passage::kSpends:
     case Passage::kNotCountedYet:
     case Passage::kExhausted:
@@ -186,16 +197,15 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
 }
 
 void EvictionPath::spend(const EvictionPtr& eviction, const std::string& budget) {
-  UpdateJob job{.resource = &core_.registry.get("poddisruptionbudgets.policy"),
-                .ns = eviction->ns,
-                .name = budget,
-                .part = SubresourceId::kStatus,
-                .change =
-                    [this, eviction](const Json& current) {
-                      return spend_disruption(current, eviction->pod, eviction->standing, core_.now.wall);
-                    },
-                .trusted = true,
-                .context = eviction->context};
+  UpdateJob job{
+      .resource = &core_.registry.get("poddisruptionbudgets.policy"),
+      .ns = eviction->ns,
+      .name = budget,
+      .part = SubresourceId::kStatus,
+      .change = [this, eviction](
+                    const Json& current) { return without_disruption(current, eviction->pod, eviction->standing); },
+      .trusted = true,
+      .context = eviction->context};
   writer_.update(std::move(job), [this, eviction](StatusResult<Written> result) {
     if (result) return mark_pod(eviction);
     // A budget that went away no longer protects anything.

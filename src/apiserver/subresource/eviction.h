@@ -6,8 +6,10 @@
 #include "api/object/disruption_budget.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
+#include "apiserver/subresource/budget_counter.h"
 #include "apiserver/write/remover.h"
 #include "apiserver/write/writer.h"
+#include "policy/disruption/budget.h"
 
 #include <memory>
 #include <string>
@@ -17,7 +19,8 @@ namespace spillway::apiserver {
 
 class EvictionPath {
  public:
-  EvictionPath(Core& core, Writer& writer, Remover& remover) : core_(core), writer_(writer), remover_(remover) {}
+  EvictionPath(Core& core, Writer& writer, Remover& remover)
+      : core_(core), counter_(core), writer_(writer), remover_(remover) {}
 
   void create(const ExchangePtr& exchange);
 
@@ -31,7 +34,13 @@ class EvictionPath {
   void remove_pod(const EvictionPtr& eviction);
   std::vector<api::PodDisruptionBudget> budgets_of(const StoredObject& pod) const;
 
+  disruption::Ruling rule(const disruption::PodStanding& pod, const api::Json& document,
+                          const api::PodDisruptionBudget& budget) const;
+  api::StatusResult<api::Json> without_disruption(api::Json budget, const std::string& pod,
+                                                  const disruption::PodStanding& standing) const;
+
   Core& core_;
+  const BudgetCounter counter_;
   Writer& writer_;
   Remover& remover_;
 };

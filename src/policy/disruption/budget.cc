@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace spillway::disruption {
 
@@ -55,6 +56,14 @@ std::int64_t desired_healthy(const api::PodDisruptionBudget& budget, std::int64_
   }
   if (budget.min_available.is_null()) return std::max<std::int64_t>(0, expected - 1);
   return scaled(budget.min_available, expected);
+}
+
+api::PodDisruptionBudget held_to(api::PodDisruptionBudget budget, const BudgetCount& now) {
+  api::PodDisruptionBudgetStatus& status = budget.status;
+  status.current_healthy = std::min(status.current_healthy, now.current_healthy);
+  status.desired_healthy = std::max(status.desired_healthy, now.desired_healthy);
+  status.disruptions_allowed = std::min(status.disruptions_allowed, now.disruptions_allowed());
+  return budget;
 }
 
 std::string_view to_string(Passage passage) {

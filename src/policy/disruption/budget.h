@@ -34,6 +34,10 @@ bool expects_pods_that_match(const api::PodDisruptionBudget& budget);
 /// missing.
 std::int64_t desired_healthy(const api::PodDisruptionBudget& budget, std::int64_t expected);
 
+/// The budget with a status that promises no more than `now`, what it protects as just counted: whoever writes the
+/// status hears of a change later, and may be away for long.
+api::PodDisruptionBudget held_to(api::PodDisruptionBudget budget, const BudgetCount& now);
+
 /// What matters of a pod that is to go.
 struct PodStanding {
   std::string phase;

@@ -66,6 +66,23 @@ TEST(Budget, AnAbsentSelectorMatchesNothingAndAnEmptyOneEverything) {
   EXPECT_TRUE(budget(R"({"selector":{}})").selector.matches({{"app", "web"}}));
 }
 
+struct Held {
+  BudgetCount now;
+  std::int64_t current, desired, allowed;
+};
+
+TEST(Budget, IsHeldToWhatIsThereNow) {
+  const std::string status = R"({"currentHealthy":6,"desiredHealthy":4,"disruptionsAllowed":2})";
+  for (const Held& row :
+       {Held{{6, 6, 4}, 6, 4, 2}, Held{{6, 5, 4}, 5, 4, 1}, Held{{6, 3, 4}, 3, 4, 0}, Held{{9, 9, 4}, 6, 4, 2},
+        Held{{9, 8, 7}, 6, 7, 1}, Held{{3, 3, 1}, 3, 4, 2}, Held{{0, 6, 0}, 6, 4, 0}}) {
+    const api::PodDisruptionBudgetStatus held = held_to(budget("{}", status), row.now).status;
+    EXPECT_EQ(held.current_healthy, row.current) << row.now.current_healthy;
+    EXPECT_EQ(held.desired_healthy, row.desired) << row.now.current_healthy;
+    EXPECT_EQ(held.disruptions_allowed, row.allowed) << row.now.current_healthy;
+  }
+}
+
 const PodStanding kReady{.phase = "Running", .terminating = false, .ready = true};
 const PodStanding kUnready{.phase = "Running", .terminating = false, .ready = false};
 

@@ -1,0 +1,151 @@
+// Evictions are held to what the server that answers sees, not only to the status of the budget: whoever writes that
+// status may be late, or away.
+#include "apiserver/shared_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Method;
+using ::testing::HasSubstr;
+
+const std::string kEvictedPods = "/api/v1/namespaces/default/pods";
+const std::string kEvictionBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+/// Two servers; the first acts, until it is told not to.
+class Evictions : public ::testing::Test {
+ protected:
+  Evictions() { a.api->act(true, all.now); }
+
+  void protect(const std::string& spec) {
+    const Answer answer =
+        all.call(a, Method::kPost, kEvictionBudgets,
+                 R"({"metadata":{"name":"pdb"},"spec":{"selector":{"matchLabels":{"app":"web"}},)" + spec + "}}");
+    ASSERT_EQ(answer.code, 201) << answer.text;
+  }
+
+  void create(const std::string& name, const std::string& owners = {}) {
+    const Answer answer = all.call(a, Method::kPost, kEvictedPods,
+                                   R"({"metadata":{"name":")" + name + R"(","labels":{"app":"web"})" + owners +
+                                       R"(},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]}})");
+    ASSERT_EQ(answer.code, 201) << answer.text;
+    report(name, true);
+  }
+
+  /// As its agent, or the controller of its node, says it of a pod that runs.
+  void report(const std::string& name, bool ready) {
+    auto sink = std::make_shared<TestSink>();
+    a.api->handle({Method::kPatch,
+                   kEvictedPods + "/" + name + "/status",
+                   {{"content-type", "application/merge-patch+json"}},
+                   R"({"status":{"phase":"Running","conditions":[{"type":"Ready","status":")" +
+                       std::string(ready ? "True" : "False") + R"("}]}})"},
+                  kAdmin, sink, all.now);
+    all.settle();
+    ASSERT_EQ(SharedServers::answer_of(*sink).code, 200);
+  }
+
+  /// The status of the budget is left as it is from here on.
+  void nobody_counts() {
+    all.advance(seconds(2));
+    a.api->act(false, all.now);
+    b.view.late = true;
+  }
+
+  static std::string eviction(const std::string& name, const std::string& options = "{}") {
+    return R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":")" + name +
+           R"(","namespace":"default"},"deleteOptions":)" + options + "}";
+  }
+
+  Answer evict(const std::string& name, const std::string& options = "{}") {
+    return all.call(b, Method::kPost, kEvictedPods + "/" + name + "/eviction", eviction(name, options));
+  }
+
+  std::int64_t number(const char* member) {
+    const Answer budget = all.call(a, Method::kGet, kEvictionBudgets + "/pdb");
+    const api::Json* value = budget.body.at({"status", member});
+    return value == nullptr ? -1 : value->if_int64().value_or(-1);
+  }
+
+  SharedServers all;
+  SharedServers::Server& a = all.add();
+  SharedServers::Server& b = all.add();
+};
+
+TEST_F(Evictions, CountWhatIsHealthyNowWhileNobodyCounts) {
+  for (const char* name : {"p1", "p2", "p3", "p4", "p5", "p6"}) create(name);
+  protect(R"("minAvailable":4)");
+  nobody_counts();
+  ASSERT_EQ(number("disruptionsAllowed"), 2);
+  report("p5", false);
+  report("p6", false);
+  const Answer refused = evict("p1");
+  EXPECT_EQ(refused.code, 429) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("The disruption budget pdb needs 4 healthy pods and has 4 currently"));
+  EXPECT_EQ(evict("p1", R"({"dryRun":["All"]})").code, 429);
+  EXPECT_EQ(number("disruptionsAllowed"), 2) << "a refusal writes nothing";
+
+  report("p5", true);
+  EXPECT_EQ(evict("p1").code, 201);
+  EXPECT_EQ(number("disruptionsAllowed"), 0) << "what is left of the one that the count allowed";
+  EXPECT_EQ(evict("p2").code, 429);
+}
+
+TEST_F(Evictions, CountAnEvictionUnderWayOnce) {
+  for (const char* name : {"p1", "p2", "p3", "p4"}) create(name);
+  protect(R"("minAvailable":2)");
+  nobody_counts();
+  EXPECT_EQ(evict("p1").code, 201);
+  EXPECT_EQ(number("disruptionsAllowed"), 1);
+  EXPECT_EQ(evict("p2").code, 201) << "two may go, whichever way they are counted";
+  EXPECT_EQ(evict("p3").code, 429);
+}
+
+TEST_F(Evictions, TakeNoMoreThanTheStatusAllows) {
+  for (const char* name : {"p1", "p2", "p3"}) create(name);
+  report("p3", false);
+  protect(R"("minAvailable":2)");
+  nobody_counts();
+  ASSERT_EQ(number("disruptionsAllowed"), 0);
+  report("p3", true);
+  EXPECT_EQ(evict("p1").code, 429) << "the controller of the budget has not allowed it yet";
+}
+
+TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
+  const Answer set = all.call(
+      a, Method::kPost, "/apis/apps/v1/namespaces/default/replicasets",
+      R"({"metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  ASSERT_EQ(set.code, 201) << set.text;
+  const std::string owners =
+      R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","controller":true,"uid":")" +
+      set.string_at({"metadata", "uid"}) + "\"}]";
+  for (const char* name : {"p1", "p2", "p3"}) create(name, owners);
+  protect(R"("maxUnavailable":1)");
+  nobody_counts();
+  ASSERT_EQ(number("disruptionsAllowed"), 1);
+  report("p3", false);
+  EXPECT_EQ(evict("p1").code, 429);
+  report("p3", true);
+  EXPECT_EQ(evict("p1").code, 201);
+}
+
+TEST_F(Evictions, AnUnreadyPodGoesFreeOnlyIfEnoughAreHealthyNow) {
+  for (const char* name : {"p1", "p2", "p3"}) create(name);
+  protect(R"("minAvailable":2)");
+  nobody_counts();
+  report("p2", false);
+  report("p3", false);
+  EXPECT_EQ(evict("p3").code, 429) << "one is healthy of two";
+  report("p2", true);
+  EXPECT_EQ(evict("p3").code, 201);
+  EXPECT_EQ(number("disruptionsAllowed"), 1) << "nothing was spent";
+}
+
+}  // namespace
+
+}  // namespace spillway::apiserver
