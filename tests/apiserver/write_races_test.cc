@@ -242,6 +242,53 @@ TEST_F(WriteRaces, AnEvictionDoesNotGoOnToTheNextOfThatName) {
   expect_another_untouched();
 }
 
+/// It is pending when the eviction is judged, and runs when it is to be deleted.
+TEST_F(WriteRaces, AnEvictionOfAPodThatBeginsToRunIsJudgedAgain) {
+  create_pod();
+  server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+              R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"a"}}}})");
+  server.advance(seconds(2));
+  change_below([](api::Json& pod) {
+    pod["status"] = *api::parse_json(R"({"phase":"Running","conditions":[{"type":"Ready","status":"True"}]})");
+  });
+  EXPECT_EQ(
+      settled(server.begin(
+          api::Method::kPost, std::string(kPod) + "/eviction",
+          R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson)),
+      429);
+  EXPECT_EQ(server.get(kPod).string_at({"metadata", "deletionTimestamp"}), "");
+}
+
+TEST_F(WriteRaces, AnEvictionOfAPendingPodThatChangesGoesOn) {
+  create_pod();
+  change_below([](api::Json& pod) { pod["metadata"]["labels"]["more"] = "b"; });
+  EXPECT_EQ(
+      settled(server.begin(
+          api::Method::kPost, std::string(kPod) + "/eviction",
+          R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson)),
+      201);
+}
+
+/// It goes free while it is unready, and is one of the healthy ones when it is to be marked.
+TEST_F(WriteRaces, AnEvictionOfAnUnreadyPodThatBecomesReadyIsRefused) {
+  const auto status = [](const char* ready) {
+    return R"({"phase":"Running","conditions":[{"type":"Ready","status":")" + std::string(ready) + R"("}]})";
+  };
+  create_pod();
+  server.merge(std::string(kPod) + "/status", R"({"status":)" + status("False") + "}");
+  server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+              R"({"metadata":{"name":"b"},"spec":{"minAvailable":1,"unhealthyPodEvictionPolicy":"AlwaysAllow",)"
+              R"("selector":{"matchLabels":{"app":"a"}}}})");
+  server.advance(seconds(2));
+  change_below([&](api::Json& pod) { pod["status"] = *api::parse_json(status("True")); });
+  const auto sink = server.begin(
+      api::Method::kPost, std::string(kPod) + "/eviction",
+      R"({"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"p","namespace":"default"}})", kJson);
+  EXPECT_EQ(settled(sink), 429);
+  EXPECT_NE(sink->response->body.find("still being processed"), std::string::npos) << sink->response->body;
+  EXPECT_EQ(server.get(kPod).text.find("DisruptionTarget"), std::string::npos);
+}
+
 /// The first of two spends the last disruption; both were decided on the same budget.
 TEST_F(WriteRaces, TwoEvictionsAtOnceDoNotSpendOneDisruptionTwice) {
   server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets",

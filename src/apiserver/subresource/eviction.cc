@@ -21,6 +21,7 @@ using api::StatusResult;
 using disruption::Passage;
 using disruption::Ruling;
 
+constexpr int kEvictionRaces = 5;  // then the one who asks is told of the conflict
 constexpr std::string_view kRefused = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 Status still_processing(std::string_view budget) {
@@ -93,6 +94,8 @@ struct EvictionPath::Eviction {
   std::string ns;
   std::string pod;
   disruption::PodStanding standing;
+  bool spends_nothing = false;  // its budget lets it go because it is unready
+  int races_lost = 0;           // of deletions of a pod that no budget counts
 };
 
 bool is_ready(const Json& pod) {
@@ -144,14 +147,14 @@ Ruling EvictionPath::rule(const disruption::PodStanding& pod, const Json& docume
 }
 
 /// The budget without the disruption that this pod is; as it is if none has to be spent any more.
-StatusResult<Json> EvictionPath::without_disruption(Json budget, const std::string& pod,
-                                                    const disruption::PodStanding& standing) const {
+StatusResult<Json> EvictionPath::without_disruption(Json budget, Eviction& eviction) const {
   const auto known = api::decode<api::PodDisruptionBudget>(budget);
   if (!known) return Status(known.error());
-  const Ruling ruling = rule(standing, budget, *known);
+  const Ruling ruling = rule(eviction.standing, budget, *known);
   if (!ruling.goes()) return refusal_of(ruling);
-  if (ruling.passage != Passage::kSpends) return budget;
-  budget.make({"status", "disruptedPods"})[pod] = api::format_time(core_.now.wall);
+  eviction.spends_nothing = ruling.passage != Passage::kSpends;
+  if (eviction.spends_nothing) return budget;
+  budget.make({"status", "disruptedPods"})[eviction.pod] = api::format_time(core_.now.wall);
   budget["status"]["disruptionsAllowed"] = ruling.disruptions_allowed - 1;
   if (ruling.disruptions_allowed == 1) {
     set_condition(budget, "DisruptionAllowed", "False", "InsufficientPods", {}, core_.now.wall);
@@ -182,9 +185,9 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
   for (const api::PodDisruptionBudget& budget : budgets) pointers.push_back(&budget);
   switch (const Ruling ruling = disruption::decide_passage(eviction->standing, pointers); ruling.passage) {
     case Passage::kUnprotected:
-      return remove_pod(eviction);
+      return remove_unprotected(eviction, pod);
     case Passage::kNoBudget:
-      return mark_pod(eviction);
+      return mark_pod(eviction, {});
     case Passage::kSeveralBudgets:
       return eviction->exchange->fail(refusal_of(ruling));
     case Passage::kUnready:
@@ -197,33 +200,33 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
 }
 
 void EvictionPath::spend(const EvictionPtr& eviction, const std::string& budget) {
-  UpdateJob job{
-      .resource = &core_.registry.get("poddisruptionbudgets.policy"),
-      .ns = eviction->ns,
-      .name = budget,
-      .part = SubresourceId::kStatus,
-      .change = [this, eviction](
-                    const Json& current) { return without_disruption(current, eviction->pod, eviction->standing); },
-      .trusted = true,
-      .context = eviction->context};
-  writer_.update(std::move(job), [this, eviction](StatusResult<Written> result) {
-    if (result) return mark_pod(eviction);
+  UpdateJob job{.resource = &core_.registry.get("poddisruptionbudgets.policy"),
+                .ns = eviction->ns,
+                .name = budget,
+                .part = SubresourceId::kStatus,
+                .change = [this, eviction](const Json& current) { return without_disruption(current, *eviction); },
+                .trusted = true,
+                .context = eviction->context};
+  writer_.update(std::move(job), [this, eviction, budget](StatusResult<Written> result) {
+    if (result) return mark_pod(eviction, budget);
     // A budget that went away no longer protects anything.
-    if (result.error().code == 404) return mark_pod(eviction);
+    if (result.error().code == 404) return mark_pod(eviction, {});
     eviction->exchange->fail(result.error());
   });
 }
 
-void EvictionPath::mark_pod(const EvictionPtr& eviction) {
+void EvictionPath::mark_pod(const EvictionPtr& eviction, const std::string& budget) {
   UpdateJob job{.resource = eviction->exchange->route.resource,
                 .ns = eviction->ns,
                 .name = eviction->pod,
                 .part = SubresourceId::kStatus,
-                .change = [this, eviction](const Json& current) -> StatusResult<Json> {
+                .change = [this, eviction, budget](const Json& current) -> StatusResult<Json> {
                   const std::string_view uid = current.string_at({"metadata", "uid"});
                   if (uid != *eviction->options.uid) {
                     return uid_mismatch({"", "pods"}, eviction->pod, *eviction->options.uid, uid);
                   }
+                  // It has become one of the healthy ones meanwhile.
+                  if (eviction->spends_nothing && !budget.empty() && is_ready(current)) return still_processing(budget);
                   Json pod = current;
                   set_condition(pod, "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting",
                                 core_.now.wall);
@@ -239,12 +242,29 @@ void EvictionPath::mark_pod(const EvictionPtr& eviction) {
   });
 }
 
+/// As the pod that was judged: one that has begun to run meanwhile may be protected.
+void EvictionPath::remove_unprotected(const EvictionPtr& eviction, const ObjectPtr& judged) {
+  DeleteOptions options = eviction->options;
+  options.resource_version = std::to_string(judged->revision.number());
+  const Resource& pods = *eviction->exchange->route.resource;
+  remover_.remove({&pods, eviction->ns, eviction->pod, std::move(options)},
+                  [this, eviction, &pods](StatusResult<Removed> result) {
+                    const bool raced = !result && result.error().code == 409;
+                    if (!raced || ++eviction->races_lost >= kEvictionRaces) return finish(eviction, result);
+                    const ObjectPtr now = core_.cache.of(pods).find(object_key(eviction->ns, eviction->pod));
+                    if (now) return decide(eviction, now);
+                    eviction->exchange->fail(api::not_found_status(pods.group_resource(), eviction->pod));
+                  });
+}
+
 void EvictionPath::remove_pod(const EvictionPtr& eviction) {
   remover_.remove({eviction->exchange->route.resource, eviction->ns, eviction->pod, eviction->options},
-                  [eviction](StatusResult<Removed> result) {
-                    if (!result) return eviction->exchange->fail(result.error());
-                    eviction->exchange->answer(201, api::created_status());
-                  });
+                  [eviction](StatusResult<Removed> result) { finish(eviction, result); });
+}
+
+void EvictionPath::finish(const EvictionPtr& eviction, const StatusResult<Removed>& result) {
+  if (!result) return eviction->exchange->fail(result.error());
+  eviction->exchange->answer(201, api::created_status());
 }
 
 }  // namespace spillway::apiserver

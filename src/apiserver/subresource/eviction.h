@@ -30,14 +30,16 @@ class EvictionPath {
 
   void decide(const EvictionPtr& eviction, const ObjectPtr& pod);
   void spend(const EvictionPtr& eviction, const std::string& budget);
-  void mark_pod(const EvictionPtr& eviction);
+  /// `budget`: the one that let it go; empty: none had to.
+  void mark_pod(const EvictionPtr& eviction, const std::string& budget);
+  void remove_unprotected(const EvictionPtr& eviction, const ObjectPtr& judged);
   void remove_pod(const EvictionPtr& eviction);
+  static void finish(const EvictionPtr& eviction, const api::StatusResult<Removed>& result);
   std::vector<api::PodDisruptionBudget> budgets_of(const StoredObject& pod) const;
 
   disruption::Ruling rule(const disruption::PodStanding& pod, const api::Json& document,
                           const api::PodDisruptionBudget& budget) const;
-  api::StatusResult<api::Json> without_disruption(api::Json budget, const std::string& pod,
-                                                  const disruption::PodStanding& standing) const;
+  api::StatusResult<api::Json> without_disruption(api::Json budget, Eviction& eviction) const;
 
   Core& core_;
   const BudgetCounter counter_;
