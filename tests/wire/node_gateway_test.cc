@@ -175,7 +175,7 @@ TEST(NodeGateway, SlowsTheNodeDownToItsClient) {
 
 TEST(NodeGateway, BoundsWhatIsOpen) {
   HttpsNodeGateway::Options options;
-  options.exchanges_max = 1;
+  options.bounds.exchanges_max = 1;
   Room room(std::move(options));
   std::shared_ptr<api::ResponseSink> log;
   room.node.run([&] {

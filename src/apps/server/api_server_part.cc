@@ -547,7 +547,7 @@ void ApiServerPart::reach_nodes(std::shared_ptr<const wire::TlsContext> tls) {
       wire::HttpsNodeGateway::Options{.tls = std::move(tls),
                                       .agents = args_.kubelet_insecure_tls ? Agents::kUnverified : Agents::kVerified,
                                       .own_port = http_->port(),
-                                      .limits = {}});
+                                      .bounds = {}});
   gateway_.set_remote(remote_nodes_.get());
 }
 

@@ -66,6 +66,7 @@ std::string HttpEndpoint::server_text() const {
 }
 
 std::string HttpEndpoint::host_text() const {
+  if (!authority.empty()) return authority;
   std::string text = format_endpoint(host, port);
   if (port == (tls ? kHttpsPort : kHttpPort)) text.erase(text.rfind(':'));
   return text;

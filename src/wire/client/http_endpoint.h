@@ -18,6 +18,7 @@ struct HttpEndpoint {
   std::uint16_t port = 0;
   std::string path_prefix;                // before every target; empty or "/prefix"
   std::shared_ptr<const TlsContext> tls;  // null: plain HTTP
+  std::string authority;                  // in place of host and port in host_text(); empty: those
   std::string tls_name;                   // expected on the certificate; empty: host
   /// Expected as the subject of the certificate, in place of a name or address; needs a context that verifies.
   std::optional<TlsSubject> tls_subject;

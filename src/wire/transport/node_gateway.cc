@@ -1,240 +1,20 @@
 #include "wire/transport/node_gateway.h"
 
-#include "api/exchange/upgrade.h"
 #include "api/text/identities.h"
 #include "wire/server/http_exchange.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace spillway::wire {
 
-namespace {
-
-constexpr std::size_t kRefusalBytesMax = std::size_t{1024} * 1024;
-/// Bytes on their way from the node to the sink; above, the node is not read on.
-constexpr std::size_t kTransitBytesMax = std::size_t{256} * 1024;
-/// Bytes waiting in the sink above which the transit is held up.
-constexpr std::size_t kSinkBytesHigh = std::size_t{256} * 1024;
-constexpr Duration kPaceInterval = milliseconds(10);
-/// How often a silent answer is checked for a client that has left.
-constexpr Duration kProbeInterval = seconds(15);
-
-constexpr std::uint64_t kOnlyExchange = 1;
-
-bool belongs_to_connection(std::string_view name) {
-  return name == "Connection" || name == "Transfer-Encoding" || name == "Content-Length" || name == "Keep-Alive" ||
-         name == "Date";
-}
-
-}  // namespace
-
-/// One answer under way from a node to a sink. Thread: loop, except Ear.
-class HttpsNodeGateway::Relay final : public std::enable_shared_from_this<Relay> {
- public:
-  /// Hears of the exchange on the gateway's thread and posts what it hears.
-  struct Ear final : HttpClient::Listener {
-    Ear(runtime::Loop& owner_loop, std::weak_ptr<Relay> owner) : loop(owner_loop), relay(std::move(owner)) {}
-
-    template <typename Act>
-    void tell(Act act) {
-      loop.post([weak = relay, act = std::move(act)]() mutable {
-        const auto alive = weak.lock();
-        if (alive && alive->sink_) act(*alive);
-      });
-    }
-
-    void on_head(const api::Response& head) override {
-      tell([head](Relay& to) mutable { to.on_head(std::move(head)); });
-    }
-
-    void on_data(std::string data) override {
-      in_transit += data.size();
-      if (in_transit > kTransitBytesMax && !std::exchange(paused, true)) client->pause(kOnlyExchange);
-      tell([chunk = std::make_shared<const std::string>(std::move(data))](Relay& to) mutable {
-        to.on_data(std::move(chunk));
-      });
-    }
-
-    void on_written(std::size_t bytes) override {
-      tell([bytes](Relay& to) { to.on_written(bytes); });
-    }
-
-    void on_done(std::optional<Error> error) override {
-      tell([error = std::move(error)](Relay& to) { to.on_done(error); });
-    }
-
-    void on_taken(std::size_t bytes) {
-      in_transit -= bytes;
-      if (client && in_transit <= kTransitBytesMax / 2 && std::exchange(paused, false)) client->resume(kOnlyExchange);
-    }
-
-    runtime::Loop& loop;
-    std::weak_ptr<Relay> relay;
-    std::optional<HttpClient> client;
-    std::size_t in_transit = 0;
-    bool paused = false;
-  };
-
-  Relay(HttpsNodeGateway& gateway, std::uint64_t id, std::string node, std::shared_ptr<api::ResponseSink> sink)
-      : gateway_(gateway), id_(id), node_(std::move(node)), sink_(std::move(sink)) {}
-
-  void start(HttpEndpoint endpoint, api::Request request) {
-    ear_ = std::make_shared<Ear>(gateway_.loop_, weak_from_this());
-    gateway_.io_.loop().post([ear = ear_, io = &gateway_.io_.loop(), limits = gateway_.options_.limits,
-                              answer_max = gateway_.options_.answer_max, endpoint = std::move(endpoint),
-                              request = std::move(request)]() mutable {
-      ear->client.emplace(*io, std::move(endpoint), limits);
-      const auto kind = request.header("upgrade").empty() ? HttpClient::Kind::kStream : HttpClient::Kind::kUpgrade;
-      ear->client->start(kOnlyExchange, std::move(request), kind, answer_max, ear);
-    });
-    arm(kProbeInterval);
-  }
-
-  /// Ends it without a further word to the sink.
-  std::shared_ptr<Ear> stop() {
-    if (timer_) gateway_.loop_.cancel(*timer_);
-    timer_.reset();
-    sink_.reset();
-    if (!ear_) return nullptr;  // the end of the answer has ended it already
-    std::shared_ptr<Ear> ear = std::move(ear_);
-    gateway_.io_.loop().post([ear] { ear->client.reset(); });
-    gateway_.relays_.erase(id_);  // may be the end of this
-    return ear;
-  }
-
-  /// What the client sends once its connection is upgraded.
-  void send(std::string bytes) {
-    if (!ear_) return;
-    gateway_.io_.loop().post([ear = ear_, bytes = std::move(bytes)] {
-      if (ear->client) ear->client->write(kOnlyExchange, bytes);
-    });
-  }
-
- private:
-  struct Input final : api::UpgradedInput {
-    explicit Input(std::weak_ptr<Relay> to) : relay(std::move(to)) {}
-
-    void on_input(std::string bytes) override {
-      if (const auto alive = relay.lock()) alive->send(std::move(bytes));
-    }
-
-    void on_input_end() override {
-      const auto alive = relay.lock();
-      if (alive && alive->sink_) alive->stop();
-    }
-
-    std::weak_ptr<Relay> relay;
-  };
-
-  void on_written(std::size_t bytes) {
-    if (const auto upgraded = api::upgrading(sink_)) upgraded->on_input_used(bytes);
-  }
-
-  bool streams() const { return head_ && (head_->ok() || upgraded_); }
-
-  void on_head(api::Response head) {
-    if (head.status == 101) return on_upgrade(std::move(head));
-    std::erase_if(head.headers, [](const auto& header) { return belongs_to_connection(header.first); });
-    head_ = std::move(head);
-    if (head_->ok()) sink_->on_stream(*head_);
-  }
-
-  void on_upgrade(api::Response head) {
-    const auto upgraded = api::upgrading(sink_);
-    if (upgraded == nullptr) {
-      sink_->on_response(status_response(make_error(ErrorCode::kInternalError, "this connection cannot be upgraded")));
-      stop();
-      return;
-    }
-    upgraded_ = true;
-    head_ = head;
-    upgraded->on_upgrade(std::move(head), std::make_shared<Input>(weak_from_this()));
-  }
-
-  void on_data(std::shared_ptr<const std::string> chunk) {
-    const std::size_t size = chunk->size();
-    if (!streams()) {
-      head_->body.append(*chunk, 0, kRefusalBytesMax - std::min(kRefusalBytesMax, head_->body.size()));
-    } else if (const auto sink = sink_; !sink->write(std::move(chunk))) {
-      sink->on_end();
-      stop();
-      return;
-    }
-    if (!sink_) return;
-    held_ += size;
-    keep_pace();
-  }
-
-  void on_done(const std::optional<Error>& error) {
-    if (!head_) {
-      const Error problem = error ? *error : make_error(ErrorCode::kServiceUnavailable, "no answer");
-      sink_->on_response(status_response(
-          make_error(ErrorCode::kServiceUnavailable, "cannot reach node \"{}\": {}", node_, problem.text())));
-    } else if (streams()) {
-      const auto sink = sink_;  // its end may be the end of this
-      sink->on_end();
-    } else {
-      sink_->on_response(*std::move(head_));
-    }
-    stop();
-  }
-
-  /// Reports bytes as taken once the sink has room, so that a client that reads slowly slows the node down.
-  void keep_pace() {
-    const bool full = api::waiting_bytes(*sink_) > kSinkBytesHigh;
-    if (!full && held_ > 0) {
-      gateway_.io_.loop().post([ear = ear_, bytes = std::exchange(held_, 0)] { ear->on_taken(bytes); });
-    }
-    arm(full ? kPaceInterval : kProbeInterval);
-  }
-
-  void arm(Duration wait) {
-    if (timer_) gateway_.loop_.cancel(*timer_);
-    timer_ = gateway_.loop_.at(gateway_.loop_.now().mono + wait, [weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->on_timer();
-    });
-  }
-
-  void on_timer() {
-    timer_.reset();
-    const bool gone = streams() && !sink_->write(std::make_shared<const std::string>());
-    if (!gone) return keep_pace();
-    const auto sink = sink_;
-    sink->on_end();
-    stop();
-  }
-
-  HttpsNodeGateway& gateway_;
-  std::uint64_t id_;
-  std::string node_;
-  std::shared_ptr<api::ResponseSink> sink_;
-  std::shared_ptr<Ear> ear_;
-  std::optional<api::Response> head_;
-  bool upgraded_ = false;
-  std::size_t held_ = 0;  // bytes not yet reported as taken
-  std::optional<runtime::Loop::TimerId> timer_;
-};
-
 HttpsNodeGateway::HttpsNodeGateway(runtime::Loop& loop, Options options)
-    : loop_(loop), options_(std::move(options)), io_("spillway-nodes") {}
-
-HttpsNodeGateway::~HttpsNodeGateway() {
-  const auto open = relays_;
-  std::vector<std::shared_ptr<Relay::Ear>> ears;
-  for (const auto& [id, relay] : open) ears.push_back(relay->stop());
-  io_.stop();
-  for (const auto& ear : ears)
-    if (ear) ear->client.reset();  // ear and client hold each other
-}
+    : options_(std::move(options)), relays_(loop, "spillway-nodes", options_.bounds, Relays::Passing::kSuccesses) {}
 
 void HttpsNodeGateway::open(const std::string& node, const std::string& host, int port, api::Request request,
                             std::shared_ptr<api::ResponseSink> sink) {
-  if (relays_.size() >= options_.exchanges_max) {
+  if (relays_.full()) {
     return sink->on_response(
         status_response(make_error(ErrorCode::kTooManyRequests, "too many open requests to nodes, try again later")));
   }
@@ -249,10 +29,7 @@ void HttpsNodeGateway::open(const std::string& node, const std::string& host, in
   endpoint.own_port = options_.own_port;
   if (options_.agents == Options::Agents::kVerified)
     endpoint.tls_subject = TlsSubject{std::string(api::kNodeUserPrefix) + node, std::string(api::kNodesGroup)};
-  const std::uint64_t id = ++last_id_;
-  const auto relay = std::make_shared<Relay>(*this, id, node, std::move(sink));
-  relays_.emplace(id, relay);
-  relay->start(std::move(endpoint), std::move(request));
+  relays_.open(std::move(endpoint), std::move(request), fmt::format("cannot reach node \"{}\"", node), std::move(sink));
 }
 
 }  // namespace spillway::wire

@@ -1,0 +1,60 @@
+// Requests of the API server to servers elsewhere, each on a connection of its own, and their answers on the way to a
+// sink, as they come. Thread: loop; sockets are on a thread of its own, begun with the first request. Bounds: exchanges
+// at a time, time to connect and to the header of the answer; a client that reads slowly slows the server down.
+#pragma once
+
+#include "api/exchange/exchange.h"
+#include "runtime/loop.h"
+#include "runtime/loop_thread.h"
+#include "wire/client/http_client.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace spillway::wire {
+
+class Relays {
+ public:
+  struct Bounds {
+    HttpClient::Limits limits;
+    Duration answer_max = seconds(30);  // to the header of the answer
+    std::size_t exchanges_max = 256;
+  };
+
+  /// What goes on as it comes: successes, while of a failure 1 MiB is held and passed on whole; or everything that has
+  /// a body. Of the latter, headers of the connection are left to the sink.
+  enum class Passing { kSuccesses, kEverything };
+
+  /// `loop` must outlive the relays. `thread_name`: at most 15 characters.
+  Relays(runtime::Loop& loop, std::string thread_name, const Bounds& bounds, Passing passing);
+  ~Relays();
+  Relays(const Relays&) = delete;
+  Relays& operator=(const Relays&) = delete;
+
+  /// No place for another one: whoever asks says so.
+  bool full() const { return open_.size() >= bounds_.exchanges_max; }
+
+  /// The answer goes to `sink`; one that ends too early is cut (api::PacedSink::on_cut). No answer is a 503 Status that
+  /// begins with `problem`. full() must be false.
+  std::uint64_t open(HttpEndpoint endpoint, api::Request request, std::string problem,
+                     std::shared_ptr<api::ResponseSink> sink);
+  /// Nothing more is said to its sink. Nothing happens if it has ended.
+  void cancel(std::uint64_t id);
+
+ private:
+  class Relay;
+
+  runtime::Loop& loop_;
+  const std::string thread_name_;
+  const Bounds bounds_;
+  const Passing passing_;
+  std::optional<runtime::LoopThread> io_;
+  std::uint64_t last_id_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Relay>> open_;
+};
+
+}  // namespace spillway::wire
