@@ -20,7 +20,7 @@ ResourcePaths::ResourcePaths(const Parts& parts, const ApiServer::Options& optio
       components_(parts.core, options.controllers == ApiServer::Controllers::kOwn
                                   ? ComponentStatuses::Components::kInProcess
                                   : ComponentStatuses::Components::kElsewhere),
-      node_proxy_(parts.core, options.gateway),
+      proxy_(parts.core, {.nodes = options.gateway, .pods = options.pods, .scheme = options.scheme}),
       tokens_(parts.core, parts.node_restriction, options.signer, options.token_life_max),
       reviews_(parts.core, parts.authorizer, parts.roles, parts.bound_tokens, options.authenticator) {}
 
@@ -47,7 +47,7 @@ void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
     case SubresourceId::kExec:
       return connect_.connect(exchange);
     case SubresourceId::kProxy:
-      return node_proxy_.get(exchange);
+      return proxy_.perform(exchange);
     case SubresourceId::kNone:
     case SubresourceId::kStatus:
     case SubresourceId::kEphemeralContainers:

@@ -8,10 +8,10 @@
 #include "apiserver/access/reviews.h"
 #include "apiserver/access/role_rules.h"
 #include "apiserver/access/tokens.h"
-#include "apiserver/nodes/node_proxy.h"
 #include "apiserver/nodes/pod_connect.h"
 #include "apiserver/nodes/pod_log.h"
 #include "apiserver/nodes/usage.h"
+#include "apiserver/proxy/proxy_path.h"
 #include "apiserver/read/component_statuses.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/reader.h"
@@ -68,7 +68,7 @@ class ResourcePaths {
   PodConnect connect_;
   UsagePath usage_;
   ComponentStatuses components_;
-  NodeProxy node_proxy_;
+  ProxyPath proxy_;
   TokenPath tokens_;
   Reviews reviews_;
 };

@@ -32,6 +32,7 @@ class Auditor;
 class CertificateReader;
 class FuturePlayer;
 class NodeGateway;
+class PodGateway;
 class BootstrapTokens;
 class RequestAuthority;
 struct ReadRequest;
@@ -55,6 +56,8 @@ class ApiServer {
     std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
     Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
+    PodGateway* pods = nullptr;                           // null: servers in pods cannot be reached
+    std::string_view scheme = "https";                    // that clients speak to this server
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
     std::optional<Duration> token_life_max = {};          // nullopt: they live as long as is asked for
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed

@@ -128,6 +128,8 @@ TEST(AuditPolicyRules, WithoutAFileWritesAreToldAndWaysIntoContainers) {
   EXPECT_EQ(level(api::Method::kGet, pods + "/a/exec?command=sh"), "Metadata");
   EXPECT_EQ(level(api::Method::kGet, pods + "/a/attach"), "Metadata");
   EXPECT_EQ(level(api::Method::kGet, "/api/v1/nodes/n/proxy/pods"), "Metadata");
+  EXPECT_EQ(level(api::Method::kGet, "/api/v1/namespaces/a/pods/p:80/proxy/x"), "Metadata");
+  EXPECT_EQ(level(api::Method::kGet, "/api/v1/namespaces/a/services/s/proxy/x"), "Metadata");
   EXPECT_EQ(level(api::Method::kGet, "/metrics"), "None");
   EXPECT_EQ(level(api::Method::kPut, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n"), "None");
   EXPECT_EQ(level(api::Method::kPost, "/api/v1/namespaces/default/events"), "None");

@@ -145,6 +145,7 @@ void TestServer::start() {
                                         ApiServer::Options{.seed = 1,
                                                            .controllers = controllers_,
                                                            .gateway = &gateway_,
+                                                           .pods = &pods_,
                                                            .signer = &signer_,
                                                            .token_life_max = token_life_max,
                                                            .authenticator = &signer_,

@@ -7,6 +7,7 @@
 #include "apiserver/ports/bootstrap_tokens.h"
 #include "apiserver/ports/certificate_reader.h"
 #include "apiserver/ports/node_gateway.h"
+#include "apiserver/ports/pod_gateway.h"
 #include "apiserver/ports/request_authority.h"
 #include "apiserver/ports/tokens.h"
 #include "apiserver/ports/webhook_caller.h"
@@ -65,6 +66,29 @@ class TestGateway final : public NodeGateway {
   std::vector<std::shared_ptr<api::ResponseSink>> silent;
   std::vector<std::string> asked;        // for summaries: "n1"
   std::optional<api::Response> refusal;  // of everything else
+};
+
+/// Keeps what it was asked; a test answers through the sinks.
+class TestPods final : public PodGateway {
+ public:
+  struct Asked {
+    PodServer to;
+    api::Request request;
+    std::shared_ptr<api::ResponseSink> sink;
+  };
+
+  Ticket open(const PodServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) override {
+    asked.push_back({to, std::move(request), std::move(sink)});
+    return asked.size();
+  }
+
+  void cancel(Ticket ticket) override {
+    cancelled.push_back(ticket);
+    asked.at(ticket - 1).sink.reset();
+  }
+
+  std::vector<Asked> asked;
+  std::vector<Ticket> cancelled;
 };
 
 /// Tokens whose middle part tells the claims, and is believed.
@@ -186,6 +210,8 @@ class TestServer {
 
   TestGateway& gateway() { return gateway_; }
 
+  TestPods& pods() { return pods_; }
+
   store::MemoryStore& store() { return store_; }
 
   telemetry::Registry& metrics() { return metrics_; }
@@ -222,6 +248,7 @@ class TestServer {
   std::string root_ca_pem_;
   Now now_;
   TestGateway gateway_;
+  TestPods pods_;
   TestSigner signer_;
   std::unique_ptr<CertificateReader> certificates_;
   TestAuthority authority_;

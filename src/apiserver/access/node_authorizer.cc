@@ -98,7 +98,8 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
       return related ? allowed() : denied(*node);
     }
     if (resource == "events") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
-    if (resource == "services") return reads ? allowed() : Verdict{};
+    // Not their proxy: that would be a request of the API server's.
+    if (resource == "services") return reads && request.subresource.empty() ? allowed() : Verdict{};
     return {};
   }
   if (request.group == "coordination.k8s.io" && resource == "leases") {

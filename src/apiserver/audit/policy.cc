@@ -99,9 +99,13 @@ AuditDecision decide_audit(const AuditPolicy& policy, const api::UserInfo* user,
 AuditPolicy default_audit_policy() {
   const std::vector<std::string> reads{"get", "list", "watch", "head", "options"};
   return {.rules = {
-              // A command in a container is a GET where it goes over a WebSocket.
+              // A command in a container is a GET where it goes over a WebSocket, and a pod may do anything when it is
+              // read.
               {.level = AuditLevel::kMetadata,
-               .resources = {{"", {"pods/exec", "pods/attach", "pods/portforward", "nodes/proxy"}, {}}}},
+               .resources = {{"",
+                              {"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy",
+                               "nodes/proxy"},
+                              {}}}},
               {.level = AuditLevel::kNone, .resources = {{"coordination.k8s.io", {"leases"}, {}}}},
               {.level = AuditLevel::kNone, .resources = {{"", {"events"}, {}}, {"events.k8s.io", {"events"}, {}}}},
               {.level = AuditLevel::kNone, .verbs = reads},

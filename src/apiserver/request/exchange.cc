@@ -5,6 +5,7 @@
 #include "api/schema/protobuf_writer.h"
 #include "apiserver/request/observed_upgrade.h"
 #include "apiserver/resource/slice_queue.h"
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/utf8.h"
 
@@ -89,6 +90,17 @@ api::HeaderList Exchange::standard_headers(std::string_view content_type) const 
   return headers;
 }
 
+api::HeaderList Exchange::with_standard_headers(std::string_view content_type, api::HeaderList headers) const {
+  api::HeaderList all = standard_headers(content_type);
+  for (auto& header : headers) {
+    if (equal_ignoring_case(header.first, "Cache-Control"))
+      all[1] = std::move(header);
+    else
+      all.push_back(std::move(header));
+  }
+  return all;
+}
+
 void Exchange::answer(int code, std::string body, std::string_view content_type, api::HeaderList headers) {
   answer_with(code, std::move(body), content_type, std::move(headers), nullptr);
 }
@@ -97,14 +109,7 @@ void Exchange::answer_with(int code, std::string body, std::string_view content_
                            const api::Json* document) {
   if (is_settled()) return;
   if (in_pieces_) return cut();  // it is too late for another answer
-  api::Response response{code, standard_headers(content_type), std::move(body)};
-  for (auto& header : headers) {
-    if (header.first == "Cache-Control")
-      response.headers[1] = header;
-    else
-      response.headers.push_back(std::move(header));
-  }
-  send(std::move(response), document, false);
+  send({code, with_standard_headers(content_type, std::move(headers)), std::move(body)}, document, false);
 }
 
 bool Exchange::is_pretty() const {
@@ -143,12 +148,13 @@ void Exchange::when_below(std::size_t bytes, std::function<void()> act) {
 
 void Exchange::cut() {
   if (finished()) return;
-  SPILLWAY_CHECK(in_pieces_);
+  SPILLWAY_CHECK(streaming_);
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   const std::function<void()> drop = std::exchange(drop_, nullptr);
   end_observation();
   finish(0);
-  api::paced(*sink)->on_cut();
+  api::PacedSink* paced = api::paced(*sink);
+  paced != nullptr ? paced->on_cut() : sink->on_end();
   if (drop) drop();
 }
 
@@ -204,13 +210,15 @@ void Exchange::wait_for_others(std::function<void()> drop) {
   drop_ = std::move(drop);
 }
 
-void Exchange::open_stream(std::string_view content_type, std::function<void()> drop) {
+void Exchange::open_stream(std::string_view content_type, std::function<void()> drop, int code,
+                           api::HeaderList headers) {
   if (finished()) return;
   streaming_ = true;
+  stream_code_ = code;
   drop_ = std::move(drop);
-  if (observer_) observer_->on_stream(200);
+  if (observer_) observer_->on_stream(code);
   const std::shared_ptr<api::ResponseSink> sink = sink_;
-  sink->on_stream(api::Response{200, standard_headers(content_type), {}});
+  sink->on_stream(api::Response{code, with_standard_headers(content_type, std::move(headers)), {}});
 }
 
 bool Exchange::write(std::shared_ptr<const std::string> chunk) {
@@ -232,7 +240,7 @@ void Exchange::end() {
   const std::shared_ptr<api::ResponseSink> sink = sink_;
   drop_ = nullptr;
   end_observation();
-  finish(200);
+  finish(stream_code_);
   sink->on_end();
 }
 

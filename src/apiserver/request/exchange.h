@@ -107,7 +107,8 @@ class Exchange {
   bool waits_for_others() const { return waits_for_others_; }
 
   /// Begins a streaming answer. `drop` is called if the client goes away before end().
-  void open_stream(std::string_view content_type, std::function<void()> drop);
+  void open_stream(std::string_view content_type, std::function<void()> drop, int code = 200,
+                   api::HeaderList headers = {});
   /// False: the receiver is full or gone; call end().
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk);
 
@@ -128,7 +129,7 @@ class Exchange {
 
   /// Calls `act` once when no more than `bytes` of the stream wait for the client; never once it is gone.
   void when_below(std::size_t bytes, std::function<void()> act);
-  /// An answer in pieces that has begun will not be completed, which its client can tell.
+  /// An answer in pieces, or a stream, that has begun will not be completed, which its client can tell.
   void cut();
 
   /// One event of a watch; `event` is what `line` says, or null.
@@ -144,6 +145,8 @@ class Exchange {
  private:
   bool is_pretty() const;
   api::HeaderList standard_headers(std::string_view content_type) const;
+  /// Those, and `headers`, whose Cache-Control takes the place of ours.
+  api::HeaderList with_standard_headers(std::string_view content_type, api::HeaderList headers) const;
 
   static const ReadBody kUnread;
 
@@ -168,6 +171,7 @@ class Exchange {
   std::function<void()> drop_;
   std::unique_ptr<AnswerObserver> observer_;
   bool streaming_ = false;
+  int stream_code_ = 200;
   bool in_pieces_ = false;
   bool body_replaced_ = false;
   bool waits_for_others_ = false;

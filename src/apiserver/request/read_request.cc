@@ -19,6 +19,10 @@ bool says_object(const Route& route) {
          id == SubresourceId::kEphemeralContainers;
 }
 
+bool is_proxied(const api::StatusResult<Route>& route) {
+  return route && route->subresource != nullptr && route->subresource->id == SubresourceId::kProxy;
+}
+
 void read_patch(const api::Request& request, ReadBody& body) {
   const std::optional<api::PatchType> type = api::parse_patch_type(request.header("content-type"));
   if (!type || *type == api::PatchType::kApply) return;
@@ -39,6 +43,7 @@ ReadRequest read_request(ResourceTablePtr table, const api::Request& request) {
   read.asked = request_attributes(request.method, read.target);
   read.route = find_route(*read.table, read.asked);
   read.form = negotiate(request.header("accept"), encodings_of(read.route ? *read.route : Route()));
+  if (!read.form && is_proxied(read.route)) read.form = AnswerForm{};  // what it accepts is for whoever answers
   return read;
 }
 
@@ -47,6 +52,7 @@ void read_body(const api::Request& request, ReadRequest& read) {
   const Route& route = *read.route;
   // A heartbeat is held against the stored bytes: most need no document at all.
   const bool renews = route.resource != nullptr && route.resource->renewed && route.subresource == nullptr;
+  if (is_proxied(read.route)) return;
   if (route.verb == Verb::kPatch) {
     if (route.resource != nullptr && route.resource->stored() && !renews) read_patch(request, read.body);
     return;

@@ -14,10 +14,10 @@
 namespace spillway::apiserver {
 
 struct RequestStep {
-  enum class Of : std::uint8_t { kWebhook, kStore, kAgent };
+  enum class Of : std::uint8_t { kWebhook, kStore, kAgent, kPod };
 
   Of of = Of::kStore;
-  std::string whom;  // the webhook or node that is asked, the resource that is written
+  std::string whom;  // the webhook, node or server in a pod that is asked, the resource that is written
   Instant begun{};
   std::optional<Instant> ended;  // nullopt: not before the request
   bool failed = false;           // no answer came, or the store did not write

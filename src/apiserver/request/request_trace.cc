@@ -64,6 +64,8 @@ std::pair<std::string_view, std::string_view> words_of(RequestStep::Of of) {
       return {"write to store", "spillway.resource"};
     case RequestStep::Of::kAgent:
       return {"ask agent", "k8s.node.name"};
+    case RequestStep::Of::kPod:
+      return {"ask pod", "server.address"};
   }
   return {};
 }

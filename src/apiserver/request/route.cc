@@ -62,7 +62,8 @@ Named name_parts(std::span<const std::string> rest) {
   named.resource = rest[0];
   if (rest.size() > 1) named.name = rest[1];
   if (rest.size() > 2) named.subresource = rest[2];
-  named.too_long = rest.size() > 3 && named.subresource != kProxy;  // what follows is the node's business
+  named.too_long =
+      rest.size() > 3 && named.subresource != kProxy;  // what follows is the business of whoever is behind it
   if (named.resource == "namespaces" && !below_namespace) named.ns = {};
   return named;
 }
@@ -113,7 +114,7 @@ bool is_long_running(const Route& route) {
   if (route.resource == nullptr) return false;
   if (route.verb == Verb::kWatch) return true;
   const SubresourceId part = route.subresource == nullptr ? SubresourceId::kNone : route.subresource->id;
-  return part == SubresourceId::kLog || part == SubresourceId::kExec;
+  return part == SubresourceId::kLog || part == SubresourceId::kExec || part == SubresourceId::kProxy;
 }
 
 RequestAttributes request_attributes(api::Method method, const api::Target& target) {
@@ -138,6 +139,13 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   if (out.resource == "namespaces" && out.ns.empty()) out.ns = out.name;
   const Watching in_query = query_flag(target, "watch") ? Watching::kByQuery : Watching::kUnasked;
   out.action = verb_of(method, out.object.empty(), out.old_watch ? Watching::kByPath : in_query);
+  if (!out.action && out.subresource == kProxy) {
+    // These go on to whoever is behind the proxy. A HEAD is a GET to authorization, OPTIONS is no verb of the API.
+    const bool passes = method == api::Method::kHead || method == api::Method::kOptions;
+    if (!passes || out.old_watch || out.object.empty()) return out;
+    out.action = Verb::kGet;
+    if (method == api::Method::kOptions) return out;
+  }
   if (!out.action) return out;
   out.verb = to_string(*out.action);
   const std::string* selector = target.find("fieldSelector");

@@ -18,6 +18,7 @@ constexpr VerbSet kAllVerbs{kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDele
 constexpr VerbSet kReadWrite{kGet, kPatch, kUpdate};
 constexpr VerbSet kCreateOnly{kCreate};
 constexpr VerbSet kConnect{kCreate, kGet};
+constexpr VerbSet kProxied{kCreate, kDelete, kGet, kPatch, kUpdate};
 constexpr VerbSet kMeasured{kGet, kList};
 
 constexpr std::array<std::string_view, 1> kAllCategory{"all"};
@@ -76,7 +77,10 @@ constexpr std::array kPodSubresources{
     Subresource{SubresourceId::kExec, "exec", kConnect, "", "v1", "PodExecOptions"},
     Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}},
     Subresource{SubresourceId::kExec, "portforward", kConnect, "", "v1", "PodPortForwardOptions"},
+    Subresource{SubresourceId::kProxy, "proxy", kProxied, "", "v1", "PodProxyOptions"},
     kStatus};
+constexpr std::array kServiceSubresources{
+    Subresource{SubresourceId::kProxy, "proxy", kProxied, "", "v1", "ServiceProxyOptions"}, kStatus};
 constexpr std::array kNodeSubresources{
     Subresource{SubresourceId::kProxy, "proxy", VerbSet{kGet}, "", "v1", "NodeProxyOptions"}, kStatus};
 constexpr std::array kNamespaceSubresources{
@@ -248,7 +252,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("services/specs"),
        .short_names = kSvc,
        .categories = kAllCategory,
-       .subresources = kStatusOnly,
+       .subresources = kServiceSubresources,
        .fields = service_fields(),
        .names = NameRule::kDns1035Label,
        .status_subresource = true,

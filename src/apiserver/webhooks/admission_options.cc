@@ -64,6 +64,24 @@ Json admission_options(const DeleteOptions& options) {
   return told;
 }
 
+namespace {
+
+/// What follows the name of the subresource, as it is meant; empty if nothing does.
+std::string path_below_proxy(const Exchange& exchange) {
+  constexpr std::size_t kOfCluster = 5;    // /api/v1/nodes/NAME/proxy
+  constexpr std::size_t kOfNamespace = 7;  // /api/v1/namespaces/NAMESPACE/pods/NAME/proxy
+  const std::string& target = exchange.request().target;
+  std::string path;
+  for (std::size_t i = exchange.route.ns.empty() ? kOfCluster : kOfNamespace; i < exchange.target.segments.size();
+       ++i) {
+    path += "/" + exchange.target.segments[i];
+  }
+  if (std::string_view(target).substr(0, target.find_first_of("?#")).ends_with('/')) path += "/";
+  return path;
+}
+
+}  // namespace
+
 Json connect_options(const Exchange& exchange) {
   const Subresource& part = *exchange.route.subresource;
   Json options = Json::object({{"kind", part.kind}, {"apiVersion", part.version}});
@@ -76,7 +94,10 @@ Json connect_options(const Exchange& exchange) {
     const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), port);
     if (problem == std::errc() && end == value.data() + value.size()) ports.emplace_back(port);
   }
-  if (part.id == SubresourceId::kProxy) return options;
+  if (part.id == SubresourceId::kProxy) {
+    if (std::string path = path_below_proxy(exchange); !path.empty()) options["path"] = std::move(path);
+    return options;
+  }
   if (part.name == "portforward") {
     if (!ports.empty()) options["ports"] = std::move(ports);
     return options;

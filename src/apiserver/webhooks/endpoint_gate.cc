@@ -84,7 +84,8 @@ struct EndpointGate::Passage {
 void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on) {
   const Route& route = exchange->route;
   if (!is_gated(route)) return go_on();
-  const auto dry_run = exchange->target.find("dryRun");
+  // What stands in the query of a connection is for whoever is at its other end.
+  const auto dry_run = connects(route) ? nullptr : exchange->target.find("dryRun");
   const std::string name = name_of(*exchange);
   if (is_binding(route) && exchange->observer() != nullptr) exchange->observer()->on_name(name);
   AdmissionPtr admission = admission_.begin(exchange, connects(route) ? Operation::kConnect : Operation::kCreate,

@@ -145,6 +145,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
     SPILLWAY_TRY_VOID(open_certificates());
   }
   webhooks_ = std::make_unique<wire::HttpsWebhookCaller>(loop, wire::HttpsWebhookCaller::Options{});
+  SPILLWAY_TRY(unverified, wire::HttpsPodGateway::unverified_tls());
+  pods_ = std::make_unique<wire::HttpsPodGateway>(loop, wire::HttpsPodGateway::Options{.tls = std::move(unverified)});
   if (args_.what_if) what_if_ = std::make_unique<ServerWhatIf>(loop, args_.insecure_http ? "http" : "https");
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
@@ -153,6 +155,8 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .version = SPILLWAY_VERSION,
           .controllers = controllers_,
           .gateway = &gateway_,
+          .pods = pods_.get(),
+          .scheme = args_.insecure_http ? "http" : "https",
           .signer = token_key_.get(),
           .token_life_max = args_.token_life_max,
           .authenticator = authenticator_.get(),
@@ -457,6 +461,7 @@ Outcome ApiServerPart::serve() {
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
   webhooks_->set_own_port(http_->port());
+  pods_->set_own_port(http_->port());
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
   process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});

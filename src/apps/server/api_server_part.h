@@ -23,6 +23,7 @@
 #include "wire/tls/token_key.h"
 #include "wire/transport/in_process_transport.h"
 #include "wire/transport/node_gateway.h"
+#include "wire/transport/pod_gateway.h"
 #include "wire/transport/webhook_caller.h"
 
 #include <functional>
@@ -114,6 +115,7 @@ class ApiServerPart final : public Part {
   std::optional<runtime::Loop::TimerId> certificate_timer_;
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
+  std::unique_ptr<wire::HttpsPodGateway> pods_;
   std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
   std::unique_ptr<ServerWhatIf> what_if_;  // null: futures are not played here
   std::unique_ptr<store::Store> store_;

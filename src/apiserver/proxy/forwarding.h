@@ -1,0 +1,52 @@
+// What of a request to a proxy goes on to the server behind it, and what of its answer comes back: the path below the
+// proxy, headers, the place of a redirect. Credentials never go on, and no answer speaks for this server's origin.
+// Thread: any (pure). Source: Kubernetes 1.32, k8s.io/apimachinery util/proxy; RFC 9110, 7.6.1.
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+/// A path to a proxy, taken apart. Bytes that may not stand in a path or query are encoded.
+struct ProxiedPath {
+  std::string prefix;  // ".../pods/web/proxy"
+  std::string below;   // what follows: empty, or begins with "/"
+  std::string query;   // with its "?"; empty: none
+
+  std::string target() const { return (below.empty() ? "/" : below) + query; }
+};
+
+/// `prefix_segments`: how many segments of the path lead to the proxy, its own name included.
+ProxiedPath proxied_path(const api::Request& request, const api::Target& target, std::size_t prefix_segments);
+
+/// Where a browser has to go first, for relative links to lead below the proxy: of a GET or HEAD of the proxy itself
+/// without a slash at the end. nullopt: it is there.
+std::optional<std::string> place_with_slash(api::Method method, const ProxiedPath& path);
+
+/// True if the client wants to leave HTTP, whatever for.
+bool wants_upgrade(const api::Request& request);
+
+/// The headers of the request as the server behind the proxy gets them: all but those of the connection, of its
+/// framing, and those by which a client shows who it is; X-Forwarded-Uri, -Host, -Proto are ours, and the client's
+/// address is added to X-Forwarded-For. `scheme`: that this server speaks. "host" is the client's.
+api::HeaderList forwarded_headers(const api::Request& request, const ProxiedPath& path, std::string_view scheme);
+
+/// Who a place in an answer may name and mean the server behind the proxy.
+struct ProxiedHosts {
+  std::string server;  // "10.0.0.7:8080"
+  std::string client;  // as the client calls this server; may be empty
+};
+
+/// A Location of an answer as the client has to follow it: below the prefix, if it is a path of the same server.
+std::string returned_location(const std::string& location, const ProxiedPath& path, const ProxiedHosts& hosts);
+
+/// The headers of an answer, Content-Type included: without those of the connection and its framing, and those that
+/// would speak for every page of this server.
+api::HeaderList returned_headers(const api::Response& response, const ProxiedPath& path, const ProxiedHosts& hosts);
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,47 @@
+// nodes/NAME/proxy, pods/NAME/proxy and services/NAME/proxy: the request goes on to the node's agent, or to a server in
+// a pod, whose answer comes back. Which server that is, is read from the objects when the request is carried out.
+// Thread: loop. Bounds: requests of one user that are open to pods, besides those of the gateway.
+// Source: Kubernetes API reference, NodeProxyOptions, PodProxyOptions, ServiceProxyOptions.
+#pragma once
+
+#include "apiserver/ports/node_gateway.h"
+#include "apiserver/ports/pod_gateway.h"
+#include "apiserver/proxy/pod_server.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/exchange.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spillway::apiserver {
+
+class ProxyPath {
+ public:
+  struct Ways {
+    NodeGateway* nodes = nullptr;       // null: no node can be reached
+    PodGateway* pods = nullptr;         // null: no pod can be reached
+    std::string_view scheme = "https";  // that clients speak to this server
+    std::size_t open_of_user_max = 32;  // to pods and services
+  };
+
+  ProxyPath(Core& core, const Ways& ways) : core_(core), ways_(ways) {}
+
+  void perform(const ExchangePtr& exchange);
+
+ private:
+  using OpenRequests = std::map<std::string, std::size_t, std::less<>>;
+
+  void ask_node(const ExchangePtr& exchange);
+  api::StatusResult<PodServer> pod_of(const Route& route) const;
+  api::StatusResult<PodServer> endpoint_of(const Route& route);
+  void ask_server(const ExchangePtr& exchange, const PodServer& server);
+
+  Core& core_;
+  const Ways ways_;
+  std::shared_ptr<OpenRequests> open_ = std::make_shared<OpenRequests>();  // by user; none is 0
+};
+
+}  // namespace spillway::apiserver
