@@ -59,6 +59,20 @@ class StockCommands(unittest.TestCase):
         self.assertTrue({"nodes.json", "kube-system", "default"} <= {each.name for each in dump.iterdir()})
         self.assertEqual([each["metadata"]["name"] for each in json.loads((dump / "nodes.json").read_text())["items"]], ["n"])
 
+    def test_proxies_without_a_server(self):
+        self.kubectl("create", "service", "clusterip", "lone", "--tcp=80:8080")
+        wait_for("its endpoints", lambda: "lone" in self.kubectl("get", "endpoints"))
+        rows = (("services/lone:80/proxy/", '(ServiceUnavailable): no endpoints available for service "lone"'),
+                ("services/lone:81/proxy/", '(ServiceUnavailable): no service port 81 found for service "lone"'),
+                ("services/absent:80/proxy/", '(NotFound): services "absent" not found'),
+                ("services/a:b:c/proxy/", '(BadRequest): invalid service request "a:b:c"'),
+                ("pods/absent:80/proxy/", '(NotFound): pods "absent" not found'),
+                ("pods/ftp:absent:80/proxy/", '(BadRequest): invalid pod request "ftp:absent:80"'))
+        for path, words in rows:
+            with self.subTest(f"get --raw {path}"):
+                self.assertIn(words, self.kubectl("get", "--raw", f"/api/v1/namespaces/default/{path}", code=1))
+        self.kubectl("delete", "service", "lone")
+
     def test_what_a_list_no_longer_names_is_pruned(self):
         prune = ("--prune", "-l", "set=pruned")
         self.kubectl("apply", "-f", self.write(labelled("first", a="1"), labelled("second", a="1")), *prune)

@@ -43,6 +43,8 @@ GRANTS = [
     ("requester", None, [("certificates.k8s.io", "certificatesigningrequests", "get list create update patch", "")]),
     ("approver", None, [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/approval", "get update patch", "")]),
     ("issuer", None, [("certificates.k8s.io", "certificatesigningrequests certificatesigningrequests/status", "get update patch", "")]),
+    ("pod-proxier", "ours", [("", "pods/proxy services/proxy", "get create", "")]),
+    ("silent-reader", "ours", [("", "pods/proxy", "get", "")]),
     ("proxier", None, [("", "nodes/proxy", "get", ""), ("", "nodes", "get", "")]),
     ("token-maker", "ours", [("", "serviceaccounts/token", "create", "app")]),
     ("pod-admin", "ours", [("", "pods pods/log pods/status pods/eviction pods/binding pods/ephemeralcontainers", "*", ""),
