@@ -124,15 +124,20 @@ TEST(PodGateway, PassesAnswersWithoutABodyWhole) {
 // An answer that breaks off must not look like one that has ended.
 TEST(PodGateway, TellsOfAnAnswerThatIsCut) {
   PodRoom room;
+  std::shared_ptr<api::ResponseSink> answer;
   room.pod.run([&] {
     room.pod.handler.on("/x", [&](ScriptedHandler::Seen& asked) {
-      auto* sink = api::paced(*asked.sink);
-      sink->on_pieces({200, {}, {}});
-      EXPECT_TRUE(sink->write(shared("half")));
-      sink->on_cut();
+      answer = asked.sink;
+      api::paced(*answer)->on_pieces({200, {}, {}});
+      EXPECT_TRUE(answer->write(shared("half")));
     });
   });
   room.open(request_of("/x"));
+  while (room.pod.run([&] { return room.sink->body; }) != "half") std::this_thread::yield();
+  room.pod.run([&] {
+    api::paced(*answer)->on_cut();
+    answer.reset();
+  });
   EXPECT_EQ(room.sink->ended.take(), "cut");
 }
 
