@@ -174,13 +174,16 @@ TEST(PodGateway, BoundsWhatIsOpenAndForgetsWhatIsCancelled) {
   options.bounds.exchanges_max = 1;
   PodRoom room(std::move(options));
   Mailbox<bool> left;
-  std::shared_ptr<api::ResponseSink> silent;
+  std::shared_ptr<api::ResponseSink> held;
   room.pod.run([&] {
     room.pod.handler.when_abandoned = [&] { left.put(true); };
-    room.pod.handler.on("/silent", [&](ScriptedHandler::Seen& asked) { silent = asked.sink; });
+    room.pod.handler.on("/held", [&](ScriptedHandler::Seen& asked) {
+      held = asked.sink;
+      held->on_stream({});
+    });
   });
-  const auto ticket = room.open(request_of("/silent"));
-  while (!room.pod.run([&] { return silent != nullptr; })) std::this_thread::yield();
+  const auto ticket = room.open(request_of("/held"));
+  while (!room.pod.run([&] { return held != nullptr; })) std::this_thread::yield();
   const auto first = std::exchange(room.sink, std::make_shared<KeepingSink>());
   room.open(request_of("/x"));
   EXPECT_EQ(room.sink->ended.take(), "whole");
@@ -193,7 +196,7 @@ TEST(PodGateway, BoundsWhatIsOpenAndForgetsWhatIsCancelled) {
   EXPECT_EQ(room.sink->ended.take(), "end");
   room.pod.run([&] {
     room.gateway->cancel(ticket);
-    silent.reset();
+    held.reset();
   });
 }
 
