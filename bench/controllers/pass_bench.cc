@@ -29,7 +29,7 @@ namespace {
 using api::Json;
 using Enabled = ControllerSet::Enabled;
 
-constexpr int kPods = 2'000;
+constexpr int kPods = 10'000;
 constexpr int kPodsPerOwner = 10;
 constexpr int kNodes = 110;
 // The list that is answered last: the controllers begin in the step in which it comes.

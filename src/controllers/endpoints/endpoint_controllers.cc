@@ -11,6 +11,7 @@ namespace spillway::controllers {
 struct EndpointControllers::Parts {
   Parts(Enabled enabled, const Shared& shared, const Rng& rng, telemetry::Registry& metrics)
       : services(shared.client, client::object_path(api::Service::kApiVersion, "services", {})) {
+    if (enabled.endpoints || enabled.endpoint_slices) selected.emplace(shared.pods.cache(), services.cache());
     const auto with = [&shared](client::EventRecorder& events) {
       return Shared{shared.client, events,        shared.log,          shared.nodes,
                     shared.pods,   shared.leases, shared.replica_sets, shared.daemon_sets};
@@ -20,13 +21,13 @@ struct EndpointControllers::Parts {
     }
     if (enabled.endpoints) {
       endpoints_events.emplace(shared.client, rng.fork("endpoints events"), "endpoint-controller");
-      endpoints_controller.emplace(with(*endpoints_events), services, *endpoints, metrics);
+      endpoints_controller.emplace(with(*endpoints_events), services, *endpoints, *selected, metrics);
     }
     if (enabled.endpoint_slices) {
       slice_events.emplace(shared.client, rng.fork("endpoint slice events"), "endpoint-slice-controller");
       slices.emplace(shared.client, client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", {}),
                      std::string(EndpointSliceController::slices_query()));
-      slice_controller.emplace(with(*slice_events), services, *slices, metrics);
+      slice_controller.emplace(with(*slice_events), services, *slices, *selected, metrics);
     }
     if (enabled.slice_mirroring) {
       mirroring_events.emplace(shared.client, rng.fork("mirroring events"), "endpoint-slice-mirroring-controller");
@@ -37,6 +38,7 @@ struct EndpointControllers::Parts {
   }
 
   client::Informer<api::Service> services;
+  std::optional<SelectedPods> selected;
   std::optional<client::EventRecorder> endpoints_events;
   std::optional<client::Informer<api::Endpoints>> endpoints;
   std::optional<EndpointsController> endpoints_controller;

@@ -15,8 +15,8 @@ std::string_view EndpointSliceController::slices_query() {
 
 EndpointSliceController::EndpointSliceController(Shared shared, client::Informer<api::Service>& services,
                                                  client::Informer<api::EndpointSlice>& slices,
-                                                 telemetry::Registry& metrics)
-    : SliceController(shared, services, slices, metrics, "endpoint_slice", Follows::kServicesAndPods) {
+                                                 const SelectedPods& selected, telemetry::Registry& metrics)
+    : SliceController(shared, services, slices, &selected, metrics, "endpoint_slice") {
   shared_.nodes.cache().listen({[this](const auto& before, const auto& after, Now now) {
     zones_are_old_ = zones_are_old_ || !before || !after || endpoints::changes_shares(*before, *after);
     if (!before && after) on_node(after->metadata.name, now);

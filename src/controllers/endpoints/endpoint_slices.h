@@ -21,7 +21,8 @@ namespace spillway::controllers {
 class EndpointSliceController final : public SliceController {
  public:
   EndpointSliceController(Shared shared, client::Informer<api::Service>& services,
-                          client::Informer<api::EndpointSlice>& slices, telemetry::Registry& metrics);
+                          client::Informer<api::EndpointSlice>& slices, const SelectedPods& selected,
+                          telemetry::Registry& metrics);
 
   /// What the cache of slices has to read: those of this controller alone.
   static std::string_view slices_query();

@@ -22,8 +22,9 @@ std::string endpoints_path(const api::ObjectMeta& neighbour, std::string_view na
 }  // namespace
 
 EndpointsController::EndpointsController(Shared shared, client::Informer<api::Service>& services,
-                                         client::Informer<api::Endpoints>& endpoints, telemetry::Registry& metrics)
-    : ServiceController(shared, services, metrics, "endpoint"), endpoints_(endpoints) {
+                                         client::Informer<api::Endpoints>& endpoints, const SelectedPods& selected,
+                                         telemetry::Registry& metrics)
+    : ServiceController(shared, services, &selected, metrics, "endpoint"), endpoints_(endpoints) {
   endpoints_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_endpoints(before, after, now); }});
 }

@@ -16,7 +16,8 @@ namespace spillway::controllers {
 class EndpointsController final : public ServiceController {
  public:
   EndpointsController(Shared shared, client::Informer<api::Service>& services,
-                      client::Informer<api::Endpoints>& endpoints, telemetry::Registry& metrics);
+                      client::Informer<api::Endpoints>& endpoints, const SelectedPods& selected,
+                      telemetry::Registry& metrics);
 
   /// Looks at Endpoints without a Service as well: it may have gone while nobody was here.
   void start(Now now) override;

@@ -3,29 +3,16 @@
 #include "policy/endpoints/service_pods.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace spillway::controllers {
 
-namespace {
-
-/// visit(key, object) for what a cache has of one namespace.
-template <typename T, typename Visit>
-void each_in(const client::ObjectCache<T>& cache, const std::string& ns, Visit visit) {
-  const std::string prefix = ns + "/";
-  const auto& all = cache.all();
-  for (auto entry = all.lower_bound(prefix); entry != all.end() && entry->first.starts_with(prefix); ++entry) {
-    visit(entry->first, entry->second);
-  }
-}
-
-}  // namespace
-
 ServiceController::ServiceController(Shared shared, client::Informer<api::Service>& services,
-                                     telemetry::Registry& metrics, std::string_view name, Follows follows)
-    : shared_(shared), services_(services), queue_metrics_(metrics, name), name_(name) {
+                                     const SelectedPods* selected, telemetry::Registry& metrics, std::string_view name)
+    : shared_(shared), services_(services), selected_(selected), queue_metrics_(metrics, name), name_(name) {
   services_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_service(before, after, now); }});
-  if (follows == Follows::kServicesAlone) return;
+  if (selected_ == nullptr) return;
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
 }
 
@@ -43,19 +30,18 @@ void ServiceController::on_pod(const PodPtr& before, const PodPtr& after, Now no
   endpoints::PodChange change{.endpoint = true, .labels = true};
   if (before && after) change = endpoints::change_of(*before, *after);
   if (!change.endpoint && !change.labels) return;
-  each_in(services_.cache(), (after ? after : before)->metadata.ns, [&](const std::string& key, const auto& service) {
-    const bool was_behind = before && endpoints::selects(*service, before->metadata.labels);
-    const bool is_behind = after && endpoints::selects(*service, after->metadata.labels);
-    if (change.endpoint ? was_behind || is_behind : was_behind != is_behind) enqueue(key, now);
-  });
-}
-
-std::vector<PodPtr> ServiceController::pods_of(const api::Service& service) const {
-  std::vector<PodPtr> pods;
-  each_in(shared_.pods.cache(), service.metadata.ns, [&](const std::string&, const PodPtr& pod) {
-    if (endpoints::selects(service, pod->metadata.labels)) pods.push_back(pod);
-  });
-  return pods;
+  const auto selecting = [&](const PodPtr& pod) {
+    return pod ? selected_->services_of(pod->metadata.ns, pod->metadata.labels) : std::vector<client::ObjectKey>();
+  };
+  const std::vector<client::ObjectKey> was_behind = selecting(before);
+  const std::vector<client::ObjectKey> is_behind = change.labels || !before ? selecting(after) : was_behind;
+  std::vector<client::ObjectKey> concerned;
+  if (change.endpoint) {
+    std::ranges::set_union(was_behind, is_behind, std::back_inserter(concerned));
+  } else {
+    std::ranges::set_symmetric_difference(was_behind, is_behind, std::back_inserter(concerned));
+  }
+  for (const client::ObjectKey& key : concerned) enqueue(key, now);
 }
 
 void ServiceController::enqueue(const std::string& key, Now now) {

@@ -1,19 +1,18 @@
 // What the controllers of Endpoints and of EndpointSlices have in common: a queue of Services to look at, filled by
 // what happens to Services and to the pods behind them. Thread: loop. Bounds: one look at a Service at a time; retries
-// back off to 60 s. Cost: a change of a pod asks every Service of its namespace, a look at a Service every pod of its
-// own.
+// back off to 60 s. Cost: selected_pods.h.
 #pragma once
 
 #include "api/object/service.h"
 #include "client/wake_up.h"
 #include "client/work_queue.h"
+#include "controllers/endpoints/selected_pods.h"
 #include "controllers/shared/owned_pods.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
 #include "policy/endpoints/trigger_times.h"
 #include "telemetry/metrics.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,10 +34,9 @@ class ServiceController {
  protected:
   using ServicePtr = std::shared_ptr<const api::Service>;
 
-  enum class Follows : std::uint8_t { kServicesAndPods, kServicesAlone };
-
-  ServiceController(Shared shared, client::Informer<api::Service>& services, telemetry::Registry& metrics,
-                    std::string_view name, Follows follows = Follows::kServicesAndPods);
+  /// `selected`: nullptr: it looks at no pods, and does not follow them.
+  ServiceController(Shared shared, client::Informer<api::Service>& services, const SelectedPods* selected,
+                    telemetry::Registry& metrics, std::string_view name);
 
   /// end(), later() or give_up() must follow.
   virtual void look(const std::string& key, Now now) = 0;
@@ -58,7 +56,8 @@ class ServiceController {
   ServicePtr find(const std::string& key) const { return services_.cache().find(key); }
 
   /// Those that it selects, in the order of their keys.
-  std::vector<PodPtr> pods_of(const api::Service& service) const;
+  std::vector<PodPtr> pods_of(const api::Service& service) const { return selected_->pods_of(service); }
+
   void tell(const api::Service& service, std::string_view reason, std::string_view message, Now now);
 
   Shared shared_;
@@ -69,6 +68,7 @@ class ServiceController {
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
 
   client::Informer<api::Service>& services_;
+  const SelectedPods* selected_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
   client::WakeUp wake_up_;

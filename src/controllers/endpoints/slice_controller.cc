@@ -6,9 +6,9 @@
 namespace spillway::controllers {
 
 SliceController::SliceController(Shared shared, client::Informer<api::Service>& services,
-                                 client::Informer<api::EndpointSlice>& slices, telemetry::Registry& metrics,
-                                 std::string_view name, Follows follows)
-    : ServiceController(shared, services, metrics, name, follows), writes_(shared.client, slices.cache()) {
+                                 client::Informer<api::EndpointSlice>& slices, const SelectedPods* selected,
+                                 telemetry::Registry& metrics, std::string_view name)
+    : ServiceController(shared, services, selected, metrics, name), writes_(shared.client, slices.cache()) {
   slices.cache().listen({[this](const auto& before, const auto& after, Now now) {
     slices_.change(before, after, [&](const std::string& key) { enqueue(key, now); });
   }});

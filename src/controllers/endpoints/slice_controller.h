@@ -17,7 +17,7 @@ class SliceController : public ServiceController {
  protected:
   /// `slices`: those of this controller alone.
   SliceController(Shared shared, client::Informer<api::Service>& services, client::Informer<api::EndpointSlice>& slices,
-                  telemetry::Registry& metrics, std::string_view name, Follows follows);
+                  const SelectedPods* selected, telemetry::Registry& metrics, std::string_view name);
 
   /// Says to users that a write was refused, and that is nothing that ends by itself.
   using Tell = std::function<void(const SliceWrites::Failure&, Now)>;

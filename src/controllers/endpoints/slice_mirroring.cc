@@ -17,8 +17,7 @@ SliceMirroringController::SliceMirroringController(Shared shared, client::Inform
                                                    client::Informer<api::Endpoints>& endpoints,
                                                    client::Informer<api::EndpointSlice>& slices,
                                                    telemetry::Registry& metrics)
-    : SliceController(shared, services, slices, metrics, "endpoint_slice_mirroring", Follows::kServicesAlone),
-      endpoints_(endpoints) {
+    : SliceController(shared, services, slices, nullptr, metrics, "endpoint_slice_mirroring"), endpoints_(endpoints) {
   endpoints_.cache().listen({[this](const auto& before, const auto& after, Now now) {
     enqueue(client::key_of((after ? after : before)->metadata), now);
   }});
