@@ -260,6 +260,9 @@ TEST_F(SchedulerVolumes, WhoMakesNoneInTimeSendsThePodBackAndItIsSaid) {
   cluster_.advance(minutes(11));
   EXPECT_THAT(why_it_waits("p"),
               HasSubstr(R"(running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded)"));
+  EXPECT_THAT(metrics_.text(),
+              HasSubstr(R"(scheduler_framework_extension_point_duration_seconds_sum{extension_point="PreBind",)"
+                        R"(profile="default-scheduler",status="Error"} 600)"));
   EXPECT_EQ(cluster_.events_about("p")["FailedScheduling"], 1);
   EXPECT_THAT(metrics_.text(),
               HasSubstr(R"(scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1)"));

@@ -67,6 +67,7 @@ Scheduler::Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Re
            .still_holds = [this](const Preemptor::Plan& plan) { return preemption_holds(plan); },
            .on_withdrawn = [this](const Preemptor::Plan& plan, Now now) { on_preemption_withdrawn(plan, now); }}),
       scheduler_metrics_(metrics, names_of(options_.profiles)),
+      timings_(metrics, options_.stopwatch),
       desk_(client_, log_, metrics, options_.extenders) {
   for (const scheduling::Profile& profile : options_.profiles) {
     const std::string stream = options_.profiles.size() == 1 ? "events" : "events of " + profile.scheduler;
@@ -145,7 +146,17 @@ void Scheduler::note_labels_of_promised(const PodPtr& before, const PodPtr& afte
   try_again(ClusterChange::pod_changed(*before, *after, nodes_.cache().find(node)));
 }
 
+std::string_view Scheduler::event_of(const PodPtr& before, const PodPtr& after) const {
+  const bool was_assigned = before && !before->spec.node_name.empty();
+  if (after && !after->spec.node_name.empty()) return was_assigned ? "AssignedPodUpdate" : "AssignedPodAdd";
+  if (was_assigned) return "AssignedPodDelete";
+  if (!events_.contains((after ? after : before)->spec.scheduler_name)) return {};
+  if (!before) return "UnschedulablePodAdd";
+  return after ? "UnschedulablePodUpdate" : "UnschedulablePodDelete";
+}
+
 void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
+  const EventTiming timing(timings_, event_of(before, after));
   const api::Pod& pod = after ? *after : *before;
   const client::ObjectKey key = key_of(pod);
   preemptor_.on_pod(before, after);
@@ -164,7 +175,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // whoever bound it
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
-    courses_.erase(before->metadata.uid);
+    attempts_.erase(before->metadata.uid);
     rounds_.erase(before->metadata.uid);
     victim_rounds_.erase(before->metadata.uid);
   }
@@ -200,6 +211,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
 }
 
 void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after) {
+  EventTiming timing(timings_, !before ? "NodeAdd" : after ? "" : "NodeDelete");
   if (after) {
     placer_.set_node(after);
     if (!before) recount(after->metadata.name);
@@ -207,7 +219,10 @@ void Scheduler::on_node(const std::shared_ptr<const api::Node>& before, const st
     placer_.erase(before->metadata.name);
   }
   if (refused_.empty() && rounds_.empty()) return;
-  if (const auto change = ClusterChange::of_node(before, after)) try_again(*change);
+  const auto change = ClusterChange::of_node(before, after);
+  if (!change) return;
+  timing.name(change->label());
+  try_again(*change);
 }
 
 void Scheduler::recount(const std::string& node) {
@@ -232,11 +247,21 @@ const scheduling::PendingPod& Scheduler::pending_of(const client::ObjectKey& key
   return known.pending;
 }
 
+scheduling::HintWatch Scheduler::hint_timing(const ClusterChange& change) {
+  if (!options_.stopwatch || !timings_.next_hints_are_sampled()) return {};
+  return [this, event = change.label(), last = timings_.read()](scheduling::Filter plugin, bool queues) mutable {
+    const std::optional<Instant> now = timings_.read();
+    if (now && last) timings_.note_hint(plugin, event, queues, *now - *last);
+    last = now;
+  };
+}
+
 bool Scheduler::may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
                            const ClusterChange& change) {
   const PodPtr pod = pods_.cache().find(key);
   if (!pod) return false;
-  const auto hint = scheduling::hint_for({pending_of(key, pod), refused_by}, change, placer_.surroundings());
+  const scheduling::RefusedPod refused{pending_of(key, pod), refused_by};
+  const auto hint = scheduling::hint_for(refused, change, placer_.surroundings(), hint_timing(change));
   if (hint.queue && log_.enabled(telemetry::Level::kDebug)) {
     log_.debug("a change may let in a pod", {{"pod", key},
                                              {"change", change.label()},
@@ -368,7 +393,8 @@ void Scheduler::settle(const PodPtr& pod, const scheduling::Placement& placement
   if (log_.enabled(telemetry::Level::kDebug)) {
     log_.debug("placing pod", {{"pod", key_of(*pod)}, {"node", node}, {"reasons", render_all(placement.reasons)}});
   }
-  if (const auto course = queue_.course_of(key_of(*pod))) courses_.insert_or_assign(pod->metadata.uid, *course);
+  attempts_.insert_or_assign(pod->metadata.uid,
+                             Attempt{queue_.course_of(key_of(*pod)), now.mono, timings_.next_is_sampled()});
   assume(*pod, node);
   ++bindings_;
   if (!volumes.waits_for_claims()) return bind(pod, node, now);
@@ -399,7 +425,7 @@ void Scheduler::assume(const api::Pod& pod, const std::string& node) {
 void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
   const client::ObjectKey key = key_of(*pod);
   if (assumed_.erase(pod->metadata.uid) == 0) return;  // bound or gone meanwhile
-  courses_.erase(pod->metadata.uid);
+  attempts_.erase(pod->metadata.uid);
   pods_on_nodes_ -= pods_by_node_[node].erase(key);
   recount(node);
   queue_.fail(key, now.mono);
@@ -407,28 +433,38 @@ void Scheduler::give_up(const PodPtr& pod, const std::string& node, Now now) {
 }
 
 void Scheduler::bind(const PodPtr& pod, const std::string& node, Now now) {
+  if (const auto attempt = attempts_.find(pod->metadata.uid); attempt != attempts_.end()) {
+    timings_.note_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kSuccess, pod->spec.scheduler_name,
+                        attempt->second.sampled, now.mono - attempt->second.found);
+  }
   const std::vector<std::size_t> binders = desk_.asked_for(scheduling::ExtenderVerb::kBind, *pod);
-  if (binders.empty()) return bind_by_api(pod, node);
+  if (binders.empty()) return bind_by_api(pod, node, now);
   bind_by_extender(binders.front(), pod, node, now);
 }
 
-void Scheduler::bind_by_api(const PodPtr& pod, const std::string& node) {
+void Scheduler::bind_by_api(const PodPtr& pod, const std::string& node, Now now) {
+  const auto attempt = attempts_.find(pod->metadata.uid);
+  const bool sampled = attempt != attempts_.end() && attempt->second.sampled;
   const api::Json binding = api::Json::object(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},
        {"metadata",
         api::Json::object({{"name", pod->metadata.name}, {"namespace", pod->metadata.ns}, {"uid", pod->metadata.uid}})},
        {"target", api::Json::object({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}})}});
-  client_.create(pod_path(*pod, "binding"), binding, [this, pod, node](const Result<api::Json>& outcome, Now then) {
-    on_bound(pod, node, outcome ? Outcome() : Outcome(outcome.error()), then);
-  });
+  client_.create(pod_path(*pod, "binding"), binding,
+                 [this, pod, node, sampled, begin = now.mono](const Result<api::Json>& outcome, Now then) {
+                   using Status = SchedulerTimings::Status;
+                   timings_.note_point(SchedulerTimings::Point::kBind, outcome ? Status::kSuccess : Status::kError,
+                                       pod->spec.scheduler_name, sampled, then.mono - begin);
+                   on_bound(pod, node, outcome ? Outcome() : Outcome(outcome.error()), then);
+                 });
 }
 
 void Scheduler::on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now) {
   const client::ObjectKey key = key_of(*pod);
   --bindings_;
-  const auto tried = courses_.extract(pod->metadata.uid);
-  const auto course = tried ? std::optional(tried.mapped()) : std::nullopt;
+  const auto attempt = attempts_.extract(pod->metadata.uid);
+  const auto course = attempt ? attempt.mapped().course : std::nullopt;
   if (outcome) {
     forget_refusal(key);
     scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kScheduled, course, now.mono);

@@ -22,6 +22,7 @@
 #include "controllers/scheduling/extender_desk.h"
 #include "controllers/scheduling/preemptor.h"
 #include "controllers/scheduling/scheduler_metrics.h"
+#include "controllers/scheduling/scheduler_timings.h"
 #include "controllers/scheduling/surroundings_feed.h"
 #include "controllers/shared/storage_cache.h"
 #include "policy/lifecycle/brakes.h"
@@ -56,7 +57,7 @@ class Scheduler final : public client::ApiEngine {
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = minutes(5);  // a refused pod gets another turn although nothing changed
-    /// Of the machine, for what placing a pod costs; empty: that is not measured.
+    /// Of the machine, for what the work costs; empty: that is not measured.
     std::function<Instant()> stopwatch;
     Duration claims_timeout = seconds(600);
     lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
@@ -110,11 +111,15 @@ class Scheduler final : public client::ApiEngine {
   client::EventRecorder& events_of(const api::Pod& pod);
   void on_pod(const PodPtr& before, const PodPtr& after, Now now);
   void on_node(const std::shared_ptr<const api::Node>& before, const std::shared_ptr<const api::Node>& after);
+  /// As kube-scheduler calls it; empty: of a pod that is none of ours.
+  std::string_view event_of(const PodPtr& before, const PodPtr& after) const;
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
   std::string node_of(const api::Pod& pod) const;
   void recount(const std::string& node);
   /// Who was refused gets another turn, when its back-off is over, if the change may let it in.
   void try_again(const scheduling::ClusterChange& change);
+  /// Measures who is asked, of every tenth pod; empty: not of this one.
+  scheduling::HintWatch hint_timing(const scheduling::ClusterChange& change);
   bool may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
                   const scheduling::ClusterChange& change);
   /// Taken apart once, as long as the pod is the same.
@@ -171,7 +176,7 @@ class Scheduler final : public client::ApiEngine {
   /// It does not after all; it gets another turn after its back-off.
   void give_up(const PodPtr& pod, const std::string& node, Now now);
   void bind(const PodPtr& pod, const std::string& node, Now now);
-  void bind_by_api(const PodPtr& pod, const std::string& node);
+  void bind_by_api(const PodPtr& pod, const std::string& node, Now now);
   void on_bound(const PodPtr& pod, const std::string& node, const Outcome& outcome, Now now);
   /// First its claims: each gets its volume, and is waited for.
   struct ClaimWait;
@@ -236,8 +241,15 @@ class Scheduler final : public client::ApiEngine {
   std::map<std::string, std::set<client::ObjectKey>> pods_by_node_;
   std::size_t pods_on_nodes_ = 0;               // in all of them
   std::map<std::string, std::string> assumed_;  // pod uid → node
-  /// Of pods that are assumed, as they were when a node was found.
-  std::map<std::string, scheduling::PodQueue::Course> courses_;
+
+  /// The attempt in which a node was found.
+  struct Attempt {
+    std::optional<scheduling::PodQueue::Course> course;
+    Instant found{};
+    bool sampled = false;  // its plug-ins are measured
+  };
+
+  std::map<std::string, Attempt> attempts_;  // of pods that are assumed
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
   std::set<client::ObjectKey> gated_;
@@ -252,6 +264,7 @@ class Scheduler final : public client::ApiEngine {
   Rng search_;                                  // where the search for victims begins
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
+  SchedulerTimings timings_;
   ExtenderDesk desk_;
   std::map<std::string, RoundPtr> rounds_;               // by uid of the pod
   std::map<std::string, VictimRoundPtr> victim_rounds_;  // the same

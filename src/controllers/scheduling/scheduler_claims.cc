@@ -156,9 +156,12 @@ Scheduler::ClaimProgress Scheduler::progress_of(ClaimWait& wait, Now now) {
 void Scheduler::fail_wait(const ClaimWait& wait, const std::string& why, Now now) {
   const PodPtr pod = wait.pod;
   if (!assumed_.contains(pod->metadata.uid)) return;
-  const auto course = courses_.find(pod->metadata.uid);
-  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError,
-                                   course == courses_.end() ? std::nullopt : std::optional(course->second), now.mono);
+  const auto found = attempts_.find(pod->metadata.uid);
+  const Attempt attempt = found == attempts_.end() ? Attempt{.found = now.mono} : found->second;
+  timings_.note_point(SchedulerTimings::Point::kPreBind, SchedulerTimings::Status::kError, pod->spec.scheduler_name,
+                      attempt.sampled, now.mono - attempt.found);
+  scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kError, attempt.course,
+                                   now.mono);
   log_.warning("a pod waits no longer for its claims",
                {{"pod", pod->key().text()}, {"node", wait.node}, {"error", why}});
   give_up(pod, wait.node, now);
@@ -188,8 +191,9 @@ void Scheduler::look_at_waits(Now now) {
 
 void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now) {
   const api::PersistentVolumeClaim& claim = after ? *after : *before;
-  look_at_waits(now);
   const std::string_view event = kClaimEvents.of(before != nullptr, after != nullptr);
+  const EventTiming timing(timings_, event);
+  look_at_waits(now);
   for (const client::ObjectKey& key : claimants_) {
     const PodPtr pod = pods_.cache().find(key);
     if (!pod || pod->metadata.ns != claim.metadata.ns) continue;
@@ -200,12 +204,16 @@ void Scheduler::on_claim(const StorageCache::ClaimPtr& before, const StorageCach
 
 void Scheduler::on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now) {
   if (before && after && !is_another(*before, *after)) return;
+  const std::string_view event = kVolumeEvents.of(before != nullptr, after != nullptr);
+  const EventTiming timing(timings_, event);
   look_at_waits(now);
-  try_claimants_again(kVolumeEvents.of(before != nullptr, after != nullptr));
+  try_claimants_again(event);
 }
 
 void Scheduler::on_class(const StorageCache::ClassPtr& before, const StorageCache::ClassPtr& after) {
-  try_claimants_again(kClassEvents.of(before != nullptr, after != nullptr));
+  const std::string_view event = kClassEvents.of(before != nullptr, after != nullptr);
+  const EventTiming timing(timings_, event);
+  try_claimants_again(event);
 }
 
 void Scheduler::try_claimants_again(std::string_view event) {

@@ -232,7 +232,7 @@ void Scheduler::bind_by_extender(std::size_t extender, const PodPtr& pod, const 
               ++bindings_;
               Outcome outcome = body ? scheduling::read_binding_answer(*body) : Outcome(body.error());
               if (body && !outcome) outcome = desk_.disbelieve(extender, ExtenderVerb::kBind, outcome.error());
-              if (!outcome && desk_[extender].ignorable) return bind_by_api(pod, node);
+              if (!outcome && desk_[extender].ignorable) return bind_by_api(pod, node, then);
               on_bound(pod, node, outcome, then);
               if (!outcome) return;
               client_.at(then.mono + kBoundSightMax, [this, pod, node](Now later) {

@@ -52,6 +52,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
   queue_.refuse(key, now.mono, placement.refused_by);
   scheduler_metrics_.count_attempt(pod->spec.scheduler_name, SchedulerMetrics::Result::kUnschedulable,
                                    queue_.course_of(key), now.mono);
+  const bool sampled = timings_.next_is_sampled();
   const scheduling::FilterSet by = placement.refused_by;
   if (by.contains(scheduling::Filter::kPodTopologySpread) || by.contains(scheduling::Filter::kInterPodAffinity) ||
       by.contains(scheduling::Filter::kExtender)) {
@@ -64,7 +65,14 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
     return;
   }
   preemptor_.count_attempt();
+  const std::optional<Instant> begin = timings_.read();
   const scheduling::Preemption decided = decide(*pod, placement, volumes);
+  if (const auto took = timings_.since(begin)) {
+    using Status = SchedulerTimings::Status;
+    timings_.note_point(SchedulerTimings::Point::kPostFilter,
+                        decided.choice() != nullptr ? Status::kSuccess : Status::kUnschedulable,
+                        pod->spec.scheduler_name, sampled, *took);
+  }
   if (decided.choice() && ask_about_victims(pod, placement.message, decided, now)) return;
   const std::string message = decided.message.empty() ? placement.message : placement.message + " " + decided.message;
   if (refused_.try_emplace(key).first->second != message) {

@@ -262,13 +262,15 @@ std::string_view to_string(QueueingHint::Why why) {
   return {};
 }
 
-QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around) {
+QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around,
+                      HintWatch watch) {
   if (refused.by == FilterSet()) return {true, Why::kNobodyKnown, {}};
   const Hinter hinter(refused, change, around);
   QueueingHint last;
   for (const Filter filter : kFilters) {
     if (!refused.by.contains(filter)) continue;
     last = hinter.ask(filter);
+    if (watch) watch(filter, last.queue);
     if (last.queue) return last;
   }
   return last;

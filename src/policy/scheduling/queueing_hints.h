@@ -12,6 +12,7 @@
 #include "policy/scheduling/plugins.h"
 #include "policy/scheduling/surroundings.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -115,7 +116,11 @@ struct RefusedPod {
   FilterSet by;
 };
 
+/// Told of each plug-in once it has been asked, and whether it says yes.
+using HintWatch = std::move_only_function<void(Filter plugin, bool queues)>;
+
 /// Holds if the change came after the pod was tried last, and every change since then was asked about.
-QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around);
+QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around,
+                      HintWatch watch = {});
 
 }  // namespace spillway::scheduling

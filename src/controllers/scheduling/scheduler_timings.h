@@ -1,0 +1,93 @@
+// How long parts of a scheduler's work take, by the names of kube-scheduler. What runs between two events is measured
+// by the clock of the machine; what waits for answers (Bind, PreBind) by that of the loop. Filters and scores are not
+// here: their verdicts are kept from pod to pod, and what is left is one pass over nodes for all of them together
+// (scheduler_scheduling_algorithm_duration_seconds). Thread: loop. Bounds: labels are names of this program and of
+// profiles. Source: Kubernetes docs, "Kubernetes Metrics Reference".
+// Metrics: scheduler_event_handling_duration_seconds{event},
+// scheduler_framework_extension_point_duration_seconds{extension_point,status,profile},
+// scheduler_plugin_execution_duration_seconds{plugin,extension_point,status},
+// scheduler_queueing_hint_execution_duration_seconds{plugin,event,hint}.
+#pragma once
+
+#include "base/time.h"
+#include "policy/scheduling/plugins.h"
+#include "telemetry/metrics.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace spillway::controllers {
+
+class SchedulerTimings {
+ public:
+  /// With the one plug-in that it runs here: DefaultPreemption, VolumeBinding, DefaultBinder.
+  enum class Point : std::uint8_t { kPostFilter, kPreBind, kBind };
+  enum class Status : std::uint8_t { kSuccess, kUnschedulable, kError };
+
+  /// `stopwatch`: the clock of the machine; empty: what it would measure is not.
+  SchedulerTimings(telemetry::Registry& metrics, std::function<Instant()> stopwatch);
+  SchedulerTimings(const SchedulerTimings&) = delete;
+  SchedulerTimings& operator=(const SchedulerTimings&) = delete;
+
+  /// Of the machine; nullopt: there is none.
+  std::optional<Instant> read() const;
+  /// Since read() said so; nullopt: it did not.
+  std::optional<Duration> since(std::optional<Instant> begin) const;
+
+  /// An attempt begins: whether plug-ins are measured in it. Every kSampled-th is, the first one too.
+  bool next_is_sampled() { return attempts_++ % kSampled == 0; }
+
+  /// The same for the questions that a change of the cluster raises about one pod.
+  bool next_hints_are_sampled() { return hints_asked_++ % kSampled == 0; }
+
+  static constexpr std::uint64_t kSampled = 10;
+
+  /// `event`: as kube-scheduler calls it; a literal. Empty: not measured.
+  void note_event(std::string_view event, std::optional<Instant> begin);
+  void note_point(Point point, Status status, std::string_view profile, bool sampled, Duration took);
+  void note_hint(scheduling::Filter plugin, std::string_view event, bool queues, Duration took);
+
+ private:
+  using Extension = std::tuple<Point, Status, std::string>;
+  using Hint = std::tuple<scheduling::Filter, std::string_view, bool>;
+
+  telemetry::Histogram& point_for(Point point, Status status, std::string_view profile);
+
+  telemetry::Registry& metrics_;
+  std::function<Instant()> stopwatch_;
+  std::uint64_t attempts_ = 0;
+  std::uint64_t hints_asked_ = 0;
+  // Made when needed.
+  std::map<std::string_view, telemetry::Histogram> events_;
+  std::map<Extension, telemetry::Histogram, std::less<>> points_;
+  std::map<std::pair<Point, Status>, telemetry::Histogram> plugins_;
+  std::map<Hint, telemetry::Histogram> hints_;
+};
+
+/// Measures the handling of one event, which ends with it.
+class EventTiming {
+ public:
+  EventTiming(SchedulerTimings& timings, std::string_view event)
+      : timings_(timings), event_(event), begin_(timings.read()) {}
+
+  EventTiming(const EventTiming&) = delete;
+  EventTiming& operator=(const EventTiming&) = delete;
+
+  /// What it is, if that is known only now.
+  void name(std::string_view event) { event_ = event; }
+
+  ~EventTiming() { timings_.note_event(event_, begin_); }
+
+ private:
+  SchedulerTimings& timings_;
+  std::string_view event_;
+  std::optional<Instant> begin_;
+};
+
+}  // namespace spillway::controllers
