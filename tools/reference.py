@@ -14,12 +14,12 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import man_pages  # noqa: E402
 
 MADE = "<!-- Made by tools/reference.py: change the source, then run it again. -->\n"
-PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "kubelet", "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway", "taint", "workqueue")
+PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "endpoint", "horizontal", "job", "kubelet", "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway", "taint", "workqueue")
 LITERAL = r'"((?:[^"\\]|\\.)*)"'
 METRIC = re.compile(rf'{LITERAL},\s*(?:Type::k(\w+),\s*)?((?:{LITERAL}\s*)+)')
 CONSTANT = re.compile(rf'constexpr (?:std::string_view|char) (k\w+)(?:\[\])?\s*=\s*((?:{LITERAL}\s*)+);')
 NAME = re.compile(rf"(?:{'|'.join(PREFIXES)})(?:_[a-z0-9]+)+")
-LABEL = re.compile(r'\{\s*"([a-z_]+)",')
+LABEL = re.compile(r'\{\s*"([A-Za-z_]+)",')
 
 
 def cell(text):

@@ -1,6 +1,7 @@
 // Endpoints and EndpointSlices of Services with the real API server: whatever is late, lost or refused on the way, each
 // pod that is ready is behind its Service once.
 #include "controllers/controller_set.h"
+#include "controllers/metric_line.h"
 #include "controllers/test_cluster.h"
 
 #include <fmt/format.h>
@@ -231,6 +232,31 @@ TEST_F(ServiceEndpoints, SayWhatWasRefused) {
   cluster.advance(seconds(5));
   EXPECT_THAT(cluster.events_about("web"), Contains(::testing::Key("FailedToUpdateEndpointSlices")));
   EXPECT_THAT(cluster.list(kSlices), SizeIs(1));
+}
+
+TEST_F(ServiceEndpoints, LooksAndChangesAreCounted) {
+  const auto looks = [this](std::string_view result) {
+    return metric_line(metrics, "endpoint_slice_controller_syncs", fmt::format("result=\"{}\"", result));
+  };
+  const auto changes = [this](std::string_view operation) {
+    return metric_line(metrics, "endpoint_slice_controller_changes", fmt::format("operation=\"{}\"", operation));
+  };
+  start();
+  cluster.advance(seconds(30));
+  const int before = std::stoi(looks("success"));
+  cluster.fail(api::Method::kPost, "/endpointslices", 403, 1);
+  create_service();
+  cluster.settle();
+  EXPECT_EQ(looks("error"), "1");
+  EXPECT_EQ(changes("create"), "0");
+  cluster.advance(seconds(5));
+  EXPECT_GT(std::stoi(looks("success")), before);
+  EXPECT_EQ(changes("create"), "1");
+  create_pod(1);
+  cluster.advance(seconds(2));
+  EXPECT_NE(changes("update"), "0");
+  EXPECT_EQ(changes("delete"), "0");
+  EXPECT_EQ(looks("error"), "1");
 }
 
 /// Nodes of two zones, and pods on each.

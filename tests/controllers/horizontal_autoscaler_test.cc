@@ -2,6 +2,7 @@
 // metrics.k8s.io that the test gives; without one the server has nothing measured.
 #include "api/text/time_text.h"
 #include "controllers/controller_set.h"
+#include "controllers/metric_line.h"
 #include "controllers/test_cluster.h"
 
 #include <fmt/format.h>
@@ -121,6 +122,10 @@ class Autoscalers : public ::testing::Test {
     return {};
   }
 
+  std::string metric(std::string_view name, std::string_view labels) {
+    return metric_line(*registry.back(), fmt::format("horizontal_pod_autoscaler_controller_{}", name), labels);
+  }
+
   std::string message(std::string_view reason) {
     for (const Json& event : cluster.list("/api/v1/events")) {
       if (event.string_at({"reason"}) == reason) return std::string(event.string_at({"message"}));
@@ -152,6 +157,24 @@ TEST_F(Autoscalers, GrowWithWhatIsUsed) {
       R"([{"resource":{"current":{"averageUtilization":75,"averageValue":"75m"},"name":"cpu"},"type":"Resource"}])");
   EXPECT_EQ(*status.find("desiredReplicas"), Json(3));
   EXPECT_FALSE(status.string_at({"lastScaleTime"}).empty());
+}
+
+TEST_F(Autoscalers, LooksAndMetricsAreCounted) {
+  create_web(2);
+  measure(75, 2);
+  cluster.delay_answers(Method::kGet, "/scale", seconds(2));
+  create_autoscaler();
+  cluster.advance(seconds(3));
+  ASSERT_EQ(replicas(), 3);
+  EXPECT_EQ(metric("reconciliations_total", R"(action="scale_up",error="none")"), "1");
+  EXPECT_EQ(metric("reconciliation_duration_seconds_sum", R"(action="scale_up",error="none")"), "2");
+  EXPECT_EQ(metric("metric_computation_total", R"(action="scale_up",error="none",metric_type="Resource")"), "1");
+  EXPECT_EQ(
+      metric("metric_computation_duration_seconds_sum", R"(action="scale_up",error="none",metric_type="Resource")"),
+      "0");
+  cluster.advance(kOnePeriod * 2 + seconds(6));  // nothing is measured any more
+  EXPECT_EQ(metric("reconciliations_total", R"(action="none",error="internal")"), "2");
+  EXPECT_EQ(metric("metric_computation_total", R"(action="none",error="internal",metric_type="Resource")"), "2");
 }
 
 TEST_F(Autoscalers, AreLookedAtEveryFifteenSeconds) {
@@ -194,6 +217,9 @@ TEST_F(Autoscalers, DoNotShrinkWhileOneOfTwoMetricsCannotBeRead) {
   cluster.advance(minutes(20));
   EXPECT_EQ(replicas(), 5);
   EXPECT_EQ(condition("ScalingActive"), "False FailedGetPodsMetric");
+  EXPECT_EQ(metric("metric_computation_total", R"(action="none",error="internal",metric_type="Resource")"), "");
+  EXPECT_NE(metric("metric_computation_total", R"(action="scale_down",error="none",metric_type="Resource")"), "");
+  EXPECT_NE(metric("metric_computation_total", R"(action="none",error="internal",metric_type="Pods")"), "");
   EXPECT_EQ(message("FailedGetPodsMetric"),
             "unable to get metric requests: unable to fetch metrics from custom metrics API: no custom metrics API "
             "(custom.metrics.k8s.io) registered");
@@ -338,6 +364,8 @@ TEST_F(Autoscalers, NeverLeaveTheirNamespaceByWhatTheTargetIsCalled) {
         << request;
   }
   EXPECT_EQ(condition("AbleToScale", kAutoscalers + "/path-1"), "False FailedGetScale");
+  EXPECT_NE(metric("reconciliations_total", R"(action="none",error="spec")"), "") << "no version has two slashes";
+  EXPECT_NE(metric("reconciliations_total", R"(action="none",error="internal")"), "");
 }
 
 TEST_F(Autoscalers, DoNothingIfTwoScaleTheSamePods) {
@@ -368,6 +396,8 @@ TEST_F(Autoscalers, DoNotOverwriteWhatSomebodyElseHasJustScaled) {
   cluster.advance(seconds(1));
   EXPECT_EQ(replicas(), 7);
   EXPECT_EQ(condition("AbleToScale"), "False FailedUpdateScale");
+  EXPECT_EQ(metric("reconciliations_total", R"(action="none",error="internal")"), "1");
+  EXPECT_EQ(metric("reconciliations_total", R"(action="scale_up",error="none")"), "");
   EXPECT_THAT(message("FailedRescale"), HasSubstr("New size: 3; reason: cpu resource utilization (percentage of "
                                                   "request) above target; error: "));
 }

@@ -1,5 +1,6 @@
 // Jobs with the real API server: every pod is counted once, whatever is late, lost or refused on the way.
 #include "controllers/controller_set.h"
+#include "controllers/metric_line.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
 
@@ -48,6 +49,10 @@ class Jobs : public ::testing::Test {
     const Json members = api::parse_json(spec).value();
     for (const auto& [name, value] : *members.if_object()) job.make({"spec"})[name] = value;
     cluster.create(kJobsThere, job);
+  }
+
+  std::string metric(std::string_view name, std::string_view labels) {
+    return metric_line(metrics, fmt::format("job_controller_{}", name), labels);
   }
 
   std::vector<Json> pods() { return cluster.list(kPodsThere); }
@@ -134,6 +139,35 @@ TEST_F(Jobs, RunTheirPodsToCompletion) {
   EXPECT_THAT(pods(), SizeIs(5));
   EXPECT_FALSE(any_tracked());
   EXPECT_THAT(cluster.events_about("sum"), Contains(Key("Completed")));
+  EXPECT_EQ(metric("job_pods_finished_total", R"(completion_mode="NonIndexed",result="succeeded")"), "5");
+  EXPECT_EQ(metric("job_pods_finished_total", R"(completion_mode="NonIndexed",result="failed")"), "");
+  EXPECT_EQ(
+      metric("jobs_finished_total", R"(completion_mode="NonIndexed",reason="CompletionsReached",result="succeeded")"),
+      "1");
+}
+
+TEST_F(Jobs, LooksAreCountedByWhatTheyDo) {
+  start();
+  cluster.delay_answers(api::Method::kPost, "/pods", milliseconds(500));
+  create_sum(R"({"completions":1})");
+  ASSERT_TRUE(until([this] { return running().size() == 1; }));
+  cluster.advance(seconds(3));
+  const auto looks = [this](std::string_view action, std::string_view result) {
+    return metric("job_syncs_total",
+                  fmt::format(R"(action="{}",completion_mode="NonIndexed",result="{}")", action, result));
+  };
+  EXPECT_EQ(looks("pods_created", "success"), "1");
+  EXPECT_EQ(looks("pods_created", "error"), "");
+  EXPECT_NE(looks("tracking", "success"), "");
+  EXPECT_EQ(looks("pods_deleted", "success"), "");
+  EXPECT_EQ(
+      metric("job_sync_duration_seconds_sum", R"(action="pods_created",completion_mode="NonIndexed",result="success")"),
+      "0.5")
+      << "until its writes are answered";
+  cluster.fail(api::Method::kPatch, "/jobs/sum/status", 500, 1);
+  cluster.merge(kSum, api::parse_json(R"({"spec":{"suspend":true}})").value());
+  cluster.settle();
+  EXPECT_EQ(looks("pods_deleted", "error"), "1");
 }
 
 TEST_F(Jobs, CountEveryPodOnceWhateverIsLost) {
@@ -197,6 +231,10 @@ TEST_F(Jobs, WaitLongerAfterEachFailureAndGiveUp) {
       minutes(5)));
   EXPECT_EQ(reason("Failed"), "BackoffLimitExceeded");
   EXPECT_EQ(count("failed"), 3);
+  EXPECT_EQ(metric("job_pods_finished_total", R"(completion_mode="NonIndexed",result="failed")"), "3");
+  EXPECT_EQ(
+      metric("jobs_finished_total", R"(completion_mode="NonIndexed",reason="BackoffLimitExceeded",result="failed")"),
+      "1");
   ASSERT_THAT(waits, SizeIs(3));
   EXPECT_GE(waits[1], seconds(8));
   EXPECT_GE(waits[2], seconds(18));
@@ -263,6 +301,10 @@ TEST_F(Jobs, PodsOfALimitPerIndexSayHowOftenTheirIndexFailed) {
   EXPECT_EQ(cluster.get(kSum).string_at({"status", "failedIndexes"}), "0");
   EXPECT_EQ(count("failed"), 2);
   EXPECT_FALSE(any_tracked());
+  EXPECT_EQ(metric("job_pods_finished_total", R"(completion_mode="Indexed",result="succeeded")"), "1");
+  EXPECT_EQ(metric("job_pods_finished_total", R"(completion_mode="Indexed",result="failed")"), "2");
+  EXPECT_EQ(metric("job_finished_indexes_total", R"(backoffLimit="perIndex",status="succeeded")"), "1");
+  EXPECT_EQ(metric("job_finished_indexes_total", R"(backoffLimit="perIndex",status="failed")"), "1");
 }
 
 }  // namespace

@@ -13,10 +13,25 @@ std::string_view EndpointSliceController::slices_query() {
   return "labelSelector=endpointslice.kubernetes.io%2Fmanaged-by%3Dendpointslice-controller.k8s.io";
 }
 
+EndpointSliceController::Metrics::Metrics(telemetry::Registry& metrics) {
+  const auto looks = [&metrics](std::string_view result) {
+    return metrics.counter("endpoint_slice_controller_syncs", "Looks at Services for their EndpointSlices",
+                           {{"result", result}});
+  };
+  done = looks("success");
+  stale = looks("stale");
+  failed = looks("error");
+  for (const std::string_view verb : {"create", "update", "delete"}) {
+    changes[verb] = metrics.counter("endpoint_slice_controller_changes", "EndpointSlices that were written or deleted",
+                                    {{"operation", verb}});
+  }
+}
+
 EndpointSliceController::EndpointSliceController(Shared shared, client::Informer<api::Service>& services,
                                                  client::Informer<api::EndpointSlice>& slices,
                                                  const SelectedPods& selected, telemetry::Registry& metrics)
-    : SliceController(shared, services, slices, &selected, metrics, "endpoint_slice") {
+    : SliceController(shared, services, slices, &selected, metrics, "endpoint_slice"), metrics_(metrics) {
+  writes_.listen([this](std::string_view verb) { metrics_.changes.at(verb).add(); });
   shared_.nodes.cache().listen({[this](const auto& before, const auto& after, Now now) {
     zones_are_old_ = zones_are_old_ || !before || !after || endpoints::changes_shares(*before, *after);
     if (!before && after) on_node(after->metadata.name, now);
@@ -49,6 +64,7 @@ void EndpointSliceController::forget(const std::string& key) {
   writes_.forget(key);
   trigger_times_.forget(key);
   hinted_.erase(key);
+  incomplete_.erase(key);
   for (auto waiting = waiting_for_node_.begin(); waiting != waiting_for_node_.end();) {
     waiting->second.erase(key);
     waiting = waiting->second.empty() ? waiting_for_node_.erase(waiting) : std::next(waiting);
@@ -57,8 +73,14 @@ void EndpointSliceController::forget(const std::string& key) {
 
 void EndpointSliceController::look(const std::string& key, Now now) {
   const ServicePtr service = find(key);
-  if (!service || !endpoints::has_selected_pods(*service)) return end(key, now);
-  if (const auto due = writes_.waits(key, now.mono)) return later(key, *due);
+  if (!service || !endpoints::has_selected_pods(*service)) {
+    metrics_.done.add();
+    return end(key, now);
+  }
+  if (const auto due = writes_.waits(key, now.mono)) {
+    metrics_.stale.add();
+    return later(key, *due);
+  }
   if (zones_are_old_ && endpoints::hint_mode(*service) == endpoints::HintMode::kByCapacity) measure_zones(now);
   const std::vector<PodPtr> pods = pods_of(*service);
   const std::vector<endpoints::SlicePtr> slices = slices_.of(key);
@@ -70,6 +92,8 @@ void EndpointSliceController::look(const std::string& key, Now now) {
        .trigger_time = trigger_times_.look(key, *service, pods),
        .zones = zones_});
   for (const std::string& node : plan.missing_nodes) waiting_for_node_[node].insert(key);
+  incomplete_.erase(key);
+  if (!plan.missing_nodes.empty()) incomplete_.insert(key);
   note_hints(key, *service, plan, now);
   carry_out(
       key, std::move(plan),
@@ -82,6 +106,11 @@ void EndpointSliceController::look(const std::string& key, Now now) {
              then);
       },
       now);
+}
+
+/// One that lacks a pod counts as refused: it is looked at again.
+void EndpointSliceController::on_looked(const std::string& key, Looked how) {
+  (how == Looked::kDone && !incomplete_.contains(key) ? metrics_.done : metrics_.failed).add();
 }
 
 /// Says when hints by capacity come and go.

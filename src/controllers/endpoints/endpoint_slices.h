@@ -3,6 +3,7 @@
 // them. Slices of Services that are gone are collected as garbage. Hints for zones follow the nodes (policy/endpoints/
 // topology_hints.h): a Service is looked at again when a zone has too few of its endpoints. Thread: loop. Cost: all
 // nodes are read once after changes of theirs, if there are such hints.
+// Metrics: endpoint_slice_controller_syncs{result}, endpoint_slice_controller_changes{operation}.
 // Source: Kubernetes docs, "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
@@ -33,10 +34,23 @@ class EndpointSliceController final : public SliceController {
   void prepare(Now now) override;
   void on_node(const std::string& name, Now now);
   void measure_zones(Now now);
+  void on_looked(const std::string& key, Looked how) override;
   void note_hints(const std::string& key, const api::Service& service, const endpoints::SlicePlan& plan, Now now);
 
   using GivenByFamily = std::map<endpoints::Family, endpoints::EndpointsByZone>;
 
+  /// By the names of kube-controller-manager.
+  struct Metrics {
+    explicit Metrics(telemetry::Registry& metrics);
+
+    telemetry::Counter done;
+    telemetry::Counter stale;
+    telemetry::Counter failed;
+    std::map<std::string_view, telemetry::Counter> changes;
+  };
+
+  Metrics metrics_;
+  std::set<std::string> incomplete_;  // Services that lack a pod whose node is not there
   endpoints::ZoneShares zones_;
   bool zones_are_old_ = true;                    // a node has changed since
   std::map<std::string, GivenByFamily> hinted_;  // by the key of the Service: hints by capacity that it has

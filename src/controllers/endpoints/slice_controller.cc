@@ -18,6 +18,7 @@ void SliceController::carry_out(const std::string& key, endpoints::SlicePlan pla
   writes_.carry_out(
       key, std::move(plan),
       [this, key, tell = std::move(tell_failure)](const std::optional<SliceWrites::Failure>& failure, Now then) {
+        on_looked(key, failure ? Looked::kRefused : Looked::kDone);
         if (!failure) {
           end(key, then);
           return arm();

@@ -25,6 +25,11 @@ class SliceController : public ServiceController {
   /// Ends the look at `key`, or gives it up.
   void carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now);
 
+  enum class Looked { kDone, kRefused };
+
+  /// carry_out() has come to its end.
+  virtual void on_looked(const std::string& /*key*/, Looked /*how*/) {}
+
   SlicesByService slices_;
   SliceWrites writes_;
 };

@@ -47,6 +47,7 @@ void SliceWrites::create(const WorkPtr& work, Now now) {
                    if (!outcome) return work->done(Failure{"create", {}, outcome.error()}, then);
                    unseen_.wrote(work->key, std::string(outcome->string_at({"metadata", "name"})),
                                  outcome->string_at({"metadata", "resourceVersion"}), then.mono);
+                   if (on_written_) on_written_("create");
                    create(work, then);
                  });
 }
@@ -62,6 +63,7 @@ void SliceWrites::update(const WorkPtr& work, Now now) {
                  [this, work, name](const Result<api::Json>& outcome, Now then) {
                    if (!outcome) return work->done(Failure{"update", name, outcome.error()}, then);
                    unseen_.wrote(work->key, name, outcome->string_at({"metadata", "resourceVersion"}), then.mono);
+                   if (on_written_) on_written_("update");
                    update(work, then);
                  });
 }
@@ -75,6 +77,7 @@ void SliceWrites::remove(const WorkPtr& work, Now now) {
         const bool gone = !outcome && outcome.error().code == ErrorCode::kNotFound;
         if (!outcome && !gone) return work->done(Failure{"delete", name, outcome.error()}, then);
         if (outcome) unseen_.removed(work->key, name, version, then.mono);
+        if (outcome && on_written_) on_written_("delete");
         remove(work, then);
       });
 }

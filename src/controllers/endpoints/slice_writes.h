@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace spillway::controllers {
 
@@ -38,6 +39,9 @@ class SliceWrites {
 
   void forget(const std::string& key) { unseen_.forget(key); }
 
+  /// Is told of each write that was carried out: "create", "update", "delete".
+  void listen(std::function<void(std::string_view verb)> on_written) { on_written_ = std::move(on_written); }
+
  private:
   struct Work;
   using WorkPtr = std::shared_ptr<Work>;
@@ -49,6 +53,7 @@ class SliceWrites {
   client::ApiClient& client_;
   const client::ObjectCache<api::EndpointSlice>& cache_;
   UnseenWrites unseen_;
+  std::function<void(std::string_view)> on_written_;
 };
 
 }  // namespace spillway::controllers

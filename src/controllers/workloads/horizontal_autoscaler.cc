@@ -9,6 +9,14 @@ namespace {
 
 constexpr std::size_t kPluralsMax = 64;
 
+using Action = AutoscalerMetrics::Action;
+using Failure = AutoscalerMetrics::Failure;
+
+Action action_of(std::int32_t wanted, std::int32_t present) {
+  if (wanted == present) return Action::kNone;
+  return wanted > present ? Action::kScaleUp : Action::kScaleDown;
+}
+
 bool same_wishes(const api::HorizontalPodAutoscaler& one, const api::HorizontalPodAutoscaler& other) {
   return one.target == other.target && one.min_replicas == other.min_replicas &&
          one.max_replicas == other.max_replicas && one.metrics == other.metrics && one.behavior == other.behavior;
@@ -28,6 +36,10 @@ struct HorizontalAutoscalerController::Look {
   std::vector<autoscaling::MetricTarget> targets;
   std::vector<autoscaling::MetricAnswer> answers;
   autoscaling::AutoscalerPlan plan;
+  Instant begin{};
+  Instant asked{};                                                      // the metric that is asked for now
+  std::vector<Duration> waited;                                         // for each answer
+  AutoscalerMetrics::Action action = AutoscalerMetrics::Action::kNone;  // that was carried out
 };
 
 HorizontalAutoscalerController::HorizontalAutoscalerController(
@@ -36,6 +48,7 @@ HorizontalAutoscalerController::HorizontalAutoscalerController(
     : shared_(shared),
       autoscalers_(autoscalers),
       queue_metrics_(metrics, "horizontalpodautoscaler"),
+      autoscaler_metrics_(metrics),
       settings_(settings) {
   autoscalers_.cache().listen(
       {[this](const auto& before, const auto& after, Now now) { on_autoscaler(before, after, now); }});
@@ -75,6 +88,7 @@ void HorizontalAutoscalerController::look(const std::string& key, Now now) {
   const auto begun = std::make_shared<Look>();
   begun->autoscaler = autoscaler;
   begun->key = key;
+  begun->begin = now.mono;
   resolve(
       autoscaler->target.api_version, autoscaler->target.kind,
       [this, begun](const Result<autoscaling::PluralKind>& plural, Now then) {
@@ -145,6 +159,7 @@ void HorizontalAutoscalerController::select(Look& look) {
 void HorizontalAutoscalerController::ask_metrics(const LookPtr& look, Now now) {
   if (look->answers.size() == look->targets.size()) return decide(look, now);
   autoscaling::MetricTarget target = look->targets[look->answers.size()];
+  look->asked = now.mono;
   if (target.kind != autoscaling::MetricKind::kObject) return ask_metric(look, std::move(target), {});
   const std::string api_version = target.described.api_version;
   const std::string kind = target.described.kind;
@@ -153,6 +168,7 @@ void HorizontalAutoscalerController::ask_metrics(const LookPtr& look, Now now) {
       [this, look, target = std::move(target)](const Result<autoscaling::PluralKind>& plural, Now then) {
         if (!plural) {
           look->answers.push_back({target, plural.error()});
+          look->waited.push_back(then.mono - look->asked);
           return ask_metrics(look, then);
         }
         ask_metric(look, target, plural->text());
@@ -166,6 +182,7 @@ void HorizontalAutoscalerController::ask_metric(const LookPtr& look, autoscaling
   shared_.client.get(std::move(path),
                      [this, look, target = std::move(target)](const Result<api::Json>& outcome, Now then) {
                        look->answers.push_back({target, outcome});
+                       look->waited.push_back(then.mono - look->asked);
                        ask_metrics(look, then);
                      });
 }
@@ -176,6 +193,7 @@ void HorizontalAutoscalerController::decide(const LookPtr& look, Now now) {
   look->plan = autoscaling::plan_autoscaler(
       {*look->autoscaler, look->scale, look->pods, look->selecting, look->answers, memory->second.history, settings_},
       now);
+  count_metrics(*look);
   resize(look, now);
 }
 
@@ -185,6 +203,7 @@ void HorizontalAutoscalerController::resize(const LookPtr& look, Now now) {
   scale.make({"spec"})["replicas"] = *look->plan.replicas;
   shared_.client.update(look->scale_path, std::move(scale), [this, look](const Result<api::Json>& outcome, Now then) {
     if (outcome) {
+      look->action = action_of(*look->plan.replicas, look->scale.replicas);
       autoscaling::note_scaled(look->plan, *look->autoscaler, look->scale, settings_.down_stabilization, then);
     } else {
       autoscaling::note_not_scaled(look->plan, *look->autoscaler, outcome.error(), then);
@@ -211,18 +230,35 @@ void HorizontalAutoscalerController::finish(const LookPtr& look, Now now) {
                           event.warning ? client::EventType::kWarning : client::EventType::kNormal, event.reason,
                           event.message, now);
   }
-  if (look->plan.status == look->autoscaler->status) return;
+  if (look->plan.status == look->autoscaler->status) return count(look, true, now);
   const api::ObjectMeta& metadata = look->autoscaler->metadata;
   api::Json patch = api::Json::object({{"metadata", api::Json::object({{"uid", metadata.uid}})},
                                        {"status", autoscaling::status_document(look->plan.status)}});
   shared_.client.patch(client::object_path(api::HorizontalPodAutoscaler::kApiVersion, "horizontalpodautoscalers",
                                            metadata.ns, metadata.name, "status"),
                        client::PatchType::kMerge, std::move(patch),
-                       [this, key = look->key](const Result<api::Json>& outcome, Now) {
+                       [this, look](const Result<api::Json>& outcome, Now then) {
+                         count(look, outcome.has_value(), then);
                          if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
                          shared_.log.warning("the status of an autoscaler was not written",
-                                             {{"autoscaler", key}, {"error", outcome.error().text()}});
+                                             {{"autoscaler", look->key}, {"error", outcome.error().text()}});
                        });
+}
+
+void HorizontalAutoscalerController::count(const LookPtr& look, bool status_written, Now now) {
+  Failure failure = look->plan.failed || !status_written ? Failure::kInternal : Failure::kNone;
+  if (std::ranges::count(look->autoscaler->target.api_version, '/') > 1) failure = Failure::kSpec;  // no version
+  autoscaler_metrics_.count_look(look->action, failure, now.mono - look->begin);
+}
+
+/// Against what the status said of the replicas before.
+void HorizontalAutoscalerController::count_metrics(const Look& look) {
+  const std::int32_t present = look.autoscaler->status.current_replicas;
+  for (std::size_t i = 0; i < look.plan.proposals.size(); ++i) {
+    const std::optional<std::int32_t>& proposal = look.plan.proposals[i];
+    autoscaler_metrics_.count_metric(look.targets[i].kind, proposal ? action_of(*proposal, present) : Action::kNone,
+                                     proposal ? Failure::kNone : Failure::kInternal, look.waited[i]);
+  }
 }
 
 }  // namespace spillway::controllers

@@ -12,6 +12,7 @@
 #include "client/work_queue.h"
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
+#include "controllers/workloads/autoscaler_metrics.h"
 #include "policy/autoscaling/autoscaler_plan.h"
 #include "policy/autoscaling/scale_path.h"
 #include "telemetry/metrics.h"
@@ -67,11 +68,14 @@ class HorizontalAutoscalerController {
   void resize(const LookPtr& look, Now now);
   void give_up(const LookPtr& look, const Error& error, Now now);
   void finish(const LookPtr& look, Now now);
+  void count(const LookPtr& look, bool status_written, Now now);
+  void count_metrics(const Look& look);
 
   Shared shared_;
   client::Informer<api::HorizontalPodAutoscaler>& autoscalers_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
+  AutoscalerMetrics autoscaler_metrics_;
   const autoscaling::Settings settings_;
   std::map<std::string, Memory> memory_;                                            // by uid
   std::map<std::pair<std::string, std::string>, autoscaling::PluralKind> plurals_;  // by apiVersion and kind

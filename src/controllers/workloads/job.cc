@@ -73,7 +73,9 @@ struct JobController::Look {
   JobPtr job;
   std::string key;
   workloads::JobPlan plan;
-  std::string version;  // of the Job, as last written
+  Instant begin{};
+  std::string version;     // of the Job, as last written
+  api::JobStatus written;  // the same
   std::size_t open = 0;
   std::optional<Error> failure;
   std::size_t asked = 0;  // pods of plan.created
@@ -89,7 +91,8 @@ JobController::JobController(Shared shared, client::Informer<api::Job>& jobs, te
       jobs_(jobs),
       queue_({.retry_min = seconds(1), .retry_max = minutes(1)}),
       queue_metrics_(metrics, "job"),
-      orphan_metrics_(metrics, "job_orphan_pod") {
+      orphan_metrics_(metrics, "job_orphan_pod"),
+      job_metrics_(metrics) {
   jobs_.cache().listen({[this](const auto& before, const auto& after, Now now) { on_job(before, after, now); }});
   shared_.pods.cache().listen({[this](const auto& before, const auto& after, Now now) { on_pod(before, after, now); }});
 }
@@ -194,7 +197,9 @@ void JobController::look(const std::string& key, Now now) {
   begun->job = job;
   begun->key = key;
   begun->plan = workloads::plan_job(view, now.wall);
+  begun->begin = now.mono;
   begun->version = job->metadata.resource_version;
+  begun->written = job->status;
   leave(begun, now);
 }
 
@@ -236,6 +241,7 @@ void JobController::give_up(const LookPtr& look, const Error& error, Now now) {
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     shared_.log.warning("a job is held up", {{"job", look->key}, {"error", error.text()}});
   }
+  job_metrics_.count_look(*look->job, look->plan.action, JobMetrics::Result::kError, now.mono - look->begin);
   queue_.done(look->key);
   queue_.retry(look->key, now.mono);
 }
@@ -365,8 +371,10 @@ void JobController::write_status(const LookPtr& look, const api::JobStatus& stat
       api::Json::object({{"metadata", api::Json::object({{"uid", metadata.uid}, {"resourceVersion", look->version}})},
                          {"status", status_document(status)}});
   shared_.client.patch(job_path(metadata, metadata.name, "status"), client::PatchType::kMerge, std::move(patch),
-                       [this, look, &events, next](const Result<api::Json>& outcome, Now then) {
+                       [this, look, &status, &events, next](const Result<api::Json>& outcome, Now then) {
                          if (!outcome) return give_up(look, outcome.error(), then);
+                         job_metrics_.count_written(*look->job, look->written, status);
+                         look->written = status;
                          look->version = outcome->string_at({"metadata", "resourceVersion"});
                          if (key_by_uid_.contains(look->uid())) {
                            Memory& memory = memory_[look->uid()];
@@ -402,6 +410,7 @@ void JobController::settle(const LookPtr& look, Now now) {
 void JobController::end(const LookPtr& look, Now now) {
   if (key_by_uid_.contains(look->uid())) memory_[look->uid()].looks_paced_until = now.mono + kPodLooksApart;
   if (look->failure) return give_up(look, *look->failure, now);
+  job_metrics_.count_look(*look->job, look->plan.action, JobMetrics::Result::kSuccess, now.mono - look->begin);
   queue_.done(look->key);
   queue_.forget(look->key);
   for (const Duration each : look->plan.look_again) queue_.add(look->key, now.mono + each);

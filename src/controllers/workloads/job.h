@@ -14,6 +14,7 @@
 #include "controllers/shared/queue_metrics.h"
 #include "controllers/shared/shared.h"
 #include "controllers/workloads/expectations.h"
+#include "controllers/workloads/job_metrics.h"
 #include "policy/workloads/job_plan.h"
 #include "telemetry/metrics.h"
 
@@ -94,6 +95,7 @@ class JobController {
   client::WorkQueue orphans_;
   QueueMetrics queue_metrics_;
   QueueMetrics orphan_metrics_;
+  JobMetrics job_metrics_;
   std::map<std::string, std::string> key_by_uid_;
   std::map<std::string, Memory> memory_;  // by uid
   client::WakeUp wake_up_;

@@ -86,7 +86,10 @@ class Look {
     plan_.why = why;
   }
 
-  void give_up(std::string message) { warn("FailedComputeMetricsReplicas", std::move(message)); }
+  void give_up(std::string message) {
+    plan_.failed = true;
+    warn("FailedComputeMetricsReplicas", std::move(message));
+  }
 
   /// What is selected, and by nobody else.
   bool check_selector() {
@@ -128,12 +131,15 @@ class Look {
       MetricOutcome outcome = propose_by_metric(answer, target, view_.scale.present, view_.autoscaler.metadata.ns);
       if (const auto* failure = std::get_if<MetricFailure>(&outcome)) {
         ++failures;
+        plan_.failed = true;
+        plan_.proposals.emplace_back();
         warn(failure->reason, failure->message);
         if (!first_failure) first_failure = *failure;
         statuses.push_back(Json::object({{"type", ""}}));
         continue;
       }
       auto& proposal = std::get<MetricProposal>(outcome);
+      plan_.proposals.emplace_back(proposal.replicas);
       statuses.push_back(proposal.status);
       if (!most || proposal.replicas > most->replicas) most = std::move(proposal);
     }
@@ -197,6 +203,7 @@ AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now) {
 
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now) {
   AutoscalerPlan plan;
+  plan.failed = true;
   plan.status = autoscaler.status;
   plan.events.push_back({true, "FailedGetScale", why.message});
   set_condition(plan.status, kAbleToScale, false, "FailedGetScale",
@@ -220,6 +227,7 @@ void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autos
 }
 
 void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now) {
+  plan.failed = true;
   plan.events.push_back({true, "FailedRescale",
                          fmt::format("New size: {}; reason: {}; error: {}", *plan.replicas, plan.why, why.message)});
   set_condition(plan.status, kAbleToScale, false, "FailedUpdateScale",

@@ -48,6 +48,10 @@ struct AutoscalerView {
 struct AutoscalerPlan {
   std::optional<std::int32_t> replicas;  // that the target is given; nullopt: it keeps what it has
   std::string why;                       // it is given them
+  bool failed = false;                   // something could not be read or written; it may scale all the same
+  /// What each metric asks for by itself, in the order of the answers; nullopt: it could not be read. Empty: none was
+  /// judged.
+  std::vector<std::optional<std::int32_t>> proposals;
   std::vector<AutoscalerEvent> events;
   api::AutoscalerStatus status;
   History history;

@@ -272,12 +272,15 @@ class JobPlanner {
   }
 
   void manage() {
+    plan_.action = JobAction::kPodsDeleted;
     if (job_.suspend) return drop(surplus(active_.size()), active_.size());
     const std::int64_t wanted = wanted_active();
     std::vector<PodPtr> too_many = surplus(static_cast<std::size_t>(std::max<std::int64_t>(active_count_ - wanted, 0)));
     if (!too_many.empty()) return drop(std::move(too_many), kPodsMax);
+    plan_.action = JobAction::kTracking;
     const std::int64_t leaving = replaces_only_failed(job_) ? terminating_ : 0;
     if (const std::int64_t missing = wanted - leaving - active_count_; missing > 0) {
+      plan_.action = JobAction::kPodsCreated;
       create(std::min<std::size_t>(static_cast<std::size_t>(missing), kPodsMax));
     }
   }

@@ -41,8 +41,13 @@ struct JobEvent {
   std::string message;
 };
 
+/// What a look does about the number of pods that run. kReconciling: nothing, as earlier creations and deletions are
+/// not seen yet, or the Job ends or is deleted.
+enum class JobAction { kReconciling, kTracking, kPodsCreated, kPodsDeleted };
+
 /// In the order of the steps.
 struct JobPlan {
+  JobAction action = JobAction::kReconciling;
   std::vector<PodPtr> dropped;  // lose their finalizer, then are deleted: never counted
   std::vector<PodPtr> removed;  // deleted
   std::vector<JobPod> created;

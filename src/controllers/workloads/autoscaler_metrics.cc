@@ -1,0 +1,91 @@
+#include "controllers/workloads/autoscaler_metrics.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace spillway::controllers {
+
+namespace {
+
+using autoscaling::MetricKind;
+using Action = AutoscalerMetrics::Action;
+using Failure = AutoscalerMetrics::Failure;
+
+/// From 1 ms to 16 s.
+std::vector<double> autoscaler_bounds() {
+  std::vector<double> bounds{0.001};
+  while (bounds.size() < 15) bounds.push_back(bounds.back() * 2);
+  return bounds;
+}
+
+std::string_view text_of(Action action) {
+  switch (action) {
+    case Action::kScaleUp:
+      return "scale_up";
+    case Action::kScaleDown:
+      return "scale_down";
+    case Action::kNone:
+      return "none";
+  }
+  std::unreachable();
+}
+
+std::string_view text_of(Failure failure) {
+  switch (failure) {
+    case Failure::kNone:
+      return "none";
+    case Failure::kSpec:
+      return "spec";
+    case Failure::kInternal:
+      return "internal";
+  }
+  std::unreachable();
+}
+
+std::string_view text_of(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kResource:
+      return "Resource";
+    case MetricKind::kContainerResource:
+      return "ContainerResource";
+    case MetricKind::kPods:
+      return "Pods";
+    case MetricKind::kObject:
+      return "Object";
+    case MetricKind::kExternal:
+      return "External";
+    case MetricKind::kUnknown:
+      return "unknown";
+  }
+  std::unreachable();
+}
+
+}  // namespace
+
+void AutoscalerMetrics::count_look(Action action, Failure failure, Duration took) {
+  metrics_
+      .counter("horizontal_pod_autoscaler_controller_reconciliations_total", "Looks at autoscalers",
+               {{"action", text_of(action)}, {"error", text_of(failure)}})
+      .add();
+  metrics_
+      .histogram("horizontal_pod_autoscaler_controller_reconciliation_duration_seconds",
+                 "Duration of a look at an autoscaler, its questions and writes included, in seconds",
+                 autoscaler_bounds(), {{"action", text_of(action)}, {"error", text_of(failure)}})
+      .observe(std::chrono::duration<double>(took).count());
+}
+
+void AutoscalerMetrics::count_metric(MetricKind kind, Action action, Failure failure, Duration took) {
+  metrics_
+      .counter("horizontal_pod_autoscaler_controller_metric_computation_total",
+               "Metrics of autoscalers that were asked for and judged",
+               {{"action", text_of(action)}, {"error", text_of(failure)}, {"metric_type", text_of(kind)}})
+      .add();
+  metrics_
+      .histogram("horizontal_pod_autoscaler_controller_metric_computation_duration_seconds",
+                 "Duration of asking for a metric of an autoscaler, in seconds", autoscaler_bounds(),
+                 {{"action", text_of(action)}, {"error", text_of(failure)}, {"metric_type", text_of(kind)}})
+      .observe(std::chrono::duration<double>(took).count());
+}
+
+}  // namespace spillway::controllers

@@ -1,0 +1,35 @@
+// What the controller of HorizontalPodAutoscalers counts, by the names of kube-controller-manager. A look takes until
+// its last write is answered, a metric until its answer is read, by the clock of the loop. Thread: loop. Bounds: labels
+// are words of this program. Source: Kubernetes docs, "Kubernetes Metrics Reference". Metrics:
+// horizontal_pod_autoscaler_controller_reconciliations_total{action,error},
+// horizontal_pod_autoscaler_controller_reconciliation_duration_seconds{action,error},
+// horizontal_pod_autoscaler_controller_metric_computation_total{action,error,metric_type},
+// horizontal_pod_autoscaler_controller_metric_computation_duration_seconds{action,error,metric_type}.
+#pragma once
+
+#include "base/time.h"
+#include "policy/autoscaling/metric_targets.h"
+#include "telemetry/metrics.h"
+
+namespace spillway::controllers {
+
+class AutoscalerMetrics {
+ public:
+  enum class Action { kScaleUp, kScaleDown, kNone };
+  /// kSpec: the autoscaler names what cannot be; kInternal: anything else that went wrong.
+  enum class Failure { kNone, kSpec, kInternal };
+
+  explicit AutoscalerMetrics(telemetry::Registry& metrics) : metrics_(metrics) {}
+
+  AutoscalerMetrics(const AutoscalerMetrics&) = delete;
+  AutoscalerMetrics& operator=(const AutoscalerMetrics&) = delete;
+
+  void count_look(Action action, Failure failure, Duration took);
+  /// What one metric alone asks for.
+  void count_metric(autoscaling::MetricKind kind, Action action, Failure failure, Duration took);
+
+ private:
+  telemetry::Registry& metrics_;
+};
+
+}  // namespace spillway::controllers
