@@ -1,10 +1,12 @@
 // What may be used only where a quota covers it: limitedResources of the plug-in ResourceQuota.
 // Source: Kubernetes docs, "Resource Quotas", limit priority class consumption by default.
 #include "apiserver/server_fixture.h"
+#include "apiserver/shared_store.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +59,53 @@ TEST(LimitedResources, NeedAQuotaThatCountsThem) {
   EXPECT_EQ(server.post(kIn + "pods", limited_pod(R"("cpu":"1")")).code, 201);
   EXPECT_NE(server.get(kIn + "resourcequotas/q").text.find(R"("used":{"cpu":"1","requests.cpu":"1"})"),
             std::string::npos);
+}
+
+/// Two servers; a pod comes to the second, which has judged it when the first changes the quota that covers it.
+class LateLimits : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    a.api->act(true, all.now);
+    all.settle();
+    ASSERT_EQ(all.call(a, api::Method::kPost, kIn + "resourcequotas", quota_of(R"("cpu":"4","requests.cpu":"4")")).code,
+              201);
+    all.advance(seconds(2));
+    b.view.keeps_writes = [](const store::Write& write) { return write.key.starts_with("/registry/resourcequotas/"); };
+    pod = all.begin(b, api::Method::kPost, kIn + "pods", limited_pod(R"("cpu":"1")"));
+    all.settle();
+    ASSERT_EQ(b.view.kept(), 1U) << "the charge";
+  }
+
+  Answer charge() {
+    b.view.release_writes();
+    all.advance(seconds(2));
+    return SharedServers::answer_of(*pod);
+  }
+
+  SharedServers all;
+  SharedServers::Server& a = all.add(limiting_pods({"cpu"}));
+  SharedServers::Server& b = all.add(limiting_pods({"cpu"}));
+  std::shared_ptr<TestSink> pod;
+};
+
+TEST_F(LateLimits, AQuotaThatStandsCoversWhatItCounts) {
+  EXPECT_EQ(charge().code, 201);
+}
+
+TEST_F(LateLimits, AQuotaThatIsGoneAtTheChargeCoversNothing) {
+  ASSERT_EQ(all.call(a, api::Method::kDelete, kIn + "resourcequotas/q").code, 200);
+  const Answer refused = charge();
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_EQ(refused.string_at({"message"}), "pods \"p\" is forbidden: insufficient quota to consume: cpu,requests.cpu");
+}
+
+TEST_F(LateLimits, AQuotaThatCountsLessAtTheChargeCoversLess) {
+  ASSERT_EQ(all.call(a, api::Method::kPut, kIn + "resourcequotas/q",
+                     R"({"metadata":{"name":"q"},"spec":{"hard":{"cpu":"4"}}})")
+                .code,
+            200);
+  all.advance(seconds(2));
+  EXPECT_EQ(charge().string_at({"message"}), "pods \"p\" is forbidden: insufficient quota to consume: requests.cpu");
 }
 
 TEST(LimitedResources, AreFreeForWhoDoesNotUseThem) {

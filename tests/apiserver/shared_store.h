@@ -130,7 +130,7 @@ class LateView final : public store::Store {
 class SharedServers {
  public:
   struct Server {
-    Server(SharedServers& all, std::uint64_t seed);
+    Server(SharedServers& all, std::uint64_t seed, AdmissionRules admission);
 
     LateView view;
     LateView apart;
@@ -145,8 +145,8 @@ class SharedServers {
         separate(std::move(separate)),
         now{Instant(seconds(1000)), WallTime(seconds(1'800'000'000))} {}
 
-  Server& add() {
-    servers_.push_back(std::make_unique<Server>(*this, servers_.size() + 1));
+  Server& add(AdmissionRules admission = {}) {
+    servers_.push_back(std::make_unique<Server>(*this, servers_.size() + 1, std::move(admission)));
     return *servers_.back();
   }
 
@@ -220,8 +220,10 @@ class SharedServers {
   std::vector<std::unique_ptr<Server>> servers_;
 };
 
-inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed) : view(all.store), apart(all.apart) {
+inline SharedServers::Server::Server(SharedServers& all, std::uint64_t seed, AdmissionRules admission)
+    : view(all.store), apart(all.apart) {
   ApiServer::Options options{.seed = seed};
+  options.admission = std::move(admission);
   if (!all.separate.empty()) options.separate.push_back({&apart, "separate", all.separate});
   apart.name = "the separate store";
   api = std::make_unique<ApiServer>(view, metrics, telemetry::Log(), std::move(options));

@@ -91,8 +91,32 @@ struct QuotaDesk::Charge {
   std::string name;
   PledgePtr pledge;
   std::vector<std::string> left;  // keys of quotas, the last one is next
+  /// Where some resources are limited: the quotas as they were charged, by key; nullopt: it was gone by then.
+  std::map<std::string, std::optional<api::ResourceQuota>> charged;
   std::optional<Status> refusal;
   Done done;
+
+  Status refused(const Error& error) const {
+    if (error.code != ErrorCode::kForbidden) return without_reason(error);
+    return api::forbidden_status(of, name, error.message);
+  }
+
+  /// What is limited and was covered when the request was judged may not be any more: quotas have gone, or count less.
+  Outcome still_covered(Core& core, const std::vector<quota::LimitedResource>& limited) const {
+    if (charged.empty()) return {};
+    std::vector<api::ResourceQuota> quotas;
+    const std::string prefix = charged.begin()->first.substr(0, charged.begin()->first.find('/') + 1);
+    core.cache.of(core.registry.get("resourcequotas")).visit(prefix, {}, [&](const ObjectPtr& object) {
+      const auto known = charged.find(object->key);
+      if (known != charged.end()) return true;
+      if (auto quota = api::decode<api::ResourceQuota>(*object->shared_document())) quotas.push_back(*std::move(quota));
+      return true;
+    });
+    for (const auto& [key, quota] : charged) {
+      if (quota) quotas.push_back(*quota);
+    }
+    return quota::require_covered(limited, quotas, request.kind, request.pod, request.usage);
+  }
 };
 
 void QuotaDesk::charge(const Write& write, Done done) {
@@ -142,8 +166,7 @@ void QuotaDesk::charge(const Write& write, Done done) {
   }
 
   const auto raised = quota::charge(quotas, charge->request, limited);
-  if (!raised && raised.error().code != ErrorCode::kForbidden) return done(without_reason(raised.error()));
-  if (!raised) return refuse(raised.error().message);
+  if (!raised) return done(charge->refused(raised.error()));
   if (raised->empty() || write.dry_run) return done(write.pledged);
   charge->pledge = std::make_shared<const Pledge>(pledges_, ns, charge->request.usage);
   for (auto each = raised->rbegin(); each != raised->rend(); ++each) charge->left.push_back(keys[each->quota]);
@@ -153,7 +176,11 @@ void QuotaDesk::charge(const Write& write, Done done) {
 
 void QuotaDesk::advance(const ChargePtr& charge) {
   if (charge->refusal) return charge->done(*std::move(charge->refusal));
-  if (charge->left.empty()) return charge->done(std::move(charge->pledge));
+  if (charge->left.empty()) {
+    const Outcome covered = charge->still_covered(core_, core_.admission.limited_resources);
+    if (!covered) return charge->done(charge->refused(covered.error()));
+    return charge->done(std::move(charge->pledge));
+  }
   const std::string key = std::move(charge->left.back());
   charge->left.pop_back();
   const auto [batch, first] = waiting_.try_emplace(key);
@@ -168,6 +195,9 @@ StatusResult<Json> QuotaDesk::charged(const Json& quota, const Batch& batch) con
   Json object = quota;
   for (const ChargePtr& each : batch) {
     each->refusal.reset();
+    if (!core_.admission.limited_resources.empty()) {
+      each->charged[typed->metadata.ns + '/' + typed->metadata.name] = *typed;
+    }
     const auto raised = quota::charge({&*typed, 1}, each->request);
     if (!raised) {
       each->refusal = api::forbidden_status(each->of, each->name, raised.error().message);
@@ -204,6 +234,7 @@ void QuotaDesk::run(const std::string& key) {
     for (const ChargePtr& each : *batch) {
       const bool gone = !result && result.error().code == 404;  // a quota that is gone holds nobody back
       if (!result && !gone) each->refusal = result.error();
+      if (gone && !core_.admission.limited_resources.empty()) each->charged[key] = std::nullopt;
       advance(each);
     }
   });
