@@ -133,9 +133,13 @@ void* take(std::size_t bytes) {
   return block;
 }
 
-void give_back(void* block) {
-  Shelf& shelf = shelves[segment_of(block).size_of_page[page_in_segment(block)]];
+void put(void* block, std::size_t number) {
+  Shelf& shelf = shelves[number];
   shelf.free = new (block) FreeBlock{shelf.free};
+}
+
+void give_back(void* block) {
+  put(block, segment_of(block).size_of_page[page_in_segment(block)]);
 }
 
 }  // namespace
@@ -166,8 +170,13 @@ void operator delete(void* block) noexcept {
   }
 }
 
-void operator delete(void* block, std::size_t) noexcept {
-  operator delete(block);
+/// Who knows the size spares the look at the first page of the segment.
+void operator delete(void* block, std::size_t bytes) noexcept {
+  if (bytes <= spillway::runtime::kSmallMax && spillway::runtime::is_ours(block)) {
+    spillway::runtime::put(block, spillway::runtime::number_of_size(bytes));
+  } else {
+    std::free(block);
+  }
 }
 
 #else
