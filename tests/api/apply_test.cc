@@ -3,8 +3,15 @@
 #include "api/patch/managed_fields.h"
 #include "api/schema/document_fields.h"
 #include "api/schema/typed.h"
+#include "base/rng.h"
 
 #include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
 
 namespace spillway::api {
 namespace {
@@ -59,6 +66,43 @@ TEST(FieldSets, KeysAreCanonical) {
   const auto set = FieldSet::parse(parse(R"({"k:{ \"protocol\":\"TCP\", \"containerPort\":80 }":{}})"));
   ASSERT_TRUE(set) << set.error().text();
   EXPECT_EQ(set->to_json(), parse(R"({"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{}})"));
+}
+
+/// Whatever way a key is spelled, it is the one that its document has as text.
+TEST(FieldSets, KeysOfEverySpellingAreCanonical) {
+  for (const std::string_view keys : {R"({"type":"Ready"})",  R"({"name":"a-b.c_d/9"})",
+                                      R"({"":""})",           R"({"a":""})",
+                                      R"({"":"b"})",          R"({"a": "b"})",
+                                      R"({"a" :"b"})",        R"({ "a":"b"})",
+                                      R"({"a":"b" })",        R"({"a":"b","c":"d"})",
+                                      R"({"c":"d","a":"b"})", R"({"a":"b","a":"c"})",
+                                      R"({"a":":"})",         R"({"a":"\""})",
+                                      R"({"a":"\u0062"})",    R"({"\u0061":"b"})",
+                                      R"({"a":"b\/c"})",      R"({"a":"<b>"})",
+                                      R"({"a":"b&c"})",       R"({"a":"b c"})",
+                                      R"({"a":"\\"})",        R"({"a":"ä"})",
+                                      R"({"a":"\u00e4"})",    R"({"a":80})",
+                                      R"({"a":true})",        R"({"a":{"b":"c"}})",
+                                      R"({"a":["b"]})",       R"({})"}) {
+    const std::string element = fmt::format("k:{}", keys);
+    const auto set = FieldSet::parse(Json::object({{element, Json::object()}}));
+    ASSERT_TRUE(set) << element;
+    ASSERT_EQ(set->children().size(), 1U);
+    EXPECT_EQ(set->children().begin()->first, "k:" + to_text(parse(keys))) << element;
+  }
+  for (const std::string_view keys : {R"({":"})", R"({"a":"b"}})", R"({"a":"b"}"})", R"({"a":"b"c":"d"})", R"({"a":"})",
+                                      R"({"a""b"})", R"({"a":b"})", R"({"a":"b"},"c":"d"})"}) {
+    EXPECT_FALSE(FieldSet::parse(Json::object({{fmt::format("k:{}", keys), Json::object()}}))) << keys;
+  }
+}
+
+TEST(FieldSets, ElementsOfAnyOrderAreSorted) {
+  const auto set = FieldSet::parse(Json::object({{R"(k:{"b":"x"})", Json::object()},
+                                                 {R"(k:{ "b":"x"})", Json::object({{"f:c", Json::object()}})},
+                                                 {"f:z", Json::object()},
+                                                 {"f:a", Json::object()}}));
+  ASSERT_TRUE(set) << set.error().text();
+  EXPECT_EQ(to_text(set->to_json()), R"({"f:a":{},"f:z":{},"k:{\"b\":\"x\"}":{}})");
 }
 
 TEST(FieldSets, ForeignElementsAreRefused) {
@@ -288,6 +332,52 @@ TEST(TrackUpdate, ChangesMoveToTheWriterAndRemovalsLeaveEverybody) {
   Json after = typed(config_map(), R"({"metadata":{"name":"c"},"data":{"a":"1","b":"2"}})");
   const Json updated = track_update(config_map(), &live, std::move(after), writer("m2", 5));
   EXPECT_EQ(owners(updated), "m1:.data,.data.a;m2:.data.b;");
+}
+
+/// Model: per manager a set of keys and the second of its last write that changed any.
+TEST(TrackUpdate, OwnersAreWhoWroteEachKeyLast) {
+  constexpr std::string_view kManagers[] = {"m0", "m1", "m2", "m3"};
+  Rng rng(11);
+  Json live = track_update(config_map(), nullptr, typed(config_map(), R"({"data":{"stays":"1"}})"), writer("m0"));
+  std::map<std::string, std::set<std::string>, std::less<>> owned{{"m0", {"stays"}}};
+  std::map<std::string, int, std::less<>> written{{"m0", 0}};
+  for (int step = 1; step <= 600; ++step) {
+    const std::string manager(kManagers[rng.below(std::size(kManagers))]);
+    Json after = live;
+    std::set<std::string> changed;
+    for (std::uint64_t left = rng.below(4); left > 0; --left) {
+      const std::string key = fmt::format("k{}", rng.below(6));
+      if (rng.below(3) == 0) {
+        after.erase({"data", key});
+        changed.erase(key);
+        continue;
+      }
+      const std::string value = fmt::format("{}", rng.below(3));
+      after.make({"data", key}) = value;
+      if (live.string_at({"data", key}) != value) {
+        changed.insert(key);
+      } else {
+        changed.erase(key);
+      }
+    }
+    std::set<std::string> lost = changed;
+    for (const auto& [key, value] : *live.find("data")->if_object())
+      if (after.at({"data", key}) == nullptr) lost.insert(key);
+    live = track_update(config_map(), &live, std::move(after), writer(manager, step));
+    for (auto& [name, keys] : owned)
+      std::erase_if(keys, [&lost](const std::string& key) { return lost.contains(key); });
+    owned[manager].insert(changed.begin(), changed.end());
+    if (!changed.empty()) written[manager] = step;
+    std::erase_if(owned, [](const auto& each) { return each.second.empty(); });
+    std::map<std::string, std::set<std::string>, std::less<>> seen;
+    for (const ManagedFieldsEntry& entry : ManagedFields::of(live).entries()) {
+      const FieldSet* data = entry.fields.find("f:data");
+      ASSERT_NE(data, nullptr) << step;
+      for (const auto& [element, below] : data->children()) seen[entry.manager].insert(element.substr(2));
+      EXPECT_EQ(entry.time, writer("", written[entry.manager]).time) << step;
+    }
+    ASSERT_EQ(seen, owned) << step;
+  }
 }
 
 TEST(TrackUpdate, RepeatingAValueChangesNothing) {

@@ -77,24 +77,34 @@ ManagedFields owners_before(const Json* before, const Json& after, const FieldWr
 
 enum class Touched : std::uint8_t { kNo, kYes };
 
-/// Other managers lose what changed and what is gone; `self` takes its place, with the time of its last write that
-/// changed anything.
-void settle(ManagedFields& owners, ManagedFieldsEntry self, const FieldChanges& changes, Touched touched) {
-  const ManagedFieldsEntry* last = owners.find(self);
-  if (touched == Touched::kNo) self.time = last != nullptr ? last->time : std::nullopt;
+/// All managers lose what changed and what is gone.
+void lose(ManagedFields& owners, const FieldChanges& changes) {
   for (ManagedFieldsEntry& entry : owners.entries()) {
     entry.fields.subtract(changes.added);
     entry.fields.subtract(changes.modified);
     entry.fields.subtract(changes.removed);
   }
+}
+
+/// After lose(): `self` takes its place, with the time of its last write that changed anything.
+void settle(ManagedFields& owners, ManagedFieldsEntry self, Touched touched) {
+  const ManagedFieldsEntry* last = owners.find(self);
+  if (touched == Touched::kNo) self.time = last != nullptr ? last->time : std::nullopt;
   owners.put(std::move(self));
   owners.drop_empty();
 }
 
-FieldSet changed(const FieldChanges& changes) {
-  FieldSet set = changes.added;
+FieldSet changed(FieldChanges changes) {
+  FieldSet set = std::move(changes.added);
   set.add(changes.modified);
   return set;
+}
+
+/// What the manager of `self` owned so far, which its entry has no longer.
+FieldSet take_fields(ManagedFields& owners, const ManagedFieldsEntry& self) {
+  for (ManagedFieldsEntry& entry : owners.entries())
+    if (entry.same_manager(self)) return std::exchange(entry.fields, FieldSet());
+  return FieldSet();
 }
 
 struct Conflict {
@@ -244,7 +254,8 @@ StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& 
   self.fields = tracked(std::move(sent_fields), writer);
   if (writer.manager == kKubectl) refresh_last_applied(typed.object, config);
   const bool same = live != nullptr && typed.object == before;
-  settle(owners, std::move(self), changes, same ? Touched::kNo : Touched::kYes);
+  lose(owners, changes);
+  settle(owners, std::move(self), same ? Touched::kNo : Touched::kYes);
   owners.write_to(typed.object);
   return std::move(typed.object);
 }
@@ -254,15 +265,19 @@ Json track_update(const Type& type, const Json* before, Json after, const FieldW
   after = without_managed_fields(std::move(after));
   if (before != nullptr && owners.empty()) return after;
   // The list itself differs, which nobody owns.
-  const FieldChanges changes = compare_fields(type, before != nullptr ? *before : blank(type), after);
+  FieldChanges changes = compare_fields(type, before != nullptr ? *before : blank(type), after);
   ManagedFieldsEntry self = entry_of(type, writer, FieldOperation::kUpdate);
-  if (const ManagedFieldsEntry* last = owners.find(self)) {
-    self.fields = last->fields;
-    self.fields.subtract(changes.removed);
+  self.fields = take_fields(owners, self);
+  self.fields.subtract(changes.removed);
+  lose(owners, changes);
+  FieldSet taken = tracked(changed(std::move(changes)), writer);
+  const Touched touched = taken.empty() ? Touched::kNo : Touched::kYes;
+  if (self.fields.empty()) {
+    self.fields = std::move(taken);
+  } else {
+    self.fields.add(taken);
   }
-  const FieldSet taken = tracked(changed(changes), writer);
-  self.fields.add(taken);
-  settle(owners, std::move(self), changes, taken.empty() ? Touched::kNo : Touched::kYes);
+  settle(owners, std::move(self), touched);
   owners.cap_updates();
   owners.write_to(after);
   return after;

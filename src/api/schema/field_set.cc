@@ -8,6 +8,25 @@ namespace {
 
 constexpr std::string_view kSelf = ".";
 
+/// `k:{"type":"Ready"}`: one key, one text, and nothing in them that could be spelled in another way.
+bool is_plain_key(std::string_view text) {
+  constexpr std::string_view kBegin = R"(k:{")";
+  constexpr std::string_view kMiddle = R"(":")";
+  constexpr std::string_view kEnd = R"("})";
+  if (!text.starts_with(kBegin) || !text.ends_with(kEnd)) return false;
+  const std::size_t middle = text.find(kMiddle, kBegin.size());
+  if (middle == std::string_view::npos || middle + kMiddle.size() + kEnd.size() > text.size()) return false;
+  const auto is_plain = [](std::string_view part) {
+    return std::ranges::all_of(part, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+             c == '_' || c == '/';
+    });
+  };
+  const std::size_t value = middle + kMiddle.size();
+  return is_plain(text.substr(kBegin.size(), middle - kBegin.size())) &&
+         is_plain(text.substr(value, text.size() - kEnd.size() - value));
+}
+
 /// The element in canonical spelling (keys sorted, no blanks), or an error.
 Result<std::string> canonical_element(std::string_view text) {
   const auto unknown = [text] {
@@ -20,6 +39,7 @@ Result<std::string> canonical_element(std::string_view text) {
       return std::string(text);
     case 'k':
     case 'v': {
+      if (is_plain_key(text)) return std::string(text);
       const Result<Json> value = parse_json(body);
       if (!value || (text[0] == 'k' && !value->is_object())) return unknown();
       return fmt::format("{}:{}", text[0], to_text(*value));
@@ -60,15 +80,20 @@ Result<FieldSet> FieldSet::parse(const Json& fields_v1) {
     SPILLWAY_TRY(element, canonical_element(key));
     SPILLWAY_TRY(child, parse(below));
     if (child.children_.empty()) child.owned_ = true;
-    set.children_.insert_or_assign(std::move(element), std::move(child));
+    // In documents elements are sorted as a rule: each comes last.
+    set.children_.insert_or_assign(set.children_.end(), std::move(element), std::move(child));
   }
   return set;
 }
 
 Json FieldSet::to_json() const {
+  JsonObject::Members members;
+  const bool says_self = owned_ && !children_.empty();
+  members.reserve(children_.size() + (says_self ? 1 : 0));
+  if (says_self) members.push_back({std::string(kSelf), Json::object()});
+  for (const auto& [element, below] : children_) members.push_back({element, below.to_json()});
   JsonObject out;
-  if (owned_ && !children_.empty()) out[kSelf] = Json::object();
-  for (const auto& [element, below] : children_) out[element] = below.to_json();
+  out.assign_unsorted(std::move(members));
   return Json(std::move(out));
 }
 
