@@ -463,9 +463,11 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
 void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const {
   const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};
-  stats.uid = uid;
-  stats.ns = pod.key.ns;
-  stats.name = pod.key.name;
+  if (stats.uid != uid) {  // else it tells of this pod already
+    stats.uid = uid;
+    stats.ns = pod.key.ns;
+    stats.name = pod.key.name;
+  }
   stats.ephemeral_storage = disk_stats(written, now.wall);
   stats.process_count = static_cast<std::uint64_t>(pod.processes_at(now.mono));
   stats.containers.resize(pod.containers.size());

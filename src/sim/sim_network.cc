@@ -1,9 +1,11 @@
 #include "sim/sim_network.h"
 
+#include "api/json/flat_json.h"
 #include "client/api_client.h"
 
 #include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <utility>
 #include <variant>
 
@@ -106,17 +108,24 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   }
 
   void audit(const std::string& line, const api::WatchDocument* event) {
-    std::optional<api::Json> read;
-    if (event == nullptr) {
-      auto parsed = api::parse_json(line);
-      if (parsed) read = *std::move(parsed);
+    if (event != nullptr) {
+      return audit(event->type, event->object->string_at({"metadata", "resourceVersion"}));
     }
-    if (event == nullptr && !read) return;
-    const std::string_view type = event != nullptr ? std::string_view(event->type) : read->string_at({"type"});
-    const std::string_view text = event != nullptr ? event->object->string_at({"metadata", "resourceVersion"})
-                                                   : read->string_at({"object", "metadata", "resourceVersion"});
+    if (const auto flat = api::FlatJson::parse(line)) {  // bookmarks: nothing but a version
+      const auto text_of = [&flat](std::initializer_list<std::string_view> path) {
+        std::optional<api::FlatJson::At> here = 0;
+        for (const std::string_view member : path) here = here ? flat->find(*here, member) : std::nullopt;
+        return here ? (*flat)[*here].text : std::string_view();
+      };
+      return audit(text_of({"type"}), text_of({"object", "metadata", "resourceVersion"}));
+    }
+    const auto read = api::parse_json(line);
+    if (read) audit(read->string_at({"type"}), read->string_at({"object", "metadata", "resourceVersion"}));
+  }
+
+  void audit(std::string_view type, std::string_view version) {
     std::uint64_t revision = 0;
-    std::from_chars(text.data(), text.data() + text.size(), revision);
+    std::from_chars(version.data(), version.data() + version.size(), revision);
     audited_->on_event(type, revision, network_.time_.now());
   }
 
