@@ -245,7 +245,7 @@ TEST_F(Budgets, LetPassWhatNobodyMayKnowYet) {
   audit_.on_pod(pods_.data(), nullptr, at(60));
   evict(pods_[1], at(61));
   EXPECT_TRUE(found().empty());
-  evict(pods_[2], at(95));
+  evict(pods_[2], at(71));
   EXPECT_EQ(found(), std::set{Property::kBudgetsKept});
 }
 

@@ -60,7 +60,7 @@ void BudgetAudit::on_pod(const api::Pod* before, const api::Pod* after, Now now)
 }
 
 void BudgetAudit::check(const Budget& budget, const api::Pod& evicted, Now now) {
-  if (now.mono - budget.changed < kHearsWithin) return;
+  if (now.mono - budget.changed < kMarksWithin) return;
   const auto left = std::ranges::count_if(healthy_, [&budget](const auto& each) { return budget.counts(each.second); });
   if (left >= budget.healthy_min) return;
   verdicts_.violate(Property::kBudgetsKept, now,

@@ -1,6 +1,6 @@
 // Disruption budgets with a number as minAvailable, held against every pod that the eviction API marks: property
-// budgets-kept. A server may not know yet of a pod that has just stopped being healthy by itself: for kHearsWithin
-// after that nothing is said of the budgets that count it. Thread: one.
+// budgets-kept. A server counts once it has heard of everything, and marks the pod some time after: for kMarksWithin
+// after a pod has stopped being healthy by itself nothing is said of the budgets that count it. Thread: one.
 #pragma once
 
 #include "api/object/disruption_budget.h"
@@ -16,7 +16,7 @@ namespace spillway::sim {
 
 class BudgetAudit {
  public:
-  static constexpr Duration kHearsWithin = seconds(30);
+  static constexpr Duration kMarksWithin = seconds(10);  // two writes, each given up after 3 s
 
   explicit BudgetAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
 
