@@ -1,5 +1,6 @@
 #include "controllers/storage/claim_users.h"
 
+#include "api/object/pod_volumes.h"
 #include "policy/storage/pod_claims.h"
 
 #include <fmt/format.h>
