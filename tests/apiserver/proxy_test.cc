@@ -1,13 +1,16 @@
 // pods/proxy and services/proxy of an API server: who may, what is asked of the pod, and what comes back.
 #include "api/exchange/upgrade.h"
 #include "apiserver/server_fixture.h"
+#include "base/ascii.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace spillway::apiserver {
 namespace {
@@ -270,6 +273,49 @@ TEST(Proxy, BoundsWhatAUserHasOpen) {
   EXPECT_EQ(server.get(kWebProxy + "/").code, 429);
 }
 
+TEST(Proxy, CountsTheServiceAccountsOfANamespaceAsOne) {
+  TestServer server;
+  make_addressed_pod(server, "web", "10.0.0.7");
+  const auto open_as = [&server](const std::string& account) {
+    const api::UserInfo before =
+        std::exchange(server.user, api::UserInfo{"system:serviceaccount:" + account, {}, {"system:masters"}});
+    auto sink = server.send(api::Method::kGet, kWebProxy + "/");
+    server.user = before;
+    return sink;
+  };
+  std::vector<std::shared_ptr<TestSink>> open;
+  for (int i = 0; server.pods().asked.size() == open.size(); ++i) {
+    ASSERT_LT(i, 1'000);
+    open.push_back(open_as(fmt::format("default:a{}", i % 4)));
+  }
+  EXPECT_EQ(open.back()->response->status, 429);
+  const std::size_t asked = server.pods().asked.size();
+  const auto other = open_as("other:a0");
+  EXPECT_EQ(server.pods().asked.size(), asked + 1) << "of another namespace";
+}
+
+TEST(Proxy, AnswersWithAStatusThatThereIs) {
+  for (const auto& [status, want] : {std::pair(200, 200), {599, 599}, {600, 502}, {999, 502}, {0, 502}, {100, 502}}) {
+    TestServer server;
+    make_addressed_pod(server, "web", "10.0.0.7");
+    const auto sink = server.send(api::Method::kGet, kWebProxy + "/");
+    ASSERT_EQ(server.pods().asked.size(), 1U);
+    server.pods().asked.front().sink->on_response(
+        api::Response{status,
+                      {{"Cache-Control", "no-store"}, {"cache-control", "public"}, {"NEL", "{}"}, {"Report-To", "{}"}},
+                      "served"});
+    ASSERT_TRUE(sink->response);
+    EXPECT_EQ(sink->response->status, want);
+    std::vector<std::string> cached;
+    for (const auto& [name, value] : sink->response->headers) {
+      if (equal_ignoring_case(name, "cache-control")) cached.push_back(value);
+    }
+    EXPECT_EQ(cached, (std::vector<std::string>{"no-store", "public"}));
+    EXPECT_EQ(sink->response->header("nel"), "");
+    EXPECT_EQ(sink->response->header("report-to"), "");
+  }
+}
+
 TEST(Proxy, IsTold) {
   TestServer server;
   const Answer discovery = server.get("/api/v1");
@@ -289,8 +335,8 @@ TEST(Proxy, OfANodeIsRead) {
   const auto sink = server.send(api::Method::kGet, "/api/v1/nodes/n1/proxy/nodes/a/b?c=d");
   EXPECT_EQ(sink->text, "n1 10.0.0.1:10250/nodes/a/b?c=d\n");
   EXPECT_EQ(sink->response->header("content-type"), "text/plain");
-  EXPECT_TRUE(server.send(api::Method::kHead, "/api/v1/nodes/n1/proxy/x")->ended);
-  for (const auto method : {api::Method::kPost, api::Method::kPut, api::Method::kDelete, api::Method::kOptions}) {
+  for (const auto method :
+       {api::Method::kHead, api::Method::kPost, api::Method::kPut, api::Method::kDelete, api::Method::kOptions}) {
     EXPECT_EQ(server.call(method, "/api/v1/nodes/n1/proxy/x").code, 405) << api::to_string(method);
   }
 }

@@ -30,8 +30,20 @@ constexpr std::string_view kProtocols = "sec-websocket-protocol";
 constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
 
 /// Of answers: for all pages of an origin, or about this server itself.
-constexpr std::array<std::string_view, 6> kOfOrigin = {
-    "alt-svc", "audit-id", "clear-site-data", "date", "service-worker-allowed", "strict-transport-security"};
+constexpr std::array<std::string_view, 14> kOfOrigin = {"accept-ch",
+                                                        "alt-svc",
+                                                        "audit-id",
+                                                        "clear-site-data",
+                                                        "date",
+                                                        "expect-ct",
+                                                        "nel",
+                                                        "origin-agent-cluster",
+                                                        "public-key-pins",
+                                                        "report-to",
+                                                        "reporting-endpoints",
+                                                        "service-worker-allowed",
+                                                        "set-login",
+                                                        "strict-transport-security"};
 constexpr std::array<std::string_view, 2> kOfOriginBegin = {"access-control-", "x-kubernetes-pf-"};
 
 bool is_one_of(std::string_view name, const auto& names) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,15 @@ bool is_of_no_host(const IpAddress& address) {
   const auto end = address.octets.begin() + kV4Begin;
   if (address.v4) return *end == 0;
   return std::all_of(address.octets.begin(), end, [](std::uint8_t octet) { return octet == 0; });
+}
+
+/// IPv4 addresses by way of a translator or a tunnel (NAT64, 6to4, SIIT), and what a cloud tells its machines about
+/// themselves: no pod has them.
+bool is_elsewhere_by_another_name(const IpAddress& address) {
+  static const std::array<std::optional<api::IpRange>, 5> kRanges = {
+      api::parse_ip_range("64:ff9b::/96"), api::parse_ip_range("64:ff9b:1::/48"), api::parse_ip_range("2002::/16"),
+      api::parse_ip_range("::ffff:0:0:0/96"), api::parse_ip_range("fd00:ec2::254/128")};
+  return std::ranges::any_of(kRanges, [&](const auto& range) { return range && range->contains(address); });
 }
 
 std::string text_of(const IpAddress& address) {
@@ -127,7 +137,7 @@ std::optional<std::int64_t> port_in(const Json& subset, std::string_view name) {
 std::optional<std::string> proxyable_address(std::string_view text) {
   const auto address = api::parse_ip(text);
   if (!address || is_of_no_host(*address) || address->is_loopback() || address->is_link_local() ||
-      is_for_many(*address)) {
+      is_for_many(*address) || is_elsewhere_by_another_name(*address)) {
     return std::nullopt;
   }
   return text_of(*address);

@@ -18,7 +18,8 @@ namespace spillway::apiserver {
 
 /// The text of an address that a pod may have, as digits in one form. nullopt: no address, or one that leads back to
 /// this machine, to its link, to many (loopback, unspecified, 0.0.0.0/8, link-local, multicast, broadcast), also where
-/// it is an IPv4 address inside an IPv6 one.
+/// it is an IPv4 address inside an IPv6 one, or to the metadata of a cloud's machine (fd00:ec2::254). What a translator
+/// or tunnel leads to (64:ff9b::/96, 64:ff9b:1::/48, 2002::/16, ::ffff:0:0:0/96) is refused as a whole.
 std::optional<std::string> proxyable_address(std::string_view text);
 
 /// The server of that pod: at the port asked for, else at the first that its containers declare, else at that of the

@@ -22,10 +22,24 @@ constexpr std::size_t kPodSegments = 7;   // /api/v1/namespaces/NAMESPACE/pods/N
 constexpr std::string_view kOfAgents = "text/plain";
 constexpr std::string_view kOfPods = "application/octet-stream";
 constexpr int kMovedPermanently = 301;
+constexpr int kStatusMin = 200;
+constexpr int kStatusMax = 599;
+constexpr int kBadGateway = 502;
+constexpr std::string_view kServiceAccount = "system:serviceaccount:";
 
 std::string host_of(const PodServer& server) {
   const bool v6 = server.address.contains(':');
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", server.address, v6 ? "]" : "", server.port);
+}
+
+/// One of those that HTTP knows: the statuses of answers are labels of metrics.
+int known_status(int status) {
+  return status >= kStatusMin && status <= kStatusMax ? status : kBadGateway;
+}
+
+/// Service accounts of a namespace count as one: whoever may act as one of them may act as all.
+std::string counted_as(const std::string& user) {
+  return user.starts_with(kServiceAccount) ? user.substr(0, user.rfind(':')) : user;
 }
 
 /// Passes an answer on: its status, its headers as far as they may, its body as it comes.
@@ -35,6 +49,7 @@ class AnswerSink final : public api::UpgradingSink {
     ProxiedPath path;
     ProxiedHosts hosts;
     std::string_view type;                 // of an answer that does not say
+    bool type_alone = false;               // of its headers only this one is passed on
     std::shared_ptr<void> place;           // held until it has ended; may be null
     std::optional<std::size_t> step = {};  // of the request
     std::function<void()> leave = [] {};   // the client has gone
@@ -64,6 +79,7 @@ class AnswerSink final : public api::UpgradingSink {
     upgraded_ = api::upgrading(exchange_->release());
     if (upgraded_ == nullptr) return input->on_input_end();
     api::Response told = shown(head);
+    told.status = head.status;
     told.headers.emplace_back("Connection", "Upgrade");
     told.headers.emplace_back("Upgrade", head.header("upgrade"));
     upgraded_->on_upgrade(std::move(told), std::move(input));
@@ -102,7 +118,10 @@ class AnswerSink final : public api::UpgradingSink {
   }
 
   api::Response shown(const api::Response& answer) const {
-    return {answer.status, returned_headers(answer, from_.path, from_.hosts), {}, {}};
+    api::HeaderList headers = returned_headers(answer, from_.path, from_.hosts);
+    if (from_.type_alone)
+      std::erase_if(headers, [](const auto& header) { return !equal_ignoring_case(header.first, "content-type"); });
+    return {known_status(answer.status), std::move(headers), {}, {}};
   }
 
   std::string take_type(api::Response& head) const {
@@ -134,7 +153,9 @@ void ProxyPath::perform(const ExchangePtr& exchange) {
 
 void ProxyPath::ask_node(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
-  if (exchange->request().method == api::Method::kOptions) return exchange->fail(api::method_not_allowed_status());
+  const api::Method method = exchange->request().method;
+  if (method == api::Method::kOptions || method == api::Method::kHead)
+    return exchange->fail(api::method_not_allowed_status());
   const ObjectPtr node = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
   if (!node) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
   const auto address = node_address(node->document());
@@ -146,11 +167,14 @@ void ProxyPath::ask_node(const ExchangePtr& exchange) {
   ProxiedPath path = path_of(*exchange);
   api::Request request{api::Method::kGet, path.target(), {}, {}};
   const auto step = exchange->steps.begin(RequestStep::Of::kAgent, route.name, core_.now.mono);
-  ways_.nodes->open(
-      route.name, address->host, address->port, std::move(request),
-      std::make_shared<AnswerSink>(
-          core_, exchange,
-          AnswerSink::From{.path = std::move(path), .hosts = {}, .type = kOfAgents, .place = nullptr, .step = step}));
+  ways_.nodes->open(route.name, address->host, address->port, std::move(request),
+                    std::make_shared<AnswerSink>(core_, exchange,
+                                                 AnswerSink::From{.path = std::move(path),
+                                                                  .hosts = {},
+                                                                  .type = kOfAgents,
+                                                                  .type_alone = true,
+                                                                  .place = nullptr,
+                                                                  .step = step}));
 }
 
 StatusResult<PodServer> ProxyPath::pod_of(const Route& route) const {
@@ -190,7 +214,7 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
   if (ways_.pods == nullptr) {
     return exchange->fail(make_error(ErrorCode::kServiceUnavailable, "this server has no way to pods"));
   }
-  const std::string& user = exchange->user().name;
+  const std::string user = counted_as(exchange->user().name);
   std::size_t& open = (*open_)[user];
   if (open >= ways_.open_of_user_max) {
     return exchange->fail(api::retry_status(ErrorCode::kTooManyRequests,

@@ -92,8 +92,9 @@ api::HeaderList Exchange::standard_headers(std::string_view content_type) const 
 
 api::HeaderList Exchange::with_standard_headers(std::string_view content_type, api::HeaderList headers) const {
   api::HeaderList all = standard_headers(content_type);
+  bool is_cached_as_said = false;
   for (auto& header : headers) {
-    if (equal_ignoring_case(header.first, "Cache-Control"))
+    if (equal_ignoring_case(header.first, "Cache-Control") && !std::exchange(is_cached_as_said, true))
       all[1] = std::move(header);
     else
       all.push_back(std::move(header));
