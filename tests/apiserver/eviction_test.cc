@@ -37,6 +37,16 @@ class Evictions : public ::testing::Test {
     report(name, true);
   }
 
+  /// The owners of its pods, for create().
+  std::string replica_set_of_three() {
+    const Answer set = all.call(
+        a, Method::kPost, "/apis/apps/v1/namespaces/default/replicasets",
+        R"({"metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+    EXPECT_EQ(set.code, 201) << set.text;
+    return R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","controller":true,"uid":")" +
+           set.string_at({"metadata", "uid"}) + "\"}]";
+  }
+
   /// As its agent, or the controller of its node, says it of a pod that runs.
   void report(const std::string& name, bool ready) {
     auto sink = std::make_shared<TestSink>();
@@ -117,13 +127,7 @@ TEST_F(Evictions, TakeNoMoreThanTheStatusAllows) {
 }
 
 TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
-  const Answer set = all.call(
-      a, Method::kPost, "/apis/apps/v1/namespaces/default/replicasets",
-      R"({"metadata":{"name":"web"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
-  ASSERT_EQ(set.code, 201) << set.text;
-  const std::string owners =
-      R"(,"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","controller":true,"uid":")" +
-      set.string_at({"metadata", "uid"}) + "\"}]";
+  const std::string owners = replica_set_of_three();
   for (const char* name : {"p1", "p2", "p3"}) create(name, owners);
   protect(R"("maxUnavailable":1)");
   nobody_counts();
@@ -132,6 +136,27 @@ TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
   EXPECT_EQ(evict("p1").code, 429);
   report("p3", true);
   EXPECT_EQ(evict("p1").code, 201);
+}
+
+/// As upstream: a pod that stands alone is healthy, and nobody expects it.
+TEST_F(Evictions, APodThatStandsAloneDoesNotStopTheCount) {
+  const std::string owners = replica_set_of_three();
+  for (const char* name : {"p1", "p2", "p3"}) create(name, owners);
+  create("alone");
+  protect(R"("maxUnavailable":1)");
+  all.advance(seconds(2));
+  EXPECT_EQ(number("expectedPods"), 3);
+  EXPECT_EQ(number("currentHealthy"), 4);
+  EXPECT_EQ(number("disruptionsAllowed"), 2);
+  EXPECT_EQ(evict("p1").code, 201);
+}
+
+TEST_F(Evictions, PodsThatAllStandAloneCannotBeCounted) {
+  create("alone");
+  protect(R"("maxUnavailable":1)");
+  all.advance(seconds(2));
+  EXPECT_EQ(number("disruptionsAllowed"), 0);
+  EXPECT_EQ(evict("alone").code, 429);
 }
 
 TEST_F(Evictions, AnUnreadyPodGoesFreeOnlyIfEnoughAreHealthyNow) {

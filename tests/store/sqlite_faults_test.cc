@@ -256,6 +256,36 @@ TEST_F(SqliteFaults, ALogThatDoesNotFitTheFileCountsAsAFullDisk) {
   EXPECT_FALSE(store_->refusing());
 }
 
+/// A disk that was nearly full at the start has a small reserve; a log that has just been moved is looked at as soon as
+/// it has grown again.
+TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
+  constexpr std::int64_t kReserve = 1 << 20;
+  constexpr std::int64_t kBytes = 200'000;
+  client_.reset();
+  store_.reset();
+  std::filesystem::resize_file(path_ + ".reserve", kReserve);
+  auto opened = SqliteStore::open(path_, loop_.poster(), SqliteOptions{});
+  ASSERT_TRUE(opened) << opened.error().text();
+  store_ = *std::move(opened);
+  client_.emplace(*store_, loop_);
+  for (int i = 0; i < 4; ++i) put(fmt::format("before{}", i), std::string(kBytes, 'x'));
+  const auto full = static_cast<std::int64_t>(std::filesystem::file_size(path_));
+  disk_.limit_database(full);
+  std::int64_t written = 0;
+  std::int64_t taken = 0;
+  for (std::int64_t bytes = 4 * kBytes; client_->put(fmt::format("k{}", written), std::string(bytes, 'x'));
+       bytes = kBytes) {
+    ++written;
+    taken += bytes;
+    ASSERT_LT(taken, 2 * kReserve) << "more than the file can take";
+  }
+  disk_.limit_database(full + 2 * kReserve);
+  for (std::int64_t i = 0; i < written; ++i) {
+    const Result<WriteResult> removed = client_->remove(fmt::format("k{}", i));
+    ASSERT_TRUE(removed) << i << ": " << removed.error().text();
+  }
+}
+
 TEST_F(SqliteFaults, UpkeepThatFindsNoSpaceLeavesEverythingAsItWas) {
   const auto go_on = [](double) { return true; };
   const auto files = [this] {

@@ -45,7 +45,8 @@ std::optional<std::int64_t> BudgetCounter::expected_by_controllers(const std::ve
   std::map<std::string, std::int64_t> scale_by_uid;
   for (const ObjectPtr& pod : pods) {
     const OwnerLink* link = controller_of(*pod);
-    const ResourceCache* owners = link != nullptr ? scaled(link->kind) : nullptr;
+    if (link == nullptr) continue;  // one that stands alone adds to what is healthy, not to what is expected
+    const ResourceCache* owners = scaled(link->kind);
     if (owners == nullptr) return std::nullopt;
     ObjectPtr scaled_object = owners->find(object_key(pod->ns, link->name));
     if (!scaled_object || scaled_object->meta.uid != link->uid) return std::nullopt;
@@ -55,6 +56,7 @@ std::optional<std::int64_t> BudgetCounter::expected_by_controllers(const std::ve
     }
     scale_by_uid[scaled_object->meta.uid] = api::integer_at(scaled_object->document(), {"spec", "replicas"}, 1);
   }
+  if (scale_by_uid.empty() && !pods.empty()) return std::nullopt;
   std::int64_t expected = 0;
   for (const auto& [uid, replicas] : scale_by_uid) expected += replicas;
   return expected;

@@ -21,7 +21,8 @@ namespace spillway::apiserver {
 inline constexpr Duration kDisruptionTimeout = minutes(2);
 
 struct BudgetSurvey {
-  /// nullopt: a percentage or maxUnavailable, and a pod without a controller that says how many there should be.
+  /// nullopt: a percentage or maxUnavailable, and a pod whose controller does not say how many there should be, or no
+  /// pod with a controller at all.
   std::optional<disruption::BudgetCount> count;
   /// status.disruptedPods without those that are on their way out, or have not gone in time. An object.
   api::Json disrupted;
@@ -40,7 +41,7 @@ class BudgetCounter {
  private:
   /// Objects of a kind that scales its pods; null: of another kind.
   const ResourceCache* scaled(std::string_view kind) const;
-  /// The summed scale of the controllers of the pods; nullopt if one has none or none that can be scaled.
+  /// The summed scale of the controllers of the pods; nullopt if one of them cannot be scaled, or there is none.
   std::optional<std::int64_t> expected_by_controllers(const std::vector<ObjectPtr>& pods) const;
   api::Json disrupted_of(const api::Json& document) const;
 

@@ -65,6 +65,10 @@ Status refusal_of(const Ruling& ruling) {
   return exhausted(ruling);
 }
 
+Status still_changing() {
+  return api::retry_status(ErrorCode::kTooManyRequests, "The pod changes while it is judged, try again later.", 1);
+}
+
 disruption::PodStanding standing_of(const Json& pod) {
   return {.phase = std::string(pod.string_at({"status", "phase"})),
           .terminating = !pod.string_at({"metadata", "deletionTimestamp"}).empty(),
@@ -140,6 +144,9 @@ Ruling EvictionPath::rule(const disruption::PodStanding& pod, const Json& docume
                           const api::PodDisruptionBudget& budget) const {
   const Ruling by_status = disruption::decide_passage(pod, std::array{&budget});
   if (by_status.passage != Passage::kSpends && by_status.passage != Passage::kUnready) return by_status;
+  const bool always_goes =
+      by_status.passage == Passage::kUnready && budget.unhealthy_pod_eviction_policy == "AlwaysAllow";
+  if (always_goes) return by_status;
   const BudgetSurvey survey = counter_.survey(document, &budget);
   if (!survey.count) return by_status;
   const api::PodDisruptionBudget held = disruption::held_to(budget, *survey.count);
@@ -242,15 +249,19 @@ void EvictionPath::mark_pod(const EvictionPtr& eviction, const std::string& budg
   });
 }
 
-/// As the pod that was judged: one that has begun to run meanwhile may be protected.
+/// As the pod that was judged: one that has begun to run meanwhile may be protected. One that ends, or has ended, does
+/// not begin again.
 void EvictionPath::remove_unprotected(const EvictionPtr& eviction, const ObjectPtr& judged) {
+  const disruption::PodStanding& pod = eviction->standing;
+  if (pod.terminating || pod.phase == "Succeeded" || pod.phase == "Failed") return remove_pod(eviction);
   DeleteOptions options = eviction->options;
   options.resource_version = std::to_string(judged->revision.number());
   const Resource& pods = *eviction->exchange->route.resource;
   remover_.remove({&pods, eviction->ns, eviction->pod, std::move(options)},
                   [this, eviction, &pods](StatusResult<Removed> result) {
                     const bool raced = !result && result.error().code == 409;
-                    if (!raced || ++eviction->races_lost >= kEvictionRaces) return finish(eviction, result);
+                    if (!raced) return finish(eviction, result);
+                    if (++eviction->races_lost >= kEvictionRaces) return eviction->exchange->fail(still_changing());
                     const ObjectPtr now = core_.cache.of(pods).find(object_key(eviction->ns, eviction->pod));
                     if (now) return decide(eviction, now);
                     eviction->exchange->fail(api::not_found_status(pods.group_resource(), eviction->pod));

@@ -252,7 +252,7 @@ scheduling::HintWatch Scheduler::hint_timing(const ClusterChange& change) {
   return [this, event = change.label(), last = timings_.read()](scheduling::Filter plugin, bool queues) mutable {
     const std::optional<Instant> now = timings_.read();
     if (now && last) timings_.note_hint(plugin, event, queues, *now - *last);
-    last = now;
+    last = timings_.read();  // what was noted is not the next one's
   };
 }
 

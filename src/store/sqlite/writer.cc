@@ -65,7 +65,7 @@ struct Writer::Impl {
   Retention retention;
   /// Set by the first write that found no space, until the reserve is held again.
   bool short_of_space = false;
-  /// The log could not be moved, as the file has no space to grow.
+  /// The log could not be moved, as the file has no space to grow; until all of it is.
   std::optional<Error> file_full;
   /// Set for good when it is unknown what is on the disk, or it is damaged.
   std::optional<Error> broken;
@@ -181,11 +181,12 @@ struct Writer::Impl {
     const bool grows = log.waiting >= growth_pages_max && grows_too_far();
     const bool small = !log.busy && log.waiting <= kRestPages;
     const bool due = pages >= options.log_pages_max || (pages >= options.log_pages_wanted && small);
-    if (pages < finish_at - options.checkpoint_pages) finish_at = 0;  // it has begun anew
+    const std::int64_t step = std::clamp<std::int64_t>(growth_pages_max / 2, 1, options.checkpoint_pages);
+    if (pages < finish_at - step) finish_at = 0;  // it has begun anew
     if (pages < finish_at || (!grows && !due)) return;
     move_log();
     metrics.writer_checkpoints.add();
-    finish_at = pages + options.checkpoint_pages;  // not with every group, if a reader holds it up
+    finish_at = pages + step;  // not with every group, if a reader holds it up
     if (file_full) run_short();
   }
 
@@ -194,7 +195,8 @@ struct Writer::Impl {
   void run_short() {
     become_short_of_space(*file_full);
     release_reserve();
-    make_room();
+    move_log();
+    if (file_full) make_room();
     finish({}, {}, {});
   }
 
@@ -219,20 +221,21 @@ struct Writer::Impl {
   void move_log() {
     checkpointer->wait();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
-    const Outcome moved = restart_log();
-    const bool full = !moved && ledger->connection().trouble() == Trouble::kFull;
-    file_full = full ? std::optional(moved.error()) : std::nullopt;
+    const Result<bool> moved = restart_log();
+    if (!moved && ledger->connection().trouble() == Trouble::kFull) file_full = moved.error();
+    if (moved && *moved) file_full.reset();
     if (!moved) metrics.failed_checkpoints.add();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=5000"), "it waits less long");
   }
 
-  Outcome restart_log() {
+  /// False: a reader holds it up.
+  Result<bool> restart_log() {
     SPILLWAY_TRY(statement, ledger->connection().prepare("PRAGMA wal_checkpoint(RESTART)"));
     Rows rows = statement.query();
     SPILLWAY_TRY(found, rows.next());
     if (!found || rows.integer(1) < 0) return make_error(ErrorCode::kInternalError, "the log cannot be moved");
     checkpointer->on_moved(rows.integer(1), rows.integer(2));
-    return {};
+    return rows.integer(0) == 0 && rows.integer(1) == rows.integer(2);
   }
 
   bool urgent(const Request& request) const {
