@@ -17,7 +17,7 @@ def own_address():
 
 
 class Peer:
-    """`seen` holds (method, path, headers, body) of each request. /endless never ends, /silent never answers, /cut breaks off,
+    """`seen` holds (method, path, headers by lower-case names, body) of each request. /endless never ends, /silent never answers, /cut breaks off,
     /moved redirects, /echo becomes a connection that says everything twice; everything else says what was asked."""
 
     def __init__(self, address, context=None):
@@ -29,7 +29,7 @@ class Peer:
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                owner.seen.append((self.command, self.path, dict(self.headers.items()), body))
+                owner.seen.append((self.command, self.path, {name.lower(): value for name, value in self.headers.items()}, body))
                 act = getattr(self, "at_" + self.path.split("?")[0].strip("/"), self.tell)
                 try:
                     act(body)

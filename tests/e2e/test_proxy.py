@@ -109,9 +109,9 @@ class Proxies(unittest.TestCase):
                 self.assertEqual(answer.headers["X-Kind"], "pod")
                 self.assertEqual(answer.headers["Access-Control-Allow-Origin"], None)
                 _, _, headers, _ = self.peer.seen[-1]
-                self.assertEqual(headers["Accept"], "image/png")
-                self.assertEqual(headers["X-Forwarded-Uri"], f"{base}/x")
-                self.assertEqual(headers["Host"], f"{self.api.host}:{self.api.port}")
+                self.assertEqual(headers["accept"], "image/png")
+                self.assertEqual(headers["x-forwarded-uri"], f"{base}/x")
+                self.assertEqual(headers["host"], f"{self.api.host}:{self.api.port}")
 
     def test_a_redirect_and_an_answer_that_breaks_off(self):
         base = f"{self.fake('moves')}:{self.peer.port}/proxy"

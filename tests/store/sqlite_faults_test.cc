@@ -14,8 +14,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 namespace spillway::store {
 namespace {
@@ -260,7 +262,7 @@ TEST_F(SqliteFaults, ALogThatDoesNotFitTheFileCountsAsAFullDisk) {
 /// it has grown again.
 TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
   constexpr std::int64_t kReserve = 1 << 20;
-  constexpr std::int64_t kBytes = 200'000;
+  constexpr std::int64_t kBytes = 100'000;
   client_.reset();
   store_.reset();
   std::filesystem::resize_file(path_ + ".reserve", kReserve);
@@ -268,17 +270,25 @@ TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
   ASSERT_TRUE(opened) << opened.error().text();
   store_ = *std::move(opened);
   client_.emplace(*store_, loop_);
-  for (int i = 0; i < 4; ++i) put(fmt::format("before{}", i), std::string(kBytes, 'x'));
-  const auto full = static_cast<std::int64_t>(std::filesystem::file_size(path_));
+  const auto file_bytes = [this] { return static_cast<std::int64_t>(std::filesystem::file_size(path_)); };
+  const std::int64_t before = file_bytes();
+  put("before", std::string(6 * kBytes, 'x'));
+  // The log holds half of the reserve: it is moved, after the answer.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (file_bytes() < before + 6 * kBytes && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+  ASSERT_GE(file_bytes(), before + 6 * kBytes);
+  const std::int64_t full = file_bytes();
   disk_.limit_database(full);
   std::int64_t written = 0;
   std::int64_t taken = 0;
-  for (std::int64_t bytes = 4 * kBytes; client_->put(fmt::format("k{}", written), std::string(bytes, 'x'));
+  for (std::int64_t bytes = 6 * kBytes; client_->put(fmt::format("k{}", written), std::string(bytes, 'x'));
        bytes = kBytes) {
     ++written;
     taken += bytes;
     ASSERT_LT(taken, 2 * kReserve) << "more than the file can take";
   }
+  ASSERT_GT(written, 0);
+  EXPECT_LT(taken, kReserve);
   disk_.limit_database(full + 2 * kReserve);
   for (std::int64_t i = 0; i < written; ++i) {
     const Result<WriteResult> removed = client_->remove(fmt::format("k{}", i));

@@ -72,6 +72,8 @@ struct Writer::Impl {
   bool tidied = true;
   std::unique_ptr<Checkpointer> checkpointer;
   std::int64_t growth_pages_max = kLogPagesMin;  // that the log may add to the file
+  std::int64_t looked_at = 0;                    // pages in the log, when it was looked whether the file would grow
+  std::int64_t look_again_at = 0;                // pages in the log
   std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
   bool log_stays = false;                        // it has been told that the log cannot be moved
   std::thread thread;
@@ -160,13 +162,19 @@ struct Writer::Impl {
     if (page) growth_pages_max = std::max(reserve.size().count() / 2 / *page, kLogPagesMin);
   }
 
-  /// Pages that the file does not have yet.
-  bool grows_too_far() {
-    const auto pages = ledger->connection().number("PRAGMA page_count");
+  /// Pages that the file does not have yet. More than a look found there can be only once the log has as many more: it
+  /// is not looked at before.
+  bool grows_too_far(std::int64_t pages) {
+    if (pages < growth_pages_max || (pages >= looked_at && pages < look_again_at)) return false;
+    const auto all = ledger->connection().number("PRAGMA page_count");
     const auto page = ledger->connection().number("PRAGMA page_size");
     std::error_code problem;
     const std::uintmax_t bytes = std::filesystem::file_size(path, problem);
-    return !pages || !page || problem || *pages - static_cast<std::int64_t>(bytes) / *page > growth_pages_max;
+    if (!all || !page || problem) return true;
+    const std::int64_t growth = *all - static_cast<std::int64_t>(bytes) / *page;
+    looked_at = pages;
+    look_again_at = pages + growth_pages_max - growth;
+    return growth > growth_pages_max;
   }
 
   /// Between two groups, after those who wait have been answered: the log is moved beside the writer, which finishes
@@ -178,7 +186,7 @@ struct Writer::Impl {
     const Checkpointer::Log log = checkpointer->on_commit(pages, options.checkpoint_pages);
     metrics.log_bytes.set(static_cast<double>(pages * kLogPageBytes));
     tell_of_log(log);
-    const bool grows = log.waiting >= growth_pages_max && grows_too_far();
+    const bool grows = grows_too_far(pages);
     const bool small = !log.busy && log.waiting <= kRestPages;
     const bool due = pages >= options.log_pages_max || (pages >= options.log_pages_wanted && small);
     const std::int64_t step = std::clamp<std::int64_t>(growth_pages_max / 2, 1, options.checkpoint_pages);
@@ -222,6 +230,7 @@ struct Writer::Impl {
     checkpointer->wait();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
     const Result<bool> moved = restart_log();
+    look_again_at = 0;
     if (!moved && ledger->connection().trouble() == Trouble::kFull) file_full = moved.error();
     if (moved && *moved) file_full.reset();
     if (!moved) metrics.failed_checkpoints.add();

@@ -10,14 +10,15 @@ from harness import wait_for
 from http_peer import Peer, own_address
 
 POD = f"{OURS}/pods/on-n1"
+SILENT = f"{OURS}/pods/silent-on-n1"  # of its own: it is asked beside all others, who move theirs
 ENDPOINTS = f"{OURS}/endpoints/front"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 BEGINNINGS = ("", "http:", "https:")
 
 
-def place(cluster, address, by="n1"):
+def place(cluster, address, pod=POD):
     """(code, text): the node says that its pod has this address."""
-    return cluster.ask(by, "PATCH", f"{POD}/status", json.dumps({"status": {"phase": "Running", "podIP": address or None,
+    return cluster.ask("n1", "PATCH", f"{pod}/status", json.dumps({"status": {"phase": "Running", "podIP": address or None,
         "podIPs": [{"ip": address}] if address else None}}).encode(), MERGE)
 
 
@@ -89,7 +90,7 @@ def paths(cluster, peer):
             target = f"{POD}:{peer.port}/proxy/{rest}"
             seen = cluster.send("pod-proxier", f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode("latin-1"))
             new = peer.seen[before:]
-            if len(new) > 1 or any("X-Injected" in headers or not path.startswith("/") or " " in path for _, path, headers, _ in new):
+            if len(new) > 1 or any("x-injected" in headers or not path.startswith("/") or " " in path for _, path, headers, _ in new):
                 return f"asked {new}"
             if any(code not in (200, 400, 403, 404, 414, 431) for code in seen.codes) or exposed(seen.text):
                 return f"{seen.codes} {shown(seen.text)}"
@@ -160,7 +161,8 @@ def answers(cluster, peer):
     def cut(_):
         with open_to("cut") as connection:
             text = b"".join(iter(lambda: connection.recv(65536), b""))
-        return f"a cut answer looks whole: {text[-80:]!r}" if b"half" not in text or text.endswith(b"0\r\n\r\n") else None
+        # What was not sent yet may be gone with the connection.
+        return f"a cut answer looks whole: {text[-80:]!r}" if text.endswith(b"0\r\n\r\n") or (text and b"half" not in text) else None
     yield Act("an answer that breaks off", cut)
 
     def many(_):
@@ -187,7 +189,7 @@ def answers(cluster, peer):
 
     def silent(_):
         begun = time.monotonic()
-        code, text = cluster.ask("silent-reader", "GET", f"{POD}:{peer.port}/proxy/silent")
+        code, text = cluster.ask("silent-reader", "GET", f"{SILENT}:{peer.port}/proxy/silent")
         took = time.monotonic() - begun
         return None if code == 503 and "no answer within" in text and took < 60 else f"{code} after {took:.0f} s: {shown(text)}"
     yield Act("an answer that never begins", silent, slow=True)
@@ -198,6 +200,9 @@ def attempts(cluster):
     if address is None:
         return list(by_others())
     peer = Peer(address)
+    if not cluster.admin.find(SILENT):
+        cluster.admin.create(f"{OURS}/pods", {"metadata": {"name": "silent-on-n1"}, "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}})
+    place(cluster, address, SILENT)
     if not cluster.admin.find(ENDPOINTS):
         cluster.admin.create(f"{OURS}/services", {"metadata": {"name": "front"}, "spec": {"ports": [{"port": 80}]}})
         cluster.admin.create(f"{OURS}/endpoints", {"metadata": {"name": "front"}, "subsets": []})
