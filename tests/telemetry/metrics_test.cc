@@ -1,5 +1,7 @@
 #include "telemetry/metrics.h"
 
+#include "telemetry/histogram_bounds.h"
+
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -9,6 +11,11 @@ namespace spillway::telemetry {
 namespace {
 
 using ::testing::HasSubstr;
+
+TEST(HistogramBounds, AreEachAFactorLarger) {
+  EXPECT_EQ(exponential_bounds(0.5, 2, 4), (std::vector<double>{0.5, 1, 2, 4}));
+  EXPECT_EQ(exponential_bounds(3, 10, 1), std::vector<double>{3});
+}
 
 TEST(Metrics, TextIsWhatPrometheusReads) {
   Registry registry;

@@ -1,5 +1,7 @@
 #include "controllers/scheduling/scheduler_metrics.h"
 
+#include "telemetry/histogram_bounds.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -8,12 +10,7 @@ namespace spillway::controllers {
 
 namespace {
 
-/// `count` bounds, each `factor` times the one before.
-std::vector<double> exponential(double start, double factor, std::size_t count) {
-  std::vector<double> bounds{start};
-  while (bounds.size() < count) bounds.push_back(bounds.back() * factor);
-  return bounds;
-}
+using telemetry::exponential_bounds;
 
 constexpr std::array<std::pair<SchedulerMetrics::Result, std::string_view>, 3> kResults{
     {{SchedulerMetrics::Result::kScheduled, "scheduled"},
@@ -42,10 +39,10 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
   bindings_ = metrics.gauge("scheduler_goroutines", "Number of pieces of work on the side, by what they do",
                             {{"operation", "binding"}});
   attempts_of_pods_ = metrics.histogram("scheduler_pod_scheduling_attempts",
-                                        "Number of attempts until a pod was scheduled", exponential(1, 2, 5));
+                                        "Number of attempts until a pod was scheduled", exponential_bounds(1, 2, 5));
   algorithm_ =
       metrics.histogram("scheduler_scheduling_algorithm_duration_seconds",
-                        "Duration of finding a node for a pod, or none, in seconds", exponential(0.001, 2, 15));
+                        "Duration of finding a node for a pod, or none, in seconds", exponential_bounds(0.001, 2, 15));
   for (const std::string& profile : profiles) {
     for (const auto& [result, name] : kResults) {
       attempts_[profile][result] = {
@@ -53,7 +50,7 @@ SchedulerMetrics::SchedulerMetrics(telemetry::Registry& metrics, std::span<const
                           {{"profile", profile}, {"result", name}}),
           metrics.histogram("scheduler_scheduling_attempt_duration_seconds",
                             "Duration of an attempt to schedule a pod, its binding included, in seconds",
-                            exponential(0.001, 2, 15), {{"profile", profile}, {"result", name}})};
+                            exponential_bounds(0.001, 2, 15), {{"profile", profile}, {"result", name}})};
     }
   }
 }
@@ -126,7 +123,7 @@ void SchedulerMetrics::count_attempt(std::string_view profile, Result result,
     waited = metrics_.histogram("scheduler_pod_scheduling_sli_duration_seconds",
                                 "Time from when a pod first waits for its turn until it is scheduled, in seconds, by "
                                 "the number of attempts",
-                                exponential(0.01, 2, 20), {{"attempts", label}});
+                                exponential_bounds(0.01, 2, 20), {{"attempts", label}});
   }
   waited->observe(std::chrono::duration<double>(now - course->waits_since).count());
 }

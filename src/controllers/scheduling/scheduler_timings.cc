@@ -1,6 +1,7 @@
 #include "controllers/scheduling/scheduler_timings.h"
 
-#include <cstddef>
+#include "telemetry/histogram_bounds.h"
+
 #include <utility>
 #include <vector>
 
@@ -11,20 +12,14 @@ namespace {
 using Point = SchedulerTimings::Point;
 using Status = SchedulerTimings::Status;
 
-std::vector<double> bounds_of(double first, double factor, std::size_t count) {
-  std::vector<double> bounds{first};
-  while (bounds.size() < count) bounds.push_back(bounds.back() * factor);
-  return bounds;
-}
-
 /// From 0.1 ms to 0.2 s.
 std::vector<double> coarse() {
-  return bounds_of(0.0001, 2, 12);
+  return telemetry::exponential_bounds(0.0001, 2, 12);
 }
 
 /// From 0.01 ms to 22 ms.
 std::vector<double> fine() {
-  return bounds_of(0.00001, 1.5, 20);
+  return telemetry::exponential_bounds(0.00001, 1.5, 20);
 }
 
 std::string_view text_of(Point point) {

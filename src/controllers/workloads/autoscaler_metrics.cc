@@ -1,5 +1,7 @@
 #include "controllers/workloads/autoscaler_metrics.h"
 
+#include "telemetry/histogram_bounds.h"
+
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,9 +16,7 @@ using Failure = AutoscalerMetrics::Failure;
 
 /// From 1 ms to 16 s.
 std::vector<double> autoscaler_bounds() {
-  std::vector<double> bounds{0.001};
-  while (bounds.size() < 15) bounds.push_back(bounds.back() * 2);
-  return bounds;
+  return telemetry::exponential_bounds(0.001, 2, 15);
 }
 
 std::string_view text_of(Action action) {

@@ -2,6 +2,7 @@
 
 #include "policy/workloads/job_indexes.h"
 #include "policy/workloads/job_pods.h"
+#include "telemetry/histogram_bounds.h"
 
 #include <array>
 #include <string>
@@ -34,9 +35,7 @@ std::string_view text_of(JobAction action) {
 
 /// From 4 ms to 65 s.
 std::vector<double> bounds_of_looks() {
-  std::vector<double> bounds{0.004};
-  while (bounds.size() < 15) bounds.push_back(bounds.back() * 2);
-  return bounds;
+  return telemetry::exponential_bounds(0.004, 2, 15);
 }
 
 /// Of the indexes below the number of completions.
