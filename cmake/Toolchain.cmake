@@ -55,7 +55,7 @@ if(CMAKE_CXX_FLAGS_DEBUG MATCHES "-O0 -g1$" AND SPILLWAY_SANITIZE STREQUAL "")
   set(SPILLWAY_TEST_OPTIONS -g0)
 endif()
 
-# Precompiled: the standard headers and fmt; above api/ its objects; for the agent and its host what they exchange; for tests
+# Precompiled: the standard headers, fmt and the objects of the API; for the agent and its host what they exchange; for tests
 # GoogleTest as well. Half of a unit's time at -O0 is reading these, whatever it does with them.
 # The presets tidy and coverage do without: they prove that each file includes what it uses.
 function(spillway_precompile kind)
@@ -74,24 +74,12 @@ if(SPILLWAY_PCH)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     set(SPILLWAY_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")
   endif()
-  spillway_precompile(base_pch HEADERS standard.h)
   spillway_precompile(pch HEADERS standard.h objects.h)
   spillway_precompile(agent_pch HEADERS standard.h objects.h agent.h)
   spillway_precompile(hot_pch HEADERS standard.h objects.h OPTIONS ${SPILLWAY_HOT_OPTIONS})
-  spillway_precompile(cold_pch HEADERS standard.h objects.h OPTIONS ${SPILLWAY_COLD_OPTIONS})
   spillway_precompile(test_pch HEADERS standard.h tests.h objects.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
   spillway_precompile(agent_test_pch HEADERS standard.h tests.h objects.h agent.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
 endif()
-
-# spillway_cold(TARGET): as a layer that is COLD.
-function(spillway_cold target)
-  target_compile_options(${target} PRIVATE ${SPILLWAY_COLD_OPTIONS})
-  if(SPILLWAY_COLD_OPTIONS)
-    spillway_precompiled(${target} cold_pch)
-  else()
-    spillway_precompiled(${target} agent_pch)
-  endif()
-endfunction()
 
 # spillway_precompiled(TARGET KIND): KIND is one of those above.
 function(spillway_precompiled target kind)

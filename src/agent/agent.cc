@@ -33,10 +33,6 @@ constexpr int kRetries = 10;  // of a server that asks to be asked later
 /// Calls of the heartbeat client have ids above it.
 constexpr client::CallId kHeartbeatIds = client::CallId{1} << 62U;
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 /// The safe ones of this kernel and what the operator allows. kInvalid: an entry that cannot be.
 Result<admission::SysctlAllowlist> allowed_sysctls(const AgentOptions& options, const MachineInfo& machine) {
   std::vector<std::string> patterns = admission::safe_sysctls(machine.kernel_version);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
 
 namespace spillway {
@@ -74,6 +75,18 @@ Outcome write_all(int fd, std::string_view text, std::string_view at) {
     if (written < 0) return errno_error(at, errno);
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return {};
+}
+
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
+         !name.contains('\0');
+}
+
+Outcome make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return errno_error(path, error.value());
   return {};
 }
 

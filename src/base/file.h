@@ -25,6 +25,12 @@ Result<std::string> read_file(const std::string& path);
 /// Writes all of it, however many calls that takes.
 Outcome write_all(int fd, std::string_view text, std::string_view at);
 
+/// True if the name can be one component of a path: 1 to 253 bytes, neither "." nor "..", without '/' and NUL.
+bool is_plain_name(std::string_view name);
+
+/// Makes the directory and its parents, where they are missing. Errors name the path.
+Outcome make_directories(const std::string& path);
+
 /// A new name, or a rename, is on the disk only when its folder is. Errors name the folder.
 Outcome sync_folder_of(const std::string& path);
 

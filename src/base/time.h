@@ -38,6 +38,11 @@ struct Now {
   WallTime wall;
 };
 
+/// Seconds with a fraction, for metrics and for people.
+constexpr double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;

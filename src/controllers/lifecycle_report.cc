@@ -14,10 +14,6 @@ namespace {
 using policy::Reason;
 using policy::ReasonCode;
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 std::string_view state_text(const lifecycle::NodeMonitor::Zone& zone) {
   return lifecycle::to_string(zone.state.value_or(lifecycle::ZoneState::kInitial));
 }

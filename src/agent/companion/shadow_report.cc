@@ -8,14 +8,6 @@
 #include <utility>
 
 namespace spillway::agent {
-namespace {
-
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
-
 std::string resource_of_eviction(const std::string& message) {
   if (!message.starts_with(eviction::kLowOn)) return {};
   const std::string rest = message.substr(eviction::kLowOn.size());

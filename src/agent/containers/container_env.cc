@@ -24,17 +24,17 @@ void set(Environment& variables, std::string_view name, std::string value) {
   }
 }
 
-using Kind = DataReference::Kind;
+using ReferenceKind = DataReference::Kind;
 
 Error not_found(const DataReference& reference) {
   return make_error(ErrorCode::kNotFound, "{} \"{}\" not found",
-                    reference.kind == Kind::kConfigMap ? "configmap" : "secret", reference.name);
+                    reference.kind == ReferenceKind::kConfigMap ? "configmap" : "secret", reference.name);
 }
 
 /// What a variable takes its value from; nullopt: not from a key.
 std::optional<std::pair<DataReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
-  if (const auto& key = variable.config_map_key) return std::pair(DataReference{Kind::kConfigMap, key->name}, &*key);
-  if (const auto& key = variable.secret_key) return std::pair(DataReference{Kind::kSecret, key->name}, &*key);
+  if (const auto& key = variable.config_map_key) return std::pair(DataReference{ReferenceKind::kConfigMap, key->name}, &*key);
+  if (const auto& key = variable.secret_key) return std::pair(DataReference{ReferenceKind::kSecret, key->name}, &*key);
   return std::nullopt;
 }
 
@@ -50,7 +50,7 @@ Result<std::optional<std::string>> find_key(const DataReference& reference, cons
   if (value != source->second.end()) return std::optional(value->second);
   if (selector.optional) return std::optional<std::string>();
   return make_error(ErrorCode::kNotFound, "couldn't find key {} in {} {}/{}", selector.key,
-                    reference.kind == Kind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
+                    reference.kind == ReferenceKind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
 }
 
 std::string joined(const std::vector<std::string>& all, const std::string& first) {
@@ -112,8 +112,8 @@ std::vector<std::string> in_order_of_family(std::vector<std::string> ips, std::s
 std::set<DataReference> env_references(const api::Container& container) {
   std::set<DataReference> found;
   for (const api::EnvFromSource& each : container.env_from) {
-    if (!each.config_map.empty()) found.insert({Kind::kConfigMap, each.config_map});
-    if (!each.secret.empty()) found.insert({Kind::kSecret, each.secret});
+    if (!each.config_map.empty()) found.insert({ReferenceKind::kConfigMap, each.config_map});
+    if (!each.secret.empty()) found.insert({ReferenceKind::kSecret, each.secret});
   }
   for (const api::EnvVar& variable : container.env)
     if (const auto key = key_of(variable)) found.insert(key->first);
@@ -128,7 +128,7 @@ Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& 
   for (const auto& [key, value] : *members) {
     const std::string* text = value.if_string();
     if (text == nullptr) return invalid(fmt::format("data.{}", key), "expected a string");
-    if (kind == Kind::kConfigMap) {
+    if (kind == ReferenceKind::kConfigMap) {
       values[key] = *text;
     } else {
       SPILLWAY_TRY(decoded, api::decode_base64(*text));
@@ -153,8 +153,8 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
   };
   for (const api::EnvFromSource& each : container.env_from) {
     for (const auto& [reference, optional] :
-         {std::pair(DataReference{Kind::kConfigMap, each.config_map}, each.config_map_optional),
-          std::pair(DataReference{Kind::kSecret, each.secret}, each.secret_optional)}) {
+         {std::pair(DataReference{ReferenceKind::kConfigMap, each.config_map}, each.config_map_optional),
+          std::pair(DataReference{ReferenceKind::kSecret, each.secret}, each.secret_optional)}) {
       if (reference.name.empty()) continue;
       const auto source = sources.find(reference);
       if (source == sources.end() && !optional) return not_found(reference);

@@ -10,7 +10,7 @@ namespace spillway::agent {
 namespace {
 
 constexpr std::size_t kLabelMax = 63;
-constexpr std::size_t kNameMax = 64;  // as the kernel has it
+constexpr std::size_t kHostNameMax = 64;  // as the kernel has it
 constexpr std::string_view kOwnNetwork =
     "# Kubernetes-managed hosts file.\n"
     "127.0.0.1\tlocalhost\n"
@@ -72,11 +72,11 @@ Result<PodNames> names_of(const api::Pod& pod, const std::string& cluster_domain
 Result<std::string> kernel_host_name(const api::Pod& pod, const PodNames& names) {
   if (!pod.spec.set_hostname_as_fqdn.value_or(false) || names.domain.empty()) return names.host;
   std::string whole = fmt::format("{}.{}", names.host, names.domain);
-  if (whole.size() > kNameMax)
+  if (whole.size() > kHostNameMax)
     return invalid({},
                    "failed to construct FQDN from pod hostname and cluster domain, FQDN {} is too long ({} characters "
                    "is the max, {} characters requested)",
-                   whole, kNameMax, whole.size());
+                   whole, kHostNameMax, whole.size());
   return whole;
 }
 

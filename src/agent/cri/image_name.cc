@@ -8,7 +8,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr std::size_t kNameMax = 255;
+constexpr std::size_t kRepositoryNameMax = 255;
 constexpr std::size_t kTagMax = 128;
 constexpr std::size_t kDigestMin = 32;
 
@@ -151,7 +151,7 @@ Result<ImageName> parse_image_name(std::string_view text) {
   }
   if (!is_domain(split.domain) || !is_path(path)) return bad;
   const std::string repository = fmt::format("{}/{}", split.domain, path);
-  if (repository.size() > kNameMax) return invalid({}, "repository name must not be more than 255 characters");
+  if (repository.size() > kRepositoryNameMax) return invalid({}, "repository name must not be more than 255 characters");
   return ImageName{repository, named ? std::string(text) : fmt::format("{}:latest", text)};
 }
 

@@ -10,7 +10,7 @@
 namespace spillway::agent {
 namespace {
 
-using Kind = LifecycleEvent::Kind;
+using EventKind = LifecycleEvent::Kind;
 
 std::optional<ListedState> state_in(const ListedPod* pod, const std::string& id) {
   if (pod == nullptr) return std::nullopt;
@@ -36,12 +36,12 @@ void add_events(const std::string& id, std::optional<ListedState> before, std::o
                 std::vector<LifecycleEvent>& events) {
   if (before == after) return;
   if (!after) {
-    if (before != ListedState::kExited) events.push_back({Kind::kDied, id});
-    events.push_back({Kind::kRemoved, id});
+    if (before != ListedState::kExited) events.push_back({EventKind::kDied, id});
+    events.push_back({EventKind::kRemoved, id});
   } else if (*after == ListedState::kRunning) {
-    events.push_back({Kind::kStarted, id});
+    events.push_back({EventKind::kStarted, id});
   } else {
-    events.push_back({*after == ListedState::kExited ? Kind::kDied : Kind::kChanged, id});
+    events.push_back({*after == ListedState::kExited ? EventKind::kDied : EventKind::kChanged, id});
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-constexpr std::int64_t kPeriod = 100'000;
+constexpr std::int64_t kCpuPeriodMicroseconds = 100'000;
 constexpr std::int64_t kQuotaMin = 1'000;
 constexpr std::int64_t kSharesMin = 2;
 constexpr std::int64_t kSharesMax = 262'144;
@@ -38,9 +38,9 @@ Json basic(const api::Quantity* cpu_request, const api::Quantity& cpu_limit, con
   made["cpu_shares"] = std::clamp(shares, kSharesMin, kSharesMax);
   if (const std::int64_t bytes = memory_limit.value(); bytes != 0) made["memory_limit_in_bytes"] = bytes;
   if (!cpu_cfs_quota) return made;
-  made["cpu_period"] = kPeriod;
+  made["cpu_period"] = kCpuPeriodMicroseconds;
   if (const std::int64_t milli = cpu_limit.milli_value(); milli != 0)
-    made["cpu_quota"] = std::max(milli * kPeriod / 1000, kQuotaMin);
+    made["cpu_quota"] = std::max(milli * kCpuPeriodMicroseconds / 1000, kQuotaMin);
   return made;
 }
 

@@ -22,7 +22,7 @@ Json strings(const std::vector<std::string>& values) {
   return list;
 }
 
-Json wrapped(std::int64_t value) {
+Json wrapped_id(std::int64_t value) {
   return value == 0 ? Json::object() : Json::object({{"value", value}});
 }
 
@@ -71,8 +71,8 @@ Outcome check_class(const SandboxWish& wish) {
 Outcome add_security(const api::Pod& pod, const SandboxWish& wish, Json& context) {
   const api::PodSecurityContext& own = pod.spec.security;
   if (!own.given) return {};
-  if (own.run_as_user) context["run_as_user"] = wrapped(*own.run_as_user);
-  if (own.run_as_group) context["run_as_group"] = wrapped(*own.run_as_group);
+  if (own.run_as_user) context["run_as_user"] = wrapped_id(*own.run_as_user);
+  if (own.run_as_group) context["run_as_group"] = wrapped_id(*own.run_as_group);
   SPILLWAY_TRY_VOID(check_class(wish));
   SPILLWAY_TRY(namespaces, namespace_options(pod, wish.namespaces));
   context["namespace_options"] = std::move(namespaces);

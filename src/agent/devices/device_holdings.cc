@@ -12,7 +12,7 @@ namespace {
 
 using api::Json;
 
-Json list_of(const auto& texts) {
+Json text_list(const auto& texts) {
   Json list = Json::array();
   for (const std::string& text : texts) list.if_array()->emplace_back(text);
   return list;
@@ -39,7 +39,7 @@ Json grant_document(const DeviceGrant& grant) {
                        {"mounts", std::move(mounts)},
                        {"devices", std::move(nodes)},
                        {"annotations", map_of(grant.annotations)},
-                       {"cdiDevices", list_of(grant.cdi_devices)}});
+                       {"cdiDevices", text_list(grant.cdi_devices)}});
 }
 
 Error damaged(std::string_view what) {
@@ -117,13 +117,13 @@ std::string to_text(const DeviceCheckpoint& checkpoint) {
         entries.if_array()->push_back(Json::object({{"podUID", uid},
                                                     {"containerName", container},
                                                     {"resourceName", resource},
-                                                    {"deviceIDs", list_of(holding.ids)},
+                                                    {"deviceIDs", text_list(holding.ids)},
                                                     {"grant", grant_document(holding.grant)}}));
       }
     }
   }
   Json data =
-      Json::object({{"podDeviceEntries", std::move(entries)}, {"registeredResources", list_of(checkpoint.resources)}});
+      Json::object({{"podDeviceEntries", std::move(entries)}, {"registeredResources", text_list(checkpoint.resources)}});
   const std::string checksum = checksum_of(data);
   return api::to_text(Json::object({{"data", std::move(data)}, {"checksum", checksum}})) + "\n";
 }

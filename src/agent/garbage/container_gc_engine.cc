@@ -9,7 +9,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kPeriod = minutes(1);
+constexpr Duration kGcPeriod = minutes(1);
 constexpr std::size_t kNamedInLog = 20;
 
 Instant instant_of(WallTime at, Now now) {
@@ -40,7 +40,7 @@ void ContainerGcEngine::start(Now now) {
 }
 
 void ContainerGcEngine::arm(Now now) {
-  context_.api.at(now.mono + kPeriod, [this](Now later) {
+  context_.api.at(now.mono + kGcPeriod, [this](Now later) {
     context_.machine.runs_images ? void(context_.host_commands.emplace_back(ListRemains{})) : collect(later);
     arm(later);
   });

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kHugePages = "hugepages-";
 
-const api::Quantity* find(const api::ResourceList& list, std::string_view resource) {
+const api::Quantity* find_amount(const api::ResourceList& list, std::string_view resource) {
   const auto it = list.find(resource);
   return it == list.end() ? nullptr : &it->second;
 }
@@ -47,7 +47,7 @@ api::ResourceList hard_eviction_reservation(std::span<const eviction::Threshold>
     if (threshold.signal == eviction::Signal::kMemoryAvailable) resource = "memory";
     if (threshold.signal == eviction::Signal::kNodeFsAvailable) resource = "ephemeral-storage";
     if (resource.empty()) continue;
-    const api::Quantity* total = find(capacity, resource);
+    const api::Quantity* total = find_amount(capacity, resource);
     const auto amount = amount_of(threshold.value, total == nullptr ? 0 : total->value());
     if (amount) reserved.insert_or_assign(std::string(resource), *amount);
   }
@@ -60,7 +60,7 @@ api::ResourceList reservation_of(const api::ResourceList& capacity, const Reserv
   for (const auto& [resource, total] : capacity) {
     api::Quantity sum;
     for (const api::ResourceList* list : {&reserved.system, &reserved.kube, &hard_eviction}) {
-      if (const api::Quantity* part = find(*list, resource)) sum += *part;
+      if (const api::Quantity* part = find_amount(*list, resource)) sum += *part;
     }
     if (!sum.is_zero()) reservation.insert_or_assign(resource, sum);
   }
@@ -70,7 +70,7 @@ api::ResourceList reservation_of(const api::ResourceList& capacity, const Reserv
 api::ResourceList without_reservation(const api::ResourceList& capacity, const api::ResourceList& reservation) {
   api::ResourceList left;
   for (const auto& [resource, total] : capacity) {
-    const api::Quantity* reserved = find(reservation, resource);
+    const api::Quantity* reserved = find_amount(reservation, resource);
     api::Quantity rest = reserved == nullptr ? total : total - *reserved;
     if (rest.sign() < 0) rest = api::Quantity::of_units(0, rest.format());
     left.insert_or_assign(resource, std::move(rest));
@@ -81,7 +81,7 @@ api::ResourceList without_reservation(const api::ResourceList& capacity, const a
 std::vector<std::string> over_reserved(const api::ResourceList& capacity, const api::ResourceList& reservation) {
   std::vector<std::string> resources;
   for (const auto& [resource, total] : capacity) {
-    const api::Quantity* reserved = find(reservation, resource);
+    const api::Quantity* reserved = find_amount(reservation, resource);
     if (reserved != nullptr && *reserved > total) resources.push_back(resource);
   }
   return resources;
@@ -102,9 +102,9 @@ Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, co
 
 GroupLimits group_limits(const api::ResourceList& resources) {
   GroupLimits limits;
-  if (const api::Quantity* memory = find(resources, "memory")) limits.memory = memory->bytes();
-  if (const api::Quantity* cpu = find(resources, "cpu")) limits.cpu_milli = cpu->milli_value();
-  if (const api::Quantity* pids = find(resources, "pid")) limits.pids_max = pids->value();
+  if (const api::Quantity* memory = find_amount(resources, "memory")) limits.memory = memory->bytes();
+  if (const api::Quantity* cpu = find_amount(resources, "cpu")) limits.cpu_milli = cpu->milli_value();
+  if (const api::Quantity* pids = find_amount(resources, "pid")) limits.pids_max = pids->value();
   for (const auto& [resource, amount] : resources) {
     if (!api::is_hugepage_resource(resource)) continue;
     const auto size = api::parse_quantity(std::string_view(resource).substr(kHugePages.size()));

@@ -14,7 +14,7 @@ constexpr std::string_view kLeaseVersion = "coordination.k8s.io/v1";
 constexpr int kUpdateAttempts = 5;
 constexpr Duration kEnsureBackOff = milliseconds(100);
 constexpr Duration kEnsureBackOffMax = seconds(7);
-constexpr double kJitter = 0.04;
+constexpr double kRenewalJitter = 0.04;
 
 bool has_owner(const api::Json& lease) {
   const api::Json* owners = lease.at({"metadata", "ownerReferences"});
@@ -65,7 +65,7 @@ void LeaseEngine::end_run(Now now) {
   if (again_ && !latest_) return run(now);
   const Duration period = context_.options.lease_duration / 4;
   const auto extra = std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kJitter * rng_.unit()));
+      std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kRenewalJitter * rng_.unit()));
   timer_ = context_.heartbeats.at(now.mono + period + extra, [this](Now later) {
     timer_.reset();
     run(later);

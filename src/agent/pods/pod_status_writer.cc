@@ -10,8 +10,8 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kRetryMin = milliseconds(500);
-constexpr Duration kRetryMax = seconds(10);
+constexpr Duration kStatusRetryMin = milliseconds(500);
+constexpr Duration kStatusRetryMax = seconds(10);
 
 std::uint64_t version_of(std::string_view resource_version) {
   std::uint64_t version = 0;
@@ -113,7 +113,7 @@ void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_
   }
   if (outcome.error().code == ErrorCode::kNotFound) return;  // the watch will say so too
   context_.log.warning("pod status not written", {{"pod_uid", uid}, {"error", outcome.error().text()}});
-  entry.back_off = std::min(std::max(entry.back_off * 2, kRetryMin), kRetryMax);
+  entry.back_off = std::min(std::max(entry.back_off * 2, kStatusRetryMin), kStatusRetryMax);
   entry.waiting_to_retry = true;
   context_.api.at(now.mono + entry.back_off, [this, uid](Now later) {
     const auto again = entries_.find(uid);

@@ -9,7 +9,7 @@ namespace spillway::agent {
 namespace {
 
 /// After a segment could not be begun.
-constexpr Duration kRetry = seconds(10);
+constexpr Duration kRecordingRetry = seconds(10);
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void EvictionRecorder::on_snapshot(const EvictionSnapshot& snapshot, std::span<c
 void EvictionRecorder::lose() {
   open_ = false;
   after_gap_ = true;
-  retry_ = now_ + kRetry;
+  retry_ = now_ + kRecordingRetry;
 }
 
 void EvictionRecorder::on_input(const EngineInputRef& input, Now now) {

@@ -8,8 +8,8 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kRetryMin = seconds(1);
-constexpr Duration kRetryMax = seconds(30);
+constexpr Duration kSourceRetryMin = seconds(1);
+constexpr Duration kSourceRetryMax = seconds(30);
 
 std::string_view hash_in(const api::Pod& mirror) {
   const auto hash = mirror.metadata.annotations.find(api::kConfigMirrorAnnotation);
@@ -201,9 +201,9 @@ void StaticPods::on_written(const api::PodKey& key, const char* what, const Resu
     context_.log.warning("mirror pod not written",
                          {{"pod", key.text()}, {"what", what}, {"error", outcome.error().text()}});
   }
-  entry.back_off = failed ? std::clamp(entry.back_off * 2, kRetryMin, kRetryMax) : Duration{};
+  entry.back_off = failed ? std::clamp(entry.back_off * 2, kSourceRetryMin, kSourceRetryMax) : Duration{};
   if (failed || !entry.moved) {
-    entry.retry_at = now.mono + (failed ? entry.back_off : kRetryMax);
+    entry.retry_at = now.mono + (failed ? entry.back_off : kSourceRetryMax);
     context_.api.at(*entry.retry_at, [this, key](Now later) {
       dirty_.insert(key);
       settle(later);

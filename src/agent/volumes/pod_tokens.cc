@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kRenewAtLatest = hours(24);
 constexpr Duration kRenewEarlier = seconds(10);
-constexpr Duration kRetry = seconds(10);
+constexpr Duration kTokenRetry = seconds(10);
 constexpr std::int64_t kLifeMax = std::int64_t{1} << 32;  // seconds, as the API server has it
 
 }  // namespace
@@ -87,7 +87,7 @@ void PodTokens::on_answer(const Key& key, const std::string& pod_uid, const Resu
   const std::string_view token = answer ? answer->string_at({"status", "token"}) : std::string_view();
   if (token.empty()) {
     record.error = answer ? make_error(ErrorCode::kInternalError, "the answer has no token") : answer.error();
-    if (!record.token.empty()) arm(key, record, now.mono + kRetry);  // the volume's own retry asks for the others
+    if (!record.token.empty()) arm(key, record, now.mono + kTokenRetry);  // the volume's own retry asks for the others
   } else {
     record.error.reset();
     record.token = token;
@@ -96,7 +96,7 @@ void PodTokens::on_answer(const Key& key, const std::string& pod_uid, const Resu
     const Duration life = seconds(
         std::clamp<std::int64_t>(granted == nullptr ? asked : granted->if_int64().value_or(asked), 0, kLifeMax));
     record.ends = now.mono + life;
-    arm(key, record, now.mono + std::max<Duration>(renewal_after(life, rng_.unit()), kRetry));
+    arm(key, record, now.mono + std::max<Duration>(renewal_after(life, rng_.unit()), kTokenRetry));
   }
   if (listener_ && (first || !record.error || record.token.empty())) listener_(pod_uid, now);
 }

@@ -71,4 +71,32 @@ std::string Decoder::path_to(std::string_view name) const {
   return path;
 }
 
+template <typename T>
+void Decoder::field(std::string_view name, T& value) {
+  if (const Json* found = member(name)) check(name, read_field(*found, value));
+}
+
+template void Decoder::field(std::string_view name, std::string& value);
+template void Decoder::field(std::string_view name, bool& value);
+template void Decoder::field(std::string_view name, std::int32_t& value);
+template void Decoder::field(std::string_view name, std::int64_t& value);
+template void Decoder::field(std::string_view name, std::uint64_t& value);
+template void Decoder::field(std::string_view name, WallTime& value);
+template void Decoder::field(std::string_view name, Quantity& value);
+template void Decoder::field(std::string_view name, std::vector<std::string>& value);
+template void Decoder::field(std::string_view name, std::vector<std::int64_t>& value);
+template void Decoder::field(std::string_view name, StringMap& value);
+template void Decoder::field(std::string_view name, ResourceList& value);
+template void Decoder::field(std::string_view name, Json& value);
+template void Decoder::field(std::string_view name, std::optional<std::string>& value);
+template void Decoder::field(std::string_view name, std::optional<bool>& value);
+template void Decoder::field(std::string_view name, std::optional<std::int32_t>& value);
+template void Decoder::field(std::string_view name, std::optional<std::int64_t>& value);
+template void Decoder::field(std::string_view name, std::optional<std::uint64_t>& value);
+template void Decoder::field(std::string_view name, std::optional<WallTime>& value);
+template void Decoder::field(std::string_view name, std::optional<Quantity>& value);
+template void Decoder::field(std::string_view name, std::optional<std::vector<std::string>>& value);
+template void Decoder::field(std::string_view name, std::optional<StringMap>& value);
+template void Decoder::field(std::string_view name, std::optional<ResourceList>& value);
+
 }  // namespace spillway::api

@@ -28,10 +28,10 @@ class Decoder {
   /// "kind" may be absent (items of lists), but not another one.
   void type_meta(std::string_view api_version, std::string_view kind);
 
+  /// Reads the member into `value`, which stays as it is if the member is absent or null. T: the types of read_field(),
+  /// and optionals of them; instantiated in json_decoder.cc, because six hundred fields inline it otherwise.
   template <typename T>
-  void field(std::string_view name, T& value) {
-    if (const Json* found = member(name)) check(name, read_field(*found, value));
-  }
+  void field(std::string_view name, T& value);
 
   template <typename T>
   void kept(std::string_view name, T& value) {

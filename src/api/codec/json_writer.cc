@@ -94,4 +94,39 @@ Json Writer::take_element(Json::Array& old, std::vector<bool>& used, std::size_t
   return std::move(old[found]);
 }
 
+template <typename T>
+void Writer::write(std::string_view name, const T& value, Zero zero) {
+  if (const Json* old = here_->find(name)) {
+    T current{};
+    if ((old->is_null() || !read_field(*old, current)) && current == value) return;
+  }
+  if (zero == Zero::kOmitted && is_zero_field(value)) {
+    here_->erase(name);
+  } else {
+    (*here_)[name] = field_to_json(value);
+  }
+}
+
+template void Writer::write(std::string_view name, const std::string& value, Zero zero);
+template void Writer::write(std::string_view name, const bool& value, Zero zero);
+template void Writer::write(std::string_view name, const std::int32_t& value, Zero zero);
+template void Writer::write(std::string_view name, const std::int64_t& value, Zero zero);
+template void Writer::write(std::string_view name, const std::uint64_t& value, Zero zero);
+template void Writer::write(std::string_view name, const WallTime& value, Zero zero);
+template void Writer::write(std::string_view name, const Quantity& value, Zero zero);
+template void Writer::write(std::string_view name, const std::vector<std::string>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::vector<std::int64_t>& value, Zero zero);
+template void Writer::write(std::string_view name, const StringMap& value, Zero zero);
+template void Writer::write(std::string_view name, const Json& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<std::string>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<bool>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<std::int32_t>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<std::int64_t>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<std::uint64_t>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<WallTime>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<Quantity>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<std::vector<std::string>>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<StringMap>& value, Zero zero);
+template void Writer::write(std::string_view name, const std::optional<ResourceList>& value, Zero zero);
+
 }  // namespace spillway::api

@@ -98,18 +98,9 @@ class Writer {
  private:
   enum class Zero { kOmitted, kKept };
 
+  /// T: the types of field_to_json(), and optionals of them; instantiated in json_writer.cc.
   template <typename T>
-  void write(std::string_view name, const T& value, Zero zero) {
-    if (const Json* old = here_->find(name)) {
-      T current{};
-      if ((old->is_null() || !read_field(*old, current)) && current == value) return;
-    }
-    if (zero == Zero::kOmitted && is_zero_field(value)) {
-      here_->erase(name);
-    } else {
-      (*here_)[name] = field_to_json(value);
-    }
-  }
+  void write(std::string_view name, const T& value, Zero zero);
 
   void write(std::string_view name, const ResourceList& value, Zero zero);
 

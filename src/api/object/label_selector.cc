@@ -23,7 +23,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_values_text(std::string_view text) {
   std::string out;
   append_json_string(text, out);
   return out;
@@ -101,7 +101,7 @@ Result<LabelRequirement> expression_from_json(const Json& document, const std::s
     }
   }
   const std::optional<Op> op = parse_operator(op_text);
-  if (!op) return invalid("", "{} is not a valid label selector operator", quoted(op_text));
+  if (!op) return invalid("", "{} is not a valid label selector operator", quoted_values_text(op_text));
   requirement.op = *op;
   return requirement;
 }
@@ -121,7 +121,7 @@ std::vector<std::string> requirement_errors(const LabelRequirement& requirement,
   const std::string prefix = at.empty() ? std::string() : fmt::format("{}.", at);
   if (const auto problems = qualified_name_errors(requirement.key); !problems.empty()) {
     errors.push_back(
-        fmt::format("{}key: Invalid value: {}: {}", prefix, quoted(requirement.key), join_problems(problems)));
+        fmt::format("{}key: Invalid value: {}: {}", prefix, quoted_values_text(requirement.key), join_problems(problems)));
   }
   if (const auto error = count_error(requirement, given)) errors.push_back(prefix + *error);
   if (requirement.op == Op::kGt || requirement.op == Op::kLt) {
@@ -129,14 +129,14 @@ std::vector<std::string> requirement_errors(const LabelRequirement& requirement,
       if (parse_integer(requirement.values[i])) continue;
       errors.push_back(
           fmt::format("{}values[{}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must be an integer", prefix,
-                      i, quoted(requirement.values[i])));
+                      i, quoted_values_text(requirement.values[i])));
     }
   }
   for (std::size_t i = 0; i < requirement.values.size(); ++i) {
     const auto problems = label_value_errors(requirement.values[i]);
     if (problems.empty()) continue;
     errors.push_back(fmt::format("{}values[{}][{}]: Invalid value: {}: {}", prefix, i, requirement.key,
-                                 quoted(requirement.values[i]), join_problems(problems)));
+                                 quoted_values_text(requirement.values[i]), join_problems(problems)));
   }
   return errors;
 }

@@ -42,7 +42,7 @@ Result<ManagedFieldsEntry> parse_entry(const Json& document) {
   return entry;
 }
 
-Json to_json(const ManagedFieldsEntry& entry) {
+Json entry_json(const ManagedFieldsEntry& entry) {
   Json out = Json::object({{"operation", entry.operation == FieldOperation::kApply ? "Apply" : "Update"},
                            {"fieldsType", kFieldsV1},
                            {"fieldsV1", entry.fields.to_json()}});
@@ -106,7 +106,7 @@ Json ManagedFields::to_json() const {
   for (const ManagedFieldsEntry& entry : entries_) sorted.push_back(&entry);
   std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return order_of(*a) < order_of(*b); });
   Json::Array list;
-  for (const ManagedFieldsEntry* entry : sorted) list.push_back(api::to_json(*entry));
+  for (const ManagedFieldsEntry* entry : sorted) list.push_back(entry_json(*entry));
   return Json(std::move(list));
 }
 

@@ -15,10 +15,10 @@
 namespace spillway::api {
 namespace {
 
-constexpr std::string_view kMagic{"k8s\0", 4};
+constexpr std::string_view kProtobufMagic{"k8s\0", 4};
 constexpr std::string_view kList = "List";
 constexpr std::size_t kFirstBytes = 512;
-constexpr std::uint32_t kListItems = 2;
+constexpr std::uint32_t kListItemsField = 2;
 constexpr std::array<std::string_view, 4> kDiscoveryKinds{"APIVersions", "APIGroupList", "APIGroup", "APIResourceList"};
 
 /// Bytes that grow at their front: a message is written before its length, and its length before its tag.
@@ -288,7 +288,7 @@ void open_envelope(std::string_view api_version, std::string_view kind, Backward
   out.text(2, kind);
   out.text(1, api_version);
   out.close(1, before);
-  out.prepend(kMagic);
+  out.prepend(kProtobufMagic);
 }
 
 /// A whole answer of one object, `room` bytes at first.
@@ -366,7 +366,7 @@ std::string write_protobuf(const Type& type, const FlatJson& document) {
 void append_protobuf_item(const Type& type, const Json& document, std::string& out) {
   BackwardBytes item;
   write_fields(type, TreeValue(document), item);
-  item.close(kListItems, 0);
+  item.close(kListItemsField, 0);
   out += item.view();
 }
 

@@ -17,7 +17,7 @@ using std::chrono::sys_days;
 
 /// 0001-01-01T00:00:00Z, the zero of Go's time.
 constexpr std::size_t kMicroDigits = 6;
-constexpr WallTime kZeroTime{
+constexpr WallTime kYearOne{
     std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
 
 /// Where the reader is; becomes text only when there is something to say about it.
@@ -340,7 +340,7 @@ class Reader {
                          "expected a time with six digits of a second's fraction, e.g. 2026-01-01T00:00:00.000000Z");
       }
     }
-    if (*parsed == kZeroTime) return Json();
+    if (*parsed == kYearOne) return Json();
     return Json(kind == ValueKind::kTime ? format_time(*parsed) : format_micro_time(*parsed));
   }
 

@@ -7,7 +7,7 @@
 namespace spillway::api {
 namespace {
 
-constexpr std::size_t kNameMax = 63;
+constexpr std::size_t kLabelValueMax = 63;
 constexpr std::size_t kSubdomainMax = 253;
 constexpr std::string_view kNameRule =
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -85,14 +85,14 @@ std::vector<std::string> qualified_name_errors(std::string_view text) {
     }
   }
   if (name.empty()) problems.emplace_back("name part must be non-empty");
-  if (name.size() > kNameMax) problems.push_back("name part " + too_long(kNameMax));
+  if (name.size() > kLabelValueMax) problems.push_back("name part " + too_long(kLabelValueMax));
   if (!is_name(name)) problems.push_back(fmt::format("name part {}", kNameRule));
   return problems;
 }
 
 std::vector<std::string> label_value_errors(std::string_view text) {
   std::vector<std::string> problems;
-  if (text.size() > kNameMax) problems.push_back(too_long(kNameMax));
+  if (text.size() > kLabelValueMax) problems.push_back(too_long(kLabelValueMax));
   if (!text.empty() && !is_name(text)) problems.emplace_back(kValueRule);
   return problems;
 }
@@ -106,14 +106,14 @@ std::vector<std::string> dns1123_subdomain_errors(std::string_view text) {
 
 std::vector<std::string> dns1123_label_errors(std::string_view text) {
   std::vector<std::string> problems;
-  if (text.size() > kNameMax) problems.push_back(too_long(kNameMax));
+  if (text.size() > kLabelValueMax) problems.push_back(too_long(kLabelValueMax));
   if (!is_dns_label(text)) problems.emplace_back(kLabelRule);
   return problems;
 }
 
 std::vector<std::string> dns1035_label_errors(std::string_view text) {
   std::vector<std::string> problems;
-  if (text.size() > kNameMax) problems.push_back(too_long(kNameMax));
+  if (text.size() > kLabelValueMax) problems.push_back(too_long(kLabelValueMax));
   const bool begins_with_letter = !text.empty() && text.front() >= 'a' && text.front() <= 'z';
   if (!begins_with_letter || !is_dns_label(text)) problems.emplace_back(kOldLabelRule);
   return problems;

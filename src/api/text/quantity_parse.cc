@@ -14,9 +14,9 @@ namespace {
 
 using Format = Quantity::Format;
 
-__extension__ using Uint128 = unsigned __int128;
+__extension__ using WideMantissa = unsigned __int128;
 
-constexpr int kNanoDigits = 9;
+constexpr int kFractionDigitsMax = 9;
 constexpr std::uint64_t kNanoPerUnit = 1'000'000'000;
 constexpr std::string_view kPattern =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -128,7 +128,7 @@ WideInt decimal_nano(const Scan& number, std::int64_t power) {
   const auto whole_size = static_cast<std::int64_t>(number.whole.size());
   const auto size = whole_size + static_cast<std::int64_t>(number.fraction.size());
   constexpr std::int64_t kPowerMax = 1'000'000'000;  // far beyond anything that is not zero, one nano or too large
-  const std::int64_t point = whole_size + std::clamp(power, -kPowerMax, kPowerMax) + kNanoDigits;
+  const std::int64_t point = whole_size + std::clamp(power, -kPowerMax, kPowerMax) + kFractionDigitsMax;
   if (point <= 0) return WideInt(1);
   const std::int64_t kept = std::min(point, size);
   const std::string_view from_whole = number.whole.substr(0, static_cast<std::size_t>(std::min(kept, whole_size)));
@@ -154,11 +154,11 @@ WideInt binary_nano(const Scan& number, unsigned power) {
   if (nano >= cap) return cap;
   // Fraction digits from the last to the first: part = floor((digit × unit + part) / 10), exact as long as no
   // remainder appeared.
-  const Uint128 unit = Uint128{factor} * kNanoPerUnit;
-  Uint128 part = 0;
+  const WideMantissa unit = WideMantissa{factor} * kNanoPerUnit;
+  WideMantissa part = 0;
   bool exact = true;
   for (std::size_t i = number.fraction.size(); i-- > 0;) {
-    const Uint128 sum = unit * static_cast<unsigned>(number.fraction[i] - '0') + part;
+    const WideMantissa sum = unit * static_cast<unsigned>(number.fraction[i] - '0') + part;
     part = sum / 10;
     exact = exact && sum % 10 == 0;
   }
@@ -176,7 +176,7 @@ bool keeps_spelling(const Scan& number, const Scale& scale) {
   if (scale.format != Format::kBinarySI) {
     const std::size_t digits = whole.size() + number.fraction.size();
     const std::int64_t power = scale.power - static_cast<std::int64_t>(number.fraction.size());
-    if (digits > kDigitsMax || power % 3 != 0 || power < -kNanoDigits || whole.front() == '0') return false;
+    if (digits > kDigitsMax || power % 3 != 0 || power < -kFractionDigitsMax || whole.front() == '0') return false;
     std::size_t zeros = 0;
     const auto digit_from_end = [&](std::size_t i) {
       return i < number.fraction.size() ? number.fraction[number.fraction.size() - 1 - i] : whole[digits - 1 - i];

@@ -19,7 +19,7 @@ struct TimeZone::Rules {
 
 namespace {
 
-constexpr std::size_t kNameMax = 255;
+constexpr std::size_t kZoneNameMax = 255;
 
 bool may_be_name(std::string_view name) {
   const auto fits = [](char c) {
@@ -27,7 +27,7 @@ bool may_be_name(std::string_view name) {
            std::string_view("._+-/").find(c) != std::string_view::npos;
   };
   const bool one_spelling = name.find("//") == std::string_view::npos && name.find("./") == std::string_view::npos;
-  return !name.empty() && name.size() <= kNameMax && name.front() != '/' && name.find("..") == std::string_view::npos &&
+  return !name.empty() && name.size() <= kZoneNameMax && name.front() != '/' && name.find("..") == std::string_view::npos &&
          one_spelling && std::ranges::all_of(name, fits);
 }
 

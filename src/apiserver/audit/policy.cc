@@ -17,7 +17,7 @@ std::optional<E> parse_name(const std::array<std::string_view, 4>& names, std::s
   return static_cast<E>(found - names.begin());
 }
 
-bool has(const std::vector<std::string>& words, std::string_view word) {
+bool lists_word(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -36,7 +36,7 @@ bool matches_resource(std::string_view pattern, const RequestAttributes& asked) 
 bool matches_resources(const AuditResources& each, const RequestAttributes& asked) {
   if (each.group != asked.group) return false;
   if (each.resources.empty()) return true;
-  if (!each.names.empty() && !has(each.names, asked.name)) return false;
+  if (!each.names.empty() && !lists_word(each.names, asked.name)) return false;
   return std::ranges::any_of(each.resources,
                              [&](std::string_view pattern) { return matches_resource(pattern, asked); });
 }
@@ -47,18 +47,18 @@ bool matches_path(std::string_view pattern, std::string_view path) {
 }
 
 bool matches_user(const AuditRule& rule, const api::UserInfo* user) {
-  if (!rule.users.empty() && (user == nullptr || !has(rule.users, user->name))) return false;
+  if (!rule.users.empty() && (user == nullptr || !lists_word(rule.users, user->name))) return false;
   if (rule.groups.empty()) return true;
   return user != nullptr &&
-         std::ranges::any_of(user->groups, [&](const std::string& group) { return has(rule.groups, group); });
+         std::ranges::any_of(user->groups, [&](const std::string& group) { return lists_word(rule.groups, group); });
 }
 
 bool matches(const AuditRule& rule, const api::UserInfo* user, const RequestAttributes& asked) {
   if (!matches_user(rule, user)) return false;
-  if (!rule.verbs.empty() && !has(rule.verbs, asked.verb)) return false;
+  if (!rule.verbs.empty() && !lists_word(rule.verbs, asked.verb)) return false;
   if (!rule.namespaces.empty() || !rule.resources.empty()) {
     if (!asked.is_resource) return false;
-    if (!rule.namespaces.empty() && !has(rule.namespaces, asked.ns)) return false;
+    if (!rule.namespaces.empty() && !lists_word(rule.namespaces, asked.ns)) return false;
     return rule.resources.empty() ||
            std::ranges::any_of(rule.resources, [&](const auto& each) { return matches_resources(each, asked); });
   }

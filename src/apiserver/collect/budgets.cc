@@ -18,7 +18,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kBudgetRetry = seconds(1);
 
 void set_counts(Json& budget, const disruption::BudgetCount& count) {
   Json& status = budget["status"];
@@ -130,7 +130,7 @@ void BudgetCollector::write(const std::string& key) {
     if (result) {
       arm_expiry(key, result->object->document());
     } else if (result.error().code != 404) {
-      core_.timers.at(core_.now.mono + kRetry, [this, key] {
+      core_.timers.at(core_.now.mono + kBudgetRetry, [this, key] {
         if (budgets_.find(key)) dirty_.insert(key);
         run();
       });

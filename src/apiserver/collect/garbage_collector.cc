@@ -12,7 +12,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kGarbageRetry = seconds(1);
 
 std::string_view group_of(std::string_view api_version) {
   const std::size_t slash = api_version.find('/');
@@ -302,7 +302,7 @@ void GarbageCollector::finished(const Ref& ref, bool done) {
 }
 
 void GarbageCollector::retry(const Ref& ref) {
-  core_.timers.at(core_.now.mono + kRetry, [this, ref] {
+  core_.timers.at(core_.now.mono + kGarbageRetry, [this, ref] {
     dirty_.insert(ref);
     run();
   });

@@ -12,7 +12,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kNamespaceRetry = seconds(1);
 constexpr Duration kLookAgain = seconds(30);
 constexpr std::string_view kAccount = "default";
 constexpr Duration kLateWithin = minutes(2);  // a request that was admitted before is answered by then
@@ -96,7 +96,7 @@ void NamespaceCollector::empty(const std::string& ns) {
     if (!cache->resource().namespaced()) continue;
     if (cache->is_filling()) {
       occupied = true;
-      look_again(ns, kRetry);
+      look_again(ns, kNamespaceRetry);
     }
     if (!cache->occupies(ns)) continue;
     occupied = true;
@@ -203,7 +203,7 @@ void NamespaceCollector::create_account(const std::string& ns) {
 }
 
 void NamespaceCollector::retry(const std::string& ns) {
-  core_.timers.at(core_.now.mono + kRetry, [this, ns] {
+  core_.timers.at(core_.now.mono + kNamespaceRetry, [this, ns] {
     if (const ObjectPtr space = namespaces_.find(ns)) {
       note(*space);
     } else if (gone_.contains(ns)) {

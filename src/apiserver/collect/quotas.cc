@@ -15,7 +15,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kQuotaRetry = seconds(1);
 constexpr Duration kResync = minutes(5);
 /// A charge whose object never came, or an object that nobody charged, is found so long after.
 constexpr Duration kAfterCharge = seconds(10);
@@ -206,7 +206,7 @@ Json QuotaCollector::computed(const std::string& key, Json quota) {
 void QuotaCollector::write(const std::string& key) {
   const ObjectPtr quota = quotas_.find(key);
   if (!quota) return;
-  if (!busy_.insert(key).second) return plan(key, core_.now.mono + kRetry);  // the count before is not written yet
+  if (!busy_.insert(key).second) return plan(key, core_.now.mono + kQuotaRetry);  // the count before is not written yet
   UpdateJob job{.resource = &quotas_.resource(),
                 .ns = quota->ns,
                 .name = quota->name,
@@ -216,7 +216,7 @@ void QuotaCollector::write(const std::string& key) {
                 .context = {server_user(), {}, false}};
   writer_.update(std::move(job), [this, key](const StatusResult<Written>& result) {
     busy_.erase(key);
-    if (!result && result.error().code != 404) plan(key, core_.now.mono + kRetry);
+    if (!result && result.error().code != 404) plan(key, core_.now.mono + kQuotaRetry);
     run();
   });
 }

@@ -13,7 +13,7 @@ using api::Json;
 using api::StatusResult;
 
 constexpr std::string_view kManager = "clusterrole-aggregation-controller";
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kAggregationRetry = seconds(1);
 constexpr Duration kPauseMin = milliseconds(10);
 constexpr Duration kPauseMax = minutes(1);
 constexpr Duration kQuiet = minutes(2);  // after so long a role is written without a pause again
@@ -138,7 +138,7 @@ void RoleAggregator::settle(const std::string& name, const StatusResult<Written>
   if (!result && is_not_accepted(result.error())) {
     tell(name, result.error().message);
   } else if (!result && result.error().code != 404) {
-    look_again(name, core_.now.mono + kRetry);
+    look_again(name, core_.now.mono + kAggregationRetry);
   }
   run();
 }

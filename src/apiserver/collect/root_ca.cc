@@ -11,7 +11,7 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kRootCaRetry = seconds(1);
 constexpr std::string_view kName = "kube-root-ca.crt";
 constexpr std::string_view kKey = "ca.crt";
 // As kube-controller-manager has it: it would put another text right.
@@ -104,7 +104,7 @@ void RootCaPublisher::settle(const std::string& ns, const StatusResult<Written>&
   const bool settled = result || result.error().reason == "AlreadyExists" || result.error().reason == "Invalid" ||
                        result.error().code == 404 || result.error().code == 403;
   if (settled) return run();
-  core_.timers.at(core_.now.mono + kRetry, [this, ns] {
+  core_.timers.at(core_.now.mono + kRootCaRetry, [this, ns] {
     dirty_.insert(ns);
     run();
   });

@@ -9,10 +9,6 @@ namespace {
 const std::vector<double> kTimes{0.001, 0.005, 0.02, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30};
 const std::vector<double> kSeats{1, 2, 4, 10, 20};
 
-double to_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 }  // namespace
 
 std::string_view to_string(FlowGate::Refusal refusal) {
@@ -88,7 +84,7 @@ void FlowMetrics::arrived(const FlowGate::Ticket& ticket) {
 void FlowMetrics::began(const FlowGate::Ticket& ticket, Duration waited) {
   Instruments& to = of(ticket.schema);
   to.dispatched.add();
-  to.wait.observe(to_seconds(waited));
+  to.wait.observe(in_seconds(waited));
 }
 
 void FlowMetrics::refused(std::size_t schema, FlowGate::Refusal refusal) {
@@ -100,11 +96,11 @@ void FlowMetrics::cancelled(std::size_t schema) {
 }
 
 void FlowMetrics::waited_in_vain(std::size_t schema, Duration waited) {
-  of(schema).wait_in_vain.observe(to_seconds(waited));
+  of(schema).wait_in_vain.observe(in_seconds(waited));
 }
 
 void FlowMetrics::ended(const FlowGate::Ticket& ticket, Duration ran) {
-  of(ticket.schema).run.observe(to_seconds(ran));
+  of(ticket.schema).run.observe(in_seconds(ran));
 }
 
 void FlowMetrics::show() {

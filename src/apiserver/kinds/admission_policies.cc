@@ -13,7 +13,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::string_view kUnset = "<unset>";
+constexpr std::string_view kUnsetCell = "<unset>";
 
 constexpr std::array kPolicyColumns{
     TableColumn{"Name", "string", "name", 0, "Name of the object"},
@@ -32,7 +32,7 @@ const api::Json& spec_of(const api::Json& object) {
 
 TableRow policy_row(const api::Json& object, WallTime now) {
   const api::Json& kind = value_of(spec_of(object), "paramKind");
-  std::string shown(kUnset);
+  std::string shown(kUnsetCell);
   if (kind.is_object()) shown = fmt::format("{}/{}", kind.string_at({"apiVersion"}), kind.string_at({"kind"}));
   return {{object.string_at({"metadata", "name"}),
            static_cast<std::int64_t>(elements(spec_of(object), "validations").size()), std::move(shown),
@@ -41,7 +41,7 @@ TableRow policy_row(const api::Json& object, WallTime now) {
 }
 
 std::string param_text(const api::Json& ref) {
-  if (!ref.is_object()) return std::string(kUnset);
+  if (!ref.is_object()) return std::string(kUnsetCell);
   const std::string_view name = ref.string_at({"name"});
   if (name.empty()) return selector_text(ref.find("selector"));
   return fmt::format("{}/{}", or_else(ref.string_at({"namespace"}), "*"), name);

@@ -28,7 +28,7 @@ constexpr std::int64_t kPeriodMaxSeconds = 1800;
 constexpr std::size_t kMetricsShown = 2;
 
 constexpr std::array<std::string_view, 5> kMetricTypes{"ContainerResource", "External", "Object", "Pods", "Resource"};
-constexpr std::array<std::string_view, 2> kPolicyTypes{"Percent", "Pods"};
+constexpr std::array<std::string_view, 2> kScalingPolicyTypes{"Percent", "Pods"};
 constexpr std::array<std::string_view, 3> kPolicyChoices{"Disabled", "Max", "Min"};
 
 /// The member of a metric of a type, in the order in which upstream looks at them.
@@ -168,7 +168,7 @@ void validate_rules(const CheckedField& rules) {
   const CheckedField policies = rules["policies"];
   policies.each([](const CheckedField& policy) {
     const CheckedField type = policy["type"];
-    type.require_one_of(kPolicyTypes);
+    type.require_one_of(kScalingPolicyTypes);
     const CheckedField value = policy["value"];
     if (value.integer().value_or(0) <= 0) value.invalid("must be greater than zero");
     const CheckedField period = policy["periodSeconds"];

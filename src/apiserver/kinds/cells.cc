@@ -14,7 +14,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-std::string joined(const api::Json* list, std::string_view member) {
+std::string joined_members(const api::Json* list, std::string_view member) {
   std::string text;
   if (list == nullptr || list->if_array() == nullptr) return text;
   bool first = true;
@@ -94,11 +94,11 @@ std::string selector_text(const api::Json* selector) {
 }
 
 std::string container_names(const api::Json* pod_spec) {
-  return pod_spec != nullptr ? joined(pod_spec->find("containers"), "name") : "";
+  return pod_spec != nullptr ? joined_members(pod_spec->find("containers"), "name") : "";
 }
 
 std::string container_images(const api::Json* pod_spec) {
-  return pod_spec != nullptr ? joined(pod_spec->find("containers"), "image") : "";
+  return pod_spec != nullptr ? joined_members(pod_spec->find("containers"), "image") : "";
 }
 
 }  // namespace spillway::apiserver::kinds

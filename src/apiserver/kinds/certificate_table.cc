@@ -10,7 +10,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array kColumns{
+constexpr std::array kCertificateColumns{
     TableColumn{"Name", "string", "name", 0, "Name of the object"},
     TableColumn{"Age", "string", "", 0, "Time since creation"},
     TableColumn{"SignerName", "string", "", 0, "Who is asked to sign"},
@@ -47,7 +47,7 @@ TableRow request_row(const api::Json& object, WallTime now) {
 }  // namespace
 
 TableDefinition certificate_signing_request_table() {
-  return {kColumns, request_row};
+  return {kCertificateColumns, request_row};
 }
 
 }  // namespace spillway::apiserver::kinds

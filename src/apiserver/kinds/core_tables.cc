@@ -53,7 +53,7 @@ std::string event_object(const api::Json& event) {
   return name.empty() ? kind : fmt::format("{}/{}", kind, name);
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_message(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t from = text.find_first_not_of(kSpace);
   if (from == std::string_view::npos) return {};
@@ -76,7 +76,7 @@ TableRow event_row(const api::Json& event, WallTime now) {
   if (count == 0) count = count_at(event, {"count"});
   return {{age_since(first_time({event.at({"series", "lastObservedTime"}), last, first, event_time}), now),
            event.string_at({"type"}), event.string_at({"reason"}), event_object(event),
-           event.string_at({"involvedObject", "fieldPath"}), event_source(event), trimmed(event.string_at({"message"})),
+           event.string_at({"involvedObject", "fieldPath"}), event_source(event), trimmed_message(event.string_at({"message"})),
            age_since(first_time({first, event_time}), now), count == 0 ? 1 : count, name_of(event)},
           nullptr};
 }

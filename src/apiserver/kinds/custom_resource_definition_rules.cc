@@ -65,7 +65,7 @@ constexpr std::array<RootMember, 22> kRootMembers{{{"description", "Description"
                                                    {"x-kubernetes-preserve-unknown-fields", "XPreserveUnknownFields"},
                                                    {"x-kubernetes-validations", "XValidations"}}};
 
-std::string joined(const std::vector<std::string>& problems) {
+std::string joined_problems(const std::vector<std::string>& problems) {
   return fmt::format("{}", fmt::join(problems, ","));
 }
 
@@ -107,7 +107,7 @@ void check_names(const Json& names, const std::string& path, FieldErrors& errors
     const auto problems = api::dns1035_label_errors(mixed_case ? lower_case(written) : written);
     if (problems.empty() || (written.empty() && !name.empty())) return;
     errors.invalid(at, value,
-                   (mixed_case ? "may have mixed case, but should otherwise match: " : "") + joined(problems));
+                   (mixed_case ? "may have mixed case, but should otherwise match: " : "") + joined_problems(problems));
   };
   for (const std::string_view name : {"plural", "singular"}) {
     check(name, value_of(names, name), fmt::format("{}.{}", path, name), false);
@@ -239,7 +239,7 @@ class DefinitionRules {
     const std::string_view group = text(spec_, "group");
     if (group.empty()) return errors_.required("spec.group");
     if (const auto problems = api::dns1123_subdomain_errors(group); !problems.empty()) {
-      return errors_.invalid("spec.group", Json(group), joined(problems));
+      return errors_.invalid("spec.group", Json(group), joined_problems(problems));
     }
     if (!group.contains('.')) errors_.invalid("spec.group", Json(group), "should be a domain with at least one dot");
   }
@@ -255,7 +255,7 @@ class DefinitionRules {
   /// What is the same in all versions is told of the definition as a whole: check_what_is_same().
   void check_version(const Json& version, const std::string& at) {
     if (const auto problems = api::dns1035_label_errors(text(version, "name")); !problems.empty()) {
-      errors_.invalid(at + ".name", Json(text(version, "name")), joined(problems));
+      errors_.invalid(at + ".name", Json(text(version, "name")), joined_problems(problems));
     }
     check_deprecation(version, at);
     if (!is_same_in_all(spec_, "schema")) check_schema(version, has_status(version), at + ".schema");

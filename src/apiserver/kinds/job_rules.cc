@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 2> kReplacementPolicies{"Failed", "Termin
 constexpr std::array<std::string_view, 1> kOnlyFailed{"Failed"};
 constexpr std::array<std::string_view, 4> kFailureActions{"Count", "FailIndex", "FailJob", "Ignore"};
 constexpr std::array<std::string_view, 2> kExitCodeOperators{"In", "NotIn"};
-constexpr std::array<std::string_view, 3> kConditionStatuses{"False", "True", "Unknown"};
+constexpr std::array<std::string_view, 3> kJobConditionStatuses{"False", "True", "Unknown"};
 constexpr std::array<std::string_view, 2> kRestartPolicies{"Never", "OnFailure"};
 
 constexpr std::int64_t kIndexedParallelismMax = 100'000;
@@ -157,7 +157,7 @@ void validate_pod_conditions(const Json::Array& patterns, std::string_view path,
     const std::string at = api::index_path(path, i);
     require_valid(api::qualified_name_errors(text(patterns[i], "type")), value_of(patterns[i], "type"),
                   below_path(at, "type"), errors);
-    require_choice(patterns[i], "status", at, kConditionStatuses, errors);
+    require_choice(patterns[i], "status", at, kJobConditionStatuses, errors);
   }
 }
 

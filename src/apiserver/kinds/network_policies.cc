@@ -18,7 +18,7 @@ using api::FieldErrors;
 using api::Json;
 
 constexpr std::array<std::string_view, 3> kPolicyProtocols{"TCP", "UDP", "SCTP"};
-constexpr std::array<std::string_view, 2> kPolicyTypes{"Ingress", "Egress"};
+constexpr std::array<std::string_view, 2> kTrafficDirections{"Ingress", "Egress"};
 
 struct Direction {
   std::string_view rules;
@@ -121,8 +121,8 @@ void validate_network_policy(const Json& policy, FieldErrors& errors) {
   if (pods) validate_label_selector(pods.json(), pods.path(), errors);
   for (const Direction& direction : kDirections) check_policy_rules(spec, direction);
   const CheckedField types = spec["policyTypes"];
-  if (types.size() > kPolicyTypes.size()) return types.invalid("may not specify more than two policyTypes");
-  types.each([](const CheckedField& type) { type.require_one_of(kPolicyTypes); });
+  if (types.size() > kTrafficDirections.size()) return types.invalid("may not specify more than two policyTypes");
+  types.each([](const CheckedField& type) { type.require_one_of(kTrafficDirections); });
 }
 
 /// Upstream judges the changed specification twice.
@@ -132,11 +132,11 @@ void validate_network_policy_update(const Json& policy, const Json&, Endpoint, F
 
 // What `kubectl get` prints.
 
-constexpr std::array kPolicyColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
+constexpr std::array kNetworkPolicyColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
                                     TableColumn{"Pod-Selector", "string", "", 0, "Labels of the pods it is about"},
                                     TableColumn{"Age", "string", "", 0, "Time since creation"}};
 
-TableRow policy_row(const Json& policy, WallTime now) {
+TableRow network_policy_row(const Json& policy, WallTime now) {
   return {
       {policy.string_at({"metadata", "name"}), selector_text(policy.at({"spec", "podSelector"})), age_of(policy, now)},
       nullptr};
@@ -148,8 +148,8 @@ KindHooks network_policy_hooks() {
   return {.set_defaults = default_network_policy,
           .validate_create = validate_network_policy,
           .validate_update = validate_network_policy_update,
-          .columns = kPolicyColumns,
-          .table_row = policy_row};
+          .columns = kNetworkPolicyColumns,
+          .table_row = network_policy_row};
 }
 
 }  // namespace spillway::apiserver::kinds

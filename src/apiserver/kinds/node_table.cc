@@ -11,7 +11,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array kColumns{TableColumn{"Name", "string", "name", 0, "Name of the node"},
+constexpr std::array kNodeColumns{TableColumn{"Name", "string", "name", 0, "Name of the node"},
                               TableColumn{"Status", "string", "", 0, "Readiness, and whether pods are scheduled to it"},
                               TableColumn{"Roles", "string", "", 0, "Roles its labels name"},
                               TableColumn{"Age", "string", "", 0, "Time since creation"},
@@ -74,7 +74,7 @@ TableRow node_row(const api::Json& node, WallTime now) {
 }  // namespace
 
 TableDefinition node_table() {
-  return {kColumns, node_row};
+  return {kNodeColumns, node_row};
 }
 
 }  // namespace spillway::apiserver::kinds

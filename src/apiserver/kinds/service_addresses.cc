@@ -83,7 +83,7 @@ void validate_address_families(const Json& spec, FieldErrors& errors) {
   }
 }
 
-bool same(const Json& spec, const Json& old_spec, std::string_view key) {
+bool keeps_value(const Json& spec, const Json& old_spec, std::string_view key) {
   return elements(spec, key) == elements(old_spec, key);
 }
 
@@ -370,7 +370,7 @@ void join_addresses(Json& spec, const Json& old_spec) {
   if (unchanged) {
     const bool left_out = elements(std::as_const(spec), "clusterIPs").empty();
     if (left_out && !elements(old_spec, "clusterIPs").empty()) spec["clusterIPs"] = value_of(old_spec, "clusterIPs");
-  } else if (same(spec, old_spec, "clusterIPs")) {
+  } else if (keeps_value(spec, old_spec, "clusterIPs")) {
     // Only one of the two was changed, or cleared.
     const std::string now(text(spec, "clusterIP"));
     spec["clusterIPs"] = now.empty() ? Json() : Json::array({now});

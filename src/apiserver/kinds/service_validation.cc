@@ -22,7 +22,7 @@ using api::FieldErrors;
 using api::Json;
 
 constexpr std::array<std::string_view, 4> kServiceTypes{kClusterIp, kExternalName, kLoadBalancer, kNodePort};
-constexpr std::array<std::string_view, 3> kPortProtocols{"SCTP", "TCP", "UDP"};
+constexpr std::array<std::string_view, 3> kServicePortProtocols{"SCTP", "TCP", "UDP"};
 constexpr std::array<std::string_view, 2> kAffinities{"ClientIP", "None"};
 constexpr std::array<std::string_view, 2> kTrafficPolicies{"Cluster", "Local"};
 constexpr std::array<std::string_view, 1> kDistributions{"PreferClose"};
@@ -56,7 +56,7 @@ void validate_port(const Json& port, bool requires_name, std::set<std::string_vi
   }
   const std::int64_t number = integer(port, "port").value_or(0);
   if (!is_port(number)) errors.invalid(path + ".port", number, kPortRule);
-  require_listed(port, "protocol", path + ".protocol", kPortProtocols, errors);
+  require_listed(port, "protocol", path + ".protocol", kServicePortProtocols, errors);
   validate_target(port, path + ".targetPort", errors);
   if (has(port, "appProtocol")) {
     require_valid(api::qualified_name_errors(text(port, "appProtocol")), value_of(port, "appProtocol"),
@@ -136,7 +136,7 @@ void validate_external_addresses(const Json& spec, FieldErrors& errors) {
   }
 }
 
-std::string_view trimmed(std::string_view value) {
+std::string_view trimmed_range(std::string_view value) {
   while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
   return value;
@@ -146,10 +146,10 @@ void validate_annotated_ranges(const Json& service, std::string_view list, Field
   const std::string path =
       api::key_path("metadata.annotations", "service.beta.kubernetes.io/load-balancer-source-ranges");
   if (service.string_at({"spec", "type"}) != kLoadBalancer) errors.forbidden(path, kOnlyForBalancers);
-  list = trimmed(list);
+  list = trimmed_range(list);
   while (!list.empty() && !errors.full()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view range = trimmed(list.substr(0, comma));
+    const std::string_view range = trimmed_range(list.substr(0, comma));
     if (!api::parse_ip_range(range)) errors.invalid(path, range, kIpRangeRule);
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
@@ -167,7 +167,7 @@ void validate_source_ranges(const Json& service, FieldErrors& errors) {
   }
   if (!is_of_type(spec, kLoadBalancer)) errors.forbidden(kPath, kOnlyForBalancers);
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
-    if (api::parse_ip_range(trimmed(ranges[i].string_at({})))) continue;
+    if (api::parse_ip_range(trimmed_range(ranges[i].string_at({})))) continue;
     errors.invalid(api::index_path(kPath, i), ranges[i], kIpRangeRule);
   }
 }

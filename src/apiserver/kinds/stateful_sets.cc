@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 2> kClaimPolicies{"Retain", "Delete"};
 constexpr std::array<std::string_view, 6> kChangeable{
     "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy"};
 
-void default_claim_template(Json& claim) {
+void default_set_claim(Json& claim) {
   if (!claim.is_object()) return;
   claim["kind"] = "PersistentVolumeClaim";
   claim["apiVersion"] = "v1";
@@ -52,7 +52,7 @@ void default_stateful_set(Json& object) {
     *containers = Json();  // as upstream's store keeps it
   }
   if (Json::Array* claims = elements(spec, "volumeClaimTemplates"); claims != nullptr) {
-    for (Json& claim : *claims) default_claim_template(claim);
+    for (Json& claim : *claims) default_set_claim(claim);
   }
   set_default(spec, "podManagementPolicy", "OrderedReady");
   Json& strategy = object_at(spec, "updateStrategy");

@@ -22,8 +22,8 @@ using api::FieldErrors;
 using api::Json;
 
 constexpr std::size_t kNodeIdMax = 256;
-constexpr std::int64_t kTokenSecondsMin = 600;
-constexpr std::int64_t kTokenSecondsMax = std::int64_t{1} << 32U;
+constexpr std::int64_t kDriverTokenSecondsMin = 600;
+constexpr std::int64_t kDriverTokenSecondsMax = std::int64_t{1} << 32U;
 constexpr std::array<std::string_view, 3> kGroupPolicies{"File", "None", "ReadWriteOnceWithFSType"};
 constexpr std::array<std::string_view, 2> kLifecycleModes{"Ephemeral", "Persistent"};
 
@@ -117,10 +117,10 @@ void validate_token_requests(const Json& spec, FieldErrors& errors) {
       continue;
     }
     const auto seconds = integer(requests[i], "expirationSeconds");
-    if (seconds && *seconds < kTokenSecondsMin) {
+    if (seconds && *seconds < kDriverTokenSecondsMin) {
       errors.invalid(path + ".expirationSeconds", *seconds, "may not specify a duration less than 10 minutes");
     }
-    if (seconds && *seconds > kTokenSecondsMax) {
+    if (seconds && *seconds > kDriverTokenSecondsMax) {
       errors.invalid(path + ".expirationSeconds", *seconds, "may not specify a duration larger than 2^32 seconds");
     }
   }

@@ -18,7 +18,7 @@ using api::Json;
 constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
 
 /// What the two ends agree on with each other. Nothing that says who the client is.
-constexpr std::array<std::string_view, 7> kPassedOn = {"connection",
+constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
                                                        "upgrade",
                                                        "sec-websocket-key",
                                                        "sec-websocket-version",
@@ -116,7 +116,7 @@ void PodConnect::connect(const ExchangePtr& exchange) {
   api::Request request{
       .method = exchange->request().method, .target = *target, .headers = {}, .body = {}, .document = {}};
   for (const auto& header : exchange->request().headers)
-    if (std::ranges::find(kPassedOn, header.first) != kPassedOn.end()) request.headers.push_back(header);
+    if (std::ranges::find(kHeadersPassedOn, header.first) != kHeadersPassedOn.end()) request.headers.push_back(header);
   gateway_->open(agent->node, agent->address.host, agent->address.port, std::move(request),
                  std::make_shared<ConnectSink>(exchange));
 }

@@ -15,8 +15,8 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
-constexpr std::string_view kPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
+constexpr std::size_t kLogRefusalBytesMax = 4096;  // of an agent's refusal
+constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
                                           "tailLines", "limitBytes", "timestamps"};
 
 /// Passes the agent's answer on to the client, a refusal with its status.
@@ -29,7 +29,7 @@ class RelaySink final : public api::PacedSink {
   void on_response(api::Response response) override {
     answers(response.status >= 500);
     if (response.ok()) return exchange_->answer(response.status, std::move(response.body), "text/plain");
-    std::string_view why = std::string_view(response.body).substr(0, kReasonBytesMax);
+    std::string_view why = std::string_view(response.body).substr(0, kLogRefusalBytesMax);
     why = why.substr(0, why.find_last_not_of("\r\n") + 1);
     exchange_->fail(
         make_error(api::error_code_of({}, response.status), "{}", why.empty() ? "the node agent gave no reason" : why));
@@ -74,7 +74,7 @@ void PodLog::get(const ExchangePtr& exchange) {
   if (gateway_ == nullptr) return exchange->fail(no_way_to(agent->node));
   std::string target = "/containerLogs/" + route.ns + "/" + route.name + "/" + *container;
   char separator = '?';
-  for (const std::string_view name : kPassedOn) {
+  for (const std::string_view name : kParametersPassedOn) {
     const std::string* value = exchange->target.find(name);
     if (value == nullptr) continue;
     target += separator;

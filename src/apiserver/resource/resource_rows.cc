@@ -15,7 +15,7 @@ namespace {
 using enum Verb;
 
 constexpr VerbSet kAllVerbs{kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete, kDeleteCollection};
-constexpr VerbSet kReadWrite{kGet, kPatch, kUpdate};
+constexpr VerbSet kReadWriteVerbs{kGet, kPatch, kUpdate};
 constexpr VerbSet kCreateOnly{kCreate};
 constexpr VerbSet kConnect{kCreate, kGet};
 constexpr VerbSet kProxied{kCreate, kDelete, kGet, kPatch, kUpdate};
@@ -64,15 +64,15 @@ constexpr MetadataChecks kAttachmentChecks{
     .update_whole = 2, .update_change = 0, .status_whole = 2, .status_change = 0};
 constexpr MetadataChecks kCapacityChecks{.create = 2};
 
-constexpr Subresource kStatus{SubresourceId::kStatus, "status", kReadWrite, {}, {}, {}};
-constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWrite, "autoscaling", "v1", "Scale"};
+constexpr Subresource kStatus{SubresourceId::kStatus, "status", kReadWriteVerbs, {}, {}, {}};
+constexpr Subresource kScale{SubresourceId::kScale, "scale", kReadWriteVerbs, "autoscaling", "v1", "Scale"};
 
 constexpr std::array kStatusOnly{kStatus};
 constexpr std::array kScaleAndStatus{kScale, kStatus};
 constexpr std::array kPodSubresources{
     Subresource{SubresourceId::kExec, "attach", kConnect, "", "v1", "PodAttachOptions"},
     Subresource{SubresourceId::kBinding, "binding", kCreateOnly, "", "v1", "Binding"},
-    Subresource{SubresourceId::kEphemeralContainers, "ephemeralcontainers", kReadWrite, {}, {}, {}},
+    Subresource{SubresourceId::kEphemeralContainers, "ephemeralcontainers", kReadWriteVerbs, {}, {}, {}},
     Subresource{SubresourceId::kEviction, "eviction", kCreateOnly, "policy", "v1", "Eviction"},
     Subresource{SubresourceId::kExec, "exec", kConnect, "", "v1", "PodExecOptions"},
     Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}},
@@ -87,7 +87,7 @@ constexpr std::array kNamespaceSubresources{
     Subresource{SubresourceId::kFinalize, "finalize", VerbSet{kUpdate}, {}, {}, {}}, kStatus};
 constexpr std::array kAccountSubresources{
     Subresource{SubresourceId::kToken, "token", kCreateOnly, "authentication.k8s.io", "v1", "TokenRequest"}};
-constexpr std::array kCsrSubresources{Subresource{SubresourceId::kApproval, "approval", kReadWrite, {}, {}, {}},
+constexpr std::array kCsrSubresources{Subresource{SubresourceId::kApproval, "approval", kReadWriteVerbs, {}, {}, {}},
                                       kStatus};
 
 std::string below(std::string_view folder) {

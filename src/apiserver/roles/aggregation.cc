@@ -28,7 +28,7 @@ api::StringMap labels_of(const Json& role) {
   return labels;
 }
 
-std::string_view name_of(const Json& role) {
+std::string_view role_name(const Json& role) {
   return role.string_at({"metadata", "name"});
 }
 
@@ -59,7 +59,7 @@ std::optional<Json> aggregated_rules(const Json& role, std::span<const GatheredR
   std::size_t bytes = 0;
   for (const api::LabelSelector& selector : aggregation_selectors(role)) {
     for (const GatheredRole& each : by_name) {
-      if (each.name == name_of(role) || !selector.matches(*each.labels)) continue;
+      if (each.name == role_name(role) || !selector.matches(*each.labels)) continue;
       const api::DocumentPtr document = each.document();
       for (const Json& rule : list_at(*document, "rules")) {
         const auto [identity, is_new] = known.insert(rule_identity(rule));
@@ -76,7 +76,7 @@ std::optional<Json> aggregated_rules(const Json& role, std::span<const GatheredR
 Json aggregated_rules(const Json& role, std::span<const Json> roles) {
   std::map<std::string, std::pair<api::StringMap, const Json*>, std::less<>> sorted;
   for (const Json& each : roles) {
-    if (each.string_at({"kind"}) == "ClusterRole") sorted.emplace(name_of(each), std::pair(labels_of(each), &each));
+    if (each.string_at({"kind"}) == "ClusterRole") sorted.emplace(role_name(each), std::pair(labels_of(each), &each));
   }
   std::vector<GatheredRole> by_name;
   for (const auto& [name, each] : sorted) {

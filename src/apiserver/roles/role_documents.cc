@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
+constexpr std::string_view kRoleGroup = "rbac.authorization.k8s.io";
 
 /// The members of a text of members, one space between two.
 Json::Array members(std::string_view text) {
@@ -54,7 +54,7 @@ Json document(std::string_view kind, std::string_view name, std::string_view ns)
                     {"labels", Json::object({{"kubernetes.io/bootstrapping", "rbac-defaults"}})},
                     {"annotations", Json::object({{"rbac.authorization.kubernetes.io/autoupdate", "true"}})}});
   if (!ns.empty()) metadata["namespace"] = ns;
-  return Json::object({{"apiVersion", fmt::format("{}/v1", kGroup)},
+  return Json::object({{"apiVersion", fmt::format("{}/v1", kRoleGroup)},
                        {"kind", ns.empty() ? std::string(kind) : std::string(kind).substr(sizeof("Cluster") - 1)},
                        {"metadata", std::move(metadata)}});
 }
@@ -76,11 +76,11 @@ Json role_document(const RoleRow& row) {
 Json binding_document(const BindingRow& row) {
   Json binding = document("ClusterRoleBinding", row.name, row.ns);
   binding["roleRef"] =
-      Json::object({{"apiGroup", kGroup}, {"kind", row.ns.empty() ? "ClusterRole" : "Role"}, {"name", row.role}});
+      Json::object({{"apiGroup", kRoleGroup}, {"kind", row.ns.empty() ? "ClusterRole" : "Role"}, {"name", row.role}});
   Json::Array subjects;
   for (const auto& [kind, names] : {std::pair("Group", row.groups), std::pair("User", row.users)}) {
     for (const Json& name : members(names)) {
-      subjects.push_back(Json::object({{"apiGroup", kGroup}, {"kind", kind}, {"name", name}}));
+      subjects.push_back(Json::object({{"apiGroup", kRoleGroup}, {"kind", kind}, {"name", name}}));
     }
   }
   for (const Json& name : members(row.accounts)) {

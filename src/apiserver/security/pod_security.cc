@@ -40,7 +40,7 @@ std::string_view namespace_of(const Json& object) {
   return object.string_at({"metadata", "namespace"});
 }
 
-const Json& labels_of(const Json& object) {
+const Json& object_labels(const Json& object) {
   return value_at(object, {"metadata", "labels"});
 }
 
@@ -84,14 +84,14 @@ StatusResult<void> PodSecurity::confirm(const ValidWrite& write) const {
 StatusResult<void> PodSecurity::confirm_namespace(const ValidWrite& write) const {
   const podsecurity::Policy& defaults = configuration().defaults;
   const std::string_view name = name_of(write.object);
-  const NamespacePolicy asked = policy_of(labels_of(write.object), defaults);
-  const NamespacePolicy before = policy_of(write.old != nullptr ? labels_of(*write.old) : kNothing, defaults);
+  const NamespacePolicy asked = policy_of(object_labels(write.object), defaults);
+  const NamespacePolicy before = policy_of(write.old != nullptr ? object_labels(*write.old) : kNothing, defaults);
   const bool same_errors = write.old != nullptr && asked.errors.errors() == before.errors.errors();
   if (!asked.errors.empty() && !same_errors) return api::invalid_status({"", "Namespace"}, name, asked.errors);
   const LevelVersion& enforce = asked.policy.enforce;
   if (write.old != nullptr && !may_violate(enforce, before.policy.enforce)) return {};
   if (contains(configuration().exempt_namespaces, name)) {
-    std::string warning = exempt_namespace_warning(name, asked.policy, labels_of(write.object), defaults);
+    std::string warning = exempt_namespace_warning(name, asked.policy, object_labels(write.object), defaults);
     if (!warning.empty()) write.warnings.push_back(std::move(warning));
     return {};
   }

@@ -16,7 +16,7 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kGroup = "certificates.k8s.io";
+constexpr std::string_view kCertificatesGroup = "certificates.k8s.io";
 constexpr std::string_view kResource = "certificatesigningrequests.certificates.k8s.io";
 constexpr Duration kLifeDefault = hours(24 * 365);
 constexpr Duration kRetryAfter = seconds(5);
@@ -94,7 +94,7 @@ std::optional<std::string_view> NodeSigner::serving_approval(const api::UserInfo
   if (own) return "The requestor is the node that the certificate names.";
   const RequestAttributes approving{.is_resource = true,
                                     .verb = "approve",
-                                    .group = std::string(kGroup),
+                                    .group = std::string(kCertificatesGroup),
                                     .version = "v1",
                                     .resource = "signers",
                                     .name = std::string(signing::kKubeletServingSigner)};
@@ -106,7 +106,7 @@ std::optional<std::string_view> NodeSigner::client_approval(const api::UserInfo&
   const auto may = [&](std::string_view subresource) {
     const RequestAttributes creating{.is_resource = true,
                                      .verb = "create",
-                                     .group = std::string(kGroup),
+                                     .group = std::string(kCertificatesGroup),
                                      .version = "v1",
                                      .resource = "certificatesigningrequests",
                                      .subresource = std::string(subresource)};

@@ -19,7 +19,7 @@ using api::Status;
 using api::StatusResult;
 
 constexpr int kAttempts = 64;      // races lost
-constexpr int kAskedAttempts = 5;  // by deletions that webhooks were asked about
+constexpr int kAskedDeletionAttempts = 5;  // by deletions that webhooks were asked about
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";
 
@@ -218,7 +218,7 @@ void Remover::carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& 
     if (!result) return state->done(result.error());
     if (result->committed) return state->done(Removed{result->object ? result->object : current, gone});
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == (state->admission ? kAskedAttempts : kAttempts)) {
+    if (++state->attempts == (state->admission ? kAskedDeletionAttempts : kAttempts)) {
       return state->done(api::stale_version_status(raced.group_resource(), state->job.name));
     }
     attempt(state, result->object);

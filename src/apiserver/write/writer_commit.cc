@@ -16,7 +16,7 @@ using api::StatusResult;
 
 constexpr int kCreateAttempts = 8;   // names generated
 constexpr int kUpdateAttempts = 64;  // races lost
-constexpr int kAskedAttempts = 5;    // by updates that webhooks were asked about
+constexpr int kAskedUpdateAttempts = 5;    // by updates that webhooks were asked about
 constexpr int kChoices = 64;         // that other servers have made as well
 
 bool has_elements(const Json* list) {
@@ -175,7 +175,7 @@ void Writer::store_update(const UpdatePtr& state, Json object) {
     }
     reservations_.give_back(state->hold);
     const Resource& raced = core_.cache.of(*state->job.resource).resource();
-    if (++state->attempts == (state->admission ? kAskedAttempts : kUpdateAttempts)) {
+    if (++state->attempts == (state->admission ? kAskedUpdateAttempts : kUpdateAttempts)) {
       return finish_update(state, api::stale_version_status(raced.group_resource(), state->job.name));
     }
     try_update(state, result->object);

@@ -31,9 +31,6 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr int kExitInvariant = 4;
-constexpr int kExitSignal = 128;
-
 /// All of them are in memory at a time.
 constexpr std::int64_t kRecordingsBytesMax = std::int64_t{3} << 30U;
 
@@ -193,7 +190,7 @@ int run_advise(const cli::AdviseCommand& command) {
   if (all.size() < question->choices.size()) {
     fmt::print(stderr, "spillway: interrupted after {} of {} settings; nothing is reported\n", all.size(),
                question->choices.size());
-    return kExitSignal + Interruption::signal();
+    return cli::kExitSignalBase + Interruption::signal();
   }
   sim::compare(all);
   if (!cli::is_document(command.output)) {
@@ -202,7 +199,7 @@ int run_advise(const cli::AdviseCommand& command) {
     print_answer(sim::advice_json(all), command.output);
   }
   const bool broken = std::ranges::any_of(all, [](const sim::Advice& each) { return each.cost.violations > 0; });
-  return broken ? kExitInvariant : cli::kExitOk;
+  return broken ? cli::kExitInvariant : cli::kExitOk;
 }
 
 }  // namespace spillway::apps

@@ -31,7 +31,6 @@
 namespace spillway::apps {
 namespace {
 
-constexpr int kExitWarnings = 4;
 constexpr std::size_t kCertificatesMax = 100;
 
 bool has_psi() {
@@ -214,7 +213,7 @@ int run_doctor(const cli::DoctorCommand& command) {
     case checkup::Level::kFine:
       return cli::kExitOk;
     case checkup::Level::kWarning:
-      return kExitWarnings;
+      return cli::kExitWarnings;
     case checkup::Level::kProblem:
       return cli::kExitFailure;
   }

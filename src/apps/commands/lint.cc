@@ -20,7 +20,6 @@ namespace {
 constexpr int kExitDangerous = 1;
 constexpr int kExitInvalid = 2;
 constexpr int kExitUnreadable = 3;
-constexpr int kExitWarnings = 4;
 
 agent::LintMachine machine_of(const cli::LintCommand& command) {
   agent::LintMachine machine{.memory = command.memory.value_or(Bytes{0}), .disk = command.disk};
@@ -81,7 +80,7 @@ api::Json to_json(const std::string& file, const agent::LintReport& report) {
 
 /// The worst of two exit codes.
 int worse(int a, int b) {
-  constexpr int kOrder[] = {kExitUnreadable, kExitInvalid, kExitDangerous, kExitWarnings, 0};
+  constexpr int kOrder[] = {kExitUnreadable, kExitInvalid, kExitDangerous, cli::kExitWarnings, 0};
   return std::find(std::begin(kOrder), std::end(kOrder), a) < std::find(std::begin(kOrder), std::end(kOrder), b) ? a
                                                                                                                  : b;
 }
@@ -94,7 +93,7 @@ int exit_code_of(const agent::LintReport& report) {
     case agent::LintSeverity::kDangerous:
       return kExitDangerous;
     case agent::LintSeverity::kWarning:
-      return kExitWarnings;
+      return cli::kExitWarnings;
   }
   return kExitInvalid;
 }

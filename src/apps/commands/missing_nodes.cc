@@ -12,7 +12,7 @@ namespace spillway::apps {
 
 namespace {
 
-std::string name_of(const api::Json& node) {
+std::string node_name_in(const api::Json& node) {
   return std::string(node.string_at({"metadata", "name"}));
 }
 
@@ -40,7 +40,7 @@ void MissingNodes::on_nodes(const api::Json& list) {
   const api::Json* items = list.find("items");
   if (items == nullptr || items->if_array() == nullptr) return;
   std::set<std::string> registered;
-  for (const api::Json& node : *items->if_array()) registered.insert(name_of(node));
+  for (const api::Json& node : *items->if_array()) registered.insert(node_name_in(node));
   const std::vector<std::string> missing = missing_nodes(registered, options_.before, options_.now);
   if (missing.empty()) return;
   if (!options_.remove) {
@@ -50,7 +50,7 @@ void MissingNodes::on_nodes(const api::Json& list) {
     return;
   }
   for (const api::Json& node : *items->if_array()) {
-    if (std::ranges::find(missing, name_of(node)) != missing.end()) remove(node);
+    if (std::ranges::find(missing, node_name_in(node)) != missing.end()) remove(node);
   }
 }
 
@@ -59,8 +59,8 @@ void MissingNodes::remove(const api::Json& node) {
       {{"apiVersion", "v1"},
        {"kind", "DeleteOptions"},
        {"preconditions", api::Json::object({{"uid", std::string(node.string_at({"metadata", "uid"}))}})}});
-  client_.remove(client::object_path("v1", "nodes", {}, name_of(node)), options,
-                 [this, name = name_of(node)](const Result<api::Json>& outcome, Now) {
+  client_.remove(client::object_path("v1", "nodes", {}, node_name_in(node)), options,
+                 [this, name = node_name_in(node)](const Result<api::Json>& outcome, Now) {
                    if (outcome) return log_.info("a node that is not run any more was deleted", {{"node", name}});
                    log_.warning("node was not deleted", {{"node", name}, {"error", outcome.error().text()}});
                  });

@@ -16,7 +16,7 @@ struct ScenarioSource {
   std::string text;
 };
 
-std::string name_of(std::string_view file) {
+std::string incident_name(std::string_view file) {
   return std::string(file.substr(0, file.rfind('.')));
 }
 
@@ -25,8 +25,8 @@ Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted) {
   std::vector<ScenarioSource> found;
   std::string names;
   for (const auto& [file, text] : kIncidentFiles) {
-    names += " " + name_of(file);
-    if (wanted == "all" || wanted == name_of(file)) found.push_back({std::string(file), std::string(text)});
+    names += " " + incident_name(file);
+    if (wanted == "all" || wanted == incident_name(file)) found.push_back({std::string(file), std::string(text)});
   }
   if (!found.empty()) return found;
   if (wanted.find_first_of("./") == std::string::npos) {

@@ -25,8 +25,6 @@ namespace spillway::apps {
 namespace {
 
 constexpr int kExitExpectation = 3;
-constexpr int kExitInvariant = 4;
-constexpr int kExitSignal = 128;
 
 /// Everything that was asked for, read and checked before anything is played.
 class Plan {
@@ -85,7 +83,7 @@ sim::RunOutcome play(const sim::Scenario& scenario, const cli::SimulateCommand& 
 }
 
 int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
-  if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); })) return kExitInvariant;
+  if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); })) return cli::kExitInvariant;
   const bool held = std::ranges::all_of(outcomes, [](const auto& each) { return each.all_expectations_held(); });
   return held ? cli::kExitOk : kExitExpectation;
 }
@@ -131,7 +129,7 @@ int run_simulate(const cli::SimulateCommand& command) {
     if (!outcomes.back().interrupted) continue;
     fmt::print(stderr, "spillway: interrupted after {} s of virtual time of {}; nothing is reported\n",
                std::chrono::duration_cast<seconds>(outcomes.back().lasted).count(), scenario.name);
-    return kExitSignal + Interruption::signal();
+    return cli::kExitSignalBase + Interruption::signal();
   }
   print_outcomes(outcomes, command);
   if (const Outcome written = report->write(); !written) {

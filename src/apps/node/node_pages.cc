@@ -13,10 +13,6 @@ namespace {
 
 constexpr Duration kStuckAfter = minutes(5);  // as the kubelet's /healthz
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 std::string pod_list(const agent::Agent& agent) {
   api::Json items = api::Json::array();
   for (const api::Pod& pod : agent.pods()) items.if_array()->push_back(api::encode(pod));

@@ -5,14 +5,6 @@
 
 namespace spillway::apps {
 
-namespace {
-
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
-
 LoopMetrics::LoopMetrics(telemetry::Registry& registry, telemetry::Log log)
     : log_(std::move(log)),
       seconds_(registry.histogram("spillway_loop_turn_seconds", "Time of one turn of the loop that ran anything",

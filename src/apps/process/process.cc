@@ -2,6 +2,7 @@
 
 #include "apps/process/trace_part.h"
 #include "base/utf8.h"
+#include "cli/flags/command_line.h"
 #include "runtime/entropy.h"
 #include "telemetry/stderr_log.h"
 
@@ -14,8 +15,6 @@
 namespace spillway::apps {
 
 namespace {
-
-constexpr int kExitSignalBase = 128;
 
 /// Blocks from this size on are mapped each on its own and go back to the system when they are freed. Left alone, glibc
 /// raises its threshold to the largest block it has seen, up to 32 MiB; a burst of answers of some megabytes then
@@ -90,7 +89,7 @@ void Process::stop_next() {
 
 int Process::run() {
   loop_.run([this](int signal) {
-    if (stopping_) _exit(kExitSignalBase + signal);
+    if (stopping_) _exit(cli::kExitSignalBase + signal);
     log_.info("stopping", {{"signal", signal}});
     stop(cli::kExitOk);
   });

@@ -10,7 +10,7 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kLook = milliseconds(100);
-constexpr Duration kGiveBackMax = seconds(2);
+constexpr Duration kLeaseReleaseTimeout = seconds(2);
 
 }  // namespace
 
@@ -67,7 +67,7 @@ Outcome EtcdEnd::keep_servers_out() {
 void EtcdEnd::give_back() {
   if (!roster_) return;
   const auto done = std::make_shared<bool>(false);
-  const Instant until = loop_.now().mono + kGiveBackMax;
+  const Instant until = loop_.now().mono + kLeaseReleaseTimeout;
   roster_->leave([this, done] {
     *done = true;
     loop_.stop();

@@ -25,9 +25,6 @@ namespace {
 namespace sqlite = store::sqlite;
 using Act = cli::StoreCommand::Act;
 
-constexpr int kExitUnreadable = cli::kExitUsage;
-constexpr int kExitSignalBase = 128;
-
 class StoreUpkeep {
  public:
   explicit StoreUpkeep(const cli::StoreCommand& command)
@@ -65,7 +62,7 @@ class StoreUpkeep {
   int failed(const Error& error, int exit_code = cli::kExitFailure) {
     if (const int signal = Interruption::signal(); signal != 0) {
       fmt::print(stderr, "spillway: interrupted: nothing was changed\n");
-      return kExitSignalBase + signal;
+      return cli::kExitSignalBase + signal;
     }
     print_error(error);
     return exit_code;
@@ -103,7 +100,7 @@ class StoreUpkeep {
   int check_etcd() {
     const auto report =
         with_progress("check", [&](const sqlite::GoOn& go_on) { return check_etcd_store(command_.etcd, go_on); });
-    if (!report) return failed(report.error(), kExitUnreadable);
+    if (!report) return failed(report.error(), cli::kExitUsage);
     print(command_.output, "etcd" + command_.etcd.prefix, *report);
     return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
   }
@@ -112,7 +109,7 @@ class StoreUpkeep {
     if (!command_.etcd.servers.empty()) return check_etcd();
     const std::string& file = command_.file.empty() ? store_ : command_.file;
     const auto report = look_at(file);
-    if (!report) return failed(report.error(), kExitUnreadable);
+    if (!report) return failed(report.error(), cli::kExitUsage);
     print(command_.output, file, *report);
     return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
   }
@@ -120,7 +117,7 @@ class StoreUpkeep {
   int restore() {
     if (const Outcome may = sqlite::may_restore(store_, command_.force); !may) return failed(may.error());
     const auto seen = look_at(command_.file);
-    if (!seen) return failed(seen.error(), kExitUnreadable);
+    if (!seen) return failed(seen.error(), cli::kExitUsage);
     if (seen->findings.count() != 0) {
       fmt::print(stderr, "{}", problem_lines(command_.file, seen->findings));
       return failed(invalid(command_.file, "has {} problems; nothing was restored", seen->findings.count()));
@@ -155,7 +152,7 @@ class StoreUpkeep {
                    ? "what is in etcd is no whole copy; unless nothing was written yet it is marked, and "
                      "no server starts on it"
                    : "nothing was changed");
-    return kExitSignalBase + signal;
+    return cli::kExitSignalBase + signal;
   }
 
   int defrag() {

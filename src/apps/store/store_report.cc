@@ -16,10 +16,6 @@ namespace {
 using api::Json;
 using cli::OutputFormat;
 
-double seconds_of(Duration took) {
-  return std::chrono::duration<double>(took).count();
-}
-
 Json number(std::uint64_t value) {
   return Json(static_cast<std::int64_t>(value));
 }
@@ -56,11 +52,11 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ba
                                       {"revision", number(report.revision.number())},
                                       {"objects", number(report.objects)},
                                       {"bytes", Json(report.bytes.count())},
-                                      {"seconds", Json(seconds_of(took))}}),
+                                      {"seconds", Json(in_seconds(took))}}),
                         format);
   }
   fmt::print("{}: revision {}, {} objects, {}, {:.2f} s\n", file, report.revision.number(), report.objects,
-             size_text(report.bytes), seconds_of(took));
+             size_text(report.bytes), in_seconds(took));
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report, Duration took) {
@@ -71,11 +67,11 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Re
                                       {"objects", number(report.objects)},
                                       {"bytes", Json(report.bytes.count())},
                                       {"kept", report.kept},
-                                      {"seconds", Json(seconds_of(took))}}),
+                                      {"seconds", Json(in_seconds(took))}}),
                         format);
   }
   fmt::print("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
-             report.revision.number(), report.objects, size_text(report.bytes), seconds_of(took),
+             report.revision.number(), report.objects, size_text(report.bytes), in_seconds(took),
              report.goes_on.number() + 1);
   if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
 }
@@ -126,11 +122,11 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::De
     return print_answer(Json::object({{"file", file},
                                       {"bytesBefore", Json(report.before.count())},
                                       {"bytesAfter", Json(report.after.count())},
-                                      {"seconds", Json(seconds_of(took))}}),
+                                      {"seconds", Json(in_seconds(took))}}),
                         format);
   }
   fmt::print("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
-             seconds_of(took));
+             in_seconds(took));
 }
 
 void print(OutputFormat format, const std::string& target, const CopyReport& report, Duration took) {
@@ -142,12 +138,12 @@ void print(OutputFormat format, const std::string& target, const CopyReport& rep
                                       {"sourceRevision", number(report.from.number())},
                                       {"revision", number(report.goes_on.number())},
                                       {"kept", report.kept},
-                                      {"seconds", Json(seconds_of(took))}}),
+                                      {"seconds", Json(in_seconds(took))}}),
                         format);
   }
   fmt::print("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
              report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,
-             report.from.number(), seconds_of(took), report.goes_on.number());
+             report.from.number(), in_seconds(took), report.goes_on.number());
   if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
 }
 

@@ -27,10 +27,6 @@ std::string_view queue_name(State state) {
   return {};
 }
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 api::Json plugin_names(scheduling::FilterSet filters) {
   api::Json names = api::Json::array();
   for (const scheduling::Filter filter : scheduling::kFilters) {

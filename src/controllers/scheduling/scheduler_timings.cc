@@ -58,10 +58,6 @@ std::string_view text_of(Status status) {
   std::unreachable();
 }
 
-double in_seconds(Duration took) {
-  return std::chrono::duration<double>(took).count();
-}
-
 }  // namespace
 
 SchedulerTimings::SchedulerTimings(telemetry::Registry& metrics, std::function<Instant()> stopwatch)

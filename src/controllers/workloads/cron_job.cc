@@ -11,7 +11,7 @@ namespace spillway::controllers {
 
 namespace {
 
-constexpr Duration kUnseenStatusMax = seconds(10);
+constexpr Duration kUnseenCronStatusMax = seconds(10);
 
 Owner owner_of(const api::CronJob& cron) {
   return {api::CronJob::kApiVersion, api::CronJob::kKind, cron.metadata};
@@ -121,7 +121,7 @@ void CronJobController::look(const std::string& key, Now now) {
   }
   if (const auto written = written_.find(cron->metadata.uid); written != written_.end()) {
     const auto shown = cron_version(cron->metadata.resource_version);
-    const Instant waits_until = written->second.at + kUnseenStatusMax;  // a broken watch holds nobody up for longer
+    const Instant waits_until = written->second.at + kUnseenCronStatusMax;  // a broken watch holds nobody up for longer
     if (shown && *shown < written->second.version && now.mono < waits_until) {
       queue_.done(key);
       return queue_.add(key, waits_until);

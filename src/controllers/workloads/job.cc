@@ -13,7 +13,7 @@ namespace spillway::controllers {
 namespace {
 
 constexpr Duration kPodLooksApart = seconds(1);
-constexpr Duration kUnseenStatusMax = seconds(10);
+constexpr Duration kUnseenJobStatusMax = seconds(10);
 
 Owner owner_of(const api::Job& job) {
   return {api::Job::kApiVersion, api::Job::kKind, job.metadata};
@@ -184,7 +184,7 @@ void JobController::look(const std::string& key, Now now) {
   const std::string& uid = job->metadata.uid;
   if (is_cache_behind(*job, now)) {
     queue_.done(key);
-    return queue_.add(key, now.mono + kUnseenStatusMax);
+    return queue_.add(key, now.mono + kUnseenJobStatusMax);
   }
   Expectations& expected = expectations_.of(uid);
   const bool current = expected.fulfilled(now.mono);
@@ -208,7 +208,7 @@ bool JobController::is_cache_behind(const api::Job& job, Now now) {
   Memory& memory = memory_[job.metadata.uid];
   if (!memory.written_version) return false;
   const auto shown = version_number(job.metadata.resource_version);
-  if (shown && *shown < *memory.written_version && now.mono < memory.looks_paced_until + kUnseenStatusMax) return true;
+  if (shown && *shown < *memory.written_version && now.mono < memory.looks_paced_until + kUnseenJobStatusMax) return true;
   memory.written_version.reset();
   return false;
 }

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr mode_t kMode = 0600;
+constexpr mode_t kBackupMode = 0600;
 
 /// "audit.log" as "audit-" and ".log".
 struct NameParts {
@@ -109,7 +109,7 @@ struct AuditBackups::Work {
       if (::unlink(gone.c_str()) != 0 && errno != ENOENT) complain(errno_error(gone, errno));
     }
     for (const std::string& name : plan.compress) {
-      const Outcome packed = gzip_file((folder / name).string(), kMode, [this] { return !stopping; });
+      const Outcome packed = gzip_file((folder / name).string(), kBackupMode, [this] { return !stopping; });
       if (!packed) complain(packed.error());
     }
   }

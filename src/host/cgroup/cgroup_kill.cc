@@ -12,7 +12,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr int kDepthMax = 16;
+constexpr int kCgroupDepthMax = 16;
 constexpr std::chrono::milliseconds kRound(20);
 constexpr std::size_t kKillRoundsMax = 8;
 
@@ -101,7 +101,7 @@ void wait_for_any(const std::vector<pid_t>& pids, std::chrono::milliseconds limi
 
 Result<std::vector<pid_t>> tree_pids(const CgroupDir& cgroup) {
   std::set<pid_t> found;
-  SPILLWAY_TRY_VOID(collect_pids(cgroup, kDepthMax, found));
+  SPILLWAY_TRY_VOID(collect_pids(cgroup, kCgroupDepthMax, found));
   return std::vector<pid_t>(found.begin(), found.end());
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kLeaf = "spillway-agent";
 constexpr Bytes kMemoryMin = mebibytes(16);
-constexpr Duration kPatience = seconds(10);
+constexpr Duration kEmptySliceTimeout = seconds(10);
 constexpr int kCreateTriesMax = 5;
 constexpr std::string_view kHowToGetRights =
     "run it as root (sudo), or, on cgroup version 2, in a cgroup of your own: systemd-run --user --scope -p "
@@ -228,7 +228,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
   if (slice.options_.leftovers == Leftovers::kEnd) {
     SPILLWAY_TRY(leftovers, slice.slice_.children());
     SPILLWAY_TRY_VOID(kill_all(slice.slice_));
-    for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kPatience));
+    for (const std::string& name : leftovers) SPILLWAY_TRY_VOID(destroy_tree(slice.slice_, name, kEmptySliceTimeout));
   }
   const Outcome built = slice.build_tree();
   if (!built) return explain(built.error());
@@ -261,7 +261,7 @@ Result<NodeSlice> NodeSlice::attach(CgroupDir root, KubeletTree tree) {
 
 Outcome NodeSlice::remove() {
   if (!slice_ || !instance_) return {};
-  SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kPatience));
+  SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kEmptySliceTimeout));
   const Result<CgroupDir> folder = root_.open_child(std::string(kNodesFolder));
   if (folder) ignored(folder->remove_child(options_.instance), "other nodes of the instance live on");
   ignored(root_.remove_child(std::string(kNodesFolder)), "other instances live on");

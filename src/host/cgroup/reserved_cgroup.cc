@@ -16,7 +16,7 @@ namespace {
 constexpr std::array kLimited = {Controller::kCpu, Controller::kMemory, Controller::kPids};
 
 /// ["system" "sshd"]: as upstream prints a cgroup.
-std::string quoted(std::string_view path) {
+std::string in_quotes(std::string_view path) {
   std::vector<std::string> names;
   while (!path.empty()) {
     const std::size_t end = path.find('/');
@@ -33,7 +33,7 @@ Result<CgroupDir> open_reserved(const CgroupDir& root, const std::string& path) 
   if (!found && found.error().code != ErrorCode::kNotFound) return found;
   const bool v2 = root.version() == CgroupVersion::kV2;
   if (!found && v2) {
-    return make_error(ErrorCode::kNotFound, "could not read controllers for cgroup {}: {}", quoted(path),
+    return make_error(ErrorCode::kNotFound, "could not read controllers for cgroup {}: {}", in_quotes(path),
                       found.error().text());
   }
   std::vector<std::string> missing;
@@ -43,7 +43,7 @@ Result<CgroupDir> open_reserved(const CgroupDir& root, const std::string& path) 
                          : root.file_path(controller) + "/" + path.substr(path.find_first_not_of('/')));
   }
   if (missing.empty()) return found;
-  return make_error(ErrorCode::kNotFound, "cgroup {} has some missing {}: {}", quoted(path),
+  return make_error(ErrorCode::kNotFound, "cgroup {} has some missing {}: {}", in_quotes(path),
                     v2 ? "controllers" : "paths", fmt::join(missing, ", "));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kBlockBytes = 512;
+constexpr std::uint64_t kStatBlockBytes = 512;
 
 struct Listing {
   std::optional<api::FsStats> files;  // directly in it; without any: nothing
@@ -24,7 +24,7 @@ void add_file(std::optional<api::FsStats>& sum, const std::string& path) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) != 0 || S_ISDIR(status.st_mode)) return;  // removed meanwhile
   if (!sum) sum.emplace();
-  sum->used_bytes = sum->used_bytes.value_or(0) + static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes;
+  sum->used_bytes = sum->used_bytes.value_or(0) + static_cast<std::uint64_t>(status.st_blocks) * kStatBlockBytes;
   sum->inodes_used = sum->inodes_used.value_or(0) + 1;
 }
 

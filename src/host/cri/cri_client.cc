@@ -18,9 +18,9 @@ namespace {
 
 namespace cri = ::runtime::v1;
 
-constexpr int kMessageBytesMax = 16 << 20;
-constexpr int kReconnectMinMs = 200;
-constexpr int kReconnectMaxMs = 2000;
+constexpr int kAnswerBytesMax = 16 << 20;
+constexpr int kClientReconnectMinMs = 200;
+constexpr int kClientReconnectMaxMs = 2000;
 constexpr std::string_view kInterfaceVersion = "0.1.0";  // what upstream's client says, and no runtime looks at
 
 WallTime time_of(std::int64_t nanos) {
@@ -57,10 +57,10 @@ struct CriClient::Impl {
   explicit Impl(const std::string& path, Duration timeout) : socket(path), round_timeout(timeout) {
     gpr_set_log_function([](gpr_log_func_args*) {});  // every status is reported by us
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
-    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMinMs);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMinMs);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMaxMs);
+    arguments.SetMaxReceiveMessageSize(kAnswerBytesMax);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kClientReconnectMinMs);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kClientReconnectMinMs);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kClientReconnectMaxMs);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     const auto channel = grpc::CreateCustomChannel("unix:" + path, grpc::InsecureChannelCredentials(), arguments);
     pods = cri::RuntimeService::NewStub(channel);

@@ -32,7 +32,7 @@ constexpr int kPluginsWaiting = 64;
 constexpr Duration kAcceptAgainAfter = seconds(1);
 constexpr std::chrono::seconds kConnectTimeout{10};
 constexpr std::chrono::seconds kCallTimeout{30};
-constexpr int kMessageBytesMax = 16 << 20;
+constexpr int kPluginMessageBytesMax = 16 << 20;
 
 /// As Go's gRPC prints a status, which is what upstream's messages hold.
 std::string text_of(const grpc::Status& status) {
@@ -46,7 +46,7 @@ std::string text_of(const grpc::Status& status) {
                      status.error_message());
 }
 
-Error error_of(const grpc::Status& status) {
+Error plugin_error(const grpc::Status& status) {
   return {ErrorCode::kServiceUnavailable, text_of(status), {}};
 }
 
@@ -275,7 +275,7 @@ struct DevicePlugins::Impl {
     }
     const agent::PluginId id = ++last_plugin;
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
+    arguments.SetMaxReceiveMessageSize(kPluginMessageBytesMax);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto channel = grpc::CreateCustomChannel("unix:" + directory.path_of(request.endpoint),
                                                    grpc::InsecureChannelCredentials(), arguments);
@@ -394,7 +394,7 @@ struct DevicePlugins::Impl {
         [this, number = command.call, asked = loop.now().mono](const grpc::Status& status,
                                                                const v1beta1::AllocateResponse& response) {
           receiver.on_device_event(agent::DevicesAllocated{
-              number, status.ok() ? grant_of(response) : Result<agent::DeviceGrant>(error_of(status)),
+              number, status.ok() ? grant_of(response) : Result<agent::DeviceGrant>(plugin_error(status)),
               loop.now().mono - asked});
         });
   }
@@ -413,7 +413,7 @@ struct DevicePlugins::Impl {
         [this, number = command.call](const grpc::Status& status,
                                       const v1beta1::PreferredAllocationResponse& response) {
           Result<std::vector<std::string>> ids = std::vector<std::string>();
-          if (!status.ok()) ids = error_of(status);
+          if (!status.ok()) ids = plugin_error(status);
           if (ids && !response.container_responses().empty()) {
             const auto& wanted = response.container_responses(0).deviceids();
             ids->assign(wanted.begin(), wanted.end());
@@ -431,7 +431,7 @@ struct DevicePlugins::Impl {
           stub.async()->PreStartContainer(context, sent, response, std::move(done));
         },
         [this, number = command.call](const grpc::Status& status, const v1beta1::PreStartContainerResponse&) {
-          receiver.on_device_event(agent::DevicesPrepared{number, status.ok() ? Outcome() : Outcome(error_of(status))});
+          receiver.on_device_event(agent::DevicesPrepared{number, status.ok() ? Outcome() : Outcome(plugin_error(status))});
         });
   }
 

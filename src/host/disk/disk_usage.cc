@@ -14,7 +14,7 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kFilesMax = 1'000'000;
-constexpr std::size_t kDepthMax = 256;
+constexpr std::size_t kDirectoryDepthMax = 256;
 constexpr std::uint64_t kBlockBytes = 512;
 
 struct CloseDirectory {
@@ -79,7 +79,7 @@ bool DirectoryWalk::step(std::size_t files_max) {
     impl_->count(status);
     if (impl_->found.inodes > kFilesMax) impl_->failed = true;
     if (impl_->failed) impl_->open.clear();
-    if (impl_->failed || !S_ISDIR(status.st_mode) || impl_->open.size() >= kDepthMax) continue;
+    if (impl_->failed || !S_ISDIR(status.st_mode) || impl_->open.size() >= kDirectoryDepthMax) continue;
     if (OpenDirectory below = open_directory(::dirfd(here), entry->d_name)) impl_->open.push_back(std::move(below));
   }
   return impl_->open.empty();

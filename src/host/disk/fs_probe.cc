@@ -11,7 +11,7 @@ namespace spillway::host {
 namespace {
 
 constexpr Duration kAgeMax = minutes(2);
-constexpr Duration kPatience = milliseconds(2);
+constexpr Duration kProbeTimeout = milliseconds(2);
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void FsProbe::refresh() {
   if (!queued) return;
   {
     std::unique_lock lock(desk_->mutex);
-    desk_->arrived.wait_for(lock, kPatience, [this] { return desk_->answer.has_value(); });
+    desk_->arrived.wait_for(lock, kProbeTimeout, [this] { return desk_->answer.has_value(); });
   }
   take_answer();
 }

@@ -12,7 +12,7 @@ namespace {
 
 enum class Gate : int { kOpen, kPosting, kAbandoned };
 
-constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kJoinTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -72,7 +72,7 @@ BlockingThread::~BlockingThread() {
   queue_.clear();
   shared_->stop = true;
   shared_->ready.release();
-  if (shared_->ended.try_acquire_for(kPatience)) return;
+  if (shared_->ended.try_acquire_for(kJoinTimeout)) return;
   Gate expected = Gate::kOpen;
   while (!shared_->gate.compare_exchange_weak(expected, Gate::kAbandoned)) expected = Gate::kOpen;
 }

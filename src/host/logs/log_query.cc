@@ -11,7 +11,7 @@ namespace spillway::host {
 namespace {
 
 constexpr std::int64_t kAgeMax = 100LL * 365 * 24 * 3600;  // seconds
-constexpr std::size_t kLineBytesMax = 65'536;
+constexpr std::size_t kQueryLineBytesMax = 65'536;
 
 /// As query parameters spell it: present means true, unless it says 0 or false.
 bool parse_flag(const api::Target& target, std::string_view name) {
@@ -71,7 +71,7 @@ void LogPrinter::add(std::string_view text, std::string& out) {
     const std::size_t end = text.find('\n');
     const std::string_view piece = text.substr(0, end);
     if (end == std::string_view::npos) {
-      if (pending_.size() + piece.size() <= kLineBytesMax) pending_ += piece;
+      if (pending_.size() + piece.size() <= kQueryLineBytesMax) pending_ += piece;
       return;
     }
     text.remove_prefix(end + 1);

@@ -33,21 +33,9 @@ constexpr std::size_t kPullsMax = 1'000;
 constexpr auto kNormal = agent::PodNotice::Weight::kNormal;
 constexpr auto kWarning = agent::PodNotice::Weight::kWarning;
 
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
-         !name.contains('\0');
-}
-
-Outcome make_directory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return errno_error(path.string(), error.value());
-  return {};
-}
-
 /// What a container may write its last words to.
 Result<std::string> make_termination_log(const std::string& folder, std::int32_t attempt) {
-  SPILLWAY_TRY_VOID(make_directory(folder));
+  SPILLWAY_TRY_VOID(make_directories(folder));
   const std::string path = fmt::format("{}/{:08x}", folder, attempt);
   const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!fd || ::fchmod(fd.get(), 0666) != 0) return errno_error(path, errno);
@@ -114,7 +102,7 @@ Outcome CriRuntime::make_pod(Pod& pod) {
                    command.pod.ns, command.pod.name);
   if (!command.definition) return invalid("pod", "{} came without its definition", command.pod.text());
   pod.directory = fmt::format("{}/pods/{}_{}_{}", options_.state_dir, command.pod.ns, command.pod.name, command.uid);
-  SPILLWAY_TRY_VOID(make_directory(pod.directory));
+  SPILLWAY_TRY_VOID(make_directories(pod.directory));
   if (!pod.volumes) {
     VolumeSetOptions volumes;
     volumes.directory = pod.directory + "/_volumes";
@@ -429,7 +417,7 @@ void CriRuntime::create_container(Starting start, const Json& image, std::vector
   const api::Container& spec = *container_in(*command.definition, command.name);
   const auto last_words =
       make_termination_log(fmt::format("{}/_ends/{}", pod.directory, command.name), command.attempt);
-  const Outcome logs = make_directory(fmt::format("{}/{}", pod.directory, command.name));
+  const Outcome logs = make_directories(fmt::format("{}/{}", pod.directory, command.name));
   if (!last_words || !logs)
     return refuse(command, "CreateContainerConfigError", last_words ? logs.error().text() : last_words.error().text());
   agent::ContainerWish wish;

@@ -9,7 +9,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::string_view kPodPrefix = "pod";
+constexpr std::string_view kOrphanPrefix = "pod";
 
 }  // namespace
 
@@ -21,7 +21,7 @@ std::vector<std::string> OrphanedCgroups::clear(const std::function<bool(std::st
     const Result<std::vector<std::string>> names = parent.children();
     if (!names) continue;
     for (const std::string& name : *names) {
-      if (!name.starts_with(kPodPrefix) || is_known(std::string_view(name).substr(kPodPrefix.size()))) continue;
+      if (!name.starts_with(kOrphanPrefix) || is_known(std::string_view(name).substr(kOrphanPrefix.size()))) continue;
       const std::string path = fmt::format("{}/{}", parent.path(), name);
       if (!seen_.contains(path)) {
         seen.insert(path);

@@ -1,6 +1,7 @@
 #include "host/process/process_runtime.h"
 
 #include "agent/serving/log_choice.h"
+#include "base/file.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/reserved_cgroup.h"
@@ -25,24 +26,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kRemovalsMax = 10'000;
-constexpr int kCgroupRemovalsMax = 100;
+constexpr std::size_t kPodRemovalsMax = 10'000;
+constexpr int kCgroupRemovalTriesMax = 100;
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && name.size() <= 253 && name != "." && name != ".." && !name.contains('/') &&
-         !name.contains('\0');
-}
 
 std::string pod_folder(const agent::CreatePod& pod) {
   return fmt::format("{}_{}_{}", pod.pod.ns, pod.pod.name, pod.uid);
-}
-
-Outcome make_directory(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) return errno_error(path.string(), error.value());
-  return {};
 }
 
 bool has_variable(const agent::StartContainer& command, std::string_view name) {
@@ -61,7 +50,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
       orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
-      files_(loop, kRemovalsMax),
+      files_(loop, kPodRemovalsMax),
       volumes_(loop),
       commands_(loop, [this](agent::RanInContainer answer) { emit(std::move(answer)); }),
       ports_(loop) {}
@@ -75,7 +64,7 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
   options.state_dir = state.string();
   options.hidden.push_back(options.state_dir);
   const fs::path pods = state / "pods";
-  SPILLWAY_TRY_VOID(make_directory(pods));
+  SPILLWAY_TRY_VOID(make_directories(pods));
   std::unique_ptr<ProcessRuntime> runtime(
       new ProcessRuntime(loop, slice, receiver, std::move(log), std::move(options)));  // NOLINT: private constructor
   runtime->observer_.report_own_cgroup();
@@ -108,7 +97,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
     return invalid("pod", "uid \"{}\", namespace \"{}\" or name \"{}\" cannot name a directory", command.uid,
                    command.pod.ns, command.pod.name);
   pod.directory = fmt::format("{}/pods/{}", options_.state_dir, pod_folder(command));
-  SPILLWAY_TRY_VOID(make_directory(fs::path(pod.directory) / kWorkFolder));
+  SPILLWAY_TRY_VOID(make_directories(fs::path(pod.directory) / kWorkFolder));
   SPILLWAY_TRY(isolated, isolator_.isolate(command, fmt::format("{}/{}", pod.directory, kWorkFolder)));
   pod.isolated = std::move(isolated);
   if (pod.isolated.first_id) {
@@ -202,7 +191,7 @@ void ProcessRuntime::on_command(agent::StartContainer command) {
   // The pool may have changed since the agent said where it is to run.
   if (command.cpuset.shares && !shared_cpus_.empty()) command.cpuset.cpus = shared_cpus_;
   const std::string log_folder = fmt::format("{}/{}", pod.directory, command.name);
-  const Outcome made = make_directory(log_folder);
+  const Outcome made = make_directories(log_folder);
   if (!made) return refuse(command, "CreateContainerError", made.error().text());
 
   const std::string log_path = fmt::format("{}/{}.log", log_folder, command.attempt);
@@ -492,7 +481,7 @@ void ProcessRuntime::remove_pod_cgroup(api::QosClass qos, const std::string& nam
   if (is_known) return;  // made anew
   const Outcome removed = remove_tree(slice_.parent_of(qos), name);
   if (removed) return;
-  if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalsMax)
+  if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalTriesMax)
     return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
   loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
     if (!alive.expired()) remove_pod_cgroup(qos, name, tries + 1);

@@ -20,7 +20,7 @@ using runtime::RealClock;
 constexpr long kProcessMrelease = 448;  // older C libraries do not name it
 constexpr Duration kBracedLimit = milliseconds(20);
 
-void ring(int eventfd) noexcept {
+void wake_releaser(int eventfd) noexcept {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(eventfd, &one, sizeof one));
 }
@@ -34,13 +34,13 @@ MemoryRelease::MemoryRelease(int survived) : survived_(survived), wake_(::eventf
 
 MemoryRelease::~MemoryRelease() {
   stop_.store(true);
-  ring(wake_.get());
+  wake_releaser(wake_.get());
   thread_.join();
   for (std::atomic<int>& slot : waiting_) UniqueFd(slot.exchange(-1)).reset();
 }
 
 void MemoryRelease::brace() noexcept {
-  if (!braced_.exchange(true)) ring(wake_.get());
+  if (!braced_.exchange(true)) wake_releaser(wake_.get());
 }
 
 void MemoryRelease::stand_down() noexcept {
@@ -55,7 +55,7 @@ void MemoryRelease::release(DyingProcesses dying) noexcept {
     waiting_[slot++].store(pidfd.release());
   }
   braced_.store(false);
-  if (slot > 0) ring(wake_.get());
+  if (slot > 0) wake_releaser(wake_.get());
 }
 
 bool MemoryRelease::free_waiting() noexcept {
@@ -65,7 +65,7 @@ bool MemoryRelease::free_waiting() noexcept {
     if (!pidfd) continue;
     any = true;
     // It refuses processes that are not being killed, so a recycled pid is in no danger.
-    if (::syscall(kProcessMrelease, pidfd.get(), 0U) != 0 && errno == EINVAL) ring(survived_);
+    if (::syscall(kProcessMrelease, pidfd.get(), 0U) != 0 && errno == EINVAL) wake_releaser(survived_);
   }
   return any;
 }

@@ -194,7 +194,7 @@ Result<Value> entry(const Call& call) {
   return *std::move(found);
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kArithmeticRows = std::to_array<Definition>({
     {"_+_", "int, int -> int", add_whole<std::int64_t>},
     {"_+_", "uint, uint -> uint", add_whole<std::uint64_t>},
     {"_+_", "double, double -> double", add_doubles},
@@ -242,7 +242,7 @@ constexpr std::array<std::string_view, 14> kOrdered{
 
 std::span<const Definition> arithmetic() {
   static const std::vector<Definition> kAll = [] {
-    std::vector<Definition> made(kRows.begin(), kRows.end());
+    std::vector<Definition> made(kArithmeticRows.begin(), kArithmeticRows.end());
     for (const Relation& relation : kRelations) {
       for (const std::string_view signature : kOrdered) made.push_back({relation.name, signature, relation.function});
     }

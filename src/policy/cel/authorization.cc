@@ -90,7 +90,7 @@ Result<Value> error(const Call& /*call*/) {
   return Value::text("");
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kAuthorizationRows = std::to_array<Definition>({
     {"path", "kubernetes.authorization.Authorizer, string -> kubernetes.authorization.PathCheck", path, kMember},
     {"serviceAccount", "kubernetes.authorization.Authorizer, string, string -> kubernetes.authorization.Authorizer",
      service_account, kMember},
@@ -114,7 +114,7 @@ constexpr std::array kRows = std::to_array<Definition>({
 }  // namespace
 
 std::span<const Definition> authorization() {
-  return kRows;
+  return kAuthorizationRows;
 }
 
 }  // namespace spillway::cel

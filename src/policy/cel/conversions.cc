@@ -153,7 +153,7 @@ Result<Value> type_of(const Call& call) {
   return Value(TypeName{type_name(call[0])});
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kConversionRows = std::to_array<Definition>({
     {"int", "int -> int", same},
     {"int", "uint -> int", int_of_uint},
     {"int", "double -> int", int_of_double},
@@ -186,7 +186,7 @@ constexpr std::array kRows = std::to_array<Definition>({
 }  // namespace
 
 std::span<const Definition> conversions() {
-  return kRows;
+  return kConversionRows;
 }
 
 }  // namespace spillway::cel

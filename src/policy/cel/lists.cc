@@ -74,7 +74,7 @@ Result<Value> greatest(const Call& call) {
   return extreme(call, "max", 1);
 }
 
-Result<Value> index_of(const Call& call) {
+Result<Value> list_index_of(const Call& call) {
   const List& list = call[0].as<List>();
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (equal(list.at(i), call[1], call.budget)) return Value(static_cast<std::int64_t>(i));
@@ -83,7 +83,7 @@ Result<Value> index_of(const Call& call) {
   return Value(std::int64_t{-1});
 }
 
-Result<Value> last_index_of(const Call& call) {
+Result<Value> list_last_index_of(const Call& call) {
   const List& list = call[0].as<List>();
   for (std::size_t i = list.size(); i > 0; --i) {
     if (equal(list.at(i - 1), call[1], call.budget)) return Value(static_cast<std::int64_t>(i - 1));
@@ -92,7 +92,7 @@ Result<Value> last_index_of(const Call& call) {
   return Value(std::int64_t{-1});
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kListRows = std::to_array<Definition>({
     {"size", "list(A) -> int", size_of_list},
     {"size", "list(A) -> int", size_of_list, kMember},
     {"size", "map(A, B) -> int", size_of_map},
@@ -101,8 +101,8 @@ constexpr std::array kRows = std::to_array<Definition>({
     {"sum", "list(uint) -> uint", sum, kMember},
     {"sum", "list(double) -> double", sum, kMember},
     {"sum", "list(duration) -> duration", sum, kMember},
-    {"indexOf", "list(A), A -> int", index_of, kMember},
-    {"lastIndexOf", "list(A), A -> int", last_index_of, kMember},
+    {"indexOf", "list(A), A -> int", list_index_of, kMember},
+    {"lastIndexOf", "list(A), A -> int", list_last_index_of, kMember},
 });
 
 constexpr std::array<std::string_view, 8> kOrdered{"int",    "uint",  "double",   "bool",
@@ -129,7 +129,7 @@ const Signatures& signatures() {
 
 std::span<const Definition> lists() {
   static const std::vector<Definition> kAll = [] {
-    std::vector<Definition> made(kRows.begin(), kRows.end());
+    std::vector<Definition> made(kListRows.begin(), kListRows.end());
     for (std::size_t i = 0; i < kOrdered.size(); ++i) {
       made.push_back({"isSorted", signatures().sorted[i], is_sorted, kMember});
       made.push_back({"min", signatures().element[i], least, kMember});

@@ -92,7 +92,7 @@ Result<Value> index_from(const Call& call, std::int64_t offset) {
   return Value(found == std::string_view::npos ? std::int64_t{-1} : characters(text.substr(0, found)));
 }
 
-Result<Value> index_of(const Call& call) {
+Result<Value> text_index_of(const Call& call) {
   return index_from(call, 0);
 }
 
@@ -111,7 +111,7 @@ Result<Value> last_index_from(const Call& call, std::int64_t offset) {
   return Value(found == std::string_view::npos ? std::int64_t{-1} : characters(text.substr(0, found)));
 }
 
-Result<Value> last_index_of(const Call& call) {
+Result<Value> text_last_index_of(const Call& call) {
   if (!charge_search(call)) return over_budget();
   const std::string_view text = call.string(0);
   if (call.string(1).empty()) return Value(characters(text));
@@ -340,7 +340,7 @@ Result<Value> find_all_count(const Call& call) {
   return find_some(call, call[2].as<std::int64_t>());
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kTextRows = std::to_array<Definition>({
     {"size", "string -> int", size_of_text},
     {"size", "string -> int", size_of_text, kMember},
     {"size", "bytes -> int", size_of_bytes},
@@ -354,9 +354,9 @@ constexpr std::array kRows = std::to_array<Definition>({
     {"findAll", "string, string -> list(string)", find_all, kMember},
     {"findAll", "string, string, int -> list(string)", find_all_count, kMember},
     {"charAt", "string, int -> string", character_at, kMember},
-    {"indexOf", "string, string -> int", index_of, kMember},
+    {"indexOf", "string, string -> int", text_index_of, kMember},
     {"indexOf", "string, string, int -> int", index_of_from, kMember},
-    {"lastIndexOf", "string, string -> int", last_index_of, kMember},
+    {"lastIndexOf", "string, string -> int", text_last_index_of, kMember},
     {"lastIndexOf", "string, string, int -> int", last_index_of_from, kMember},
     {"lowerAscii", "string -> string", lower_ascii, kMember},
     {"upperAscii", "string -> string", upper_ascii, kMember},
@@ -375,7 +375,7 @@ constexpr std::array kRows = std::to_array<Definition>({
 }  // namespace
 
 std::span<const Definition> texts() {
-  return kRows;
+  return kTextRows;
 }
 
 }  // namespace spillway::cel

@@ -158,7 +158,7 @@ std::int64_t millisecond(const Civil& civil) {
   return std::chrono::duration_cast<milliseconds>(civil.time.subseconds()).count();
 }
 
-constexpr std::array kRows = std::to_array<Definition>({
+constexpr std::array kTimeRows = std::to_array<Definition>({
     {"timestamp", "timestamp -> timestamp", same},
     {"timestamp", "string -> timestamp", time_in},
     {"timestamp", "int -> timestamp", time_of_int},
@@ -217,7 +217,7 @@ std::string seconds_text(Duration duration) {
 }
 
 std::span<const Definition> times() {
-  return kRows;
+  return kTimeRows;
 }
 
 }  // namespace spillway::cel

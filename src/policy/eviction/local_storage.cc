@@ -9,7 +9,7 @@
 namespace spillway::eviction {
 namespace {
 
-constexpr std::string_view kEphemeralStorage = "ephemeral-storage";
+constexpr std::string_view kStorageResource = "ephemeral-storage";
 
 using MaybeQuantity = std::optional<api::Quantity>;
 
@@ -18,7 +18,7 @@ api::Quantity measured_bytes(std::uint64_t bytes) {
 }
 
 MaybeQuantity storage_limit(const api::Container& container) {
-  const auto it = container.resources.limits.find(kEphemeralStorage);
+  const auto it = container.resources.limits.find(kStorageResource);
   return it == container.resources.limits.end() ? std::nullopt : MaybeQuantity(it->second);
 }
 
@@ -48,7 +48,7 @@ MaybeQuantity pod_limit(const api::PodSpec& spec) {
     if (together && (!init || *together > *init)) init = std::move(together);
   }
   if (init && (!total || *init > *total)) total = std::move(init);
-  const auto overhead = spec.overhead.find(kEphemeralStorage);
+  const auto overhead = spec.overhead.find(kStorageResource);
   if (total && !total->is_zero() && overhead != spec.overhead.end()) *total += overhead->second;
   return total;
 }

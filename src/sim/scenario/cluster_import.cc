@@ -22,7 +22,7 @@ std::string key_of(const Json& object) {
   return fmt::format("{}/{}", object.string_at({"metadata", "namespace"}), object.string_at({"metadata", "name"}));
 }
 
-std::string text_of(const Json& object) {
+std::string text_of_object(const Json& object) {
   const bool namespaced = !object.string_at({"metadata", "namespace"}).empty();
   return fmt::format("{} {}", object.string_at({"kind"}),
                      namespaced ? key_of(object) : std::string(object.string_at({"metadata", "name"})));
@@ -77,7 +77,7 @@ class Importer {
 
   void take_node(const Json& node) {
     const std::string name(node.string_at({"metadata", "name"}));
-    if (!is_ready(node)) return leave_out(text_of(node), "it is not Ready");
+    if (!is_ready(node)) return leave_out(text_of_object(node), "it is not Ready");
     MachineSpec machine{.name = name, .labels = {}, .memory = gibibytes(4)};
     if (const auto memory = quantity_at(node, {"status", "capacity", "memory"})) machine.memory = memory->bytes();
     if (const auto disk = quantity_at(node, {"status", "capacity", "ephemeral-storage"})) machine.disk = disk->bytes();
@@ -88,10 +88,10 @@ class Importer {
       }
     }
     if (const Json* taints = node.at({"spec", "taints"}); taints != nullptr && taints->is_array()) {
-      leave_out(text_of(node) + " spec.taints", "machines begin without taints");
+      leave_out(text_of_object(node) + " spec.taints", "machines begin without taints");
     }
     if (const Json* cordon = node.at({"spec", "unschedulable"}); cordon != nullptr && cordon->if_bool() == true) {
-      leave_out(text_of(node) + " spec.unschedulable", "machines begin schedulable");
+      leave_out(text_of_object(node) + " spec.unschedulable", "machines begin schedulable");
     }
     nodes_.insert(name);
     out_.machines.push_back(std::move(machine));
@@ -204,7 +204,7 @@ class Importer {
     if (replicas != nullptr && replicas->if_int64() == 0 && roller == id && plural == "replicasets") return;
     Json out = plain(object);
     const Json* spec = object.at({"spec", "template", "spec"});
-    if (spec == nullptr) return leave_out(text_of(object), "it has no template");
+    if (spec == nullptr) return leave_out(text_of_object(object), "it has no template");
     const auto use = use_of_owner_.find(roller);
     out.make({"spec", "template", "spec"}) =
         spec_of(*spec, use == use_of_owner_.end() ? declared_use(*spec) : use->second);
@@ -213,17 +213,17 @@ class Importer {
 
   void take_pod(const Json& pod) {
     const std::string_view phase = pod.string_at({"status", "phase"});
-    if (phase == "Succeeded" || phase == "Failed") return leave_out(text_of(pod), "it has ended");
+    if (phase == "Succeeded" || phase == "Failed") return leave_out(text_of_object(pod), "it has ended");
     const std::string node(pod.string_at({"spec", "nodeName"}));
-    if (!node.empty() && !nodes_.contains(node)) return leave_out(text_of(pod), "its node is not simulated");
+    if (!node.empty() && !nodes_.contains(node)) return leave_out(text_of_object(pod), "its node is not simulated");
     const Json* annotations = pod.at({"metadata", "annotations"});
     if (annotations != nullptr && annotations->find("kubernetes.io/config.mirror") != nullptr) {
-      return leave_out(text_of(pod), "it comes from a file of its node");
+      return leave_out(text_of_object(pod), "it comes from a file of its node");
     }
     const std::string owner = owner_of(pod);
     const bool replaced = owner.starts_with("ReplicaSet/") || owner.starts_with("DaemonSet/");
     if (!owner.empty() && !replaced) {
-      leave_out(text_of(pod) + " metadata.ownerReferences", fmt::format("nobody acts for {} here", owner));
+      leave_out(text_of_object(pod) + " metadata.ownerReferences", fmt::format("nobody acts for {} here", owner));
     }
     Json out = plain(pod);
     out["spec"] = spec_of(*pod.find("spec"), use_of_pod(pod));
@@ -242,7 +242,7 @@ class Importer {
     if (kind == "PodDisruptionBudget") return place("/apis/policy/v1", "poddisruptionbudgets", plain(item));
     if (kind == "PriorityClass") return take_priority_class(item);
     if (kind == "Deployment") return take_workload(item, "deployments");
-    leave_out(text_of(item), "objects of this kind are not simulated");
+    leave_out(text_of_object(item), "objects of this kind are not simulated");
   }
 
   void take_priority_class(const Json& item) {

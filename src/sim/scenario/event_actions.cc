@@ -19,7 +19,7 @@ constexpr Duration kDrainRetry = seconds(5);
 constexpr int kDrainAttempts = 120;
 constexpr std::string_view kRolloutNumber = "simulation/rollout";
 
-std::string text_of(const DeploymentChoice& deployment) {
+std::string name_text(const DeploymentChoice& deployment) {
   return fmt::format("{}/{}", deployment.ns, deployment.name);
 }
 
@@ -295,7 +295,7 @@ void EventActions::operator()(const ScaleWorkload& action) {
 
 /// The new template has a number of its own, and is the old one but for what is said.
 void EventActions::operator()(const RollOut& action) {
-  const auto found = cluster_.world().deployments().find(text_of(action.deployment));
+  const auto found = cluster_.world().deployments().find(name_text(action.deployment));
   if (found == cluster_.world().deployments().end()) return;
   Json changes = Json::object();
   changes.make({"metadata", "annotations", kRolloutNumber}) = fmt::format("{}", ++rollouts_);
@@ -321,7 +321,7 @@ void EventActions::set_paused(const DeploymentChoice& deployment, bool paused) {
 }
 
 void EventActions::operator()(const UndoRollout& action) {
-  const auto found = cluster_.world().deployments().find(text_of(action.deployment));
+  const auto found = cluster_.world().deployments().find(name_text(action.deployment));
   if (found == cluster_.world().deployments().end() || found->second.paused) return;
   workloads::ReplicaSets sets;
   for (const auto& [key, set] : cluster_.world().replica_sets()) {

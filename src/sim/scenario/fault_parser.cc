@@ -14,7 +14,7 @@ namespace {
 
 using yaml::Place;
 
-constexpr std::int64_t kServersMax = 9;
+constexpr std::int64_t kMembersMax = 9;
 
 Outcome read_ppm(const Place& place, std::string_view name, std::uint32_t& out) {
   SPILLWAY_TRY(number, place.number(name, 0, 1'000'000));
@@ -37,7 +37,7 @@ Outcome read_etcd_faults(const Place& place, EtcdFaults& out) {
   return {};
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kKinds = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kFaultKinds = {
     {{"pod", "Pod"}, {"namespace", "Namespace"}, {"configMap", "ConfigMap"}, {"service", "Service"}, {"node", "Node"}}};
 
 struct Named {
@@ -49,7 +49,7 @@ struct Named {
 /// One of the kinds with a name, and the namespace `in`.
 Result<Named> read_named(const Place& place) {
   Named out;
-  for (const auto& [member, kind] : kKinds) {
+  for (const auto& [member, kind] : kFaultKinds) {
     if (!place.has(member)) continue;
     if (!out.kind.empty())
       return place.member(member).wrong(fmt::format("expected one object, got a {} as well", out.kind));
@@ -144,7 +144,7 @@ Result<Action> read_etcd(const Place& place) {
   using What = BreakEtcd::What;
   std::optional<BreakEtcd> out;
   for (const auto& [name, what] : {std::pair("stop", What::kStop), {"part", What::kPart}, {"cutOff", What::kCutOff}}) {
-    SPILLWAY_TRY(number, place.number(name, 0, kServersMax));
+    SPILLWAY_TRY(number, place.number(name, 0, kMembersMax));
     if (!number) continue;
     if (out) return place.wrong("expected one of stop, part and cutOff");
     out = BreakEtcd{what, static_cast<std::size_t>(*number)};

@@ -13,15 +13,11 @@ namespace {
 using api::Json;
 using Kind = HappeningKind;
 
-constexpr std::array<Kind, 6> kKinds = {Kind::kEvicted, Kind::kOomKill, Kind::kDeleted,
+constexpr std::array<Kind, 6> kHappeningKinds = {Kind::kEvicted, Kind::kOomKill, Kind::kDeleted,
                                         Kind::kFlip,    Kind::kTaint,   Kind::kUnplaced};
 
-double seconds_of(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 Json seconds_or_null(std::optional<Duration> duration) {
-  return duration ? Json(seconds_of(*duration)) : Json();
+  return duration ? Json(in_seconds(*duration)) : Json();
 }
 
 bool disrupts(const Happening& happening) {
@@ -36,7 +32,7 @@ Json texts(const auto& lines) {
 
 Json counts_json(const RunOutcome& outcome) {
   Json out = Json::object();
-  for (const Kind kind : kKinds) out[counter_name(kind)] = outcome.count(kind);
+  for (const Kind kind : kHappeningKinds) out[counter_name(kind)] = outcome.count(kind);
   return out;
 }
 
@@ -49,7 +45,7 @@ Json by_name(const std::map<std::string, std::uint64_t>& counts) {
 Json happenings_json(const RunOutcome& outcome) {
   Json out = Json::array();
   for (const Happening& each : outcome.happenings) {
-    out.if_array()->push_back(Json::object({{"atSeconds", seconds_of(each.at)},
+    out.if_array()->push_back(Json::object({{"atSeconds", in_seconds(each.at)},
                                             {"what", counter_name(each.kind)},
                                             {"object", each.object},
                                             {"node", each.node},
@@ -114,7 +110,7 @@ Json outcome_json(const RunOutcome& outcome) {
                        {"interrupted", outcome.interrupted},
                        {"nodes", outcome.nodes},
                        {"pods", outcome.pods},
-                       {"lastedSeconds", seconds_of(outcome.lasted)},
+                       {"lastedSeconds", in_seconds(outcome.lasted)},
                        {"counts", counts_json(outcome)},
                        {"taintedNodesMax", outcome.tainted_nodes_max},
                        {"recoveredAtSeconds", seconds_or_null(outcome.recovered_at)},
@@ -137,7 +133,7 @@ Json outcome_json(const RunOutcome& outcome) {
 std::string outcome_text(const RunOutcome& outcome) {
   std::string out = fmt::format("{}: {} nodes, {} pods, {} of virtual time, seed {}\n", outcome.scenario, outcome.nodes,
                                 outcome.pods, api::format_duration(outcome.lasted), outcome.seed);
-  for (const Kind kind : kKinds) out += fmt::format("  {:<18} {:>8}\n", counter_name(kind), outcome.count(kind));
+  for (const Kind kind : kHappeningKinds) out += fmt::format("  {:<18} {:>8}\n", counter_name(kind), outcome.count(kind));
   out += fmt::format("  {:<18} {:>8}\n", "tainted at once", outcome.tainted_nodes_max);
   out += fmt::format("  {:<18} {:>8}\n", "recovered at", when(outcome.recovered_at));
   out += fmt::format("  {:<18} {:>8}\n", "time to recovery", when(outcome.time_to_recovery));

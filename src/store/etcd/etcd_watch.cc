@@ -10,9 +10,9 @@
 namespace spillway::store {
 namespace {
 
-constexpr Duration kFirstPause = milliseconds(100);
-constexpr Duration kLongestPause = seconds(5);
-constexpr std::size_t kDoublings = 6;
+constexpr Duration kFirstWatchPause = milliseconds(100);
+constexpr Duration kLongestWatchPause = seconds(5);
+constexpr std::size_t kWatchDoublings = 6;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void EtcdWatch::resume() {
   member_ = (member_ + 1) % transport_.members();
   const std::size_t failures = failures_++;
   if (failures == 0) return later({}, &EtcdWatch::open);
-  const Duration pause = std::min(kFirstPause * (std::int64_t{1} << std::min(failures - 1, kDoublings)), kLongestPause);
+  const Duration pause = std::min(kFirstWatchPause * (std::int64_t{1} << std::min(failures - 1, kWatchDoublings)), kLongestWatchPause);
   later(pause / 2 + Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause.count())))),
         &EtcdWatch::open);
 }

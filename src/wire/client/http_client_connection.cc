@@ -12,7 +12,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
-constexpr int kReadsPerTurn = 8;
+constexpr int kAnswerReadsPerTurn = 8;
 
 }  // namespace
 
@@ -97,7 +97,7 @@ void HttpClientConnection::receive() {
   std::array<char, kReadBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
   read_wants_write_ = false;
   for (int reads = 0; !paused_; ++reads) {
-    if (reads == kReadsPerTurn) {
+    if (reads == kAnswerReadsPerTurn) {
       if (!stream_->has_buffered()) return;
       return loop_.post([weak = weak_from_this()] {
         const auto self = weak.lock();

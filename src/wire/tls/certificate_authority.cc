@@ -21,27 +21,13 @@ namespace {
 constexpr std::string_view kAuthorityName = "spillway-ca";
 constexpr Duration kClockSkew = hours(1);  // certificates are valid a little before they are issued
 
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
 struct ExtensionFree {
   void operator()(X509_EXTENSION* extension) const { X509_EXTENSION_free(extension); }
 };
 
-struct RequestFree {
-  void operator()(X509_REQ* request) const { X509_REQ_free(request); }
-};
-
-using RequestPtr = std::unique_ptr<X509_REQ, RequestFree>;
-
 struct StackFree {
   void operator()(STACK_OF(X509_EXTENSION) * extensions) const { sk_X509_EXTENSION_free(extensions); }
 };
-
-Error openssl_error(std::string_view doing) {
-  return make_error(ErrorCode::kInternalError, "{}: {}", doing, take_openssl_problem());
-}
 
 time_t seconds_of(WallTime time) {
   return static_cast<time_t>(std::chrono::floor<seconds>(time.time_since_epoch()).count());
@@ -54,7 +40,7 @@ WallTime plus(WallTime time, Duration duration) {
 /// Runs one of OpenSSL's PEM writers on memory.
 template <typename Write>
 Result<std::string> to_pem(Write write) {
-  const std::unique_ptr<BIO, BioFree> bio(BIO_new(BIO_s_mem()));
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!bio || write(bio.get()) != 1) return openssl_error("writing PEM");
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio.get(), &data);
@@ -165,7 +151,7 @@ bool expires_before(const X509* certificate, WallTime time) {
 
 /// The parts of a certificate that a request determines, as one text.
 std::string contents_of(X509* certificate) {
-  const std::unique_ptr<BIO, BioFree> bio(BIO_new(BIO_s_mem()));
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253);
   for (const int kind : {NID_ext_key_usage, NID_subject_alt_name}) {
     BIO_puts(bio.get(), "\n");

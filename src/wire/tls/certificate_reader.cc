@@ -20,18 +20,6 @@ namespace {
 
 constexpr int kRsaBitsMax = 8192;
 
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
-using BioPtr = std::unique_ptr<BIO, BioFree>;
-
-struct RequestFree {
-  void operator()(X509_REQ* request) const { X509_REQ_free(request); }
-};
-
-using RequestPtr = std::unique_ptr<X509_REQ, RequestFree>;
-
 struct ExtensionsFree {
   void operator()(STACK_OF(X509_EXTENSION) * extensions) const {
     sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
@@ -45,10 +33,6 @@ struct NamesFree {
 };
 
 using NamesPtr = std::unique_ptr<GENERAL_NAMES, NamesFree>;
-
-BioPtr read_from(std::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
 
 Error malformed(std::string_view what) {
   return invalid({}, "{}: {}", what, take_openssl_problem());

@@ -15,22 +15,16 @@ namespace spillway::wire {
 
 namespace {
 
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
-using BioPtr = std::unique_ptr<BIO, BioFree>;
-
-BioPtr read_from(std::string_view text) {
-  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
 /// Refuses to ask a terminal for the pass phrase of an encrypted key.
 int no_pass_phrase(char*, int, int, void*) {
   return -1;
 }
 
 }  // namespace
+
+void OpensslFree::operator()(bio_st* bio) const {
+  BIO_free(bio);
+}
 
 void OpensslFree::operator()(evp_pkey_st* key) const {
   EVP_PKEY_free(key);
@@ -44,6 +38,10 @@ void OpensslFree::operator()(x509_st* certificate) const {
   X509_free(certificate);
 }
 
+void OpensslFree::operator()(X509_req_st* request) const {
+  X509_REQ_free(request);
+}
+
 std::string take_openssl_problem() {
   const unsigned long code = ERR_get_error();
   ERR_clear_error();
@@ -52,6 +50,14 @@ std::string take_openssl_problem() {
   std::array<char, 256> text{};
   ERR_error_string_n(code, text.data(), text.size());
   return text.data();
+}
+
+Error openssl_error(std::string_view doing) {
+  return make_error(ErrorCode::kInternalError, "{}: {}", doing, take_openssl_problem());
+}
+
+BioPtr read_from(std::string_view text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what) {

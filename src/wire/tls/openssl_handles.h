@@ -9,25 +9,35 @@
 #include <string>
 #include <string_view>
 
+struct bio_st;
 struct evp_pkey_st;
 struct ssl_ctx_st;
 struct ssl_st;
 struct x509_st;
+struct X509_req_st;
 
 namespace spillway::wire {
 
 struct OpensslFree {
+  void operator()(bio_st* bio) const;
   void operator()(evp_pkey_st* key) const;
   void operator()(ssl_st* ssl) const;
   void operator()(x509_st* certificate) const;
+  void operator()(X509_req_st* request) const;
 };
 
+using BioPtr = std::unique_ptr<bio_st, OpensslFree>;
 using KeyPtr = std::unique_ptr<evp_pkey_st, OpensslFree>;
 using SslPtr = std::unique_ptr<ssl_st, OpensslFree>;
 using CertificatePtr = std::unique_ptr<x509_st, OpensslFree>;
+using RequestPtr = std::unique_ptr<X509_req_st, OpensslFree>;
 
 /// What the oldest entry of this thread's error queue says; empties the queue.
 std::string take_openssl_problem();
+/// kInternalError: "DOING: " and the oldest entry of the error queue, which it empties.
+Error openssl_error(std::string_view doing);
+/// A read-only BIO over the text, which must outlive it.
+BioPtr read_from(std::string_view text);
 
 /// The first certificate of a PEM text. kInvalid: `what` is none.
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);

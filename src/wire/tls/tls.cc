@@ -18,10 +18,6 @@ namespace {
 /// What TLS 1.2 may use: forward secrecy and authenticated encryption. (TLS 1.3 has nothing else.)
 constexpr const char* kTls12Ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
 using ContextPtr = std::shared_ptr<SSL_CTX>;
 
 Result<ContextPtr> make_context(const SSL_METHOD* method) {
@@ -49,7 +45,7 @@ Outcome use_identity(SSL_CTX* context, const KeyPair& identity) {
     return invalid("private key", "does not belong to the certificate ({})", take_openssl_problem());
   }
   // The rest of the chain.
-  const std::unique_ptr<BIO, BioFree> bio(
+  const BioPtr bio(
       BIO_new_mem_buf(identity.certificate_pem.data(), static_cast<int>(identity.certificate_pem.size())));
   CertificatePtr leaf(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
@@ -60,7 +56,7 @@ Outcome use_identity(SSL_CTX* context, const KeyPair& identity) {
 }
 
 Outcome trust(SSL_CTX* context, std::string_view pem) {
-  const std::unique_ptr<BIO, BioFree> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   int count = 0;
   while (true) {

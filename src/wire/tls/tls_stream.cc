@@ -55,7 +55,7 @@ BIO_METHOD* socket_method() {
   return method;
 }
 
-std::string text_of(const ASN1_STRING* value) {
+std::string name_text(const ASN1_STRING* value) {
   unsigned char* utf8 = nullptr;
   const int size = ASN1_STRING_to_UTF8(&utf8, value);
   if (size < 0) return {};
@@ -119,7 +119,7 @@ class TlsStream final : public ByteStream {
     for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
       X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
       const int kind = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
-      std::string text = text_of(X509_NAME_ENTRY_get_data(entry));
+      std::string text = name_text(X509_NAME_ENTRY_get_data(entry));
       if (kind == NID_commonName)
         peer.common_name = std::move(text);
       else if (kind == NID_organizationName)

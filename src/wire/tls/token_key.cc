@@ -33,16 +33,8 @@ struct SignatureFree {
   void operator()(ECDSA_SIG* signature) const { ECDSA_SIG_free(signature); }
 };
 
-struct BioFree {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-
 using DigestPtr = std::unique_ptr<EVP_MD_CTX, DigestFree>;
 using SignaturePtr = std::unique_ptr<ECDSA_SIG, SignatureFree>;
-
-Error openssl_error(std::string_view doing) {
-  return make_error(ErrorCode::kInternalError, "{}: {}", doing, take_openssl_problem());
-}
 
 Error refused(std::string_view why) {
   return make_error(ErrorCode::kUnauthorized, "service account token: {}", why);
@@ -54,7 +46,7 @@ const unsigned char* bytes_of(std::string_view text) {
 
 Result<std::string> make_key_pem() {
   const KeyPtr key(EVP_EC_gen("P-256"));
-  const std::unique_ptr<BIO, BioFree> bio(BIO_new(BIO_s_mem()));
+  const BioPtr bio(BIO_new(BIO_s_mem()));
   if (!key || !bio || PEM_write_bio_PKCS8PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
     return openssl_error("making a key for tokens");
   }
@@ -119,7 +111,7 @@ struct OpensslBytesFree {
 /// All keys of a file: public or private ones, and those of certificates.
 Outcome add_keys(std::vector<TokenKey::Key>& keys, const std::string& path) {
   SPILLWAY_TRY(pem, read_file(path));
-  const std::unique_ptr<BIO, BioFree> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   const std::size_t before = keys.size();
   while (bio) {
     char* label = nullptr;

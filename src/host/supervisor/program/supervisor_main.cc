@@ -28,8 +28,8 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kChunkBytes = 16'384;
-constexpr std::size_t kPumpBytesMax = 65'536;        // of one stream in one turn
-constexpr std::size_t kDrainBytesMax = 1'048'576;    // what a full pipe can still hold at the end
+constexpr std::size_t kCopyBytesMax = 65'536;        // of one stream in one turn
+constexpr std::size_t kFinalCopyBytesMax = 1'048'576;    // what a full pipe can still hold at the end
 constexpr auto kByPidfd = static_cast<idtype_t>(3);  // P_PIDFD
 
 bool is_open(int fd) {
@@ -71,7 +71,7 @@ class Supervisor {
                                     {held_up ? listener_.get() : -1, POLLOUT, 0}}};
     if (::poll(waits.data(), waits.size(), -1) < 0) return;
     for (std::size_t i = 0; i < streams_.size(); ++i)
-      if (waits[i + 2].revents != 0) pump(streams_[i], kPumpBytesMax);
+      if (waits[i + 2].revents != 0) pump(streams_[i], kCopyBytesMax);
     if (waits[4].revents != 0) send_packet();
     if (waits[1].revents != 0) note_end();
     if (waits[0].revents != 0) take_order();
@@ -141,7 +141,7 @@ class Supervisor {
     for (Stream& stream : streams_) {
       do {
         packet_.clear();  // whoever listens and is that far behind hears the rest from the log
-        pump(stream, kDrainBytesMax);
+        pump(stream, kFinalCopyBytesMax);
       } while (!packet_.empty());
       std::string records;
       if (stream.open) finish(stream, records);

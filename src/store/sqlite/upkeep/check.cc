@@ -10,7 +10,7 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::int64_t kRowBytes = 40;  // as the ledger counts them
+constexpr std::int64_t kLedgerRowBytes = 40;  // as the ledger counts them
 
 class Checker {
  public:
@@ -100,7 +100,7 @@ class Checker {
                  .version_before = static_cast<std::uint64_t>(rows.integer(5))};
       if (!rows.is_null(4)) row.before = revision_of(rows, 4);
       if (row.revision > report_.compacted) ++report_.history;
-      history_bytes_ += kRowBytes + static_cast<std::int64_t>(row.key.size() + rows.bytes(6).size());
+      history_bytes_ += kLedgerRowBytes + static_cast<std::int64_t>(row.key.size() + rows.bytes(6).size());
       check_former_value(row, rows);
       history.add(row);
     }
@@ -129,7 +129,7 @@ class Checker {
                            .created = revision_of(rows, 1),
                            .modified = revision_of(rows, 2),
                            .version = static_cast<std::uint64_t>(rows.integer(3))};
-      live_bytes_ += kRowBytes + static_cast<std::int64_t>(row.key.size() + rows.bytes(4).size());
+      live_bytes_ += kLedgerRowBytes + static_cast<std::int64_t>(row.key.size() + rows.bytes(4).size());
       history.add(row);
       const CheckedValue value = check_value_(row.key, rows.bytes(4));
       ++report_.objects[value.resource];
