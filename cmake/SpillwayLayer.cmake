@@ -10,7 +10,7 @@ function(spillway_layer name level)
   cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT;COLD" "FILES_PER_UNIT" "SOURCES;HEADERS;COLD_ROOMS;DEPS;PRIVATE_LIBS")
   list(SORT A_SOURCES)  # folder by folder, so that the files of a unit include the same headers
   set(cold_sources)
-  if(A_COLD_ROOMS AND SPILLWAY_COLD_OPTIONS)
+  if(A_COLD_ROOMS)  # also where they get no option of their own: every preset joins the same files
     list(JOIN A_COLD_ROOMS "|" cold_rooms)
     set(cold_sources ${A_SOURCES})
     list(FILTER cold_sources INCLUDE REGEX "^(${cold_rooms})/")

@@ -14,7 +14,7 @@ namespace {
 using api::Json;
 
 constexpr int kTarget = 3;
-constexpr int kContainer = 1;
+constexpr int kContainerMode = 1;
 
 /// In the order in which upstream's encoder writes the fields; other agents compare the text.
 std::string ports_text(const std::vector<api::ContainerPort>& ports) {
@@ -106,7 +106,7 @@ Result<Json> linux_part(const api::Pod& pod, const api::Container& container, co
   SPILLWAY_TRY(security, security_context(pod, container, wish.security));
   Json& namespaces = security["namespace_options"];
   const Json* pid = namespaces.find("pid");
-  if (!wish.target_container.empty() && pid != nullptr && *pid == Json(kContainer)) {
+  if (!wish.target_container.empty() && pid != nullptr && *pid == Json(kContainerMode)) {
     namespaces["pid"] = kTarget;
     namespaces["target_id"] = wish.target_container;
   }

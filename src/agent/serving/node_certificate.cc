@@ -14,8 +14,8 @@ namespace {
 
 using api::Json;
 
-constexpr std::string_view kApiVersion = "certificates.k8s.io/v1";
-constexpr std::string_view kPlural = "certificatesigningrequests";
+constexpr std::string_view kCertificatesVersion = "certificates.k8s.io/v1";
+constexpr std::string_view kCertificatesPlural = "certificatesigningrequests";
 constexpr Duration kSayAfter = minutes(1);
 
 struct Purpose {
@@ -35,7 +35,7 @@ const Purpose& facts_of(CertificatePurpose purpose) {
 }
 
 Json request_document(const Purpose& purpose, std::string_view pem) {
-  return Json::object({{"apiVersion", kApiVersion},
+  return Json::object({{"apiVersion", kCertificatesVersion},
                        {"kind", "CertificateSigningRequest"},
                        {"metadata", Json::object({{"generateName", "csr-"}})},
                        {"spec", Json::object({{"signerName", purpose.signer},
@@ -77,7 +77,7 @@ void NodeCertificate::request(Now now) {
   if (!pem) return retry(pem.error().text(), now);
   asked_ = now.mono;
   poll_wait_ = kPollMin;
-  api_.create(client::object_path(kApiVersion, kPlural, {}), request_document(facts_of(purpose_), *pem),
+  api_.create(client::object_path(kCertificatesVersion, kCertificatesPlural, {}), request_document(facts_of(purpose_), *pem),
               [this](const Result<Json>& outcome, Now answered) {
                 if (!outcome) return retry(outcome.error().text(), answered);
                 name_ = outcome->string_at({"metadata", "name"});
@@ -87,7 +87,7 @@ void NodeCertificate::request(Now now) {
 
 void NodeCertificate::poll(Now now) {
   if (now.mono - asked_ > kPatience) return request(now);
-  api_.get(client::object_path(kApiVersion, kPlural, {}, name_), [this](const Result<Json>& outcome, Now answered) {
+  api_.get(client::object_path(kCertificatesVersion, kCertificatesPlural, {}, name_), [this](const Result<Json>& outcome, Now answered) {
     if (outcome) return on_answer(*outcome, answered);
     if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", answered);
     api_.at(answered.mono + kPollMax, [this](Now later) { poll(later); });

@@ -13,7 +13,7 @@ namespace {
 
 using api::Json;
 
-const Json::Array& list_at(const Json& object, std::string_view member) {
+const Json::Array& members_at(const Json& object, std::string_view member) {
   static const Json::Array kNone;
   const Json* const found = object.find(member);
   const Json::Array* const list = found == nullptr ? nullptr : found->if_array();
@@ -38,7 +38,7 @@ std::string rule_identity(const Json& rule) {
   Json::Array parts;
   for (const std::string_view member :
        std::initializer_list<std::string_view>{"apiGroups", "nonResourceURLs", "resourceNames", "resources", "verbs"}) {
-    parts.emplace_back(list_at(rule, member));
+    parts.emplace_back(members_at(rule, member));
   }
   return api::to_text(Json(std::move(parts)));
 }
@@ -47,7 +47,7 @@ std::vector<api::LabelSelector> aggregation_selectors(const Json& role) {
   std::vector<api::LabelSelector> out;
   const Json* const aggregation = role.find("aggregationRule");
   if (aggregation == nullptr) return out;
-  for (const Json& each : list_at(*aggregation, "clusterRoleSelectors")) {
+  for (const Json& each : members_at(*aggregation, "clusterRoleSelectors")) {
     if (auto selector = api::label_selector_from_json(&each)) out.push_back(*std::move(selector));
   }
   return out;
@@ -61,7 +61,7 @@ std::optional<Json> aggregated_rules(const Json& role, std::span<const GatheredR
     for (const GatheredRole& each : by_name) {
       if (each.name == role_name(role) || !selector.matches(*each.labels)) continue;
       const api::DocumentPtr document = each.document();
-      for (const Json& rule : list_at(*document, "rules")) {
+      for (const Json& rule : members_at(*document, "rules")) {
         const auto [identity, is_new] = known.insert(rule_identity(rule));
         if (!is_new) continue;
         bytes += identity->size();

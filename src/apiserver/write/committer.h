@@ -6,6 +6,7 @@
 #include "api/json/json.h"
 #include "apiserver/read/core.h"
 #include "apiserver/read/stored_object.h"
+#include "apiserver/request/exchange.h"
 #include "store/store.h"
 
 #include <cstdint>

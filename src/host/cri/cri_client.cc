@@ -23,7 +23,7 @@ constexpr int kClientReconnectMinMs = 200;
 constexpr int kClientReconnectMaxMs = 2000;
 constexpr std::string_view kInterfaceVersion = "0.1.0";  // what upstream's client says, and no runtime looks at
 
-WallTime time_of(std::int64_t nanos) {
+WallTime wall_time_of(std::int64_t nanos) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(nanos)));
 }
 
@@ -31,7 +31,7 @@ WallTime time_of(std::int64_t nanos) {
 std::optional<agent::LayerUsage> usage_of(const cri::FilesystemUsage& usage) {
   if (usage.timestamp() <= 0) return std::nullopt;
   agent::LayerUsage layer{
-      .mountpoint = usage.fs_id().mountpoint(), .at = time_of(usage.timestamp()), .used_bytes = {}, .inodes_used = {}};
+      .mountpoint = usage.fs_id().mountpoint(), .at = wall_time_of(usage.timestamp()), .used_bytes = {}, .inodes_used = {}};
   if (usage.has_used_bytes()) layer.used_bytes = usage.used_bytes().value();
   if (usage.has_inodes_used()) layer.inodes_used = usage.inodes_used().value();
   return layer;
@@ -105,7 +105,7 @@ struct CriClient::Impl {
       report.sandboxes.push_back({.id = each.id(),
                                   .uid = each.metadata().uid(),
                                   .ready = each.state() == cri::SANDBOX_READY,
-                                  .created = time_of(each.created_at())});
+                                  .created = wall_time_of(each.created_at())});
     }
     return {};
   }
@@ -119,7 +119,7 @@ struct CriClient::Impl {
                                    .sandbox = each.pod_sandbox_id(),
                                    .name = each.metadata().name(),
                                    .running = each.state() == cri::CONTAINER_RUNNING,
-                                   .created = time_of(each.created_at())});
+                                   .created = wall_time_of(each.created_at())});
     }
     return {};
   }

@@ -22,7 +22,7 @@ using api::Json;
 constexpr Duration kRuntimeSlack = seconds(1);
 /// What the runtime has to tell how containers ended whose processes are gone.
 constexpr Duration kLastWords = seconds(1);
-constexpr Duration kPursueMax = milliseconds(50);
+constexpr Duration kEndingMax = milliseconds(50);
 constexpr Duration kInspectMax = milliseconds(500);
 constexpr Duration kRemoveRetry = seconds(10);
 constexpr std::int64_t kExited = 2;  // ContainerState
@@ -253,7 +253,7 @@ void CriRuntime::pursue(const std::string& uid) {
   ending.timer = loop_.at(now + ending.wait, [this, alive = std::weak_ptr(alive_), uid] {
     if (!alive.expired()) pursue(uid);
   });
-  ending.wait = std::min<Duration>(ending.wait * 2, kPursueMax);
+  ending.wait = std::min<Duration>(ending.wait * 2, kEndingMax);
 }
 
 void CriRuntime::stop_sandbox(const std::string& uid) {

@@ -26,7 +26,7 @@ constexpr const char* kUserAgent = "kube-probe/1.32";
 constexpr int kReconnectMs = 100;
 constexpr unsigned char kTextField = 0x0a;    // field 1, as bytes
 constexpr unsigned char kNumberField = 0x08;  // field 1, as a number
-constexpr const char* kCodeNames[] = {
+constexpr const char* kProbeCodeNames[] = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
     "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
@@ -116,7 +116,7 @@ struct HealthProber::Impl {
       return {.end = End::kUnimplemented, .status = 0, .text = status.error_message()};
     return {.end = End::kFailed,
             .status = 0,
-            .text = fmt::format("rpc error: code = {} desc = {}", kCodeNames[code < std::size(kCodeNames) ? code : 2],
+            .text = fmt::format("rpc error: code = {} desc = {}", kProbeCodeNames[code < std::size(kProbeCodeNames) ? code : 2],
                                 status.error_message())};
   }
 

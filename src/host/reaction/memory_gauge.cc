@@ -20,7 +20,7 @@ MemoryReading reading_of(Bytes limit, Bytes usage, Bytes inactive_file) {
           .limit = limit};
 }
 
-constexpr std::uint64_t kUnlimitedBytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t kNoLimitBytes = std::uint64_t{1} << 62;
 
 /// The number in a file of one; nullopt: it is not there, or says that there is no limit.
 std::optional<Bytes> read_amount(const HeldFile& file) {
@@ -28,7 +28,7 @@ std::optional<Bytes> read_amount(const HeldFile& file) {
   if (!file) return std::nullopt;
   const auto text = file.read(buffer.data(), buffer.size());
   const auto amount = text ? parse_number(*text) : std::nullopt;
-  if (!amount || *amount > kUnlimitedBytes) return std::nullopt;
+  if (!amount || *amount > kNoLimitBytes) return std::nullopt;
   return Bytes{static_cast<std::int64_t>(*amount)};
 }
 

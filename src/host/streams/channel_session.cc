@@ -11,9 +11,9 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPumpBytesMax = 65'536;      // of one output in one turn of the loop
-constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
-constexpr Duration kPaceInterval = milliseconds(10);
+constexpr std::size_t kChannelBytesMax = 65'536;      // of one output in one turn of the loop
+constexpr std::size_t kChannelDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr Duration kChannelPace = milliseconds(10);
 
 /// write(2) without SIGPIPE.
 ssize_t write_quietly(int fd, std::string_view data) {
@@ -95,7 +95,7 @@ void ChannelSession::watch(Output& output) {
   if (!output.from || std::exchange(output.watched, true)) return;
   loop_.watch_fd(output.from.get(), POLLIN, [this, &output] {
     const auto self = weak_from_this().lock();
-    if (!pump(output, kPumpBytesMax)) return close_output(output);
+    if (!pump(output, kChannelBytesMax)) return close_output(output);
     if (is_full()) pace();
   });
 }
@@ -105,7 +105,7 @@ void ChannelSession::pace() {
   for (Output& output : outputs_)
     if (output.from && std::exchange(output.watched, false)) loop_.unwatch_fd(output.from.get());
   if (pace_timer_) return;
-  pace_timer_ = loop_.at(loop_.now().mono + kPaceInterval, [this] {
+  pace_timer_ = loop_.at(loop_.now().mono + kChannelPace, [this] {
     pace_timer_.reset();
     if (is_full()) return pace();
     for (Output& output : outputs_) watch(output);
@@ -141,7 +141,7 @@ void ChannelSession::say(api::Channel channel, std::string_view data) {
 void ChannelSession::finish(const Result<std::int32_t>& exit_code) {
   const auto self = shared_from_this();
   for (Output& output : outputs_) {
-    if (output.from) static_cast<void>(pump(output, kDrainBytesMax));
+    if (output.from) static_cast<void>(pump(output, kChannelDrainBytesMax));
     close_output(output);
   }
   if (!sink_) return end();

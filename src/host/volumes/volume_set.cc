@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDetach = 2;    // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
+constexpr int kLazyUnmount = 2;    // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
 constexpr int kNoFollow = 8;  // UMOUNT_NOFOLLOW
 constexpr unsigned long kDataOnly = MS_NOSUID | MS_NODEV;
 constexpr mode_t kEmptyDirectoryMode = 0777;
@@ -96,11 +96,11 @@ VolumeSet::VolumeSet(VolumeSetOptions options) : options_(std::move(options)) {
 
 VolumeSet::~VolumeSet() {
   if (keep_) return;
-  for (const std::string& mount : found_) ::syscall(SYS_umount2, mount.c_str(), kDetach | kNoFollow);
-  for (const std::string& part : parts_) ::syscall(SYS_umount2, part.c_str(), kDetach | kNoFollow);
+  for (const std::string& mount : found_) ::syscall(SYS_umount2, mount.c_str(), kLazyUnmount | kNoFollow);
+  for (const std::string& part : parts_) ::syscall(SYS_umount2, part.c_str(), kLazyUnmount | kNoFollow);
   for (auto& [name, volume] : volumes_) {
     volume.root.reset();
-    if (volume.mounted) ::syscall(SYS_umount2, volume.directory.c_str(), kDetach | kNoFollow);
+    if (volume.mounted) ::syscall(SYS_umount2, volume.directory.c_str(), kLazyUnmount | kNoFollow);
   }
 }
 

@@ -105,20 +105,20 @@ constexpr std::array kListRows = std::to_array<Definition>({
     {"lastIndexOf", "list(A), A -> int", list_last_index_of, kMember},
 });
 
-constexpr std::array<std::string_view, 8> kOrdered{"int",    "uint",  "double",   "bool",
+constexpr std::array<std::string_view, 8> kSortable{"int",    "uint",  "double",   "bool",
                                                    "string", "bytes", "duration", "timestamp"};
 
 struct Signatures {
-  std::array<std::string, kOrdered.size()> sorted;
-  std::array<std::string, kOrdered.size()> element;
+  std::array<std::string, kSortable.size()> sorted;
+  std::array<std::string, kSortable.size()> element;
 };
 
 const Signatures& signatures() {
   static const Signatures kMade = [] {
     Signatures made;
-    for (std::size_t i = 0; i < kOrdered.size(); ++i) {
-      made.sorted[i] = fmt::format("list({}) -> bool", kOrdered[i]);
-      made.element[i] = fmt::format("list({0}) -> {0}", kOrdered[i]);
+    for (std::size_t i = 0; i < kSortable.size(); ++i) {
+      made.sorted[i] = fmt::format("list({}) -> bool", kSortable[i]);
+      made.element[i] = fmt::format("list({0}) -> {0}", kSortable[i]);
     }
     return made;
   }();
@@ -130,7 +130,7 @@ const Signatures& signatures() {
 std::span<const Definition> lists() {
   static const std::vector<Definition> kAll = [] {
     std::vector<Definition> made(kListRows.begin(), kListRows.end());
-    for (std::size_t i = 0; i < kOrdered.size(); ++i) {
+    for (std::size_t i = 0; i < kSortable.size(); ++i) {
       made.push_back({"isSorted", signatures().sorted[i], is_sorted, kMember});
       made.push_back({"min", signatures().element[i], least, kMember});
       made.push_back({"max", signatures().element[i], greatest, kMember});

@@ -111,7 +111,7 @@ Result<Value> element_of(const Call& call, const Value& container) {
   return inside ? Value::some(list.at(static_cast<std::size_t>(*index))) : Value::none();
 }
 
-Result<Value> element(const Call& call) {
+Result<Value> optional_element(const Call& call) {
   return element_of(call, call[0]);
 }
 
@@ -128,8 +128,8 @@ constexpr std::array kOptionalRows = std::to_array<Definition>({
     {"value", "optional_type(A) -> A", value, kMember},
     {"or", "optional_type(A), optional_type(A) -> optional_type(A)", or_other, kMember},
     {"orValue", "optional_type(A), A -> A", or_value, kMember},
-    {"_[?_]", "list(A), int -> optional_type(A)", element},
-    {"_[?_]", "map(A, B), A -> optional_type(B)", element},
+    {"_[?_]", "list(A), int -> optional_type(A)", optional_element},
+    {"_[?_]", "map(A, B), A -> optional_type(B)", optional_element},
     {"_[?_]", "optional_type(list(A)), int -> optional_type(A)", element_of_optional},
     {"_[?_]", "optional_type(map(A, B)), A -> optional_type(B)", element_of_optional},
     {"_[_]", "optional_type(list(A)), int -> optional_type(A)", element_of_optional},

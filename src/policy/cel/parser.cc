@@ -34,11 +34,11 @@ struct Operator {
 };
 
 /// The levels of operators with two sides, those that bind least first.
-constexpr std::array<Operator, 7> kRelations{
+constexpr std::array<Operator, 7> kRelationOperators{
     {{"==", "_==_"}, {"!=", "_!=_"}, {"<", "_<_"}, {"<=", "_<=_"}, {">", "_>_"}, {">=", "_>=_"}, {"in", "@in"}}};
 constexpr std::array<Operator, 2> kSums{{{"+", "_+_"}, {"-", "_-_"}}};
 constexpr std::array<Operator, 3> kProducts{{{"*", "_*_"}, {"/", "_/_"}, {"%", "_%_"}}};
-constexpr std::array<std::span<const Operator>, 3> kLevels{kRelations, kSums, kProducts};
+constexpr std::array<std::span<const Operator>, 3> kLevels{kRelationOperators, kSums, kProducts};
 
 /// A tree and how deep it is.
 struct Tree {

@@ -30,7 +30,7 @@ Result<Value> checked(WallTime time) {
   return Value(time);
 }
 
-Result<Value> same(const Call& call) {
+Result<Value> same_time(const Call& call) {
   return call[0];
 }
 
@@ -159,10 +159,10 @@ std::int64_t millisecond(const Civil& civil) {
 }
 
 constexpr std::array kTimeRows = std::to_array<Definition>({
-    {"timestamp", "timestamp -> timestamp", same},
+    {"timestamp", "timestamp -> timestamp", same_time},
     {"timestamp", "string -> timestamp", time_in},
     {"timestamp", "int -> timestamp", time_of_int},
-    {"duration", "duration -> duration", same},
+    {"duration", "duration -> duration", same_time},
     {"duration", "string -> duration", duration_in},
     {"_+_", "timestamp, duration -> timestamp", time_plus},
     {"_+_", "duration, timestamp -> timestamp", plus_time},

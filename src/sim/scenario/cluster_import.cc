@@ -42,7 +42,7 @@ Json only(const Json& from, std::initializer_list<std::string_view> names) {
   return out;
 }
 
-bool is_ready(const Json& node) {
+bool is_ready_node(const Json& node) {
   const Json* conditions = node.at({"status", "conditions"});
   if (conditions == nullptr || conditions->if_array() == nullptr) return false;
   return std::ranges::any_of(*conditions->if_array(), [](const Json& each) {
@@ -77,7 +77,7 @@ class Importer {
 
   void take_node(const Json& node) {
     const std::string name(node.string_at({"metadata", "name"}));
-    if (!is_ready(node)) return leave_out(text_of_object(node), "it is not Ready");
+    if (!is_ready_node(node)) return leave_out(text_of_object(node), "it is not Ready");
     MachineSpec machine{.name = name, .labels = {}, .memory = gibibytes(4)};
     if (const auto memory = quantity_at(node, {"status", "capacity", "memory"})) machine.memory = memory->bytes();
     if (const auto disk = quantity_at(node, {"status", "capacity", "ephemeral-storage"})) machine.disk = disk->bytes();

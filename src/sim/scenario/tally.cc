@@ -29,7 +29,7 @@ std::string reason_of_deletion(const api::Pod& pod) {
   return target == nullptr ? std::string() : fmt::format("{}: {}", target->reason, target->message);
 }
 
-bool has_ended(const api::Pod& pod) {
+bool has_finished(const api::Pod& pod) {
   return pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
 }
 
@@ -152,7 +152,7 @@ void Tally::on_pod(const std::string& ns, const std::string& name, bool there) {
       note(HappeningKind::kOomKill, pod, fmt::format("container {} was killed by the kernel", container.name));
     }
   }
-  const bool well = has_ended(pod) || (pod.status.phase == "Running" && !pod.metadata.deletion_timestamp);
+  const bool well = has_finished(pod) || (pod.status.phase == "Running" && !pod.metadata.deletion_timestamp);
   well ? unwell_.erase(what) : unwell_.insert(what).second;
 }
 
