@@ -72,7 +72,7 @@ def measure(what, load, later):
                   f"  slowest other request {others.slowest:.2f} s, failed {others.failed}\n"
                   f"  memory before {before >> 20} MiB, peak {peak >> 20} MiB, {later} s later {resident(process) >> 20} MiB", flush=True)
             for line in process.log.read_text(errors="replace").splitlines():
-                if "slow turn" in line:
+                if "loop was held up" in line:
                     print(f"  log: {line}")
 
 

@@ -1,6 +1,7 @@
 #include "apps/process/loop_metrics.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace spillway::apps {
@@ -24,16 +25,16 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
     this_minute_ = turn.took;
     longest_.set(in_seconds(std::max(last_minute_, this_minute_)));
   }
-  if (turn.took <= kTurnMax) return;
-  if (said_ && now - *said_ < kTurnLogEvery) {
-    ++unsaid_;
-    return;
+  const auto report = slow_.note(turn, now);
+  if (!report) return;
+  const std::int64_t longest = report->longest / milliseconds(1);
+  if (report->longest > kTurnWarned) {
+    log_.warning("the loop was held up in the last minute",
+                 {{"cause", report->cause}, {"longest_milliseconds", longest}, {"slow_turns", report->turns}});
+  } else {
+    log_.debug("turns of the loop were slow in the last minute",
+               {{"cause", report->cause}, {"longest_milliseconds", longest}, {"slow_turns", report->turns}});
   }
-  said_ = now;
-  log_.warning("slow turn of the loop", {{"milliseconds", turn.took / milliseconds(1)},
-                                         {"longest_piece_milliseconds", turn.longest / milliseconds(1)},
-                                         {"what", turn.what.empty() ? "other" : turn.what},
-                                         {"unsaid_before", std::exchange(unsaid_, 0)}});
 }
 
 }  // namespace spillway::apps

@@ -1,21 +1,18 @@
-// How long the turns of the loop take, as metrics and, for those that hold up everybody else, as log lines.
+// How long the turns of the loop take, as metrics, and once a minute in the log if some were slow.
 // Thread: loop.
 #pragma once
 
 #include "base/time.h"
 #include "runtime/loop.h"
+#include "runtime/slow_turns.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
-#include <cstdint>
-#include <optional>
-
 namespace spillway::apps {
 
-/// A turn that takes longer is a defect, or the machine is too slow: said in the log.
-inline constexpr Duration kTurnMax = milliseconds(50);
-/// Between two such lines; what is left out is counted in the next.
-inline constexpr Duration kTurnLogEvery = seconds(10);
+/// A minute whose longest turn was longer is logged as a warning, others at level debug. The alert LoopIsSlow of
+/// deploy/prometheus has the same bound.
+inline constexpr Duration kTurnWarned = milliseconds(500);
 
 class LoopMetrics {
  public:
@@ -31,8 +28,7 @@ class LoopMetrics {
   Instant minute_began_{};
   Duration this_minute_{};
   Duration last_minute_{};
-  std::optional<Instant> said_;
-  std::uint64_t unsaid_ = 0;
+  runtime::SlowTurns slow_{runtime::waited_for_processor};
 };
 
 }  // namespace spillway::apps

@@ -1,0 +1,47 @@
+#include "runtime/slow_turns.h"
+
+#include <fstream>
+#include <utility>
+
+namespace spillway::runtime {
+
+std::optional<SlowTurns::Report> SlowTurns::note(const Loop::Turn& turn, Instant now) {
+  std::optional<Report> report;
+  if (!period_end_ || now >= *period_end_) {
+    report = end_period();
+    period_end_ = now + kPeriod;
+  }
+  if (turn.took <= kSlow) return report;
+  ++turns_;
+  sum_ += turn.took;
+  if (turn.took > longest_) {
+    longest_ = turn.took;
+    what_ = turn.what;
+  }
+  return report;
+}
+
+std::optional<SlowTurns::Report> SlowTurns::end_period() {
+  const std::optional<Duration> waited = waited_();
+  const std::optional<Duration> before = std::exchange(waited_before_, waited);
+  if (turns_ == 0) return std::nullopt;
+  Report report{.turns = std::exchange(turns_, 0), .longest = std::exchange(longest_, {}), .cause = {}};
+  const std::string what = std::exchange(what_, {});
+  const Duration sum = std::exchange(sum_, {});
+  // A thread that waited for half of that time or longer would have been fast on a machine of its own.
+  const bool starved = waited && before && *waited - *before >= sum / 2;
+  report.cause = starved        ? "the processors of this machine were busy with other work"
+                 : what.empty() ? "work other than a request"
+                                : "request " + what;
+  return report;
+}
+
+std::optional<Duration> waited_for_processor() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  std::int64_t ran = 0;
+  std::int64_t waited = 0;
+  if (!(file >> ran >> waited)) return std::nullopt;
+  return nanoseconds(waited);
+}
+
+}  // namespace spillway::runtime

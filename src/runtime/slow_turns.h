@@ -1,0 +1,51 @@
+// Slow turns of a loop, summed up once a minute: how many there were, how long the longest took, and what held it up.
+// Pure: the time and what the kernel says about the thread are arguments. Thread: one at a time.
+#pragma once
+
+#include "base/time.h"
+#include "runtime/loop.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace spillway::runtime {
+
+class SlowTurns {
+ public:
+  /// Bound of a turn that is not counted. Requests and pressure events wait for the end of a turn.
+  static constexpr Duration kSlow = milliseconds(50);
+  /// Between two reports.
+  static constexpr Duration kPeriod = minutes(1);
+
+  struct Report {
+    std::int64_t turns = 0;  // at least 1
+    Duration longest{};
+    std::string cause;  // of the longest, in words
+  };
+
+  /// How long the thread has waited for a processor since it began; nullopt: not known. Asked once a minute.
+  using Waited = std::function<std::optional<Duration>()>;
+
+  explicit SlowTurns(Waited waited) : waited_(std::move(waited)) {}
+
+  /// Counts the turn that ended at `now`. A report, if it is the first after a minute in which turns were slow.
+  std::optional<Report> note(const Loop::Turn& turn, Instant now);
+
+ private:
+  std::optional<Report> end_period();
+
+  Waited waited_;
+  std::optional<Instant> period_end_;  // nullopt: before the first turn
+  std::optional<Duration> waited_before_;
+  std::int64_t turns_ = 0;
+  Duration sum_{};
+  Duration longest_{};
+  std::string what_;
+};
+
+/// SlowTurns::Waited of the calling thread, from /proc/thread-self/schedstat.
+std::optional<Duration> waited_for_processor();
+
+}  // namespace spillway::runtime

@@ -1,0 +1,66 @@
+// Goal: slow turns of a loop become one report a minute, which names what held it up.
+#include "runtime/slow_turns.h"
+
+#include <gtest/gtest.h>
+
+namespace spillway::runtime {
+namespace {
+
+constexpr Instant kStart{hours(1)};
+
+Loop::Turn turn(Duration took, std::string what = {}) {
+  return {.took = took, .longest = took, .what = std::move(what)};
+}
+
+struct Noted {
+  Duration waited{};
+  SlowTurns turns{[this] { return std::optional(waited); }};
+};
+
+TEST(SlowTurns, AMinuteWithoutOnesIsNotReported) {
+  Noted noted;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_FALSE(noted.turns.note(turn(SlowTurns::kSlow, "GET /a"), kStart + i * seconds(30)));
+}
+
+TEST(SlowTurns, OneReportAMinuteWithTheLongest) {
+  Noted noted;
+  EXPECT_FALSE(noted.turns.note(turn(milliseconds(60), "GET /a"), kStart));
+  EXPECT_FALSE(noted.turns.note(turn(milliseconds(900), "PATCH /b"), kStart + seconds(20)));
+  EXPECT_FALSE(noted.turns.note(turn(milliseconds(70), "GET /c"), kStart + seconds(59)));
+  const auto report = noted.turns.note(turn(milliseconds(51), "GET /d"), kStart + SlowTurns::kPeriod);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->turns, 3);
+  EXPECT_EQ(report->longest, milliseconds(900));
+  EXPECT_EQ(report->cause, "request PATCH /b");
+  const auto next = noted.turns.note(turn(milliseconds(1)), kStart + 2 * SlowTurns::kPeriod);
+  ASSERT_TRUE(next) << "the turn that ended the minute belongs to the next";
+  EXPECT_EQ(next->turns, 1);
+  EXPECT_EQ(next->cause, "request GET /d");
+}
+
+TEST(SlowTurns, ATurnThatNothingWasSaidOf) {
+  Noted noted;
+  noted.turns.note(turn(milliseconds(60)), kStart);
+  EXPECT_EQ(noted.turns.note(turn({}), kStart + SlowTurns::kPeriod)->cause, "work other than a request");
+}
+
+TEST(SlowTurns, AThreadThatHadNoProcessor) {
+  Noted noted;
+  noted.waited = seconds(100);  // earlier
+  noted.turns.note(turn(milliseconds(200), "GET /a"), kStart);
+  noted.waited += milliseconds(100);
+  EXPECT_EQ(noted.turns.note(turn(milliseconds(200), "GET /a"), kStart + SlowTurns::kPeriod)->cause,
+            "the processors of this machine were busy with other work");
+  noted.waited += milliseconds(99);
+  EXPECT_EQ(noted.turns.note(turn({}), kStart + 2 * SlowTurns::kPeriod)->cause, "request GET /a");
+}
+
+TEST(SlowTurns, AKernelThatDoesNotCountWaits) {
+  SlowTurns turns([] { return std::optional<Duration>(); });
+  turns.note(turn(milliseconds(200), "GET /a"), kStart);
+  EXPECT_EQ(turns.note(turn({}), kStart + SlowTurns::kPeriod)->cause, "request GET /a");
+}
+
+}  // namespace
+}  // namespace spillway::runtime
