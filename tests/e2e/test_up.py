@@ -1,10 +1,102 @@
-"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C."""
+"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; a pipe that nobody reads."""
+import contextlib
 import json
 import os
+import re
 import signal
+import subprocess
 import unittest
 
-from harness import ApiError, can_write_cgroups, needs, pod, processes_of_pods, running, serving, wait_for, workspace
+from harness import BINARY, Api, ApiError, can_write_cgroups, needs, pod, processes_of_pods, room_on_disks, running, serving, wait_for, workspace
+
+
+def flags_of_up(folder, *more):
+    return ["up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n",
+            "--node-memory", "256Mi", *room_on_disks(), *more]
+
+
+@contextlib.contextmanager
+def unread(*arguments):
+    """A spillway that writes into a pipe, and the end to read from, which is closed at the end."""
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as reader:
+        child = subprocess.Popen([BINARY, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=writes, stderr=writes)
+        os.close(writes)
+        try:
+            yield child, reader
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+
+
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class WithoutAReader(unittest.TestCase):
+    def test_up_ends_its_pods(self):
+        """`spillway up 2>&1 | tee log`, Ctrl-C: tee ends first."""
+        with workspace() as folder, unread(*flags_of_up(folder)) as (child, reader):
+            wait_for("the kubeconfig", (folder / "kubeconfig").exists)
+            api = Api(folder / "kubeconfig")
+            wait_for("the node", lambda: api.nodes_ready() == ["n"])
+            api.create("/api/v1/namespaces/default/pods", pod("hello", ["tail", "-f", "/dev/null"]))
+            wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
+            self.assertEqual(len(processes_of_pods(folder)), 1)
+            api.close()
+            reader.close()
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 0)
+            self.assertEqual(processes_of_pods(folder) + processes_of_pods(folder, "supervisors"), [])
+
+    def test_up_that_fails_says_so_by_its_exit_code(self):
+        """The line that says why is lost."""
+        with workspace() as folder, running(folder, *flags_of_up(folder)) as first, unread(*flags_of_up(folder)) as (child, reader):
+            reader.close()
+            self.assertEqual(child.wait(60), 1, "the data directory is in use")
+            self.assertTrue(first.running())
+
+    def test_signals_of_pods_are_the_usual_ones(self):
+        with workspace() as folder, running(folder, *flags_of_up(folder)) as process:
+            api = serving(process, folder / "kubeconfig")
+            wait_for("the node", lambda: api.nodes_ready() == ["n"])
+            api.create("/api/v1/namespaces/default/pods", pod("a", ["sh", "-c", "grep -E 'Sig(Ign|Blk)' /proc/self/status"], restartPolicy="Never"))
+            wait_for("the pod", lambda: api.pod_phases().get("a") == "Succeeded")
+            log = api.get("/api/v1/namespaces/default/pods/a/log")
+            self.assertEqual(re.findall(r"Sig\w+:\s+(\w+)", log), ["0" * 16] * 2)
+
+    def test_every_process_that_runs_on(self):
+        with workspace() as folder, contextlib.ExitStack() as stack:
+            kubeconfig = folder / "k"
+            children = {}
+
+            def start(name, *arguments):
+                child, reader = stack.enter_context(unread(*arguments))
+                children[name] = child
+                return reader
+            start("apiserver", "apiserver", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", kubeconfig, "--log-level", "debug").close()
+            wait_for("the kubeconfig", kubeconfig.exists)
+            for name in ("controller", "scheduler"):
+                start(name, name, "--kubeconfig", kubeconfig, "--secure-port", "0", "--log-level", "debug").close()
+            start("agent", "agent", "--kubeconfig", kubeconfig, "--port", "0", "--node-name", "n", "--node-memory", "256Mi", "--state-dir", folder / "state", "--log-level", "debug").close()
+            pages = start("dashboard", "dashboard", "--kubeconfig", kubeconfig, "--log-level", "debug")
+            self.assertIn(b"http", pages.readline())
+            pages.close()
+            api = Api(kubeconfig)
+            for lease in ("spillway-controller", "kube-scheduler"):
+                wait_for(lease, lambda lease=lease: api.find(f"/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/{lease}"))
+            wait_for("the node", lambda: api.nodes_ready() == ["n"])
+            api.close()
+            for name in ("dashboard", "agent", "scheduler", "controller", "apiserver"):
+                with self.subTest(process=name):
+                    children[name].send_signal(signal.SIGTERM)
+                    self.assertEqual(children[name].wait(60), 0)
+
+    def test_a_short_command_ends_quietly(self):
+        """As `spillway up --help | head -1`."""
+        reads, writes = os.pipe()
+        os.close(reads)
+        done = subprocess.run([BINARY, "up", "--help"], stdout=writes, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        os.close(writes)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")

@@ -1,13 +1,13 @@
 #include "apps/commands/command_files.h"
 
 #include "apps/process/drop_in.h"
+#include "apps/process/process.h"
 #include "cli/config/manager_config.h"
 #include "yaml/yaml_document.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -46,7 +46,7 @@ std::variant<cli::CommandLine, cli::EarlyExit> parse_with_files(int argc, const 
   if (command == nullptr || (command->config.empty() && command->config_directory.empty())) return parsed;
   const auto more = read_manager_files(command->config, command->config_directory);
   if (!more) return refusal({more.error().text()});
-  for (const std::string& warning : more->warnings) fmt::print(stderr, "spillway: warning: {}\n", warning);
+  for (const std::string& warning : more->warnings) print_to_stderr(fmt::format("spillway: warning: {}\n", warning));
   if (!more->errors.empty()) return refusal(more->errors);
 
   std::vector<const char*> words;

@@ -1,5 +1,6 @@
 #include "apps/controller/scheduler_setup.h"
 
+#include "apps/process/process.h"
 #include "base/file.h"
 #include "policy/lifecycle/brakes.h"
 #include "wire/client/kubeconfig.h"
@@ -8,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <cstdio>
 #include <utility>
 
 namespace spillway::apps {
@@ -41,7 +41,7 @@ Result<cli::SchedulerConfig> read_scheduler_file(const std::string& file) {
   if (file.empty()) return cli::SchedulerConfig();
   SPILLWAY_TRY(document, yaml::read_file(file));
   SPILLWAY_TRY(config, cli::read_scheduler_config(file, document));
-  for (const std::string& warning : config.warnings) fmt::print(stderr, "spillway: warning: {}\n", warning);
+  for (const std::string& warning : config.warnings) print_to_stderr(fmt::format("spillway: warning: {}\n", warning));
   return config;
 }
 

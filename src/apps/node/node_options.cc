@@ -3,9 +3,9 @@
 #include "agent/config/gate_config.h"
 #include "agent/config/image_config.h"
 #include "apps/node/node_config.h"
+#include "apps/process/process.h"
 #include "base/rng.h"
 
-#include <cstdio>
 #include <utility>
 
 namespace spillway::apps {
@@ -92,7 +92,8 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
 }
 
 void warn_of_flags_without_effect(const std::vector<cli::FlagWithoutEffect>& flags) {
-  for (const auto& [flag, why] : flags) fmt::print(stderr, "spillway: warning: {} has no effect here: {}\n", flag, why);
+  for (const auto& [flag, why] : flags)
+    print_to_stderr(fmt::format("spillway: warning: {} has no effect here: {}\n", flag, why));
 }
 
 std::string instance_of(const std::string& directory) {

@@ -1,6 +1,7 @@
 #include "apps/process/process.h"
 
 #include "apps/process/trace_part.h"
+#include "base/check.h"
 #include "base/utf8.h"
 #include "cli/flags/command_line.h"
 #include "runtime/entropy.h"
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 namespace spillway::apps {
@@ -21,15 +23,31 @@ namespace {
 /// leaves holes in the heap that no other size fits.
 constexpr int kMappedBytesMin = 1 << 20;
 
+/// Makes a write to a pipe whose reader has gone fail with EPIPE, no more: `spillway up 2>&1 | tee log` outlives tee at
+/// Ctrl-C and ends its pods. A handler, because every child would inherit SIG_IGN; exec puts handlers back to the
+/// default. Short commands keep the default: they end quietly with their reader.
+void survive_broken_pipes() {
+  struct sigaction action{};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  SPILLWAY_CHECK(::sigaction(SIGPIPE, &action, nullptr) == 0);
+}
+
 }  // namespace
 
+void print_to_stderr(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);  // fmt::print would throw
+}
+
 void print_error(const Error& error) {
-  fmt::print(stderr, "spillway: {}\n", printable(error.text()));
+  print_to_stderr(fmt::format("spillway: {}\n", printable(error.text())));
 }
 
 Process::Process(const cli::LogArgs& log)
     : log_(telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
       turns_(metrics_, log_) {
+  survive_broken_pipes();
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
 }

@@ -1,5 +1,6 @@
 // One running spillway: the loop, the log, the metrics, and the parts that were started, which stop in reverse order.
-// SIGINT and SIGTERM begin the stop; a second one ends the process at once.
+// SIGINT and SIGTERM begin the stop; a second one ends the process at once. Output whose reader has gone is lost; it
+// neither ends the process nor keeps it from stopping.
 // Thread: main, which is the loop's.
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,9 @@ class Process {
   int exit_code_ = cli::kExitOk;
   bool stopping_ = false;
 };
+
+/// Writes to standard error. A reader that has gone is no failure.
+void print_to_stderr(std::string_view text);
 
 /// "spillway: WHAT" on standard error.
 void print_error(const Error& error);
