@@ -107,7 +107,7 @@ struct Agent::Parts {
       eviction.on_pods_changed(now);
     }});
     nodes.cache().listen({[this](const auto& before, const auto& after, Now now) {
-      if (before && after && is_ready(*before) && !is_ready(*after)) keep_recording("not-ready");
+      if (!stopping && before && after && is_ready(*before) && !is_ready(*after)) keep_recording("not-ready");
       after ? status.on_node(*after, now) : status.on_node_deleted(now);
       if (after) static_pods.on_node_known(now);
     }});
@@ -205,7 +205,7 @@ struct Agent::Parts {
     for (const std::string& each : {runtime.problem, runtime.network_problem}) {
       if (!each.empty()) errors.push_back(each);
     }
-    if (shutdown.is_active()) errors.emplace_back(kShutdownNotReady);
+    if (shutdown.is_active() || stopping) errors.emplace_back(kShutdownNotReady);
     return errors;
   }
 
@@ -274,6 +274,7 @@ struct Agent::Parts {
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
+  bool stopping = false;                     // report_stop() was called
   bool synced = false;                       // the pods in the API server are known
   bool begun = false;                        // they have been taken over
   bool knows_machine = !machine.keeps_pods;  // and what is left there
@@ -456,6 +457,16 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
 bool Agent::shut_down(std::function<void(Now)> done, Now now) {
   return parts_->shutdown.begin(std::move(done), now);
+}
+
+void Agent::report_stop(std::function<void(Now)> done, Now now) {
+  parts_->stopping = true;
+  const auto once = std::make_shared<std::function<void(Now)>>(std::move(done));
+  const auto finish = [once](Now then) {
+    if (*once) std::exchange(*once, {})(then);
+  };
+  parts_->api.at(now.mono + kLastReportWait, finish);
+  parts_->status.report_last(finish, now);
 }
 
 std::vector<HostCommand> Agent::take_host_commands() {

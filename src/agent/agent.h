@@ -29,6 +29,9 @@
 
 namespace spillway::agent {
 
+/// Bound of Agent::report_stop(): a stop does not wait longer for an API server that does not answer.
+inline constexpr Duration kLastReportWait = seconds(2);
+
 class Agent final : public client::ApiEngine {
  public:
   /// `history`: the journal of earlier instances on this node; evictions found in it are finished, not repeated.
@@ -60,6 +63,9 @@ class Agent final : public client::ApiEngine {
   /// The node shuts down: ends the pods by their priority, refuses new ones, says that it is not ready. `done` is
   /// called when they have ended or their time is over. False: no shutdownGracePeriod is configured, nothing happens.
   bool shut_down(std::function<void(Now)> done, Now now);
+  /// The process ends its pods and itself: the node says that it is not ready, in the words of a node that shuts down.
+  /// `done` is called once, when that is written or cannot be, after kLastReportWait at the latest.
+  void report_stop(std::function<void(Now)> done, Now now);
 
   const AgentOptions& options() const;
   /// The node object exists and its status has been written by this instance.

@@ -82,5 +82,78 @@ TEST(Shutdown, TheNodeIsNotReadyAndTakesNoPods) {
   EXPECT_EQ(cluster.events("NodeShutdown").size(), 1U) << "of the pod that was refused";
 }
 
+struct Stopping : ShuttingDown {
+  explicit Stopping(AgentOptions options = node_options()) : ShuttingDown(std::move(options)) {}
+
+  void stop() {
+    agent().report_stop([this](Now) { ++told; }, now());
+    run(milliseconds(1));
+  }
+
+  std::string ready_message() const {
+    const api::Json* const node = api.find("/api/v1/nodes/" + node_options().node_name);
+    for (const api::Json& each : *node->find("status")->find("conditions")->if_array())
+      if (each.string_at({"type"}) == "Ready") return std::string(each.string_at({"message"}));
+    return {};
+  }
+
+  int told = 0;
+};
+
+TEST(Stop, TheNodeSaysAtOnceThatItIsNotReady) {
+  Stopping cluster;
+  ASSERT_EQ(cluster.node_condition("Ready"), "True");
+  cluster.stop();
+  cluster.run(milliseconds(100));
+  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.node_condition("Ready"), "False");
+  EXPECT_EQ(cluster.ready_message(), "node is shutting down");
+  EXPECT_EQ(cluster.recording.kept, std::vector<std::string>{}) << "nothing went wrong";
+  cluster.run(kLastReportWait);
+  EXPECT_EQ(cluster.told, 1);
+}
+
+TEST(Stop, PodsThatComeMeanwhileAreLeftToTheNextStart) {
+  Stopping cluster;
+  cluster.stop();
+  cluster.put(pod_document({.name = "late"}));
+  cluster.run(seconds(1));
+  EXPECT_NE(cluster.phase("late"), "Failed");
+}
+
+TEST(Stop, AServerThatDoesNotAnswerIsNotWaitedForLonger) {
+  Stopping cluster;
+  cluster.delay_answers([](const api::Request&) { return hours(1); });
+  cluster.stop();
+  cluster.run(kLastReportWait - milliseconds(2));
+  EXPECT_EQ(cluster.told, 0);
+  cluster.run(milliseconds(1));
+  EXPECT_EQ(cluster.told, 1);
+}
+
+TEST(Stop, AReportThatFailsIsTriedAgain) {
+  Stopping cluster;
+  int failures = 2;
+  cluster.api.set_fault([&failures](const api::Request& request) -> std::optional<Result<api::Response>> {
+    if (!request.target.contains("/status") || failures == 0) return std::nullopt;
+    --failures;
+    return Result<api::Response>(make_error(ErrorCode::kServiceUnavailable, "gone"));
+  });
+  cluster.stop();
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.node_condition("Ready"), "False");
+}
+
+TEST(Stop, AfterAGracefulShutdownThereIsNothingMoreToSay) {
+  Stopping cluster(graceful(600, 300));
+  ASSERT_TRUE(cluster.begin());
+  cluster.run(seconds(2));
+  ASSERT_TRUE(cluster.done);
+  cluster.stop();
+  EXPECT_EQ(cluster.told, 1);
+  EXPECT_EQ(cluster.node_condition("Ready"), "False");
+}
+
 }  // namespace
 }  // namespace spillway::agent

@@ -103,7 +103,7 @@ class WithoutAReader(unittest.TestCase):
 class Up(unittest.TestCase):
     def up(self, folder, *more):
         return running(folder, "up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0",
-                       "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n", *more)
+                       "--write-kubeconfig", folder / "kubeconfig", *(() if "--node-name" in more else ("--node-name", "n")), *more)
 
     def test_a_node_gets_ready_and_runs_a_pod(self):
         with workspace() as folder, self.up(folder, "--node-memory", "256Mi") as process:
@@ -186,6 +186,35 @@ class Up(unittest.TestCase):
             with up() as process:
                 wait_for("the node", lambda api=serving(process, folder / "kubeconfig"): api.nodes_ready() == ["n"])
                 self.assertNotIn("not run any more", process.log.read_text())
+
+    def test_a_node_that_was_stopped_is_not_ready_at_once(self):
+        def ready(api, name):
+            conditions = (api.find(f"/api/v1/nodes/{name}") or {}).get("status", {}).get("conditions", [])
+            return next(((each["status"], each["reason"], each["message"]) for each in conditions if each["type"] == "Ready"), None)
+
+        with workspace() as folder:
+            def up(*more):
+                (folder / "kubeconfig").unlink(missing_ok=True)
+                return self.up(folder, "--node-memory", "64Mi", *more)
+            with up("--pods-at-stop", "leave", "--node-name", "left") as process:
+                api = serving(process, folder / "kubeconfig")
+                wait_for("the node", lambda: api.nodes_ready() == ["left"])
+                self.assertEqual(process.stop(), 0)
+            with up("--nodes", "2", "--node-name", "two") as process:
+                api = serving(process, folder / "kubeconfig")
+                self.assertEqual(ready(api, "left")[0], "True", "its pods may run on")
+                wait_for("the nodes", lambda: {"two-1", "two-2"} <= set(api.nodes_ready()))
+                self.assertEqual(process.stop(), 0)
+            with up("--node-name", "other") as process:
+                api = serving(process, folder / "kubeconfig")
+                for name in ("two-1", "two-2"):
+                    self.assertEqual(ready(api, name), ("False", "KubeletNotReady", "node is shutting down"))
+                wait_for("the node", lambda: "other" in api.nodes_ready())
+            with up("--node-name", "two", "--nodes", "2") as process:
+                api = serving(process, folder / "kubeconfig")
+                wait_for("the nodes to be back", lambda: {"two-1", "two-2"} <= set(api.nodes_ready()))
+                api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never"))
+                wait_for("a pod there", lambda: api.pod_phases().get("hello") == "Succeeded")
 
     def test_more_memory_than_the_machine_has(self):
         with workspace() as folder, self.up(folder, "--node-memory", "1000Ti") as process:

@@ -135,6 +135,12 @@ void NodeStatusEngine::report_soon(Now now) {
   again_ = state_ == State::kSyncing;
 }
 
+void NodeStatusEngine::report_last(std::function<void(Now)> done, Now now) {
+  if (!registered()) return done(now);
+  on_last_report_ = std::move(done);
+  report_soon(now);
+}
+
 void NodeStatusEngine::on_node(const api::Node& node, Now now) {
   if (state_ == State::kAbsent) return on_registered(now);
   if (state_ != State::kIdle) return;
@@ -231,6 +237,7 @@ void NodeStatusEngine::note_schedulability(const api::Node& node, Now now) {
 void NodeStatusEngine::end_sync(Now now) {
   state_ = State::kIdle;
   if (again_) return sync(now);
+  if (on_last_report_) std::exchange(on_last_report_, {})(now);
   arm(now.mono + jittered(context_.options.status_update_frequency, rng_));
 }
 

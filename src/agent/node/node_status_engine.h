@@ -28,6 +28,9 @@ class NodeStatusEngine {
   void start(Now now);
   /// Something that shows in the status changed: report it now.
   void report_soon(Now now);
+  /// The process is about to end: reports what has changed, then calls `done` once, also when the report failed or the
+  /// node is not registered. It may take as long as the API server does: the caller sets the limit.
+  void report_last(std::function<void(Now)> done, Now now);
   /// The informer saw the node change: puts right what somebody else wrote into our conditions.
   void on_node(const api::Node& node, Now now);
   /// The informer saw that the node is gone.
@@ -86,6 +89,7 @@ class NodeStatusEngine {
   std::function<NodeFacts()> facts_;
   std::function<void()> on_repeated_failure_;
   std::function<void(Now)> on_registered_;
+  std::function<void(Now)> on_last_report_;  // empty: none is asked for
   State state_ = State::kAbsent;
   bool again_ = false;          // report_soon() came during a sync
   bool unschedulable_ = false;  // as last seen

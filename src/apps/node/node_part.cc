@@ -17,11 +17,27 @@ Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, const NodeP
       new NodePart(process, std::move(node), options.leaves_pods));  // NOLINT: private constructor
 }
 
+void NodePart::prepare_stop() {
+  if (pods_run_on()) return;
+  reporting_ = true;
+  node_->driver->step([this](Now now) {
+    node_->agent->report_stop([this](Now) { process_.loop().post([this] { on_reported(); }); }, now);
+  });
+}
+
+void NodePart::on_reported() {
+  reporting_ = false;
+  if (when_reported_) std::exchange(when_reported_, nullptr)();
+}
+
 /// If pods are to be ended gracefully, that comes first; a second signal ends the process at once.
 void NodePart::stop(runtime::Loop::Task done) {
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
   const auto stop_soon = [this, finish](Now) {
-    process_.loop().post([this, finish] { stop_now(std::move(*finish)); });
+    process_.loop().post([this, finish] {
+      if (!reporting_) return stop_now(std::move(*finish));
+      when_reported_ = [this, finish] { stop_now(std::move(*finish)); };
+    });
   };
   node_->driver->step([this, stop_soon](Now now) {
     if (!node_->agent->shut_down(stop_soon, now)) stop_soon(now);

@@ -6,6 +6,7 @@
 #include "client/engine.h"
 #include "host/kubelet_endpoint.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,22 +19,34 @@ class NodePart final : public Part {
   static Result<std::unique_ptr<NodePart>> create(Process& process, const NodePartOptions& options,
                                                   std::unique_ptr<client::Transport> transport);
 
+  /// A node whose pods end with it says that it is not ready: the next process with these objects need not wait for
+  /// heartbeats to be missed. One whose pods run on does not, as its pods are still what the API says of them.
+  void prepare_stop() override;
   void stop(runtime::Loop::Task done) override;
 
   host::KubeletEndpoint& endpoint() { return *node_->endpoint; }
 
   const std::string& name() const { return node_->name; }
 
+  /// Its pods outlive this process when it stops.
+  bool pods_run_on() const { return leaves_pods_ && node_->slice->options().leftovers == host::Leftovers::kKeep; }
+
+  /// Pods that have a cgroup.
+  std::size_t pods() const { return node_->runtime ? node_->runtime->pods().size() : 0; }
+
  private:
   NodePart(Process& process, std::unique_ptr<RunningNode> node, bool leaves_pods)
       : process_(process), node_(std::move(node)), leaves_pods_(leaves_pods) {}
 
   void stop_now(runtime::Loop::Task done);
+  void on_reported();
   void end_server(const std::shared_ptr<runtime::Loop::Task>& done);
 
   Process& process_;
   std::unique_ptr<RunningNode> node_;
   bool leaves_pods_;
+  bool reporting_ = false;             // prepare_stop() has asked for a last report, which is not written yet
+  runtime::Loop::Task when_reported_;  // empty: nothing waits for it
 };
 
 }  // namespace spillway::apps

@@ -89,7 +89,10 @@ void Process::stop(int exit_code) {
   if (stopping_) return;
   stopping_ = true;
   exit_code_ = exit_code;
-  loop_.post([this] { stop_next(); });
+  loop_.post([this] {
+    for (const auto& part : parts_) part->prepare_stop();
+    stop_next();
+  });
 }
 
 void Process::stop_next() {

@@ -25,6 +25,11 @@ namespace spillway::apps {
 class Part {
  public:
   virtual ~Part() = default;
+
+  /// Called once on every part, on the loop, before the first of them stops: a part that has something to report does
+  /// so while all others still run.
+  virtual void prepare_stop() {}
+
   /// Called once, on the loop; `done` runs on the loop when nothing of the part is at work any more.
   virtual void stop(runtime::Loop::Task done) = 0;
 };
