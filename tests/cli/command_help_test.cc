@@ -92,6 +92,9 @@ TEST(Help, SaysWhatAFlagTakes) {
 
 TEST(Mistakes, SayWhatWasExpected) {
   const std::pair<std::vector<const char*>, const char*> rows[] = {
+      {{"up", "--eviction-hard", "memory.available=100Mi"},
+       "--eviction-hard: expected SIGNAL<VALUE, for example 'memory.available<100Mi', got \"memory.available=100Mi\"; "
+       "see"},
       {{"up", "--log-level", "x"}, "--log-level: expected info, debug, warning or error, got \"x\"; see"},
       {{"up", "--nodes", "70"}, "--nodes: expected 0 to 64, got \"70\"; see"},
       {{"up", "--nodes", "x"}, "--nodes: expected 0 to 64, got \"x\"; see"},

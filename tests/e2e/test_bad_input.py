@@ -49,6 +49,55 @@ class BadInput(unittest.TestCase):
                          "--port", "0")
             self.assertEqual(list(folder.iterdir()), [], "nothing was begun")
 
+    def test_values_are_checked_before_anything_is_begun(self):
+        """Every kind of value a flag takes: amounts, durations, addresses, names, lists, files that are not what they should be."""
+        with workspace() as folder:
+            nonsense, kubeconfig, absent = folder / "nonsense", folder / "k", folder / "absent" / "file"
+            nonsense.write_text("nonsense\n")
+            nonsense.chmod(0o600)
+            kubeconfig.write_text("{apiVersion: v1, kind: Config, current-context: x, clusters: [{name: x, cluster: {server: 'http://127.0.0.1:1'}}],"
+                                  " users: [{name: x, user: {}}], contexts: [{name: x, context: {cluster: x, user: x}}]}")
+            before = sorted(folder.rglob("*"))
+            node = [
+                ["--node-memory", "256", "a node needs at least 16Mi, got 256 (did you mean 256Mi?)"], ["--node-memory", "1Ki", "at least 16Mi, got 1Ki"],
+                ["--node-memory", "900Ti", "cannot have 900Ti"], ["--node-memory", "0"], ["--node-memory", "much"],
+                ["--node-name", "Not_A_Name"], ["--state-dir", nonsense], ["--node-pids", "0"], ["--max-pods", "0"], ["--max-pods", "x"],
+                ["--container-runtime-endpoint", "tcp://127.0.0.1:5", "expected unix:///PATH"],
+                ["--system-reserved", "memory=900Ti"], ["--kube-reserved", "cpu=9999"], ["--system-reserved", "memory=lots"], ["--reserved-cpus", "9-1"],
+                ["--enforce-node-allocatable", "everything"], ["--topology-manager-policy", "best"], ["--cpu-manager-policy", "dynamic"], ["--memory-manager-policy", "static"],
+                ["--eviction-hard", "memory.available=100Mi", "expected SIGNAL<VALUE"], ["--eviction-hard", "memory.available<x"], ["--eviction-soft", "memory.available<1Gi"],
+                ["--eviction-soft-grace-period", "memory.available=soon"], ["--eviction-minimum-reclaim", "memory.available=x"],
+                ["--eviction-pressure-transition-period", "5"], ["--node-status-update-frequency", "-1s"], ["--node-lease-duration-seconds", "0"],
+                ["--mem-available-floor", "0"], ["--memory-estimator", "rss"], ["--recording-max-size", "2Gi"],
+                ["--node-labels", "=x"], ["--register-with-taints", "a=b"], ["--config", nonsense], ["--config", absent], ["--config-dir", nonsense],
+                ["--otlp-endpoint", "collector:4318"]]
+            server = [
+                ["--bind-address", "localhost"], ["--bind-address", "192.0.2.7", "192.0.2.7 is no address of this machine"], ["--advertise-address", "127.0.0.1"],
+                ["--port", "65536"], ["--tls-san", "not/a/name"], ["--write-kubeconfig", folder, "is a directory"], ["--write-kubeconfig", absent, "there is no directory"],
+                ["--token-auth-file", nonsense], ["--service-account-signing-key-file", nonsense], ["--service-account-key-file", nonsense],
+                ["--client-ca-file", nonsense], ["--kubelet-certificate-authority", nonsense], ["--tls-cert-file", nonsense, "--tls-private-key-file", nonsense],
+                ["--etcd-servers", "etcd:2379"], ["--etcd-servers", "http://127.0.0.1:1", "--etcd-cafile", nonsense, f"--etcd-cafile: {nonsense}"], ["--etcd-prefix", "registry"],
+                ["--etcd-servers", "http://127.0.0.1:1", "--etcd-certfile", nonsense, "--etcd-keyfile", nonsense, "--etcd-certfile: "],
+                ["--event-ttl", "0"], ["--service-account-max-token-expiration", "1s"], ["--storage-media-type", "xml"], ["--http-threads", "0"],
+                ["--max-requests-inflight", "0"], ["--what-if", "maybe"], ["--disable-admission-plugins", "PodSecurity,None"],
+                ["--admission-control-config-file", nonsense], ["--flow-config", nonsense],
+                ["--audit-policy-file", nonsense], ["--audit-log-path", absent], ["--audit-log-maxage", "-1"]]
+            up = [["--nodes", "65"], ["--scheduler-config", nonsense], ["--limit-taints", "many"], ["--hold-config-map", "name"], ["--node-monitor-period", "5"],
+                  ["--pods-at-stop", "maybe"], ["--kubernetes-service", "none"]]
+            agent = [["--node-ip", "not"], ["--node-ip", "192.0.2.7"], ["--port", "70000"], ["--bootstrap-kubeconfig", absent]]
+            commands = [(["up", "--data-dir", folder / "d", "--port", "0"], node + server + up), (["apiserver", "--data-dir", folder / "d", "--port", "0"], server),
+                        (["agent", "--kubeconfig", kubeconfig, "--port", "0"], node + agent)]
+            for command, rows in commands:
+                for row in rows:
+                    words = [str(each) for each in row]
+                    said = [words.pop()] if len(words) % 2 else [words[0]]
+                    arguments = [each for each in command if each not in ("--port", "0")] if words[0] == "--port" else list(command)
+                    if command[0] != "apiserver" and words[0] != "--state-dir":
+                        arguments += ["--state-dir", folder / "s"]
+                    with self.subTest(command=command[0], row=words):
+                        self.refused(2, said, *arguments, *words)
+                        self.assertEqual(sorted(folder.rglob("*")), before, "something was begun")
+
     @needs(os.geteuid() == 0, "needs root")
     def test_nothing_usual_follows_why_it_ends(self):
         """A node that fails while the server beside it still fills its caches."""

@@ -129,7 +129,8 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
     hidden->push_back(command.bootstrap_kubeconfig);
   }
   hidden->push_back(resolve_data_dir({}));
-  if (!check_node_config(command.node)) return cli::kExitUsage;
+  const std::string name = command.node_name.empty() ? host_name() : command.node_name;
+  if (!check_nodes(command.node, {name}, command.node_ips)) return cli::kExitUsage;
   return AgentProcess(log, command, *std::move(hidden)).run();
 }
 

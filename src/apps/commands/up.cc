@@ -17,7 +17,6 @@
 #include "apps/process/recording.h"
 #include "apps/server/api_server_part.h"
 #include "controllers/controller_set.h"
-#include "host/cgroup/node_slice.h"
 #include "runtime/entropy.h"
 
 #include <cstdint>
@@ -33,19 +32,21 @@ namespace spillway::apps {
 
 namespace {
 
+std::vector<std::string> node_names(const cli::UpCommand& command) {
+  const std::string base = command.node_name.empty() ? host_name() : command.node_name;
+  std::vector<std::string> names;
+  for (std::int32_t i = 1; i <= command.nodes; ++i) {
+    names.push_back(command.nodes == 1 ? base : fmt::format("{}-{}", base, i));
+  }
+  return names;
+}
+
 class Up {
  public:
   Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling)
       : command_(command), scheduling_(std::move(scheduling)), process_(log) {}
 
   int run() {
-    // Before anything is served or written: a node that cannot be ends the process.
-    if (const auto memory = command_.node.memory) {
-      if (const Outcome fits = host::check_node_memory(*memory); !fits) {
-        print_error(fits.error());
-        return fits.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
-      }
-    }
     if (const Outcome traced = process_.trace(command_.trace, "spillway"); !traced) {
       print_error(traced.error());
       return cli::kExitUsage;
@@ -157,11 +158,7 @@ class Up {
   }
 
   void start_nodes() {
-    const std::string base = command_.node_name.empty() ? host_name() : command_.node_name;
-    std::vector<std::string> names;
-    for (std::int32_t i = 1; i <= command_.nodes; ++i) {
-      names.push_back(command_.nodes == 1 ? base : fmt::format("{}-{}", base, i));
-    }
+    const std::vector<std::string> names = node_names(command_);
     look_for_missing_nodes(names);
     for (const std::string& name : names) {
       if (!start_node(name)) return;
@@ -222,7 +219,7 @@ class Up {
 }  // namespace
 
 int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
-  if (!check_node_config(command.node)) return cli::kExitUsage;
+  if (!check_nodes(command.node, node_names(command))) return cli::kExitUsage;
   if (const auto options = make_controller_options(command.controller); !options) {
     print_error(options.error());
     return cli::kExitUsage;

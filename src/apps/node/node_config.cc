@@ -1,14 +1,23 @@
 #include "apps/node/node_config.h"
 
+#include "agent/companion/kubelet_settings.h"
 #include "agent/config/gate_config.h"
 #include "agent/config/image_config.h"
 #include "agent/config/registration_config.h"
+#include "agent/node/allocatable.h"
+#include "agent/node/node_object.h"
+#include "api/text/names.h"
 #include "apps/process/drop_in.h"
 #include "apps/process/process.h"
+#include "host/cgroup/node_slice.h"
+#include "host/observation/machine_info.h"
 #include "yaml/yaml_document.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -40,6 +49,44 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   const auto images = agent::image_gc_of(agent::effective_config(config.value, std::nullopt));
   if (!images) return images.error();
   return {};
+}
+
+/// Reserved cpu and memory of a node that is this machine, or has so much of its memory.
+Outcome check_reservations(const agent::AgentOptions& options, std::optional<Bytes> memory) {
+  const Bytes machine{::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)};
+  const api::ResourceList capacity{{"cpu", api::Quantity::of_units(::sysconf(_SC_NPROCESSORS_ONLN))},
+                                   {"memory", api::Quantity::of_bytes(memory.value_or(machine))}};
+  const auto reserved = agent::node_reservation(capacity, options, {});
+  return reserved ? Outcome() : Outcome(reserved.error());
+}
+
+Outcome check_node_values(const cli::NodeArgs& args, const std::vector<std::string>& names,
+                          const std::vector<std::string>& ips) {
+  for (const std::string& name : names) {
+    const std::vector<std::string> problems = api::dns1123_subdomain_errors(name);
+    if (!problems.empty()) return invalid("--node-name", "\"{}\": {}", name, problems.front());
+  }
+  if (args.memory) SPILLWAY_TRY_VOID(host::check_node_memory(*args.memory));
+  std::error_code error;
+  if (!args.state_dir.empty() && std::filesystem::exists(args.state_dir, error) &&
+      !std::filesystem::is_directory(args.state_dir, error)) {
+    return invalid("--state-dir", "expected a directory, got \"{}\"", args.state_dir);
+  }
+  SPILLWAY_TRY(config, read_node_config(args.config));
+  const api::Json effective = agent::effective_config(config.value, args.memory);
+  if (const auto socket = agent::runtime_socket(effective); !socket) {
+    return invalid("--container-runtime-endpoint", "{}", socket.error().message);
+  }
+  SPILLWAY_TRY(options, agent::options_of(effective));
+  SPILLWAY_TRY_VOID(check_reservations(options, args.memory));
+  if (ips.empty()) return {};
+  options.node_ips = ips;
+  const agent::MachineInfo machine{.hostname = names.front(),
+                                   .internal_ip = host::machine_address(),
+                                   .addresses = host::machine_addresses(),
+                                   .container_runtime_version = {}};
+  const Outcome addresses = agent::check_addresses(options, machine);
+  return addresses ? Outcome() : Outcome(invalid("--node-ip", "{}", addresses.error().message));
 }
 
 }  // namespace
@@ -86,6 +133,14 @@ bool check_node_config(const cli::NodeArgs& args) {
   if (meaning) meaning = agent::check_node_labels({args.labels.begin(), args.labels.end()});
   if (!meaning) print_error(meaning.error());
   return meaning.has_value();
+}
+
+bool check_nodes(const cli::NodeArgs& args, const std::vector<std::string>& names,
+                 const std::vector<std::string>& ips) {
+  if (!check_node_config(args)) return false;
+  const Outcome checked = check_node_values(args, names, ips);
+  if (!checked) print_error(checked.error());
+  return checked.has_value();
 }
 
 int print_node_config(const cli::NodeArgs& args) {

@@ -4,6 +4,7 @@
 #include "apiserver/stored_values.h"
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
+#include "apps/server/serving_check.h"
 #include "cli/config/admission_config.h"
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
@@ -87,7 +88,9 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
                                   .validating_webhooks = !is_off(args, "ValidatingAdmissionWebhook"),
                                   .admission_policies = !is_off(args, "ValidatingAdmissionPolicy")};
   if (!args.admission_config_file.empty()) {
-    SPILLWAY_TRY(found, cli::read_admission_file(args.admission_config_file, yaml::read_file));
+    auto read = cli::read_admission_file(args.admission_config_file, yaml::read_file);
+    if (!read) return invalid("--admission-control-config-file", "{}", read.error().text());
+    auto& found = *read;
     for (const std::string& warning : found.warnings) log.warning("admission configuration", {{"warning", warning}});
     rules.pod_security = std::move(found.pod_security);
     rules.limited_resources = std::move(found.limited_resources);
@@ -98,7 +101,8 @@ Result<apiserver::AdmissionRules> admission_rules(const cli::ServingArgs& args, 
 
 Result<flow::Configuration> flows_of(const cli::FlowArgs& args) {
   if (args.config_file.empty()) return flow::built_in_configuration();
-  return cli::read_flow_config(args.config_file, yaml::read_file);
+  auto read = cli::read_flow_config(args.config_file, yaml::read_file);
+  return read ? *std::move(read) : Result<flow::Configuration>(invalid("--flow-config", "{}", read.error().text()));
 }
 
 apiserver::StorageOptions storage_options(const cli::ServingArgs& args) {
@@ -132,6 +136,7 @@ Result<std::unique_ptr<ApiServerPart>> ApiServerPart::create(Process& process, c
 }
 
 Outcome ApiServerPart::open(std::function<void()> serving) {
+  SPILLWAY_TRY_VOID(check_serving(args_, data_dir_, process_.loop().now().wall));
   SPILLWAY_TRY(separate, plan_stores());
   SPILLWAY_TRY(admission, admission_rules(args_, process_.log()));
   SPILLWAY_TRY(flows, flows_of(args_.flow));

@@ -75,7 +75,11 @@ Result<api::Json> path_setting(const std::string& text) {
 auto pairs_setting(eviction::PairSyntax syntax) {
   return [syntax](const std::string& text) -> Result<api::Json> {
     eviction::SignalFlag pairs(syntax, {});
-    SPILLWAY_TRY_VOID(pairs.add(text));
+    if (!pairs.add(text)) {
+      const bool less = syntax == eviction::PairSyntax::kLessThan;
+      return make_error(ErrorCode::kInvalid, "expected {}, got \"{}\"",
+                        less ? "SIGNAL<VALUE, for example 'memory.available<100Mi'" : "NAME=VALUE,...", text);
+    }
     api::Json map = api::Json::object();
     for (const auto& [signal, value] : pairs.entries()) map[signal] = value;
     return map;

@@ -130,9 +130,21 @@ Result<Bytes> memory_of_machine() {
   return Bytes{static_cast<std::int64_t>(*machine.total_bytes)};
 }
 
+/// " (did you mean 256Mi?)" for 256; empty unless that would be a node of this machine.
+std::string meant_mebibytes(Bytes memory, Bytes machine) {
+  const std::int64_t number = memory.count();
+  if (number < kMemoryMin.count() / mebibytes(1).count() || number > machine.count() / mebibytes(1).count()) return {};
+  return fmt::format(" (did you mean {}Mi?)", number);
+}
+
 Outcome check_fits(Bytes memory, Bytes machine) {
+  if (memory < kMemoryMin) {
+    return invalid("--node-memory", "a node needs at least {}, got {}{}",
+                   bytes_text(static_cast<double>(kMemoryMin.count())), bytes_text(static_cast<double>(memory.count())),
+                   meant_mebibytes(memory, machine));
+  }
   if (memory <= machine) return {};
-  return invalid("node-memory", "a node cannot have {} on a machine with {}",
+  return invalid("--node-memory", "a node cannot have {} on a machine with {}",
                  bytes_text(static_cast<double>(memory.count())), bytes_text(static_cast<double>(machine.count())));
 }
 

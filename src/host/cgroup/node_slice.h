@@ -55,7 +55,7 @@ struct KubeletTree {
   std::optional<Bytes> memory;  // of a node that is the kubelet's root with so much memory; absent: the whole machine
 };
 
-/// kInvalid: a node of this machine cannot have so much memory, as the machine has less.
+/// kInvalid: a node of this machine cannot have so much memory, as the machine has less, or so little.
 Outcome check_node_memory(Bytes memory);
 
 class NodeSlice {

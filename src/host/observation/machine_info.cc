@@ -38,32 +38,6 @@ std::string first_line(std::initializer_list<const char*> paths) {
   return {};
 }
 
-/// Of every interface that is up, link-local ones too, each once.
-std::vector<std::string> find_addresses() {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
-  std::vector<std::string> found;
-  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-    std::array<char, INET6_ADDRSTRLEN> text = {};
-    if (entry->ifa_addr->sa_family == AF_INET) {
-      const auto* v4 = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
-      ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
-    } else if (entry->ifa_addr->sa_family == AF_INET6) {
-      const auto* v6 = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
-      ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
-    } else {
-      continue;
-    }
-    found.emplace_back(text.data());
-  }
-  std::ranges::sort(found);
-  const auto repeats = std::ranges::unique(found);
-  found.erase(repeats.begin(), repeats.end());
-  return found;
-}
-
 /// Pages of every size the kernel has, smallest first.
 std::vector<agent::HugePages> read_huge_pages() {
   constexpr std::string_view kPrefix = "hugepages-";
@@ -118,6 +92,31 @@ std::optional<std::string> parse_default_interface(std::string_view routes) {
   return std::nullopt;
 }
 
+std::vector<std::string> machine_addresses() {
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(list, ::freeifaddrs);
+  std::vector<std::string> found;
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET6_ADDRSTRLEN> text = {};
+    if (entry->ifa_addr->sa_family == AF_INET) {
+      const auto* v4 = reinterpret_cast<const sockaddr_in*>(entry->ifa_addr);
+      ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+    } else if (entry->ifa_addr->sa_family == AF_INET6) {
+      const auto* v6 = reinterpret_cast<const sockaddr_in6*>(entry->ifa_addr);
+      ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+    } else {
+      continue;
+    }
+    found.emplace_back(text.data());
+  }
+  std::ranges::sort(found);
+  const auto repeats = std::ranges::unique(found);
+  found.erase(repeats.begin(), repeats.end());
+  return found;
+}
+
 std::string machine_address() {
   const Result<std::string> routes = read_file("/proc/net/route");
   const std::optional<std::string> wanted = routes ? parse_default_interface(*routes) : std::nullopt;
@@ -153,7 +152,7 @@ Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::
   }
   info.architecture = architecture_name(names.machine);
   info.internal_ip = machine_address();
-  info.addresses = find_addresses();
+  info.addresses = machine_addresses();
   info.container_runtime_version = "process://0.1.0";
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (processors <= 0) return errno_error("sysconf", errno);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::host {
 
@@ -19,6 +20,9 @@ std::optional<std::string> parse_default_interface(std::string_view routes);
 /// The IPv4 address of the default route's interface, else of the first interface that is not the loopback, else the
 /// loopback's.
 std::string machine_address();
+
+/// Of every interface that is up, link-local ones too, each once; empty: they cannot be told.
+std::vector<std::string> machine_addresses();
 
 /// What the kernel calls x86_64 is amd64 in labels and node information; a name that is the same in both stays.
 std::string architecture_name(std::string_view machine);

@@ -123,16 +123,6 @@ std::string alternative_names(const std::vector<std::string>& hosts) {
   return text;
 }
 
-Outcome check_hosts(const std::vector<std::string>& hosts) {
-  for (const std::string& host : hosts) {
-    const bool name = !host.empty() && host.find_first_not_of(
-                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                           "0123456789.-*") == std::string::npos;
-    if (!name && !is_numeric_address(host)) return invalid("hosts", "\"{}\" is neither a name nor an address", host);
-  }
-  return {};
-}
-
 Draft draft_of(const CertificateRequest& request) {
   Draft draft{request.common_name, request.organizations, CertificateAuthority::kCertificateLife, {}};
   draft.extensions = {
@@ -164,6 +154,16 @@ std::string contents_of(X509* certificate) {
 }
 
 }  // namespace
+
+Outcome check_hosts(const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) {
+    const bool name = !host.empty() && host.find_first_not_of(
+                                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                           "0123456789.-*") == std::string::npos;
+    if (!name && !is_numeric_address(host)) return invalid("hosts", "\"{}\" is neither a name nor an address", host);
+  }
+  return {};
+}
 
 Result<SigningRequestPair> make_signing_request(const CertificateRequest& request) {
   SPILLWAY_TRY_VOID(check_hosts(request.hosts));

@@ -30,6 +30,9 @@ struct SigningRequestPair {
   std::string key_pem;
 };
 
+/// kInvalid ("hosts"): one of them is neither a name nor an address.
+Outcome check_hosts(const std::vector<std::string>& hosts);
+
 Result<SigningRequestPair> make_signing_request(const CertificateRequest& request);
 
 /// When the certificate ends. kInvalid: not a PEM certificate, or not one for that key.

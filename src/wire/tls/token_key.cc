@@ -211,6 +211,13 @@ Result<std::shared_ptr<const TokenKey>> TokenKey::open(const std::string& folder
   return std::make_shared<const TokenKey>(std::move(keys));
 }
 
+Outcome TokenKey::check(const Files& files) {
+  std::vector<Key> keys;
+  if (!files.signing.empty()) SPILLWAY_TRY_VOID(given_key(files.signing));
+  for (const std::string& path : files.accepted) SPILLWAY_TRY_VOID(add_keys(keys, path));
+  return {};
+}
+
 Result<std::string> TokenKey::sign(const api::Json& claims) const {
   const Key& key = keys_.front();
   const api::Json header = api::Json::object({{"alg", key.algorithm}, {"kid", key.id}, {"typ", "JWT"}});

@@ -37,6 +37,9 @@ class TokenKey final : public apiserver::TokenSigner {
   /// With what the files say. Without any it is open(folder).
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder, const Files& files);
 
+  /// Whether the files can be used; nothing is made.
+  static Outcome check(const Files& files);
+
   struct Key {
     KeyPtr key;
     std::string id;  // "kid": a digest of the public key
