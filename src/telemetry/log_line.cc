@@ -1,11 +1,16 @@
 #include "telemetry/log_line.h"
 
 #include "base/json_string.h"
+#include "base/utf8.h"
 
 #include <algorithm>
+#include <array>
 
 namespace spillway::telemetry {
 namespace {
+
+/// Fields whose value is a clause of its own.
+constexpr std::array<std::string_view, 5> kReasonKeys = {"error", "cause", "why", "warning", "problem"};
 
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
@@ -67,6 +72,24 @@ std::string render_json_members(Level level, std::string_view event, std::span<c
     }
   }
   return out;
+}
+
+std::string render_sentence(Level level, std::string_view event, std::span<const Field> fields) {
+  std::string details;
+  std::string reasons;
+  for (const Field& field : fields) {
+    std::string value = printable(field.value);
+    std::ranges::replace(value, '\n', ' ');
+    if (std::ranges::find(kReasonKeys, field.key) != kReasonKeys.end()) {
+      reasons += ": " + value;
+      continue;
+    }
+    std::string key(field.key);
+    std::ranges::replace(key, '_', ' ');
+    details += fmt::format("{}{} {}", details.empty() ? "" : ", ", key, value);
+  }
+  return fmt::format("spillway: {}: {}{}{}", level_name(level), event, details.empty() ? "" : " (" + details + ")",
+                     reasons);
 }
 
 }  // namespace spillway::telemetry

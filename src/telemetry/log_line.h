@@ -19,4 +19,8 @@ std::string render_logfmt(Level level, std::string_view event, std::span<const F
 /// "level":"info","msg":"evicting pod","node":"n3": the members of one JSON object, without its braces.
 std::string render_json_members(Level level, std::string_view event, std::span<const Field> fields);
 
+/// "spillway: warning: nothing is recorded (directory /var/lib/spillway): disk full": one line for a person. The fields
+/// that say why (error, cause, why, warning, problem) follow a colon, the others stand in brackets.
+std::string render_sentence(Level level, std::string_view event, std::span<const Field> fields);
+
 }  // namespace spillway::telemetry

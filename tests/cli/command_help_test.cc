@@ -122,6 +122,18 @@ TEST(Mistakes, SayWhatWasExpected) {
   }
 }
 
+TEST(Logs, WhetherOneAskedForThemIsKnown) {
+  const auto given = [](std::vector<const char*> words) {
+    words.insert(words.begin(), "spillway");
+    const auto result = parse_command_line(static_cast<int>(words.size()), words.data());
+    const auto* line = std::get_if<CommandLine>(&result);
+    return line != nullptr && line->log.given;
+  };
+  EXPECT_FALSE(given({"up"}));
+  EXPECT_TRUE(given({"up", "--log-level", "info"})) << "the default, asked for";
+  EXPECT_TRUE(given({"--log-format=json", "up"}));
+}
+
 TEST(Mistakes, ValuesThatAreTakenAreTaken) {
   const auto level = [](const char* word) {
     const char* const words[] = {"spillway", "zones", "--log-level", word, "-o", "json"};

@@ -1,10 +1,14 @@
-"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; a pipe that nobody reads."""
+"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; what it prints on a terminal, and into a pipe that nobody reads."""
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import re
+import select
 import signal
 import subprocess
+import termios
 import unittest
 
 from harness import BINARY, Api, ApiError, can_write_cgroups, needs, pod, processes_of_pods, room_on_disks, running, serving, wait_for, workspace
@@ -13,6 +17,55 @@ from harness import BINARY, Api, ApiError, can_write_cgroups, needs, pod, proces
 def flags_of_up(folder, *more):
     return ["up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n",
             "--node-memory", "256Mi", *room_on_disks(), *more]
+
+
+class Terminal:
+    """A spillway that runs on a terminal of its own, and what that shows."""
+
+    def __init__(self, *arguments, **environment):
+        self.ours, theirs = pty.openpty()
+        variables = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "SUDO_USER")}
+        self.child = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                                      preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0), env={**variables, "TERM": "xterm", **environment})
+        os.close(theirs)
+        self.shown = ""
+
+    def text(self):
+        """Everything it has shown so far."""
+        while select.select([self.ours], [], [], 0)[0]:
+            try:
+                data = os.read(self.ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not data:
+                break
+            self.shown += data.decode(errors="replace").replace("\r\n", "\n")
+        return self.shown
+
+    def wait_for(self, words):
+        wait_for(lambda: f"{words!r} in {self.text()!r}", lambda: words in self.text())
+
+    def interrupt(self):
+        """Ctrl-C; the exit code."""
+        os.write(self.ours, b"\x03")
+        code = self.child.wait(60)
+        self.text()
+        return code
+
+    def close(self):
+        if self.child.poll() is None:
+            self.child.kill()
+            self.child.wait()
+        os.close(self.ours)
+
+
+@contextlib.contextmanager
+def terminal(*arguments, **environment):
+    opened = Terminal(*arguments, **environment)
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
 @contextlib.contextmanager
@@ -28,6 +81,65 @@ def unread(*arguments):
             if child.poll() is None:
                 child.kill()
                 child.wait()
+
+
+@needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")
+class OnATerminal(unittest.TestCase):
+    def test_the_first_screen_and_the_last(self):
+        with workspace() as folder, terminal(*flags_of_up(folder)) as shown:
+            shown.wait_for("to see it here\n")
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.text())
+            self.assertEqual(plain,
+                             "Ready: 1 node (n, 256Mi of memory), Kubernetes 1.32, processes as pods (no images).\n\n"
+                             f"  Use        export KUBECONFIG={folder}/kubeconfig\n"
+                             "             kubectl get pods -A\n"
+                             f"  Dashboard  {BINARY} dashboard --kubeconfig {folder}/kubeconfig\n"
+                             "  Stop       Ctrl-C (ends the pods)\n"
+                             "  Log        start with --log-level info to see it here\n")
+            self.assertIn("\x1b[1;32mReady\x1b[0m", shown.text())
+            api = Api(re.search(r"KUBECONFIG=(\S+)", plain).group(1))
+            self.assertEqual(api.nodes_ready(), ["n"])
+            api.create("/api/v1/namespaces/default/pods", pod("hello", ["tail", "-f", "/dev/null"]))
+            wait_for("the pod", lambda: api.pod_phases().get("hello") == "Running")
+            api.close()
+            self.assertEqual(shown.interrupt(), 0)
+            self.assertRegex(shown.text(), r"\^C\nStopping: ending 1 pod\. Ctrl-C again does not wait for them\.\nStopped\.\n$")
+            self.assertNotIn("level=", shown.text())
+            self.assertEqual(processes_of_pods(folder), [])
+
+    def test_without_colours_and_through_sudo(self):
+        with workspace() as folder, terminal(*flags_of_up(folder, "--pods-at-stop", "leave"), NO_COLOR="1", SUDO_USER="somebody") as shown:
+            shown.wait_for("to see it here\n")
+            self.assertIn(f"sudo KUBECONFIG={folder}/kubeconfig kubectl get pods -A\n", shown.text())
+            self.assertIn("Ctrl-C (the pods run on, and the next start takes them over)\n", shown.text())
+            self.assertNotIn("\x1b", shown.text())
+            self.assertEqual(shown.interrupt(), 0)
+            self.assertRegex(shown.text(), r"\^C\nStopping\.\nStopped\.\n$")
+
+    def test_log_lines_for_those_who_ask(self):
+        with workspace() as folder, terminal(*flags_of_up(folder, "--log-level", "info")) as shown:
+            shown.wait_for('msg="ready" nodes=1 names=n')
+            self.assertIn("Ready", shown.text())
+            self.assertIn('msg="serving"', shown.text())
+            self.assertEqual(shown.interrupt(), 0)
+
+    def test_a_warning_about_a_flag_and_why_it_takes_longer(self):
+        with workspace() as folder:
+            flags = flags_of_up(folder, "--container-runtime-endpoint", f"unix://{folder}/none.sock", "--kubelet-insecure-tls")
+            with terminal(*flags) as shown:
+                shown.wait_for("Waiting for node n: ")
+                self.assertIn("spillway: warning: whoever answers for a node is believed (flag --kubelet-insecure-tls)\n", shown.text())
+                self.assertIn("spillway: warning: no container runtime yet: ", shown.text())
+                self.assertNotIn("level=", shown.text())
+                self.assertNotIn("Ready", shown.text().replace("it has not reported that it is ready", ""))
+                self.assertEqual(shown.interrupt(), 0)
+
+    def test_away_from_a_terminal_there_are_log_lines_only(self):
+        with workspace() as folder, running(folder, *flags_of_up(folder)) as process:
+            wait_for("the line", lambda: 'msg="ready" nodes=1 names=n milliseconds=' in process.log.read_text())
+            self.assertEqual(process.stop(), 0)
+            for line in process.log.read_text().splitlines():
+                self.assertRegex(line, r"^time=\S+ level=")
 
 
 @needs(can_write_cgroups(), "needs root and a writable cgroup hierarchy")

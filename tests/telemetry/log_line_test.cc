@@ -31,6 +31,20 @@ TEST(LogLine, LogfmtQuotesWhatWouldBeMisread) {
   EXPECT_EQ(logfmt({{"a", "größe"}}), "level=info msg=\"evicting pod\" a=größe");
 }
 
+std::string sentence(std::initializer_list<Field> fields) {
+  return render_sentence(Level::kWarning, "nothing is recorded", std::span(fields.begin(), fields.size()));
+}
+
+TEST(LogLine, ASentenceIsForPeople) {
+  EXPECT_EQ(sentence({}), "spillway: warning: nothing is recorded");
+  EXPECT_EQ(sentence({{"directory", "/d"}, {"delete_with", "rm -r /d"}}),
+            "spillway: warning: nothing is recorded (directory /d, delete with rm -r /d)");
+  EXPECT_EQ(sentence({{"error", "disk full"}, {"node", "vm"}}),
+            "spillway: warning: nothing is recorded (node vm): disk full");
+  EXPECT_EQ(sentence({{"node", "a\nspillway: forged\x1b[2J"}}),
+            "spillway: warning: nothing is recorded (node a spillway: forged?[2J)");
+}
+
 TEST(LogLine, IsOneLineWhateverTheFieldsHold) {
   const std::string forged = "ok\nlevel=error msg=forged\r\x1b[2J";
   EXPECT_EQ(logfmt({{"a", forged}}), R"(level=info msg="evicting pod" a="ok\nlevel=error msg=forged\r\u001b[2J")");

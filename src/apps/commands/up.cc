@@ -1,7 +1,10 @@
 // `spillway up`: everything in one process.
+#include "agent/contract/options.h"
+#include "api/object/node.h"
 #include "api/text/identities.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/missing_nodes.h"
+#include "apps/commands/nodes_ready.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
 #include "apps/controller/election_part.h"
@@ -15,11 +18,21 @@
 #include "apps/process/host_name.h"
 #include "apps/process/process.h"
 #include "apps/process/recording.h"
+#include "apps/process/terminal.h"
 #include "apps/server/api_server_part.h"
+#include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
 #include "runtime/entropy.h"
 
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -44,7 +57,10 @@ std::vector<std::string> node_names(const cli::UpCommand& command) {
 class Up {
  public:
   Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling)
-      : command_(command), scheduling_(std::move(scheduling)), process_(log) {}
+      : command_(command),
+        scheduling_(std::move(scheduling)),
+        screen_(::isatty(STDERR_FILENO) == 1),
+        process_(log, screen_ && !log.given ? LogReader::kPerson : LogReader::kProgram) {}
 
   int run() {
     if (const Outcome traced = process_.trace(command_.trace, "spillway"); !traced) {
@@ -66,7 +82,10 @@ class Up {
       return server.error().code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
     }
     server_ = &process_.add(*std::move(server));
-    return process_.run();
+    process_.on_interrupt([this] { on_interrupt(); });
+    const int code = process_.run();
+    if (interrupted_ && screen_) print_to_stderr("Stopped.\n");
+    return code;
   }
 
  private:
@@ -83,6 +102,7 @@ class Up {
       start_scheduler({}, {});
     }
     start_nodes();
+    process_.set_up_done();
   }
 
   using Fence = SchedulerFence;
@@ -158,11 +178,71 @@ class Up {
   }
 
   void start_nodes() {
-    const std::vector<std::string> names = node_names(command_);
+    std::vector<std::string> names = node_names(command_);
     look_for_missing_nodes(names);
     for (const std::string& name : names) {
       if (!start_node(name)) return;
     }
+    wait_for_nodes(std::move(names));
+  }
+
+  void wait_for_nodes(std::vector<std::string> names) {
+    const Instant began = process_.loop().now().mono;
+    NodesReady::Callbacks callbacks;
+    callbacks.ready = [this, names, began](const api::Node* first) {
+      process_.loop().post([this] { process_.end(*std::exchange(waiting_, nullptr)); });
+      if (screen_) print_to_stderr(cli::first_screen(screen_of(names, first), screen_paint()));
+      const Duration took = process_.loop().now().mono - began;
+      process_.log().info("ready", {{"nodes", static_cast<std::uint64_t>(names.size())},
+                                    {"names", fmt::format("{}", fmt::join(names, " "))},
+                                    {"milliseconds", took / milliseconds(1)}});
+    };
+    callbacks.waiting = [this](const std::string& line) {
+      if (screen_) print_to_stderr(line);
+    };
+    waiting_ = &process_.add(std::make_unique<EnginePart>(
+        process_.loop(), std::make_unique<NodesReady>(std::move(names), std::move(callbacks)),
+        server_->connect(api::kOwnControllersUser)));
+  }
+
+  static cli::Paint screen_paint() {
+    return shows_colour(cli::Colour::kAuto, STDERR_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
+  }
+
+  /// sudo leaves no variable of the user's to what it runs, and the kubeconfig is root's.
+  static bool is_by_sudo() {
+    const char* const user = std::getenv("SUDO_USER");
+    return geteuid() == 0 && user != nullptr && std::string_view(user) != "root";
+  }
+
+  cli::FirstScreen screen_of(const std::vector<std::string>& names, const api::Node* first) const {
+    cli::FirstScreen screen{.nodes = names,
+                            .memory = {},
+                            .kubernetes = agent::AgentOptions().kubelet_version,
+                            .container_runtime = {},
+                            .program = program_invocation_name,
+                            .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
+                            .by_sudo = is_by_sudo(),
+                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on)};
+    if (first == nullptr) return screen;
+    const api::NodeSystemInfo& info = first->status.node_info;
+    screen.kubernetes = info.kubelet_version;
+    if (!info.container_runtime_version.starts_with("process://")) {
+      screen.container_runtime = info.container_runtime_version;
+    }
+    if (const auto memory = first->status.capacity.find("memory"); memory != first->status.capacity.end()) {
+      screen.memory = memory->second.bytes();
+    }
+    return screen;
+  }
+
+  void on_interrupt() {
+    interrupted_ = true;
+    if (!screen_) return;
+    std::size_t pods = 0;
+    for (const NodePart* node : nodes_) pods += node->pods();
+    // Behind the "^C" that the terminal shows.
+    print_to_stderr("\n" + cli::stopping_line(pods, std::ranges::any_of(nodes_, &NodePart::pods_run_on)));
   }
 
   void look_for_missing_nodes(const std::vector<std::string>& names) {
@@ -172,7 +252,7 @@ class Up {
                                                                  command_.node.state_dir, server_->data_dir(), "")),
                                                              .now = {names.begin(), names.end()},
                                                              .remove = command_.remove_missing_nodes},
-                                       process_.log()),
+                                       process_.operator_log()),
         server_->connect(api::kOwnControllersUser)));
   }
 
@@ -199,12 +279,13 @@ class Up {
       return false;
     }
     server_->local_nodes().add((*node)->name(), (*node)->endpoint());
-    process_.add(*std::move(node));
+    nodes_.push_back(&process_.add(*std::move(node)));
     return true;
   }
 
   const cli::UpCommand& command_;
   SchedulerSetup scheduling_;
+  const bool screen_;  // standard error is a terminal, where people read how to go on
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
@@ -212,6 +293,9 @@ class Up {
   host::RecordingPages recording_pages_{process_.loop()};
   std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;
+  std::vector<const NodePart*> nodes_;
+  const Part* waiting_ = nullptr;  // for the nodes, until they are ready
+  bool interrupted_ = false;
   Elected controllers_;
   Elected scheduler_;
 };

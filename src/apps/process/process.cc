@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "cli/flags/command_line.h"
 #include "runtime/entropy.h"
+#include "telemetry/log_line.h"
 #include "telemetry/stderr_log.h"
 
 #include <malloc.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <span>
 
 namespace spillway::apps {
 
@@ -34,6 +36,17 @@ void survive_broken_pipes() {
   SPILLWAY_CHECK(::sigaction(SIGPIPE, &action, nullptr) == 0);
 }
 
+/// Errors, and while `warns` returns true warnings, as sentences on standard error.
+telemetry::Log sentence_log(std::function<bool()> warns) {
+  return telemetry::Log(
+      [warns = std::move(warns)](telemetry::Level level, std::string_view event,
+                                 std::span<const telemetry::Field> fields) {
+        if (level < telemetry::Level::kError && !warns()) return;
+        print_to_stderr(telemetry::render_sentence(level, event, fields) + "\n");
+      },
+      telemetry::Level::kWarning);
+}
+
 }  // namespace
 
 void print_to_stderr(std::string_view text) {
@@ -44,8 +57,11 @@ void print_error(const Error& error) {
   print_to_stderr(fmt::format("spillway: {}\n", printable(error.text())));
 }
 
-Process::Process(const cli::LogArgs& log)
-    : log_(telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
+Process::Process(const cli::LogArgs& log, LogReader reader)
+    : log_(reader == LogReader::kPerson
+               ? sentence_log([setting_up = setting_up_] { return setting_up->load(); })
+               : telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
+      operator_log_(reader == LogReader::kPerson ? sentence_log([] { return true; }) : log_),
       turns_(metrics_, log_) {
   survive_broken_pipes();
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
@@ -112,6 +128,7 @@ int Process::run() {
   loop_.run([this](int signal) {
     if (stopping_) _exit(cli::kExitSignalBase + signal);
     log_.info("stopping", {{"signal", signal}});
+    if (on_interrupt_) on_interrupt_();
     stop(cli::kExitOk);
   });
   return exit_code_;

@@ -13,6 +13,7 @@
 #include "telemetry/tracer.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,9 +35,13 @@ class Part {
   virtual void stop(runtime::Loop::Task done) = 0;
 };
 
+/// The reader of the log. kPerson: a terminal, and no flag asks for log lines: errors, and warnings about how the
+/// process was set up, are written as sentences; nothing else is.
+enum class LogReader { kProgram, kPerson };
+
 class Process {
  public:
-  explicit Process(const cli::LogArgs& log);
+  explicit Process(const cli::LogArgs& log, LogReader reader = LogReader::kProgram);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
   ~Process();
@@ -44,6 +49,15 @@ class Process {
   runtime::Loop& loop() { return loop_; }
 
   const telemetry::Log& log() const { return log_; }
+
+  /// The same; a person is shown its warnings at any time. For what the operator has to act on.
+  const telemetry::Log& operator_log() const { return operator_log_; }
+
+  /// Everything is started: from here on a person is shown errors only.
+  void set_up_done() { *setting_up_ = false; }
+
+  /// Calls `listener` when the first signal begins the stop. Before run().
+  void on_interrupt(std::function<void()> listener) { on_interrupt_ = std::move(listener); }
 
   telemetry::Registry& metrics() { return metrics_; }
 
@@ -78,13 +92,16 @@ class Process {
   void stop_next();
 
   std::shared_ptr<std::atomic<bool>> failed_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> setting_up_ = std::make_shared<std::atomic<bool>>(true);
   telemetry::Log log_;
+  telemetry::Log operator_log_;
   telemetry::Registry metrics_;
   std::unique_ptr<telemetry::Tracer> tracer_;
   LoopMetrics turns_;
   runtime::Loop loop_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::unique_ptr<Part>> ending_;
+  std::function<void()> on_interrupt_;
   int exit_code_ = cli::kExitOk;
   bool stopping_ = false;
 };

@@ -65,6 +65,9 @@ class ApiServerPart final : public Part {
 
   std::uint16_t port() const { return http_->port(); }
 
+  /// Of the administrator; as it was given, or below the data directory.
+  std::string kubeconfig_file() const;
+
   bool speaks_tls() const { return !args_.insecure_http; }
 
   /// Nodes of this process; others are reached over HTTPS.
@@ -93,7 +96,6 @@ class ApiServerPart final : public Part {
   Outcome serve();
   Outcome open_certificates();
   Outcome write_kubeconfig(wire::Kubeconfig config);
-  std::string kubeconfig_file() const;
   void reach_nodes(std::shared_ptr<const wire::TlsContext> tls);
   void look_after_certificates();
   Outcome renew_certificates(Now now);

@@ -30,6 +30,7 @@ inline constexpr int kExitSignalBase = 128;  // plus the number of the signal th
 struct LogArgs {
   telemetry::Level level = telemetry::Level::kInfo;
   telemetry::LogFormat format = telemetry::LogFormat::kLogfmt;
+  bool given = false;  // one of the two was on the command line
 };
 
 /// Where spans go, and of what there are some.

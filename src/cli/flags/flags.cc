@@ -465,6 +465,8 @@ void add_log(CLI::App& app, LogArgs& args) {
   using telemetry::LogFormat;
   add_choice<LogFormat>(app, "--log-format", args.format, "How lines are written",
                         {{"logfmt", LogFormat::kLogfmt}, {"json", LogFormat::kJson}});
+  for (const char* flag : {"--log-level", "--log-format"})
+    app.get_option(flag)->each([&args](const std::string&) { args.given = true; });
 }
 
 void add_output(CLI::App& app, OutputFormat& output) {
