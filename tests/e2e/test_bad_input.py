@@ -90,7 +90,7 @@ class BadInput(unittest.TestCase):
             for command, rows in commands:
                 for row in rows:
                     words = [str(each) for each in row]
-                    said = [words.pop()] if len(words) % 2 else [words[0]]
+                    said = [words.pop()] if len(words) % 2 else []  # some name the field of the KubeletConfiguration
                     arguments = [each for each in command if each not in ("--port", "0")] if words[0] == "--port" else list(command)
                     if command[0] != "apiserver" and words[0] != "--state-dir":
                         arguments += ["--state-dir", folder / "s"]
