@@ -43,12 +43,15 @@ bool KubernetesService::concerns(const ResourceCache& cache, const StoredObject&
 
 std::vector<KeptObjects::Wanted> KubernetesService::wanted() const {
   if (port_ == 0) return {};
-  std::vector<Wanted> all{{&services_, kubernetes_service(port_), kSpecMembers}};
+  std::vector<Json> addressed = kubernetes_slices(addresses_);
+  std::vector<Wanted> all;
+  all.reserve(addressed.size() + 2);
+  all.push_back({&services_, kubernetes_service(port_), kSpecMembers});
   const ObjectPtr endpoints = endpoints_.find(object_key("default", "kubernetes"));
   if (!addresses_.empty() || (endpoints && is_kept(endpoints->document())))
     all.push_back({&endpoints_, kubernetes_endpoints(addresses_)});
   std::set<std::string, std::less<>> named;
-  for (Json& slice : kubernetes_slices(addresses_)) {
+  for (Json& slice : addressed) {
     named.emplace(slice.string_at({"metadata", "name"}));
     all.push_back({&slices_, std::move(slice)});
   }
