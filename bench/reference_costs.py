@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Costs of quantities, predicates and preemption beside the reference's, both as multiples of the same calibration loop.
 
-    bench/reference_costs.py [BUILD]      BUILD: a release build, build/release by default
+    bench/reference_costs.py [BUILD]      BUILD: a release build with SPILLWAY_BENCH=ON, build/release by default
 
 Runs each benchmark five times and takes the median. Only ratios of one run mean anything: `ours / reference` divides our
 ratio to our calibration row by the reference's ratio to its own. Source of the reference's column: spec "Pod admission", 17.

@@ -77,8 +77,10 @@ if(SPILLWAY_PCH)
   spillway_precompile(pch HEADERS standard.h objects.h)
   spillway_precompile(agent_pch HEADERS standard.h objects.h agent.h)
   spillway_precompile(hot_pch HEADERS standard.h objects.h OPTIONS ${SPILLWAY_HOT_OPTIONS})
-  spillway_precompile(test_pch HEADERS standard.h tests.h objects.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
-  spillway_precompile(agent_test_pch HEADERS standard.h tests.h objects.h agent.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
+  if(SPILLWAY_TESTS)
+    spillway_precompile(test_pch HEADERS standard.h tests.h objects.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
+    spillway_precompile(agent_test_pch HEADERS standard.h tests.h objects.h agent.h OPTIONS ${SPILLWAY_TEST_OPTIONS} LIBS GTest::gtest GTest::gmock)
+  endif()
 endif()
 
 # spillway_precompiled(TARGET KIND): KIND is one of those above.

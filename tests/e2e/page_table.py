@@ -103,7 +103,7 @@ TABLE = {
         "kubectl get --raw /debug/api_priority_and_fairness/dump_queues": Here(),
         "kubectl get --raw /debug/api_priority_and_fairness/dump_requests": Here(),
     },
-    "docs/heartbeats.md": {"cmake --preset release && ninja -C build/release spillway spillway_load": BUILDS, "bench/load/renewals.py": MEASURES},
+    "docs/heartbeats.md": {"cmake --preset release -DSPILLWAY_BENCH=ON && ninja -C build/release spillway spillway_load": BUILDS, "bench/load/renewals.py": MEASURES},
     "docs/how-it-works.md": {"spillway explain pod/NAME": Here((POD,)), "spillway explain node/NAME": Here((NODE,))},
     "docs/incidents.md": {
         "spillway simulate all --seed 1 --brakes off": Runs("tests/sim/scenario_play_test.cc", "examples/incidents/"),
