@@ -5,7 +5,7 @@ a command is none of it. Fenced blocks of commands are for pages that are follow
 """
 import re
 
-PROGRAMS = r"(?:sudo |JOBS=\d+ |chrt -r 1 )*(?:\S*/)?(?:spillway|kubectl|\./dev|cmake|ctest|cp|export|promtool|systemctl|tests/lab/\w[\w.]*|bench/\w+/\w+\.py)"
+PROGRAMS = r"(?:sudo |JOBS=\d+ |chrt -r 1 )*(?:\S*/)?(?:spillway|kubectl|\./dev|cmake|ctest|cp|install|export|promtool|systemctl|tests/lab/\w[\w.]*|bench/\w+/\w+\.py)"
 BEGINS = re.compile(rf"(?:\$ )?{PROGRAMS}(?: .*)?$")
 BLOCK = re.compile(r"(?:^    +\S.*\n?|^\n(?=    ))+", re.M)
 # `spillway up` and `kubectl get` are names; `spillway COMMAND --help` is a command.
