@@ -1,6 +1,8 @@
 #include "host/kubelet_endpoint.h"
 
 #include "agent/serving/summary_page.h"
+#include "api/exchange/strict_target.h"
+#include "base/check.h"
 
 #include <algorithm>
 #include <iterator>
@@ -20,12 +22,6 @@ api::Response error_answer(const Error& error) {
   return text_answer(status, error.text() + "\n");
 }
 
-std::string path_of(const api::Target& target) {
-  std::string path;
-  for (const std::string& segment : target.segments) path += "/" + segment;
-  return path;
-}
-
 }  // namespace
 
 KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options)
@@ -34,69 +30,62 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Optio
       options_(std::move(options)),
       reading_(std::make_shared<std::set<RequestId>>()),
       logs_(loop),
-      sessions_(loop, runtime) {}
-
-KubeletEndpoint::Room KubeletEndpoint::room_of(const api::Target& target) const {
-  const std::vector<std::string>& path = target.segments;
-  const std::string root = path.empty() ? std::string() : path[0];
-  if (path.size() == 4 && root == "containerLogs") return Room::kLogs;
-  if ((path.size() == 4 || path.size() == 5) && root == "exec") return Room::kExec;
-  if ((path.size() == 4 || path.size() == 5) && root == "attach") return Room::kAttach;
-  if ((path.size() == 3 || path.size() == 4) && root == "portForward") return Room::kForward;
-  if (path.size() == 2 && root == "stats" && path[1] == "summary") return Room::kSummary;
-  if (!path.empty() && path.size() <= 2 && root == "healthz") return Room::kHealth;
-  if (options_.recording != nullptr && RecordingPages::serves(path_of(target))) return Room::kRecording;
-  return options_.pages.contains(path_of(target)) ? Room::kPage : Room::kNone;
+      sessions_(loop, runtime) {
+  for (const auto& [path, page] : options_.pages) {
+    SPILLWAY_CHECK(std::ranges::any_of(agent::node_routes(), [&path](const agent::NodeRoute& route) {
+      return route.handler == agent::NodeHandler::kPage && route.path == path;
+    }));
+  }
 }
 
-bool KubeletEndpoint::serves(const api::Target& target) const {
-  return room_of(target) != Room::kNone;
+bool KubeletEndpoint::serves(const agent::NodeRequest& asked) const {
+  switch (asked.route().handler) {
+    case agent::NodeHandler::kPage:
+      return options_.pages.contains(std::string(asked.route().path));
+    case agent::NodeHandler::kRecording:
+      return options_.recording != nullptr;
+    default:
+      return true;
+  }
 }
 
-KubeletEndpoint::RequestId KubeletEndpoint::handle(const api::Request& request,
+KubeletEndpoint::RequestId KubeletEndpoint::handle(const agent::NodeRequest& asked,
                                                    const std::shared_ptr<api::ResponseSink>& sink) {
   const RequestId id = ++last_id_;
-  const Result<api::Target> target = api::parse_target(request.target);
-  if (!target) {
-    sink->on_response(error_answer(target.error()));
+  if (!serves(asked)) {
+    sink->on_response(text_answer(404, "404 page not found\n"));
     return id;
   }
-  const Room room = room_of(*target);
-  const bool posted = room == Room::kSummary || room == Room::kExec || room == Room::kAttach || room == Room::kForward;
-  const bool allowed = request.method == api::Method::kGet || (posted && request.method == api::Method::kPost);
-  if (room != Room::kNone && !allowed) {
+  if (!asked.is_served_method()) {
     sink->on_response(text_answer(405, "405: Method Not Allowed"));
     return id;
   }
-  switch (room) {
-    case Room::kNone:
-      sink->on_response(text_answer(404, "404 page not found\n"));
-      break;
-    case Room::kPage: {
-      const Page& page = options_.pages.at(path_of(*target));
+  switch (asked.route().handler) {
+    case agent::NodeHandler::kPage: {
+      const Page& page = options_.pages.at(std::string(asked.route().path));
       sink->on_response({.status = 200, .headers = {{"Content-Type", page.content_type}}, .body = page.text()});
       break;
     }
-    case Room::kHealth:
-      handle_health(*target, *sink);
+    case agent::NodeHandler::kHealth:
+      handle_health(asked.target(), *sink);
       break;
-    case Room::kLogs:
-      handle_logs(id, *target, sink);
+    case agent::NodeHandler::kLogs:
+      handle_logs(id, asked.target(), sink);
       break;
-    case Room::kSummary:
-      handle_summary(*target, *sink);
+    case agent::NodeHandler::kSummary:
+      handle_summary(asked.target(), *sink);
       break;
-    case Room::kAttach:
-      sessions_.attach(request, *target, sink);
+    case agent::NodeHandler::kRecording:
+      handle_recording(id, api::path_of(asked.target()), sink);
       break;
-    case Room::kForward:
-      sessions_.forward(request, *target, sink);
+    case agent::NodeHandler::kExec:
+      sessions_.exec(asked.request(), asked.target(), sink);
       break;
-    case Room::kRecording:
-      handle_recording(id, path_of(*target), sink);
+    case agent::NodeHandler::kAttach:
+      sessions_.attach(asked.request(), asked.target(), sink);
       break;
-    case Room::kExec:
-      sessions_.exec(request, *target, sink);
+    case agent::NodeHandler::kPortForward:
+      sessions_.forward(asked.request(), asked.target(), sink);
       break;
   }
   return id;

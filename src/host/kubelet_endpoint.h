@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/serving/log_choice.h"
+#include "agent/serving/node_request.h"
 #include "api/exchange/exchange.h"
 #include "host/files/recording_pages.h"
 #include "host/logs/log_reader.h"
@@ -33,7 +34,7 @@ class KubeletEndpoint {
  public:
   using RequestId = std::uint64_t;
 
-  /// A page that is written anew for every GET.
+  /// A page that is written anew for every GET; a row of agent::node_routes() has its path.
   struct Page {
     std::string content_type;
     std::function<std::string()> text;
@@ -52,23 +53,20 @@ class KubeletEndpoint {
 
   KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options);
 
-  /// False: whoever asks, the answer is 404.
-  bool serves(const api::Target& target) const;
+  /// False: the answer is 404, because this endpoint lacks the page or the recording.
+  bool serves(const agent::NodeRequest& asked) const;
 
   /// Every check of /healthz, as it is now.
   std::vector<HealthCheck> checks() const;
 
-  /// Answers now or later. The caller has authenticated and authorized.
-  RequestId handle(const api::Request& request, const std::shared_ptr<api::ResponseSink>& sink);
+  /// Answers now or later. The caller has authenticated the client, and authorized it for `asked.access()`.
+  RequestId handle(const agent::NodeRequest& asked, const std::shared_ptr<api::ResponseSink>& sink);
   /// The answer is still being written.
   bool is_streaming(RequestId id) const;
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 
  private:
-  enum class Room { kNone, kPage, kHealth, kLogs, kSummary, kExec, kAttach, kForward, kRecording };
-
-  Room room_of(const api::Target& target) const;
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
   void handle_summary(const api::Target& target, api::ResponseSink& sink);

@@ -69,28 +69,6 @@ class Gate : public ::testing::Test {
   std::vector<RequestGate::Verdict> verdicts_;
 };
 
-TEST(NodeAccess, FollowsMethodAndPath) {
-  const std::tuple<api::Method, const char*, NodeAccess> rows[] = {
-      {api::Method::kGet, "/stats/summary", {"get", "stats"}},
-      {api::Method::kPost, "/stats/summary", {"create", "stats"}},
-      {api::Method::kGet, "/metrics", {"get", "metrics"}},
-      {api::Method::kGet, "/metrics/cadvisor", {"get", "metrics"}},
-      {api::Method::kGet, "/metricsx", {"get", "proxy"}},
-      {api::Method::kGet, "/logs/messages", {"get", "log"}},
-      {api::Method::kPost, "/checkpoint/a/b/c", {"create", "checkpoint"}},
-      {api::Method::kGet, "/containerLogs/a/b/c", {"get", "proxy"}},
-      {api::Method::kGet, "/pods", {"get", "proxy"}},
-      {api::Method::kGet, "/exec/a/b/c", {"create", "proxy"}},
-      {api::Method::kPost, "/exec/a/b/c", {"create", "proxy"}},
-      {api::Method::kGet, "/executable", {"get", "proxy"}},
-      {api::Method::kPut, "/", {"update", "proxy"}},
-      {api::Method::kPatch, "/healthz", {"patch", "proxy"}},
-      {api::Method::kDelete, "/healthz", {"delete", "proxy"}},
-      {api::Method::kHead, "/healthz", {"", "proxy"}},
-  };
-  for (const auto& [method, path, want] : rows) EXPECT_EQ(node_access(method, path), want) << path;
-}
-
 TEST_F(Gate, NobodyIsRefusedWithoutAQuestion) {
   ask({});
   EXPECT_EQ(last_code(), 401);

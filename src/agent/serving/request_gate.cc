@@ -16,26 +16,6 @@ using api::Json;
 
 const RequestGate::Verdict kUnauthorized{401, "Unauthorized"};
 
-std::string_view verb_of(api::Method method) {
-  switch (method) {
-    case api::Method::kGet:
-      return "get";
-    case api::Method::kPost:
-      return "create";
-    case api::Method::kPut:
-      return "update";
-    case api::Method::kPatch:
-      return "patch";
-    case api::Method::kDelete:
-      return "delete";
-    case api::Method::kHead:
-    case api::Method::kOptions:
-    case api::Method::kOther:
-      break;
-  }
-  return {};
-}
-
 api::UserInfo user_of_review(const Json& review) {
   const Json* found = review.at({"status", "user"});
   if (found == nullptr) return {};
@@ -87,29 +67,6 @@ bool is_true(const Json& review, std::string_view member) {
 }
 
 }  // namespace
-
-NodeAccess node_access(api::Method method, std::string_view path) {
-  NodeAccess access{std::string(verb_of(method)), "proxy", {}};
-  const auto below = [path](std::string_view prefix) {
-    return path == prefix || (path.starts_with(prefix) && path[prefix.size()] == '/');
-  };
-  if (below("/stats")) {
-    access.subresource = "stats";
-  } else if (below("/metrics")) {
-    access.subresource = "metrics";
-  } else if (below("/logs")) {
-    access.subresource = "log";
-  } else if (below("/checkpoint")) {
-    access.subresource = "checkpoint";
-  } else if (below("/exec") || below("/attach") || below("/portForward") || below("/run")) {
-    access.verb = "create";  // whoever may only read must not do it by a method that reads
-  }
-  return access;
-}
-
-NodeAccess path_access(api::Method method, std::string_view path) {
-  return {std::string(verb_of(method)), {}, std::string(path)};
-}
 
 RequestGate::RequestGate(Options options, Rng rng)
     : options_(std::move(options)),

@@ -7,6 +7,7 @@
 
 #include "agent/contract/gate_settings.h"
 #include "agent/serving/expiring_cache.h"
+#include "agent/serving/node_access.h"
 #include "api/exchange/exchange.h"
 #include "base/rng.h"
 #include "client/api_client.h"
@@ -21,20 +22,6 @@
 #include <vector>
 
 namespace spillway::agent {
-
-/// What authorization is asked about a request: a verb on a subresource of the node, or on a path.
-struct NodeAccess {
-  std::string verb;         // empty: no method that has one
-  std::string subresource;  // "stats", "metrics", "log", "checkpoint", else "proxy"
-  std::string path;         // not empty: of no resource, and `subresource` says nothing
-
-  friend bool operator==(const NodeAccess&, const NodeAccess&) = default;
-};
-
-/// `path` begins with '/' and has no query.
-NodeAccess node_access(api::Method method, std::string_view path);
-/// For a server that is no node's.
-NodeAccess path_access(api::Method method, std::string_view path);
 
 class RequestGate final : public client::ApiEngine {
  public:

@@ -1,5 +1,6 @@
 #include "apiserver/request/route.h"
 
+#include "api/exchange/strict_target.h"
 #include "api/object/selector.h"
 #include "base/ascii.h"
 
@@ -104,9 +105,7 @@ api::StatusResult<api::Target> read_target(const std::string& text) {
   if (!target) return target.error();
   std::vector<std::string>& segments = target->segments;
   if (!segments.empty() && segments.back().empty()) segments.pop_back();
-  for (const std::string& segment : segments) {
-    if (segment.empty() || segment == "." || segment == "..") return api::unknown_resource_status();
-  }
+  if (!api::is_normal(*target)) return api::unknown_resource_status();
   return *std::move(target);
 }
 
@@ -119,8 +118,7 @@ bool is_long_running(const Route& route) {
 
 RequestAttributes request_attributes(api::Method method, const api::Target& target) {
   RequestAttributes out;
-  for (const std::string& segment : target.segments) out.path += "/" + segment;
-  if (out.path.empty()) out.path = "/";
+  out.path = api::path_of(target);
   out.verb = lower_case(api::to_string(method));
   const std::optional<GroupVersionPath> path = split(target);
   if (!path || path->rest.empty() || path->rest[0].empty()) return out;

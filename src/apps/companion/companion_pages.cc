@@ -1,5 +1,7 @@
 #include "apps/companion/companion_pages.h"
 
+#include "api/exchange/strict_target.h"
+
 #include <utility>
 
 namespace spillway::apps {
@@ -36,9 +38,9 @@ wire::RequestHandler::Ticket CompanionPages::on_request(wire::Incoming incoming,
     sink->on_response({.status = status, .headers = {{"Content-Type", "text/plain; charset=utf-8"}}, .body = why});
     return 0;
   };
-  const Result<api::Target> target = api::parse_target(request.target);
-  const auto page = pages_.find(request.target.substr(0, request.target.find('?')));
-  if (!target || page == pages_.end()) return refuse(404, "404 page not found\n");
+  const Result<api::Target> target = api::parse_strict_target(request.target);
+  const auto page = target ? pages_.find(api::path_of(*target)) : pages_.end();
+  if (page == pages_.end()) return refuse(404, "404 page not found\n");
   if (request.method != api::Method::kGet) return refuse(405, "only GET\n");
   sink->on_response(page->second(*target));
   return 0;

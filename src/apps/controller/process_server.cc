@@ -1,5 +1,6 @@
 #include "apps/controller/process_server.h"
 
+#include "api/exchange/strict_target.h"
 #include "apps/process/host_name.h"
 #include "apps/server/certificates.h"
 #include "base/rng.h"
@@ -92,19 +93,24 @@ wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
                                                        std::shared_ptr<api::ResponseSink> sink) {
   const api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
-  const std::string path = request.target.substr(0, request.target.find('?'));
-  if (is_health_path(path)) {
+  const Result<api::Target> target = api::parse_strict_target(request.target);
+  if (!target) {
+    const int status = target.error().code == ErrorCode::kBadRequest ? 400 : 404;
+    sink->on_response(text_response(status, target.error().text() + "\n"));
+    return ticket;
+  }
+  const agent::NodeAccess access = agent::path_access(request.method, *target);
+  if (is_health_path(access.path)) {
     sink->on_response(text_response(200, "ok"));
     return ticket;
   }
   open_.insert(ticket);
-  const agent::NodeAccess access = agent::path_access(request.method, path);
   const bool reads = request.method == api::Method::kGet;
   agent::RequestGate::Caller caller = caller_of(request, *incoming.user);
-  driver_.step([this, ticket, access, reads, path, caller = std::move(caller), sink = std::move(sink)](Now now) {
+  driver_.step([this, ticket, access, reads, caller = std::move(caller), sink = std::move(sink)](Now now) {
     gate_.ask(
         caller, access,
-        [this, ticket, reads, path, sink](const agent::RequestGate::Verdict& verdict) {
+        [this, ticket, reads, path = access.path, sink](const agent::RequestGate::Verdict& verdict) {
           if (verdict.code == 200 && reads) return answer(ticket, path, sink);
           if (open_.erase(ticket) == 0) return;  // nobody waits for the answer any more
           sink->on_response(verdict.code == 200 ? text_response(405, "405: Method Not Allowed\n")

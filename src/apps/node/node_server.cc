@@ -67,7 +67,6 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
 }
 
 wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) {
-  api::Request& request = incoming.request;
   const Ticket ticket = ++last_ticket_;
   if (endpoint_ == nullptr) {
     answer(503, "the node is starting or stopping\n", *sink);
@@ -76,28 +75,29 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
   std::erase_if(open_, [this](const auto& entry) {
     return entry.second.admitted && !endpoint_->is_streaming(*entry.second.admitted);
   });
-  const Result<api::Target> target = api::parse_target(request.target);
-  if (!target || !endpoint_->serves(*target)) {
+  Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(incoming.request));
+  if (!asked && asked.error().code == ErrorCode::kBadRequest) {
+    answer(400, asked.error().text() + "\n", *sink);
+    return ticket;
+  }
+  if (!asked || !endpoint_->serves(*asked)) {
     answer(404, "404 page not found\n", *sink);
     return ticket;
   }
   open_.emplace(ticket, Open{});
-  const agent::NodeAccess access =
-      agent::node_access(request.method, std::string_view(request.target).substr(0, request.target.find('?')));
-  agent::RequestGate::Caller caller = caller_of(request, *incoming.user);
-  driver_.step([this, ticket, access, caller = std::move(caller), request = std::move(request),
-                sink = std::move(sink)](Now now) {
+  agent::RequestGate::Caller caller = caller_of(asked->request(), *incoming.user);
+  driver_.step([this, ticket, caller = std::move(caller), asked = *std::move(asked), sink = std::move(sink)](Now now) {
     gate_.ask(
-        caller, access,
-        [this, ticket, request, sink](const agent::RequestGate::Verdict& verdict) {
-          on_verdict(ticket, request, verdict, sink);
+        caller, asked.access(),
+        [this, ticket, asked, sink](const agent::RequestGate::Verdict& verdict) {
+          on_verdict(ticket, asked, verdict, sink);
         },
         now);
   });
   return ticket;
 }
 
-void NodeServer::on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
+void NodeServer::on_verdict(Ticket ticket, const agent::NodeRequest& asked, const agent::RequestGate::Verdict& verdict,
                             const std::shared_ptr<api::ResponseSink>& sink) {
   const auto open = open_.find(ticket);
   if (open == open_.end()) return;  // nobody waits for the answer any more
@@ -106,7 +106,7 @@ void NodeServer::on_verdict(Ticket ticket, const api::Request& request, const ag
   } else if (endpoint_ == nullptr) {
     answer(503, "the node is starting or stopping\n", *sink);
   } else {
-    const host::KubeletEndpoint::RequestId id = endpoint_->handle(request, sink);
+    const host::KubeletEndpoint::RequestId id = endpoint_->handle(asked, sink);
     if (endpoint_->is_streaming(id)) {
       open->second.admitted = id;
       return;

@@ -3,6 +3,7 @@
 
 #include "agent/contract/gate_settings.h"
 #include "agent/serving/node_certificate.h"
+#include "agent/serving/node_request.h"
 #include "agent/serving/request_gate.h"
 #include "apps/process/process.h"
 #include "apps/server/certificates.h"
@@ -52,7 +53,7 @@ class NodeServer final : private wire::RequestHandler {
 
   Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
   void on_abandoned(Ticket ticket) override;
-  void on_verdict(Ticket ticket, const api::Request& request, const agent::RequestGate::Verdict& verdict,
+  void on_verdict(Ticket ticket, const agent::NodeRequest& asked, const agent::RequestGate::Verdict& verdict,
                   const std::shared_ptr<api::ResponseSink>& sink);
 
   runtime::Loop& loop_;

@@ -1,0 +1,27 @@
+// The right that a request needs at a server other than the API server: a verb on a subresource of a node, or on a
+// path. Thread: any (pure). Source: Kubernetes docs, "Kubelet authentication/authorization", "Authorization".
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <string>
+#include <string_view>
+
+namespace spillway::agent {
+
+/// The attributes of a SubjectAccessReview: a verb on a subresource of the node, or on a path.
+struct NodeAccess {
+  std::string verb;         // empty: no method that has one
+  std::string subresource;  // "stats", "metrics", else "proxy"
+  std::string path;         // not empty: of no resource, and `subresource` says nothing
+
+  friend bool operator==(const NodeAccess&, const NodeAccess&) = default;
+};
+
+/// The verb of a method: "get", "create"; empty for HEAD, OPTIONS and unknown methods.
+std::string_view verb_of(api::Method method);
+
+/// The right to a path of a server that is not a node's. `target`: the one that the request is routed by.
+NodeAccess path_access(api::Method method, const api::Target& target);
+
+}  // namespace spillway::agent
