@@ -275,5 +275,51 @@ TEST_F(ReferenceTest, AConfinedContainerCarriesItsContext) {
   EXPECT_TRUE(cluster.host.last<CreatePod>()->isolation.confined);
 }
 
+/// A pod that an API server of a later version sends, which keeps the field.
+Json pod_with_own_users() {
+  Json pod = pod_document({.name = "web", .memory_request = "64Mi"});
+  pod["spec"]["hostUsers"] = false;
+  pod["spec"]["initContainers"] = api::parse_json(R"([{"name":"i","image":"none","command":["x"]}])").value();
+  return pod;
+}
+
+TEST_F(ReferenceTest, APodThatAsksForUsersOfItsOwnIsNotStartedWithoutThem) {
+  cluster.put(pod_with_own_users());
+  cluster.start();
+  cluster.run(minutes(5));
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+  const Json pod = cluster.pod("web");
+  EXPECT_EQ(pod.string_at({"status", "phase"}), "Pending");
+  const Json& waits = *pod.at({"status", "initContainerStatuses"})->if_array()->front().at({"state", "waiting"});
+  EXPECT_EQ(waits.string_at({"reason"}), "CreateContainerError");
+  EXPECT_EQ(waits.string_at({"message"}),
+            "hostUsers: false: this node gives pods no user namespace (--process-isolation=none)");
+  ASSERT_EQ(cluster.events("Failed").size(), 1U) << "it cannot change";
+  EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}),
+            "Error: hostUsers: false: this node gives pods no user namespace (--process-isolation=none)");
+  cluster.delete_pod("web", 1);
+  cluster.run(seconds(15));
+  EXPECT_TRUE(cluster.pod("web").is_null());
+}
+
+TEST_F(ReferenceTest, AConfinedPodHasUsersOfItsOwn) {
+  cluster.machine.confines_pods = true;
+  cluster.put(pod_with_own_users());
+  cluster.start();
+  cluster.run(seconds(5));
+  ASSERT_NE(cluster.host.last<StartContainer>(), nullptr);
+  EXPECT_TRUE(cluster.host.last<CreatePod>()->isolation.confined);
+}
+
+TEST(HostUsers, OnlyTheWishForUsersOfItsOwnNeedsConfinement) {
+  api::Pod pod = pod_of("{}");
+  EXPECT_EQ(refusal_without_confinement(pod), std::nullopt);
+  pod.spec.host_users = true;
+  EXPECT_EQ(refusal_without_confinement(pod), std::nullopt);
+  pod.spec.host_users = false;
+  ASSERT_TRUE(refusal_without_confinement(pod));
+  EXPECT_EQ(refusal_without_confinement(pod)->reason, "CreateContainerError");
+}
+
 }  // namespace
 }  // namespace spillway::agent

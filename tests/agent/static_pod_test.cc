@@ -146,6 +146,21 @@ TEST(StaticPod, RunsWithoutAnApiServer) {
   EXPECT_EQ(cluster.phase("proxy-n1"), "Running");
 }
 
+TEST(StaticPod, IsNotStartedWithoutTheUsersItAsksFor) {
+  Cluster cluster;
+  cluster.start();
+  cluster.run(seconds(1));
+  Json pod = manifest("proxy");
+  pod["spec"]["hostUsers"] = false;
+  cluster.read({{kFile, pod}});
+  cluster.run(minutes(1));
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+  EXPECT_EQ(cluster.phase("proxy-n1"), "Pending");
+  ASSERT_EQ(cluster.events("Failed").size(), 1U);
+  EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}),
+            "Error: hostUsers: false: this node gives pods no user namespace (--process-isolation=none)");
+}
+
 TEST(StaticPod, OutlivesItsMirror) {
   Started cluster;
   const std::string uid = cluster.uid();

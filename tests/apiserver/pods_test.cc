@@ -49,6 +49,80 @@ TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
   EXPECT_EQ(first_secret(make_pod(server, "q", "", R"("imagePullSecrets":[{"name":"own"}],)")), "own");
 }
 
+/// The texts of Warning headers.
+std::vector<std::string> warnings_of(const Answer& answer) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : answer.headers) {
+    if (name == "Warning") texts.push_back(value);
+  }
+  return texts;
+}
+
+std::vector<std::string> dropped_at(const std::string& path) {
+  return {"299 - \"" + path +
+          ".hostUsers: false is dropped, because the feature gate UserNamespacesSupport is off: only a node that gives "
+          "every pod a user namespace runs it in one\""};
+}
+
+TEST(HostUsers, AreDroppedWithAWarning) {
+  TestServer server;
+  const Answer own = make_pod(server, "own", "", R"("hostUsers":false,)");
+  ASSERT_EQ(own.code, 201) << own.text;
+  EXPECT_EQ(own.body.at({"spec", "hostUsers"}), nullptr) << "as upstream's 1.32";
+  EXPECT_EQ(warnings_of(own), dropped_at("spec"));
+  const Answer of_host = make_pod(server, "host", "", R"("hostUsers":true,)");
+  EXPECT_EQ(of_host.body.at({"spec", "hostUsers"}), nullptr);
+  EXPECT_EQ(warnings_of(of_host), std::vector<std::string>()) << "nothing is lost";
+  EXPECT_EQ(warnings_of(make_pod(server, "plain", "")), std::vector<std::string>());
+  EXPECT_EQ(warnings_of(server.strategic(pod_path("plain"), R"({"metadata":{"labels":{"a":"b"}}})")),
+            std::vector<std::string>());
+}
+
+TEST(HostUsers, AreDroppedFromTemplatesWithAWarning) {
+  TestServer server;
+  const std::string pods =
+      R"({"metadata":{"labels":{"a":"b"}},"spec":{"hostUsers":false,"restartPolicy":"RESTART","containers":[{"name":"c","image":"i"}]}})";
+  const auto pods_that = [&pods](const std::string& restart) {
+    std::string text = pods;
+    return text.replace(text.find("RESTART"), 7, restart);
+  };
+  const std::string set =
+      R"({"metadata":{"name":"w"},"spec":{"selector":{"matchLabels":{"a":"b"}},"serviceName":"s","template":)" +
+      pods_that("Always") + "}}";
+  const std::string without_service = [&set] {
+    std::string text = set;
+    return text.erase(text.find(R"("serviceName":"s",)"), 18);
+  }();
+  const std::string job = R"({"metadata":{"name":"w"},"spec":{"template":)" + pods_that("Never") + "}}";
+  const std::string apps = "/apis/apps/v1/namespaces/default/";
+  const std::tuple<std::string, std::string, std::string> rows[] = {
+      {apps + "deployments", without_service, "spec.template.spec"},
+      {apps + "replicasets", without_service, "spec.template.spec"},
+      {apps + "daemonsets", without_service, "spec.template.spec"},
+      {apps + "statefulsets", set, "spec.template.spec"},
+      {"/api/v1/namespaces/default/replicationcontrollers",
+       R"({"metadata":{"name":"w"},"spec":{"template":)" + pods_that("Always") + "}}", "spec.template.spec"},
+      {"/apis/batch/v1/namespaces/default/jobs", job, "spec.template.spec"},
+      {"/apis/batch/v1/namespaces/default/cronjobs",
+       R"({"metadata":{"name":"w"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":)" +
+           pods_that("Never") + "}}}}",
+       "spec.jobTemplate.spec.template.spec"},
+      {"/api/v1/namespaces/default/podtemplates", R"({"metadata":{"name":"w"},"template":)" + pods_that("Always") + "}",
+       "template.spec"},
+  };
+  for (const auto& [path, body, field] : rows) {
+    const Answer made = server.post(path, body);
+    ASSERT_EQ(made.code, 201) << path << made.text;
+    EXPECT_EQ(warnings_of(made), dropped_at(field)) << path;
+    EXPECT_EQ(made.text.find("hostUsers"), std::string::npos) << path;
+  }
+  const Answer changed = server.merge(apps + "deployments/w", R"({"spec":{"template":{"spec":{"hostUsers":false}}}})");
+  ASSERT_EQ(changed.code, 200) << changed.text;
+  EXPECT_EQ(warnings_of(changed), dropped_at("spec.template.spec"));
+  EXPECT_EQ(warnings_of(server.merge(apps + "deployments/w", R"({"spec":{"replicas":2}})")),
+            std::vector<std::string>());
+}
+
 std::string text_at(const Answer& pod, std::initializer_list<std::string_view> path) {
   const api::Json* found = pod.body.at(path);
   return found != nullptr ? api::to_text(*found) : "none";

@@ -1,4 +1,5 @@
 """What a pod of the process runtime sees of the machine and can do to it, against a real `spillway up`."""
+import json
 import pathlib
 import re
 import shutil
@@ -216,6 +217,21 @@ class Unconfined(unittest.TestCase):
             wait_for("its end", lambda: process.api.pod_phases().get("free") == "Succeeded")
             self.assertEqual(mark.read_text(), "0\n")
             self.assertIn("pods are not confined (--process-isolation=none)", process.log.read_text())
+
+    def test_a_pod_that_asks_for_users_of_its_own_is_not_started(self):
+        """Our API server drops the field, so a file brings it: later API servers keep it."""
+        with workspace() as folder:
+            manifests, mark = folder / "manifests", folder / "mark"
+            manifests.mkdir()
+            (manifests / "own.json").write_text(json.dumps(pod("own", ["sh", "-c", f"id -u > {mark}"], hostUsers=False)))
+            with one_node(folder, "--process-isolation=none", "--pod-manifest-path", manifests) as process:
+                message = "hostUsers: false: this node gives pods no user namespace (--process-isolation=none)"
+                events = "/api/v1/namespaces/default/events"
+                wait_for("the event", lambda: [each for each in process.api.get(events)["items"] if each["message"] == f"Error: {message}"])
+                status = wait_for("its status", lambda: process.api.get(f"{PODS}/own-n")["status"].get("containerStatuses"))[0]
+                self.assertEqual(status["state"], {"waiting": {"reason": "CreateContainerError", "message": message}})
+                self.assertEqual(process.api.pod_phases()["own-n"], "Pending")
+                self.assertFalse(mark.exists())
 
     def test_an_agent_that_cannot_confine_says_what_is_missing(self):
         with workspace() as folder:

@@ -170,6 +170,12 @@ std::expected<ContainerSecurity, StartRefusal> security_of(const api::Pod& pod, 
   return made;
 }
 
+std::optional<StartRefusal> refusal_without_confinement(const api::Pod& pod) {
+  if (pod.spec.host_users.value_or(true)) return std::nullopt;
+  return StartRefusal{std::string(kCreateError),
+                      "hostUsers: false: this node gives pods no user namespace (--process-isolation=none)"};
+}
+
 std::vector<LeftOut> left_out_of(const api::Pod&) {
   return {{LeftOut::Weight::kNormal, "ImageNotUsed",
            "The process runtime runs programs of this machine: no file of an image is used"}};

@@ -8,6 +8,7 @@
 #include "api/object/pod.h"
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,5 +41,9 @@ struct LeftOut {
 };
 
 std::vector<LeftOut> left_out_of(const api::Pod& pod);
+
+/// The refusal of every container of a pod that asks for a user namespace, on a node that does not confine pods;
+/// nullopt: the pod does not ask for one. Unconfined pods have the users of the machine.
+std::optional<StartRefusal> refusal_without_confinement(const api::Pod& pod);
 
 }  // namespace spillway::agent

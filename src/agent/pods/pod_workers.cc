@@ -377,6 +377,9 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
                     context_.options.seccomp_default ? SeccompDefault::kRuntimeDefault : SeccompDefault::kUnconfined);
     if (!wanted) return refuse_start(worker, run, wanted.error(), Retry::kNo, now);
     security = *std::move(wanted);
+  } else if (!runs_images) {
+    if (auto refused = refusal_without_confinement(*worker.pod))
+      return refuse_start(worker, run, *std::move(refused), Retry::kNo, now);
   }
   StartContainer start;
   if (runs_images) {

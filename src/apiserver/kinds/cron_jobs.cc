@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <string>
 
 namespace spillway::apiserver::kinds {
@@ -34,6 +35,11 @@ void default_cron_job(Json& object) {
   if (!has(spec, "suspend")) spec["suspend"] = false;
   if (!has(spec, "successfulJobsHistoryLimit")) spec["successfulJobsHistoryLimit"] = 3;
   if (!has(spec, "failedJobsHistoryLimit")) spec["failedJobsHistoryLimit"] = 1;
+}
+
+std::optional<std::string> warn_of_cron_job(const Json& object) {
+  const Json* spec = object.at({"spec", "jobTemplate", "spec", "template", "spec"});
+  return spec == nullptr ? std::nullopt : warn_of_host_users(*spec, "spec.jobTemplate.spec.template.spec");
 }
 
 bool names_zone(std::string_view schedule) {
@@ -103,7 +109,8 @@ void validate_cron_job_update(const Json& object, const Json& old, Endpoint endp
 
 KindHooks cron_job_hooks() {
   const TableDefinition table = cron_job_table();
-  return {.set_defaults = default_cron_job,
+  return {.warn_of_dropped = warn_of_cron_job,
+          .set_defaults = default_cron_job,
           .validate_create = validate_cron_job,
           .validate_update = validate_cron_job_update,
           .columns = table.columns,

@@ -167,7 +167,8 @@ void validate_job_update(const Json& object, const Json& old, Endpoint endpoint,
 
 KindHooks job_hooks() {
   const TableDefinition table = job_table();
-  return {.set_defaults = default_job,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_job,
           .prepare_create = generate_selector,
           .validate_create = validate_job,
           .name_create = name_job,

@@ -5,6 +5,8 @@
 #include "apiserver/kinds/pod/pod.h"
 
 #include <array>
+#include <optional>
+#include <string>
 
 namespace spillway::apiserver::kinds {
 
@@ -18,6 +20,10 @@ constexpr std::array kTemplateColumns{
     TableColumn{"Containers", "string", "", 0, "Names of the containers in the template"},
     TableColumn{"Images", "string", "", 0, "Images of the containers in the template"},
     TableColumn{"Pod Labels", "string", "", 0, "Labels of pods made from it"}};
+
+std::optional<std::string> warn_of_template_object(const Json& object) {
+  return warn_of_host_users(value_of(value_of(object, "template"), "spec"), "template.spec");
+}
 
 void default_template_object(Json& object) {
   default_pod_template(object.make({"template"}));
@@ -37,7 +43,8 @@ TableRow template_row(const Json& object, WallTime) {
 }  // namespace
 
 KindHooks pod_template_hooks() {
-  return {.set_defaults = default_template_object,
+  return {.warn_of_dropped = warn_of_template_object,
+          .set_defaults = default_template_object,
           .validate_create = validate_template_object,
           .columns = kTemplateColumns,
           .table_row = template_row};

@@ -185,7 +185,8 @@ void validate_stateful_update(const Json& object, const Json& old, Endpoint endp
 
 KindHooks stateful_set_hooks() {
   const TableDefinition table = stateful_set_table();
-  return {.set_defaults = default_stateful_set,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_stateful_set,
           .validate_create = validate_stateful_set,
           .validate_update = validate_stateful_update,
           .columns = table.columns,

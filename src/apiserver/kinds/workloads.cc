@@ -376,7 +376,8 @@ KindHooks controller_revision_hooks() {
 
 KindHooks deployment_hooks() {
   const TableDefinition table = deployment_table();
-  return {.set_defaults = default_deployment,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_deployment,
           .validate_create = validate_deployment,
           .validate_update = validate_update_of<validate_deployment, validate_deployment_status, 1>,
           .columns = table.columns,
@@ -385,7 +386,8 @@ KindHooks deployment_hooks() {
 
 KindHooks replica_set_hooks() {
   const TableDefinition table = replica_set_table();
-  return {.set_defaults = default_replica_set,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_replica_set,
           .validate_create = validate_replica_set,
           .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status, 2>,
           .columns = table.columns,
@@ -394,7 +396,8 @@ KindHooks replica_set_hooks() {
 
 KindHooks replication_controller_hooks() {
   const TableDefinition table = replication_controller_table();
-  return {.set_defaults = default_replication_controller,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_replication_controller,
           .validate_create = validate_replication_controller,
           .validate_update = validate_replication_controller_update,
           .columns = table.columns,
@@ -403,7 +406,8 @@ KindHooks replication_controller_hooks() {
 
 KindHooks daemon_set_hooks() {
   const TableDefinition table = daemon_set_table();
-  return {.set_defaults = default_daemon_set,
+  return {.warn_of_dropped = warn_of_template,
+          .set_defaults = default_daemon_set,
           .prepare_create = mark_template_generation,
           .validate_create = validate_daemon_set,
           .prepare_update = count_template,

@@ -13,9 +13,10 @@ struct Writer::Create {
   CreateJob job;
   WriteDone done;
   std::vector<std::string> warnings;
-  api::Json object;      // ready but for the name
-  bool tracked = false;  // who made which field has been noted
-  std::string prefix;    // generateName, when the name is to be generated
+  std::optional<std::string> dropped;  // KindHooks::warn_of_dropped; kept when webhooks have the rest done again
+  api::Json object;                    // ready but for the name
+  bool tracked = false;                // who made which field has been noted
+  std::string prefix;                  // generateName, when the name is to be generated
   int attempts = 0;
   AdmissionPtr admission;          // null: no webhook is asked
   Reservations::HoldPtr hold;      // what was chosen for it
@@ -29,7 +30,8 @@ struct Writer::Update {
   std::string store_key;
   WriteDone done;
   std::vector<std::string> warnings;
-  bool queued = false;  // others wait for it
+  std::optional<std::string> dropped;  // KindHooks::warn_of_dropped, of any attempt
+  bool queued = false;                 // others wait for it
   bool deletes = false;
   int attempts = 0;
   QuotaDesk::PledgePtr pledge;  // what has been charged for it; null: nothing

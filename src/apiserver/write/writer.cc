@@ -164,6 +164,13 @@ bool differs_beyond_metadata(const Resource& resource, Json object, Json old) {
   return !(object == old);
 }
 
+/// Keeps the warning about what the defaults are about to drop. An earlier one stays: when the object comes back from
+/// webhooks, the field is gone.
+void note_dropped(const KindHooks& hooks, const Json& object, std::optional<std::string>& dropped) {
+  if (hooks.warn_of_dropped == nullptr) return;
+  if (auto warning = hooks.warn_of_dropped(object)) dropped = std::move(warning);
+}
+
 /// Of a custom kind, what its schema does not know goes as well: lists that are applied whole bring it.
 void set_defaults(const Resource& row, Json& object) {
   if (row.custom != nullptr) {
@@ -302,6 +309,7 @@ StatusResult<void> Writer::prepare_create(Create& state) {
   if (row.is_view()) object = row.to_stored(object);
   join_owners(object, state.warnings);
   const KindHooks& hooks = *row.hooks;
+  note_dropped(hooks, object, state.dropped);
   set_defaults(row, object);
   // Now, because what the server adds from here on belongs to nobody.
   if (!state.job.applied && !std::exchange(state.tracked, true)) {
@@ -354,6 +362,7 @@ StatusResult<void> Writer::check_create(Create& state) {
 void Writer::finish_create(const CreatePtr& state) {
   const Resource& row = *state->job.resource;
   if (row.hooks->name_create != nullptr) row.hooks->name_create(state->object);
+  if (state->dropped) state->warnings.push_back(*state->dropped);
   if (tells_of_unattended_ && !row.unattended.empty()) state->warnings.emplace_back(row.unattended);
   try_create(state);
 }
@@ -521,6 +530,7 @@ StatusResult<Json> Writer::prepare_update(Update& state, const Json& old) {
   const Endpoint endpoint = endpoint_of(job.part);
   if (!job.trusted) {
     join_owners(object, state.warnings);
+    if (endpoint == Endpoint::kMain) note_dropped(hooks, object, state.dropped);
     set_defaults(*job.resource, object);
     isolate(job.resource->custom != nullptr ? *job.resource : resource, job.part, object, old);
     if (hooks.prepare_update != nullptr) hooks.prepare_update(object, old, endpoint);

@@ -113,6 +113,7 @@ void Writer::charge_create(const CreatePtr& state) {
 
 void Writer::commit_update(const UpdatePtr& state, Json object, const Json& old) {
   const UpdateJob& job = state->job;
+  if (state->dropped) state->warnings.push_back(*state->dropped);
   const Resource& resource = core_.cache.of(*job.resource).resource();
   const auto unchanged = [&] {
     finish_update(state, Written{state->current, false, false, std::move(state->warnings)});

@@ -2,7 +2,10 @@
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/pod.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -84,6 +87,23 @@ void drop_disabled_fields(api::Json& spec) {
     if (containers == nullptr) continue;
     for (api::Json& container : *containers) drop_in_container(container);
   }
+}
+
+std::optional<std::string> warn_of_host_users(const api::Json& spec, std::string_view path) {
+  const api::Json& host_users = value_of(spec, "hostUsers");
+  if (host_users.if_bool().value_or(true)) return std::nullopt;
+  return fmt::format(
+      "{}.hostUsers: false is dropped, because the feature gate UserNamespacesSupport is off: only a node that gives "
+      "every pod a user namespace runs it in one",
+      path);
+}
+
+std::optional<std::string> warn_of_pod(const api::Json& pod) {
+  return warn_of_host_users(value_of(pod, "spec"), "spec");
+}
+
+std::optional<std::string> warn_of_template(const api::Json& object) {
+  return warn_of_host_users(value_of(value_of(value_of(object, "spec"), "template"), "spec"), "spec.template.spec");
 }
 
 }  // namespace spillway::apiserver::kinds
