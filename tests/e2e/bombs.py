@@ -4,7 +4,7 @@ import re
 import threading
 import time
 
-from harness import Api
+from harness import Api, PATIENCE
 
 BODY_BYTES = 2_900_000
 PODS = "/api/v1/namespaces/default/pods"
@@ -49,7 +49,7 @@ def send(api, body, content_type, path=PODS):
         connection.close()
 
 
-def throw(kubeconfig, body, content_type, count=8, timeout=60):
+def throw(kubeconfig, body, content_type, count=8, timeout=PATIENCE):
     """`count` of them at once; what send() said of each."""
     outcomes = []
 
@@ -69,7 +69,7 @@ class Prober(threading.Thread):
 
     def __init__(self, kubeconfig, act, pause=0.02):
         super().__init__(daemon=True)
-        self.api, self.act, self.pause = Api(kubeconfig, 60), act, pause
+        self.api, self.act, self.pause = Api(kubeconfig), act, pause
         self.slowest, self.longest_interval, self.failed, self.done = 0.0, 0.0, 0, 0
         self.stopped = False
 
@@ -100,7 +100,7 @@ class Lister(threading.Thread):
 
     def __init__(self, kubeconfig, path, accept="application/json"):
         super().__init__(daemon=True)
-        self.api, self.path, self.accept = Api(kubeconfig, 60), path, accept
+        self.api, self.path, self.accept = Api(kubeconfig), path, accept
         self.done, self.failed, self.stopped = 0, 0, False
 
     def run(self):

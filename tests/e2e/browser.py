@@ -10,9 +10,9 @@ import tempfile
 import time
 
 import peers
+from patience import PATIENCE
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-ANSWER_MAX_S = 60
 STARTS_MAX = 3
 LAST_WORDS = 2000  # characters of what an ended browser had written
 
@@ -56,13 +56,13 @@ class Browser:
                 return answer["result"]
 
     def receive(self):
-        deadline = time.monotonic() + ANSWER_MAX_S
+        deadline = time.monotonic() + PATIENCE
         while b"\0" not in self.pending:
             ready, _, _ = select.select([self.read], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"the browser is silent for {ANSWER_MAX_S} s"
+            assert ready, f"the browser is silent for {PATIENCE:.0f} s"
             more = os.read(self.read, 1 << 20)
             if not more:
-                raise Ended(f"the browser ended with {self.process.wait(timeout=ANSWER_MAX_S)}")
+                raise Ended(f"the browser ended with {self.process.wait(timeout=PATIENCE)}")
             self.pending += more
         text, _, self.pending = self.pending.partition(b"\0")
         message = json.loads(text)
@@ -189,4 +189,4 @@ def started():
             os.close(to_write)
             os.close(from_read)
             process.terminate()
-            process.wait(timeout=60)
+            process.wait(timeout=PATIENCE)

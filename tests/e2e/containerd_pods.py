@@ -20,9 +20,9 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 
 import peers
+from patience import PATIENCE, wait_for
 
 IMAGE = "spillway.test/busybox:1"
 PROTO = pathlib.Path(__file__).resolve().parent / "cri_pods.proto"
@@ -133,11 +133,11 @@ class Containerd:
         return (self.folder / "containerd.log").read_text()[-1500:]
 
     def wait_until_it_answers(self):
-        deadline = time.monotonic() + 60
-        while subprocess.run(["ctr", "-a", self.socket, "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
-            if self.daemon.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"containerd does not answer: {self.tail()}")
-            time.sleep(0.1)
+        def answers():
+            if self.daemon.poll() is not None:
+                raise RuntimeError(f"containerd has ended: {self.tail()}")
+            return subprocess.run(["ctr", "-a", self.socket, "version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+        wait_for(lambda: f"an answer of containerd: {self.tail()}", answers, interval=0.1)
 
     def import_image(self, image=IMAGE, ballast=b"", files=0):
         archive = self.folder / "image.tar"
@@ -150,7 +150,7 @@ class Containerd:
     def stop(self):
         self.daemon.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.daemon.wait(20)
+            self.daemon.wait(PATIENCE)
         if self.daemon.poll() is None:
             self.daemon.kill()
             self.daemon.wait()
@@ -168,7 +168,7 @@ class Pods:
     def call(self, method, request, answer):
         stub = self.channel.unary_unary(f"/runtime.v1.RuntimeService/{method}", request_serializer=lambda message: message.SerializeToString(),
                                         response_deserializer=answer.FromString)
-        return stub(request, timeout=60, wait_for_ready=True)
+        return stub(request, timeout=PATIENCE, wait_for_ready=True)
 
     def run(self, name, namespace, uid, cgroup_parent, log_directory, command):
         m = self.messages
@@ -232,7 +232,7 @@ def main():
         containerd.wait_until_it_answers()
         containerd.import_image()
         serve(containerd)
-    except RuntimeError as error:
+    except (AssertionError, RuntimeError) as error:
         answer({"error": str(error)})
     finally:
         containerd.stop()

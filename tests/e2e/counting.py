@@ -4,7 +4,7 @@ import json
 import random
 import threading
 
-from harness import Api, ApiError, wait_for
+from harness import Api, ApiError, PATIENCE, wait_for
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -85,7 +85,7 @@ class Writer(threading.Thread):
 
     def __init__(self, kubeconfigs, name):
         super().__init__(daemon=True)
-        self.servers, self.name = Servers(kubeconfigs, timeout=40), name
+        self.servers, self.name = Servers(kubeconfigs, timeout=PATIENCE), name
         self.acknowledged, self.refused, self.ended, self.wrong = [], 0, False, []
 
     def run(self):
@@ -131,7 +131,7 @@ def settle(test, recorder, writers, api):
     for each in writers:
         each.ended = True
     for each in writers:
-        each.join(60)
+        each.join(PATIENCE)
         test.assertFalse(each.is_alive(), "a write has no end")
         test.assertEqual(each.wrong, [])
     last = int(api.get(MAPS)["metadata"]["resourceVersion"])

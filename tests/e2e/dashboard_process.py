@@ -3,7 +3,7 @@ import contextlib
 import http.client
 import re
 
-from harness import Process, wait_for
+from harness import PATIENCE, Process, wait_for
 
 
 class Dashboard(Process):
@@ -18,7 +18,7 @@ class Dashboard(Process):
         assert self.running(), self.tail()
         return re.search(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/ui/", self.log.read_text())
 
-    def ask(self, path, method="GET", body=None, headers=(), host=None, timeout=30):
+    def ask(self, path, method="GET", body=None, headers=(), host=None, timeout=PATIENCE):
         """Code and text; the path is below the token unless it begins with a slash."""
         address = re.match(r"http://([^/]+)(/.*)", self.base)
         connection = http.client.HTTPConnection(address.group(1), timeout=timeout)

@@ -24,6 +24,7 @@ import harness
 import peers
 
 MEMORY = "512M"
+GUEST_PATIENCE = 2 * harness.PATIENCE  # the guest is emulated
 CHANNEL = """stty raw -echo
 echo up
 while read -r line; do
@@ -131,26 +132,26 @@ class Guest:
     def tail(self):
         return self.console.read_text(errors="replace")[-3000:] if self.console.exists() else ""
 
-    def wait_until_up(self, timeout=240):
+    def wait_until_up(self, timeout=GUEST_PATIENCE):
         """Until the way in is open, after power-on or a reboot."""
         deadline = time.monotonic() + timeout
         while self.line(deadline) != b"up":
             pass
 
-    def try_run(self, script, timeout=240):
+    def try_run(self, script, timeout=GUEST_PATIENCE):
         """(what it printed, exit code)."""
         self.channel.sendall(base64.b64encode(script.encode()) + b"\n")
         deadline = time.monotonic() + timeout
         printed = base64.b64decode(self.line(deadline)).decode(errors="replace")
         return printed, int(self.line(deadline).removeprefix(b"."))
 
-    def run(self, script, code=0, timeout=240):
+    def run(self, script, code=0, timeout=GUEST_PATIENCE):
         """What it printed, both streams."""
         printed, found = self.try_run(script, timeout)
         assert found == code, f"{script}: exit {found}, expected {code}\n{printed}"
         return printed
 
-    def wait_for(self, what, script, timeout=240):
+    def wait_for(self, what, script, timeout=GUEST_PATIENCE):
         """Until the script succeeds; what it printed then."""
         def succeeded():
             printed, code = self.try_run(script)
@@ -191,7 +192,7 @@ class GuestApi(harness.Api):
         head = f"{method} {path} HTTP/1.1\r\nHost: {self.server}\r\nConnection: close\r\nContent-Type: {content_type}\r\nContent-Length: {len(data.encode())}\r\n\r\n"
         given = base64.b64encode((head + data).encode()).decode()
         # -quiet: it stays until the server ends the connection.
-        printed = self.guest.run(f"cd {self.folder}; echo {given} | base64 -d | timeout 60 openssl s_client -quiet -verify_return_error -connect {self.server} "
+        printed = self.guest.run(f"cd {self.folder}; echo {given} | base64 -d | timeout 300 openssl s_client -quiet -verify_return_error -connect {self.server} "
                                  "-CAfile certificate-authority -cert client-certificate -key client-key 2>errors | base64 --wrap=0")
         raw = base64.b64decode(printed)
         if not raw:

@@ -17,6 +17,7 @@ import subprocess
 import time
 
 import fresh_root
+from patience import PATIENCE
 
 FENCE = re.compile(r"^```(\w+) ?([^\n]*)\n(.*?)^```$", re.M | re.S)
 SHIMS = {"sudo": '#!/bin/sh\nexec "$@"\n',
@@ -26,7 +27,7 @@ NETWORK = 'ip link set lo up; ip address add 192.0.2.10/32 dev lo; exec "$@"'
 LAST = "the-end-of-a-block"
 # Commands that only look: what they do not show yet they may show a moment later.
 LOOKS = re.compile(r"(sudo )?(kubectl (get|logs|describe)|spillway (explain|zones|top)) ")
-LOOKS_SECONDS = 30
+LOOKS_SECONDS = PATIENCE  # it is typed again for so long
 
 
 def blocks(document):
@@ -64,7 +65,7 @@ class Shell:
         self.child = subprocess.Popen(["unshare", "--net", "--pid", "--fork", "--kill-child", "bash", "-c", NETWORK, "bash", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
 
-    def run(self, text, timeout=180):
+    def run(self, text, timeout=PATIENCE):
         """What it printed."""
         self.child.stdin.write(f"{text}\necho {LAST}\0".encode())
         self.child.stdin.flush()
@@ -80,7 +81,7 @@ class Shell:
     def logs(self):
         return "".join(f"\n{file.name}:\n{file.read_text()[-2000:]}" for file in sorted((self.root / "tmp").glob("terminal-*")))
 
-    def start(self, text, until, timeout=120):
+    def start(self, text, until, timeout=PATIENCE):
         """In another terminal; what it had printed when that word came."""
         self.terminals += 1
         place = f"/tmp/terminal-{self.terminals}"
@@ -95,11 +96,11 @@ class Shell:
 
     def close(self):
         with contextlib.suppress(AssertionError, BrokenPipeError):
-            self.run('for each in "${started[@]}"; do for child in $(cat /proc/$each/task/$each/children) $each; do kill $child; done; wait $each || true; done', 30)
+            self.run('for each in "${started[@]}"; do for child in $(cat /proc/$each/task/$each/children) $each; do kill $child; done; wait $each || true; done')
         with contextlib.suppress(BrokenPipeError):
             self.child.stdin.close()
         self.child.stdout.close()
-        self.child.wait(60)
+        self.child.wait(PATIENCE)
 
 
 def shown(shell, block, wanted, printed):

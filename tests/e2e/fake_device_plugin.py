@@ -19,6 +19,8 @@ import time
 
 import grpc
 
+from patience import PATIENCE
+
 PROTO = pathlib.Path(__file__).resolve().parent.parent.parent / "src/host/devices/device_plugin.proto"
 SERVICE = "v1beta1.DevicePlugin"
 
@@ -124,7 +126,7 @@ class Plugin:
             call = channel.unary_unary("/v1beta1.Registration/Register",
                                        request_serializer=lambda request: request.SerializeToString(),
                                        response_deserializer=self.api.Empty.FromString)
-            call(self.api.RegisterRequest(version=version, endpoint=self.endpoint, resource_name=resource or self.resource), timeout=5)
+            call(self.api.RegisterRequest(version=version, endpoint=self.endpoint, resource_name=resource or self.resource), timeout=PATIENCE)
 
     def follow(self):
         """Registers with every new agent, until the process ends."""

@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import tempfile
 
+from patience import PATIENCE
+
 STATUS = pathlib.Path("/var/lib/dpkg/status")
 INFO = pathlib.Path("/var/lib/dpkg/info")
 # Beside what is essential to Debian: what runs maintainer scripts that ask, makes users, and checks units.
@@ -118,7 +120,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBI
 
 def run(root, *words, code=0, given=None):
     """What it printed, both streams."""
-    done = subprocess.run(inside(root, *words), capture_output=True, text=True, check=False, env=ENVIRONMENT, input=given, timeout=120)
+    done = subprocess.run(inside(root, *words), capture_output=True, text=True, check=False, env=ENVIRONMENT, input=given, timeout=PATIENCE)
     assert done.returncode == code, f"{' '.join(map(str, words))}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
@@ -131,4 +133,4 @@ def started(root, words, log, user=None):
         yield child
     finally:
         child.terminate()
-        child.wait(60)
+        child.wait(PATIENCE)

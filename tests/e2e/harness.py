@@ -19,6 +19,7 @@ import time
 import unittest
 
 import own_containerd
+from patience import PATIENCE, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HIERARCHIES = pathlib.Path("/sys/fs/cgroup")
@@ -39,18 +40,6 @@ def needs(condition, reason):
     raise AssertionError(f"in CI nothing is skipped: {reason}")
 
 
-def wait_for(what, condition, timeout=60.0, interval=0.02):
-    """Polls until `condition` returns something true, and returns it. AssertionError with `what`, or what it gives then, after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"timed out after {timeout:.0f} s waiting for {what() if callable(what) else what}")
-        time.sleep(interval)
-
-
 class ApiError(Exception):
     def __init__(self, code, status):
         super().__init__(f"{code}: {status.get('message', status)}")
@@ -60,7 +49,7 @@ class ApiError(Exception):
 class Api:
     """A client for one kubeconfig as Spillway writes it."""
 
-    def __init__(self, kubeconfig, timeout=30):
+    def __init__(self, kubeconfig, timeout=PATIENCE):
         text = pathlib.Path(kubeconfig).read_text()
 
         def field(name):
@@ -221,7 +210,7 @@ class Process:
         while self.clients:
             self.clients.pop().close()
 
-    def stop(self, timeout=60):
+    def stop(self, timeout=PATIENCE):
         """SIGTERM; the exit code."""
         self.close_clients()
         if self.running():
@@ -313,24 +302,27 @@ def running(folder, *arguments, stdout=None):
             process.stop()
 
 
-def serving(process, kubeconfig, timeout=60):
+def serving(process, kubeconfig):
     """An Api once the server has written its kubeconfig; it lives as long as the process."""
     def ready():
         assert process.running(), f"exited with {process.child.returncode}: {process.tail()}"
         return os.path.exists(kubeconfig)
-    wait_for("the kubeconfig", ready, timeout)
+    wait_for("the kubeconfig", ready)
     process.clients.append(Api(kubeconfig))
     return process.clients[-1]
 
 
 class Kubectl:
-    """kubectl as whoever a kubeconfig names; each call gives what it printed: on standard error if it is to fail."""
+    """kubectl as whoever a kubeconfig names; each call gives what it printed: on standard error if it is to fail. What waits gives up after
+    PATIENCE, and says then what it has waited for."""
 
     def __init__(self, kubeconfig):
         self.environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(pathlib.Path(kubeconfig).parent)}
 
     def __call__(self, *arguments, given=None, code=0):
-        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=120, check=False)
+        if arguments[0] in ("wait", "delete") or arguments[:2] == ("rollout", "status"):
+            arguments = (*arguments, f"--timeout={PATIENCE:.0f}s")
+        done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, text=True, env=self.environment, timeout=2 * PATIENCE, check=False)
         assert done.returncode == code, f"kubectl {' '.join(arguments)}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
         return done.stderr if code else done.stdout
 
@@ -370,7 +362,7 @@ def one_node(folder, *more):
         yield process
 
 
-def run(*arguments, timeout=60):
+def run(*arguments, timeout=PATIENCE):
     """Runs spillway to its end: (exit code, standard output, standard error)."""
     done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr

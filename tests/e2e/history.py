@@ -12,7 +12,7 @@ import threading
 import time
 
 from counting import MAPS, Servers, config_map
-from harness import ApiError
+from harness import ApiError, PATIENCE
 
 NAMES = [f"key-{number}" for number in range(4)]
 REFUSED = (400, 403, 404, 409, 422, 429)
@@ -24,7 +24,7 @@ Operation = collections.namedtuple("Operation", "kind name token began ended cod
 class Client(threading.Thread):
     def __init__(self, kubeconfigs, number, seed):
         super().__init__(daemon=True)
-        self.servers, self.number, self.random = Servers(kubeconfigs, timeout=40), number, random.Random(f"{seed}-{number}")
+        self.servers, self.number, self.random = Servers(kubeconfigs, timeout=PATIENCE), number, random.Random(f"{seed}-{number}")
         self.operations, self.known, self.ended, self.writes = [], {}, False, 0
 
     def run(self):

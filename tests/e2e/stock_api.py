@@ -116,7 +116,7 @@ class StockApi:
         self.ended.set()
         self.server.shutdown()
         self.server.server_close()
-        self.thread.join(10)
+        self.thread.join()
 
     def answer(self, request):
         path, _, query = request.path.partition("?")

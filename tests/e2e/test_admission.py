@@ -28,7 +28,7 @@ class Admission(unittest.TestCase):
         self.kubectl.apply(pod(name, SLEEP, nodeName="n", **spec))
 
     def wait_phase(self, name, phase):
-        self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", f"--for=jsonpath={{.status.phase}}={phase}", f"pod/{name}")
 
     def status(self, name):
         return self.kubectl.get("pod", name)["status"]
@@ -57,7 +57,7 @@ class Admission(unittest.TestCase):
         for file in self.manifests.iterdir():
             file.unlink()
         wait_for("the end of static pods", lambda: not [name for name in self.api.pod_phases() if name.endswith("-n")] or None)
-        self.kubectl("delete", "pods", "--all", "--timeout=60s")
+        self.kubectl("delete", "pods", "--all")
 
     def test_too_little_memory(self):
         self.place("big", resources=memory("1Gi"))
@@ -101,7 +101,7 @@ class Admission(unittest.TestCase):
         self.assertRegex(shown, r"Resource +Used +Hard\n.*\nlimits.cpu +200m +1\npods +2 +2\nrequests.memory +64Mi +64Mi")
         self.assertRegex(self.kubectl("describe", "namespace", "default"), r"pods +2 +2")
         print(shown)
-        self.kubectl("delete", "pod", "one", "--timeout=30s")
+        self.kubectl("delete", "pod", "one")
         wait_for("room", lambda: self.kubectl.get("quota", "small")["status"]["used"]["pods"] == "1")
         self.place("three", resources=resources)
         self.wait_phase("three", "Running")
@@ -214,7 +214,7 @@ class Admission(unittest.TestCase):
 
     def test_a_pod_that_fits_nowhere_waits_and_says_why(self):
         self.kubectl.apply(pod("waiting", SLEEP, resources=memory("1Gi")))
-        self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=PodScheduled=false", "pod/waiting")
         scheduled = next(each for each in self.status("waiting")["conditions"] if each["type"] == "PodScheduled")
         self.assertEqual(scheduled["reason"], "Unschedulable")
         self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])

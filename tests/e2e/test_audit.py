@@ -11,7 +11,7 @@ import stat
 import subprocess
 import unittest
 
-from harness import ApiError, Kubectl, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from harness import PATIENCE, ApiError, Kubectl, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 METADATA = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n"
@@ -108,7 +108,7 @@ class WhatIsTold(unittest.TestCase):
             self.assertEqual(event["responseStatus"]["reason"], "Forbidden")
 
             def ask(headers, method="GET", body=None):
-                connection = http.client.HTTPSConnection(server.api.host, server.api.port, timeout=30, context=anonymous)
+                connection = http.client.HTTPSConnection(server.api.host, server.api.port, timeout=PATIENCE, context=anonymous)
                 with contextlib.closing(connection):
                     with contextlib.suppress(ConnectionError):  # an answer may come, and the connection end, before all is sent
                         connection.request(method, MAPS, body, headers)
@@ -131,7 +131,7 @@ class WhatIsTold(unittest.TestCase):
         with audited(METADATA) as server:
             token = server.api.create("/api/v1/namespaces/default/serviceaccounts/default/token", {"spec": {}})["status"]["token"]
             context = ssl.create_default_context(cafile=str(server.log_file.parent / "data" / "pki" / "ca.crt"))
-            with contextlib.closing(http.client.HTTPSConnection(server.api.host, server.api.port, timeout=30, context=context)) as connection:
+            with contextlib.closing(http.client.HTTPSConnection(server.api.host, server.api.port, timeout=PATIENCE, context=context)) as connection:
                 connection.request("DELETE", MAPS, headers={"Authorization": f"Bearer {token}", "Impersonate-User": "admin"})
                 self.assertEqual(connection.getresponse().status, 403)
             event = server.audit.wait(verb="deletecollection", code=403)

@@ -5,7 +5,7 @@ import subprocess
 import unittest
 import unittest.mock
 
-from harness import BINARY, needs, run, running, serving, wait_for, workspace
+from harness import BINARY, needs, PATIENCE, run, running, serving, wait_for, workspace
 
 
 class BadInput(unittest.TestCase):
@@ -105,7 +105,7 @@ class BadInput(unittest.TestCase):
         with workspace() as folder:
             for _ in range(3):
                 done = subprocess.run(["unshare", "-m", "sh", "-ec", f'{hide}\nexec "$@"', "sh", BINARY, "up", "--data-dir", folder / "d", "--port", "0", "--write-kubeconfig", folder / "k"],
-                                      capture_output=True, text=True, timeout=60, check=False)
+                                      capture_output=True, text=True, timeout=PATIENCE, check=False)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 _, said, after = done.stderr.partition("\nspillway: no cgroup hierarchy ")
                 self.assertTrue(said, done.stderr)

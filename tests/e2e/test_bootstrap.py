@@ -72,7 +72,7 @@ class Bootstrap(unittest.TestCase):
             wait_for("a word about it", lambda: "no signed client certificate" in process.log.read_text())
             self.assertTrue(process.running())
             self.make_token()
-            wait_for("the node", lambda: "fresh" in self.api.nodes_ready(), 60)
+            wait_for("the node", lambda: "fresh" in self.api.nodes_ready())
 
     def client_requests(self):
         return [each for each in self.api.get(CSRS)["items"] if each["spec"]["signerName"] == "kubernetes.io/kube-apiserver-client-kubelet"]

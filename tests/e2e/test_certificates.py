@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import unittest
 
-from harness import Api, running, serving, wait_for, workspace
+from harness import Api, PATIENCE, running, serving, wait_for, workspace
 
 KEPT = datetime.timedelta(days=30)  # a certificate that has less left is renewed
 LEFT = datetime.timedelta(seconds=35)  # until that is so of the one that is planted
@@ -92,7 +92,7 @@ class Certificates(unittest.TestCase):
                 self.assertNotEqual(planted.strip(), made.strip())
                 self.assertEqual(shown(api).strip(), planted.strip(), "it was renewed at the start: it has to last longer")
                 self.assertLess(ends(api)["serving"], (KEPT + LEFT).total_seconds())
-                wait_for("another certificate", lambda: shown(api).strip() != planted.strip(), timeout=120, interval=0.2)
+                wait_for("another certificate", lambda: shown(api).strip() != planted.strip(), interval=0.2)
                 self.assertGreaterEqual(datetime.datetime.now(datetime.timezone.utc), due - datetime.timedelta(seconds=1))
                 self.assertEqual(shown(api).strip(), (pki / "apiserver.crt").read_text().strip())
                 api.get("/version")  # on the connection of before
@@ -130,7 +130,7 @@ def ask(api, client, authority, path):
     """What a client with this certificate is answered, and by whom it believes."""
     context = ssl.create_default_context(cafile=authority)
     context.load_cert_chain(*client)
-    connection = http.client.HTTPSConnection(api.host, api.port, context=context, timeout=30)
+    connection = http.client.HTTPSConnection(api.host, api.port, context=context, timeout=PATIENCE)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()
@@ -163,7 +163,7 @@ class CertificatesOfOthers(unittest.TestCase):
     def refused(self, **flags):
         """What a server says that does not begin."""
         with self.start(**flags) as process:
-            process.child.wait(timeout=60)
+            process.child.wait(timeout=PATIENCE)
             self.assertNotEqual(process.child.returncode, 0)
             return process.tail()
 
@@ -190,14 +190,14 @@ class CertificatesOfOthers(unittest.TestCase):
             before = shown(api)
             other = self.authority.sign("other", "/CN=api", SERVER)
             self.use((other[0], user[1]))
-            wait_for("the word about it", lambda: "does not belong to the certificate" in process.tail(), 30)
+            wait_for("the word about it", lambda: "does not belong to the certificate" in process.tail())
             self.assertEqual(shown(api), before)
             self.use(other)
-            wait_for("the new certificate", lambda: shown(api).split() == other[0].read_text().split(), 30)
+            wait_for("the new certificate", lambda: shown(api).split() == other[0].read_text().split())
             newcomers = Brought(self.own, "newcomers")
             newcomer = newcomers.sign("new", "/O=system:masters/CN=new", CLIENT)
             self.authority.certificate.write_text(believed.read_text() + newcomers.certificate.read_text())
-            wait_for("the new authority", lambda: ask(api, newcomer, believed, "/api/v1/secrets")[0] == 200, 30)
+            wait_for("the new authority", lambda: ask(api, newcomer, believed, "/api/v1/secrets")[0] == 200)
 
     def administrator(self):
         return self.folder / "data/pki/admin.crt", self.folder / "data/pki/admin.key"
@@ -211,7 +211,7 @@ class CertificatesOfOthers(unittest.TestCase):
         (self.own / "text").write_text("text")
         self.assertIn(str(self.own / "text"), self.refused(**{"--client-ca-file": self.own / "text"}))
         ended = self.authority.sign("ended", "/CN=api", SERVER, days=0)
-        wait_for("its end", lambda: subprocess.run(["openssl", "x509", "-in", ended[0], "-noout", "-checkend", "0"], capture_output=True, check=False).returncode, 30)
+        wait_for("its end", lambda: subprocess.run(["openssl", "x509", "-in", ended[0], "-noout", "-checkend", "0"], capture_output=True, check=False).returncode)
         self.assertIn("the certificate ended at", self.refused(**{"--tls-cert-file": ended[0], "--tls-private-key-file": ended[1]}))
         self.used_key.chmod(0o644)
         self.assertIn(str(self.used_key), self.refused())

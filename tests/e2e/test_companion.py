@@ -18,7 +18,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import account_kubeconfig, Api, BINARY, can_write_cgroups, Kubectl, needs, refusals, ROOT, run, running, serving, wait_for, workspace
+from harness import account_kubeconfig, Api, BINARY, can_write_cgroups, Kubectl, needs, PATIENCE, refusals, ROOT, run, running, serving, wait_for, workspace
 
 V1 = pathlib.Path("/sys/fs/cgroup/memory")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -213,7 +213,7 @@ class Companion(unittest.TestCase):
             started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30).read().decode()
+            process.page = lambda path: urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE).read().decode()
             yield process
 
     def pod_status(self, name):
@@ -258,7 +258,7 @@ class Companion(unittest.TestCase):
         with self.companion("--eviction-hard", "memory.available<64Mi", *more) as process:
             self.start_hog(process)
             main, sandbox, cgroup = self.pods["hog"]
-            main.wait(60)
+            main.wait(PATIENCE)
             died = time.monotonic()
             status = wait_for("the pod to be Failed", lambda: self.pod_status("hog")["phase"] == "Failed" and self.pod_status("hog"))
             late = time.monotonic() - died
@@ -319,7 +319,7 @@ class Companion(unittest.TestCase):
                 self.api.create("/api/v1/namespaces/kube-system/serviceaccounts", {"metadata": {"name": "spillway-companion"}})
                 self.write_token(self.token_of("kube-system", "spillway-companion"))
                 self.start_hog(process)
-                self.pods["hog"][0].wait(60)
+                self.pods["hog"][0].wait(PATIENCE)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
 
     @needs(shutil.which("kubectl"), "needs kubectl")
@@ -350,7 +350,7 @@ class Companion(unittest.TestCase):
                 self.assertEqual(len(told), 1)
                 self.assertIn("estimator=available kubelets_estimator=workingset", told[0])
                 self.start_hog(process)
-                self.pods["hog"][0].wait(60)
+                self.pods["hog"][0].wait(PATIENCE)
                 wait_for("the pod to be Failed", lambda: self.pod_status("hog").get("reason") == "Evicted")
                 self.assertIn('kubelet_evictions{eviction_signal="memory.memAvailable"} 1', process.page("/metrics"))
                 for name in ("steady", "idle"):

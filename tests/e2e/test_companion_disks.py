@@ -14,7 +14,7 @@ import subprocess
 import unittest
 import urllib.request
 
-from harness import can_write_cgroups, needs, run, running, serving, skip, wait_for, workspace
+from harness import can_write_cgroups, needs, PATIENCE, run, running, serving, skip, wait_for, workspace
 from process_memory import resident
 import test_companion as companion
 
@@ -58,7 +58,7 @@ class Containerd:
 
     def close(self):
         self.child.stdin.close()
-        self.child.wait(60)
+        self.child.wait(PATIENCE)
         self.child.stdout.close()
 
 
@@ -123,7 +123,7 @@ class Disks(unittest.TestCase):
             started = wait_for("the companion to run", lambda: re.search(r"companion running.*?pages_port=(\d+)", process.log.read_text())
                                or (not process.running() and self.fail(process.tail())))
             port = int(started.group(1))
-            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30).read())
+            process.page = lambda path: json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE).read())
             yield process
 
     def phase(self, name):
@@ -166,9 +166,9 @@ class Disks(unittest.TestCase):
                 self.assertGreaterEqual(hog["ephemeral-storage"]["usedBytes"], hog["containers"][0]["rootfs"]["usedBytes"])
                 self.assertIsNotNone(self.rootfs(first, "idle"), "named by the runtime, as its status names nothing")
                 grown = wait_for("it to grow", lambda: (self.rootfs(process.page("/stats/summary"), "hog") or 0) > self.rootfs(first, "hog")
-                                 and self.rootfs(process.page("/stats/summary"), "hog"), timeout=60)
+                                 and self.rootfs(process.page("/stats/summary"), "hog"))
                 self.assertNotIn("fs", process.page("/stats/summary?only_cpu_and_memory=true")["node"])
-                wait_for("the pod to be Failed", lambda: self.phase("hog") == "Failed", timeout=90)
+                wait_for("the pod to be Failed", lambda: self.phase("hog") == "Failed")
                 self.assertEqual(self.phase("idle"), "Running")
                 status = self.api.get("/api/v1/namespaces/default/pods/hog")["status"]
                 self.assertEqual(status["reason"], "Evicted")
@@ -176,8 +176,8 @@ class Disks(unittest.TestCase):
                                                     r"Container app was using \d+[KM]i, request is 0, has larger consumption of ephemeral-storage\. $")
                 self.assertNotIn("gone_after_seconds", self.journal(), "what it wrote is still there")
                 self.containerd.ask(remove=self.pods.pop("hog"))  # as the kubelet does
-                wait_for("the eviction to be over", lambda: "gone_after_seconds" in self.journal(), timeout=60)
-                wait_for("the disk to be free again", lambda: free(process.page("/stats/summary")) > 96 * MIB, timeout=60)
+                wait_for("the eviction to be over", lambda: "gone_after_seconds" in self.journal())
+                wait_for("the disk to be free again", lambda: free(process.page("/stats/summary")) > 96 * MIB)
                 evicted = [entry["evict"] for entry in map(json.loads, self.journal().splitlines()) if entry.get("evict")]
                 self.assertEqual(len(evicted), 1, evicted)
                 self.assertEqual(self.phase("idle"), "Running")

@@ -5,6 +5,8 @@ import subprocess
 import tempfile
 import unittest
 
+from patience import PATIENCE
+
 BINARY = os.environ["SPILLWAY"]
 
 
@@ -12,7 +14,7 @@ class Completion(unittest.TestCase):
     def ask(self, shell, *arguments, **more):
         path = f"{pathlib.Path(BINARY).parent}{os.pathsep}{os.environ['PATH']}"
         with tempfile.TemporaryDirectory() as home:
-            done = subprocess.run([shell, *arguments], capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL,
+            done = subprocess.run([shell, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
                                   env={"PATH": path, "HOME": home, "TERM": "dumb"}, **more)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.split("\n")[:-1]
@@ -53,7 +55,7 @@ class Completion(unittest.TestCase):
             self.assertEqual([each.split("\t")[0] for each in self.fish(["agent", "--config-dir", "c"], cwd=folder)], ["certificates/"])
 
     def test_a_shell_that_nobody_knows(self):
-        done = subprocess.run([BINARY, "completion", "ksh"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([BINARY, "completion", "ksh"], capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn('expected bash, zsh or fish, got "ksh"', done.stderr)
 

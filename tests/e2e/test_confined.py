@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
 
@@ -161,7 +161,7 @@ class Confined(unittest.TestCase):
     def test_sigterm_ends_what_does_not_handle_it(self):
         self.running("plain", "echo up; exec sleep 1000", terminationGracePeriodSeconds=60)
         self.api.delete(f"{PODS}/plain")
-        wait_for("its end", lambda: self.api.find(f"{PODS}/plain") is None, timeout=40)
+        wait_for("its end", lambda: self.api.find(f"{PODS}/plain") is None)
 
     def test_what_cannot_be_kept_is_refused(self):
         name = self.place(secured(pod("root", ["true"]), runAsNonRoot=True))
@@ -238,7 +238,7 @@ class Unconfined(unittest.TestCase):
             arguments = [BINARY, "up", "--data-dir", folder / "data", "--port", "0", "--node-name", "n", "--node-memory", "64Mi"]
             # Without CAP_SYS_ADMIN, and without user namespaces.
             without = subprocess.run(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin", *map(str, arguments)],
-                                     capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+                                     capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
             self.assertEqual(without.returncode, 1, without.stderr)
             self.assertIn("pods cannot be confined to namespaces: mount namespace: Operation not permitted", without.stderr)
             self.assertIn("--process-isolation=none", without.stderr)

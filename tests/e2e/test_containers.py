@@ -93,12 +93,12 @@ class Containers(unittest.TestCase):
         node = self.api.get("/api/v1/nodes/n")
         self.assertTrue(node["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://1."))
         wait_for("images in the node's status",
-                 lambda: any(IMAGE in image["names"] for image in self.api.get("/api/v1/nodes/n")["status"].get("images", [])), 60)
+                 lambda: any(IMAGE in image["names"] for image in self.api.get("/api/v1/nodes/n")["status"].get("images", [])))
 
     def test_a_container_starts_again_after_a_while(self):
         name = self.create(pod("again", "echo run; exit 1"))
         wait_for("CrashLoopBackOff", lambda: self.status(name).get("state", {}).get("waiting", {}).get("reason") == "CrashLoopBackOff")
-        wait_for("the next run", lambda: self.status(name).get("restartCount", 0) >= 2, 60)
+        wait_for("the next run", lambda: self.status(name).get("restartCount", 0) >= 2)
         self.assertEqual(self.log(name, previous="true"), "run\n")
 
     def test_volumes_and_the_hosts_file(self):
@@ -141,7 +141,7 @@ class Containers(unittest.TestCase):
         quiet = self.create(pod("quiet", "sleep 1000", resources={"requests": {"memory": "10Mi"}, "limits": {"memory": "20Mi"}}))
         self.wait_phase(quiet, "Running")
         name = self.create(self.hog("hog"))
-        wait_for("the eviction", lambda: self.api.get(f"{PODS}/{name}")["status"].get("reason") == "Evicted", 120)
+        wait_for("the eviction", lambda: self.api.get(f"{PODS}/{name}")["status"].get("reason") == "Evicted")
         self.assertEqual(self.api.pod_phases()[quiet], "Running")
 
     def test_a_runtime_that_hangs_keeps_no_victim_alive(self):
@@ -150,9 +150,9 @@ class Containers(unittest.TestCase):
         uid = self.api.get(f"{PODS}/{name}")["metadata"]["uid"]
         began = time.monotonic()
         with self.containerd.stopped():
-            wait_for("the victim's end", lambda: not any(pids_in(pathlib.Path(folder) / "cgroup.procs") for folder in folders_named(uid)), 120)
+            wait_for("the victim's end", lambda: not any(pids_in(pathlib.Path(folder) / "cgroup.procs") for folder in folders_named(uid)))
             print(f"dead {time.monotonic() - began:.2f} s after containerd was stopped", flush=True)
-            wait_for("the eviction", lambda: self.api.get(f"{PODS}/{name}")["status"].get("reason") == "Evicted", 120)
+            wait_for("the eviction", lambda: self.api.get(f"{PODS}/{name}")["status"].get("reason") == "Evicted")
         wait_for("the node to be ready", lambda: self.api.nodes_ready() == ["n"])
 
 

@@ -59,7 +59,7 @@ class Cost(unittest.TestCase):
             prober = Prober(process.kubeconfig, renew)
             for thread in [*load, prober]:
                 thread.start()
-            wait_for("answers to every lister", lambda: all(lister.done >= 3 for lister in load), 60)
+            wait_for("answers to every lister", lambda: all(lister.done >= 3 for lister in load))
             renewed = prober.done
             wait_for("renewals beside them", lambda: prober.done > renewed + 5)
             prober.end()

@@ -41,7 +41,7 @@ class CronJobs(unittest.TestCase):
     def test_one_is_made_by_hand(self):
         self.kubectl("create", "cronjob", "yearly", "--image=one", "--schedule=0 0 1 1 *", "--", "true")
         self.kubectl("create", "job", "now", "--from=cronjob/yearly")
-        self.kubectl("wait", "--for=condition=complete", "job/now", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=complete", "job/now")
         [job] = self.jobs("yearly")
         self.assertEqual(job["metadata"]["annotations"]["cronjob.kubernetes.io/instantiate"], "manual")
         self.assertRegex(self.kubectl("get", "cronjobs"), r"yearly\s+0 0 1 1 \*\s+<none>\s+False\s+0\s+<none>")

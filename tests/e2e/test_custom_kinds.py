@@ -47,8 +47,8 @@ class CustomKinds(unittest.TestCase):
 
     def setUp(self):
         self.kubectl.apply(definition())
-        self.kubectl("wait", "--for=condition=Established", "crd/greetings.demo.example.com", "--timeout=30s")
-        self.addCleanup(self.kubectl, "delete", "crd", "greetings.demo.example.com", "--ignore-not-found", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Established", "crd/greetings.demo.example.com")
+        self.addCleanup(self.kubectl, "delete", "crd", "greetings.demo.example.com", "--ignore-not-found")
 
     def test_kubectl_knows_the_kind(self):
         self.assertRegex(self.kubectl("get", "crds"), r"greetings\.demo\.example\.com\s+20\d\d-")
@@ -112,16 +112,16 @@ class CustomKinds(unittest.TestCase):
         self.kubectl.apply(greeting("before", words="was here"))
         process, said = self.operator()
         self.kubectl.apply(greeting("one", words="hello", times=2))
-        self.kubectl("wait", "--for=jsonpath={.status.text}=hello hello", "greeting/one", "--timeout=30s")
+        self.kubectl("wait", "--for=jsonpath={.status.text}=hello hello", "greeting/one")
         self.assertEqual(self.kubectl.get("configmap", "one")["data"], {"text": "hello hello"})
         self.assertEqual(self.kubectl.get("greeting", "before")["status"]["text"], "was here was here")
         self.kubectl("patch", "greeting", "one", "--type=json", "-p", '[{"op":"replace","path":"/spec/times","value":1}]')
-        self.kubectl("wait", "--for=jsonpath={.status.text}=hello", "greeting/one", "--timeout=30s")
+        self.kubectl("wait", "--for=jsonpath={.status.text}=hello", "greeting/one")
         kept = self.kubectl.get("greeting", "one")
         self.assertEqual(kept["status"]["observedGeneration"], kept["metadata"]["generation"])
         self.kubectl("delete", "greeting", "one")
         wait_for("its map to be collected", lambda: not self.api.find("/api/v1/namespaces/default/configmaps/one"))
-        self.kubectl("delete", "crd", "greetings.demo.example.com", "--timeout=60s")
+        self.kubectl("delete", "crd", "greetings.demo.example.com")
         wait_for(lambda: f"the operator to see the end: {said()}", lambda: process.poll() is not None)
         self.assertEqual(process.returncode, 0, said())
         self.assertIn("gone before", said())
@@ -143,7 +143,7 @@ class CustomKinds(unittest.TestCase):
         with workspace() as folder:
             with one_node(folder) as node:
                 node.kubectl.apply(definition())
-                node.kubectl("wait", "--for=condition=Established", "crd/greetings.demo.example.com", "--timeout=30s")
+                node.kubectl("wait", "--for=condition=Established", "crd/greetings.demo.example.com")
                 node.kubectl.apply(greeting("kept", words="still here"))
                 before = node.api.get(f"{GREETINGS}/kept")
             with one_node(folder) as node:

@@ -18,7 +18,7 @@ import urllib.request
 import browser
 import stock_api
 from dashboard_process import Dashboard, dashboard
-from harness import ROOT, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from harness import PATIENCE, ROOT, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 AXE = ROOT / "ui/node_modules/axe-core/axe.min.js"
@@ -98,13 +98,13 @@ class Looking(unittest.TestCase):
     def text(self):
         return self.browser.run("document.body.innerText")
 
-    def see(self, *words, timeout=60):
+    def see(self, *words):
         """Waits until all of them stand on the page."""
         def missing():
             self.last = self.text()
             return [word for word in words if word.lower() not in self.last.lower()]
         try:
-            wait_for(f"{words}", lambda: not missing(), timeout, 0.05)
+            wait_for(f"{words}", lambda: not missing(), interval=0.05)
         except AssertionError:
             raise AssertionError(f"{missing()} not on the page:\n{self.last}") from None
 
@@ -115,11 +115,11 @@ class Looking(unittest.TestCase):
     def click(self, label, tag="button"):
         """The first of that tag whose text begins so."""
         wait_for(lambda: f"a {tag} {label!r} on\n{self.text()}", lambda: self.browser.run(f"""(each => each && (each.click(), true))(
-            [...document.querySelectorAll({json.dumps(tag)})].find(each => each.innerText.trim().startsWith({json.dumps(label)}) && each.offsetParent !== null))"""), 20)
+            [...document.querySelectorAll({json.dumps(tag)})].find(each => each.innerText.trim().startsWith({json.dumps(label)}) && each.offsetParent !== null))"""))
         self.browser.settle()
 
     def type_into(self, selector, words):
-        wait_for(lambda: f"{selector} on\n{self.text()}", lambda: self.browser.run(f"document.querySelector({json.dumps(selector)}) !== null"), 20)
+        wait_for(lambda: f"{selector} on\n{self.text()}", lambda: self.browser.run(f"document.querySelector({json.dumps(selector)}) !== null"))
         self.browser.run(f"""(each => {{ each.focus(); each.value = {json.dumps(words)}; each.dispatchEvent(new Event('input', {{bubbles: true}})); }})
             (document.querySelector({json.dumps(selector)}))""")
         self.browser.settle()
@@ -151,7 +151,7 @@ class Looking(unittest.TestCase):
             return self.browser.run("""[...document.querySelectorAll('main *, header *')].filter(each => !each.closest('.table, .spoken, .skip') &&
                 each.getBoundingClientRect().right > innerWidth + 1).map(each => each.outerHTML.slice(0, 80))""")
         try:  # curves are drawn anew a few frames later
-            wait_for("everything inside", lambda: not outside() and self.browser.run("document.documentElement.scrollWidth") <= width, 30)
+            wait_for("everything inside", lambda: not outside() and self.browser.run("document.documentElement.scrollWidth") <= width)
         except AssertionError:
             raise AssertionError(f"{what} in {width}: {outside()}") from None
         if width >= 1280:
@@ -198,7 +198,7 @@ class Stock(Looking):
                         self.browser.look(width, dark=dark)
                         self.assert_fits(width, view)
                         if view == "cluster":
-                            wait_for("tiles in the colours of the scheme", lambda: self.browser.run(TILES_FOLLOW), 10)
+                            wait_for("tiles in the colours of the scheme", lambda: self.browser.run(TILES_FOLLOW))
                         if folder := os.environ.get("SPILLWAY_PICTURES"):
                             name = f"{view.split('?')[0].replace('/', '-')}-{width}-{'dark' if dark else 'light'}.png"
                             self.browser.picture(pathlib.Path(folder) / name)
@@ -243,7 +243,7 @@ class Stock(Looking):
         self.assertNotEqual(self.browser.run("document.title"), "taken")
 
     def ask_what_if(self, question, page=None):
-        return (page or self.dashboard).ask("ui/what-if", "POST", json.dumps(question), {"Content-Type": "application/json"}, timeout=150)
+        return (page or self.dashboard).ask("ui/what-if", "POST", json.dumps(question), {"Content-Type": "application/json"}, timeout=PATIENCE)
 
     def children(self):
         return children_of(self.dashboard.child.pid)
@@ -256,7 +256,7 @@ class Stock(Looking):
         self.see("What happens", "eu::a", "once with the brakes", "Simulate")
         self.type_into(".filters input[type=number]", "1")
         self.click("Simulate")
-        self.see("All well again", "without brakes: ", "with brakes: ", "Nodes that left Ready", timeout=120)
+        self.see("All well again", "without brakes: ", "with brakes: ", "Nodes that left Ready")
         self.browser.run("[...document.querySelectorAll('details')].forEach(each => { each.open = true; })")
         self.see("Node worker-4: it is not Ready", "NodeStatusUnknown")
         self.assertEqual(self.browser.run("document.querySelectorAll('.lane svg').length"), 2)
@@ -276,7 +276,7 @@ class Stock(Looking):
         self.type_into(".filters label:nth-child(2) input", "*/*")
         self.type_into(".filters label:nth-child(5) input", "99999Gi")
         self.click("Simulate")
-        self.see("Not run:", "Expected capacity >= reservation", timeout=60)
+        self.see("Not run:", "Expected capacity >= reservation")
 
     def test_what_if_is_bounded(self):
         one = threading.Thread(target=lambda: self.ask_what_if({"nodes": ["worker-1"], "minutes": 60}))
@@ -292,7 +292,7 @@ class Stock(Looking):
         arguments = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
         self.assertEqual((arguments[1], "--from-cluster" in arguments), ("simulate", True), arguments)
         os.kill(child, signal.SIGKILL)
-        one.join(60)
+        one.join(PATIENCE)
         wait_for("its end", lambda: not self.children())
         for question, words in (({"zone": "nowhere", "minutes": 1}, 'there is no zone "nowhere"'), ({"zone": "a", "minutes": 1, "import": "/etc/passwd"}, "is not asked")):
             code, text = self.ask_what_if(question)
@@ -316,7 +316,7 @@ class Stock(Looking):
         asking.start()
         child = wait_for("the child that plays", self.children)[0]
         self.dashboard.stop()
-        asking.join(60)
+        asking.join(PATIENCE)
         wait_for("its end", lambda: not pathlib.Path(f"/proc/{child}").exists())
 
     def test_what_if_as_whoever_started_it(self):
@@ -427,7 +427,7 @@ class Stock(Looking):
         with stock_api.stock_api({"nodes": nodes}) as many, dashboard(self.folder, stock_api.kubeconfig_for(many, self.folder)) as page:
             begun = time.monotonic()
             self.show(page.url, "cluster")
-            self.see("5000 in 3 zones", timeout=60)
+            self.see("5000 in 3 zones")
             shown = time.monotonic() - begun
             frame, drawing, frame_p95, drawing_p95 = self.browser.run(FRAMES)
             heap = self.browser.run("performance.memory ? performance.memory.usedJSHeapSize : 0")
@@ -454,7 +454,7 @@ class Spillway(Looking):
             self.show(page.url, "decisions")
             self.see("by agents of Spillway")
             up.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
-            self.see("pod default/hog was evicted by n at", "memory.available was", timeout=60)
+            self.see("pod default/hog was evicted by n at", "memory.available was")
             self.click("evicted", ".decisions .line")
             self.see("What was measured", "Pods compared", "default/steady", "What its status says")
             sentence = self.browser.run("[...document.querySelectorAll('.decisions .sentence')].map(each => each.innerText).find(each => each.includes('default/hog was evicted'))")
@@ -557,13 +557,13 @@ class Spillway(Looking):
             stranger = ssl.create_default_context()
             stranger.check_hostname, stranger.verify_mode = False, ssl.CERT_NONE
             with self.assertRaises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(f"https://127.0.0.1:{api.port}/ui/", context=stranger, timeout=10)
+                urllib.request.urlopen(f"https://127.0.0.1:{api.port}/ui/", context=stranger, timeout=PATIENCE)
             self.assertEqual(refused.exception.code, 403)
             refused.exception.close()
             account = account_kubeconfig(api, kubeconfig, "default", "default")  # no rights, but known
             token = re.search(r"token: (\S+)", account.read_text()).group(1)
             request = urllib.request.Request(f"https://127.0.0.1:{api.port}/ui/app.js", headers={"Authorization": f"Bearer {token}"})
-            with urllib.request.urlopen(request, context=stranger, timeout=10) as answer:
+            with urllib.request.urlopen(request, context=stranger, timeout=PATIENCE) as answer:
                 self.assertGreater(len(answer.read()), 10_000)
         with running(self.folder, "up", "--nodes", "0", "--data-dir", self.folder / "plain", "--port", "0", "--write-kubeconfig", self.folder / "plain.kubeconfig",
                      "--insecure-http", *FAST) as up:
@@ -621,7 +621,7 @@ class PlayedByTheServer(Looking):
         self.browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer {self.tokens[name]}"})
         # That certificates do not matter reaches the part of the browser that asks a moment after it is told.
         failures = []
-        wait_for(lambda: f"the page: {failures[-1]}", lambda: not (failures.append(self.show(f"{self.base}ui/", view)) or failures[-1]), 20, 0.2)
+        wait_for(lambda: f"the page: {failures[-1]}", lambda: not (failures.append(self.show(f"{self.base}ui/", view)) or failures[-1]), interval=0.2)
 
     def ask(self, name, question, headers=()):
         trusting = ssl.create_default_context()
@@ -629,7 +629,7 @@ class PlayedByTheServer(Looking):
         request = urllib.request.Request(f"{self.base}ui/what-if", json.dumps(question).encode(),
                                          {"Authorization": f"Bearer {self.tokens[name]}", "Content-Type": "application/json", **dict(headers)}, method="POST")
         try:
-            with urllib.request.urlopen(request, context=trusting, timeout=150) as answer:
+            with urllib.request.urlopen(request, context=trusting, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -641,7 +641,7 @@ class PlayedByTheServer(Looking):
         self.see("What happens", "once with the brakes", "Simulate")
         self.type_into(".filters input[type=number]", "1")
         self.click("Simulate")
-        self.see("without brakes: ", "with brakes: ", "Nodes that left Ready", f"3 nodes, {PODS} pods", timeout=120)
+        self.see("without brakes: ", "with brakes: ", "Nodes that left Ready", f"3 nodes, {PODS} pods")
         self.in_every_window("what-if-server")
         self.assert_quiet(self.base, ASKED_IN_VAIN)
 
@@ -683,7 +683,7 @@ class PlayedByTheServer(Looking):
         opened = {os.readlink(each) for each in pathlib.Path(f"/proc/{child}/fd").iterdir()}
         self.assertEqual({each for each in opened if not each.startswith(("pipe:", "/memfd:", "/dev/null", "anon_inode:", "/usr/lib/", "/etc/ld.so"))}, set())
         os.kill(child, signal.SIGKILL)
-        one.join(60)
+        one.join(PATIENCE)
         wait_for("its end", lambda: not children_of(self.server.child.pid))
         code, text = self.ask("player", {"zone": "nowhere", "minutes": 1})
         self.assertEqual((code, 'there is no zone "nowhere"' in json.loads(text)["message"]), (422, True), text)
@@ -703,7 +703,7 @@ class PlayedByTheServer(Looking):
         child = wait_for("the child that plays", lambda: playing_of(self.server.child.pid))[0]
         os.kill(child, signal.SIGSTOP)
         self.assertEqual(self.server.stop(), 0)
-        asking.join(60)
+        asking.join(PATIENCE)
         self.assertEqual((answers[0][0], "shutting down" in answers[0][1]), (503, True), answers)
         wait_for("its end", lambda: not pathlib.Path(f"/proc/{child}").exists())
 
@@ -744,7 +744,7 @@ class Door(unittest.TestCase):
     def test_it_stops(self):
         with workspace() as folder, stock_api.stock_api() as api:
             page = Dashboard(folder, stock_api.kubeconfig_for(api, folder))
-            connection = http.client.HTTPConnection("127.0.0.1", int(page.base.split(":")[2].split("/")[0]), timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", int(page.base.split(":")[2].split("/")[0]), timeout=PATIENCE)
             connection.request("GET", f"/{page.base.split('/')[3]}/api/v1/nodes?watch=1")
             self.assertEqual(connection.getresponse().status, 200)
             self.assertEqual(page.stop(), 0)

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import unittest
 
-from harness import BINARY, can_write_cgroups, needs, wait_for
+from harness import BINARY, can_write_cgroups, needs, PATIENCE, wait_for
 
 
 def leftovers():
@@ -28,7 +28,7 @@ def leftovers():
 class Demo(unittest.TestCase):
     def test_it_happens(self):
         before = leftovers()
-        done = subprocess.run([BINARY, "demo"], capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run([BINARY, "demo"], capture_output=True, text=True, timeout=5 * PATIENCE, stdin=subprocess.DEVNULL, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for words in ("The node was low on resource: memory", "unreachable", "evicted"):
             self.assertIn(words, done.stdout)
@@ -42,7 +42,7 @@ class Demo(unittest.TestCase):
                 break
         child.send_signal(signal.SIGINT)
         child.stdout.read()
-        self.assertEqual(child.wait(60), 130)
+        self.assertEqual(child.wait(PATIENCE), 130)
         wait_for("everything gone", lambda: not leftovers() - before)
 
 

@@ -12,7 +12,7 @@ import time
 import unittest
 import urllib.request
 
-from harness import account_kubeconfig, Api, ApiError, Kubectl, needs, refusals, ROOT, run, running, serving, wait_for, workspace
+from harness import account_kubeconfig, Api, ApiError, Kubectl, needs, PATIENCE, refusals, ROOT, run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -110,7 +110,7 @@ class LifecycleController(unittest.TestCase):
         request = urllib.request.Request(lease["metadata"]["annotations"]["spillway.dev/controller-url"] + "/metrics",
                                          headers={"Authorization": f"Bearer {Api(account).token}"})
         try:
-            return urllib.request.urlopen(request, context=context, timeout=5).read().decode()
+            return urllib.request.urlopen(request, context=context, timeout=PATIENCE).read().decode()
         except OSError:  # not let in, or the leader before this one
             return ""
 

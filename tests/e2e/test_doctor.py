@@ -7,7 +7,7 @@ import socket
 import subprocess
 import unittest
 
-from harness import needs, running, serving, workspace
+from harness import needs, PATIENCE, running, serving, workspace
 from test_certificates import plant
 
 BINARY = os.environ["SPILLWAY"]
@@ -32,7 +32,7 @@ class Doctor(unittest.TestCase):
         command = [BINARY, "doctor", *(str(word) for flag in flags.items() for word in flag)]
         if before != "true":
             command = ["unshare", "-m", "sh", "-ec", f'{before}\nexec "$@"', "sh", *command]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.env, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=self.env, check=False)
         self.assertEqual(done.stderr, "")
         findings = {}
         for each in json.loads(done.stdout)["findings"]:
@@ -114,7 +114,7 @@ class Doctor(unittest.TestCase):
 
     def test_the_table(self):
         done = subprocess.run([BINARY, "doctor", "--data-dir", self.folder, "--port", "0", "--node-port", "0", "--color", "never"],
-                              capture_output=True, text=True, timeout=60, env=self.env, check=False)
+                              capture_output=True, text=True, timeout=PATIENCE, env=self.env, check=False)
         self.assertIn(done.returncode, (0, 1, 4))
         self.assertRegex(done.stdout, r"(?m)^(ok|warning|problem) +cgroups +\S")
         self.assertNotIn("\x1b", done.stdout)

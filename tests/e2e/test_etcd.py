@@ -82,11 +82,11 @@ class Etcd(unittest.TestCase):
         recorder, writers = begin([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         for kill in range(4):
             for each in writers:
-                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before)
             cluster.members[0].kill()
             cluster.members[0].start()
         for each in writers:
-            wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
+            wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before)
         print(f"one member killed 4 times: {settle(self, recorder, writers, api)} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once", flush=True)
 
     def test_three_members_of_which_one_is_killed_or_stopped(self):
@@ -95,11 +95,11 @@ class Etcd(unittest.TestCase):
         recorder, writers = begin([kubeconfig], api.get(MAPS)["metadata"]["resourceVersion"])
         for number, how in ((0, signal.SIGKILL), (1, signal.SIGSTOP), (2, signal.SIGKILL)):
             for each in writers:
-                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before)
             member = cluster.members[number]
             member.kill(how)
             for each in writers:  # the others go on
-                wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5, 60)
+                wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5)
             if how == signal.SIGSTOP:
                 member.kill(signal.SIGCONT)
             else:
@@ -131,7 +131,7 @@ class Etcd(unittest.TestCase):
                 return {name: data.get("n") for name, data in own_maps(api).items()}
             except (ApiError, TimeoutError):
                 return None
-        wait_for("the present", lambda: present() == {"added": "1", "changed": "1", "same": "0"}, 60)
+        wait_for("the present", lambda: present() == {"added": "1", "changed": "1", "same": "0"})
         self.assertIn("its present state is read", process.log.read_text())
         wait_for("the client to list anew", lambda: recorder.lists == 1)
         api.create(MAPS, config_map("after"))
@@ -161,7 +161,7 @@ class Etcd(unittest.TestCase):
     def test_no_etcd_at_all(self):
         kubeconfig = self.folder / "none"
         port = own_etcd.free_ports(1)[0]
-        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, f"--etcd-servers=http://127.0.0.1:{port}", timeout=60)
+        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, f"--etcd-servers=http://127.0.0.1:{port}")
         self.assertEqual(code, 1)
         self.assertRegex(err, "(?m)^spillway: etcd: .*connect")
         self.assertFalse(kubeconfig.exists())

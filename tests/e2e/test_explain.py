@@ -37,10 +37,10 @@ class Explain(unittest.TestCase):
         self.assertEqual((code, problems), (0, ""), said)
         return said
 
-    def comes_to(self, what, words, *more, timeout=60):
+    def comes_to(self, what, words, *more):
         """What is said of it once it says that."""
         return wait_for(lambda: f"{words!r} of {what}: {self.explain(what, *more)}",
-                        lambda: (said := self.explain(what, *more)) and words in said and said, timeout=timeout)
+                        lambda: (said := self.explain(what, *more)) and words in said and said)
 
     def apply(self, *documents):
         for document in documents:
@@ -80,7 +80,7 @@ class Explain(unittest.TestCase):
         self.assertIn("it is suspended", self.explain("cronjob/yearly").splitlines()[0])
         self.apply(cron_job("long", "@every 2s", "sleep 1d", concurrencyPolicy="Forbid"))
         # The jobs of one minute have one name, so that the next minute's is the first that is held back.
-        said = self.comes_to("cj/long", "does not start before the last one", timeout=150)
+        said = self.comes_to("cj/long", "does not start before the last one")
         self.assertRegex(said.splitlines()[0], r"the last one, long-\d+, has ended \(concurrencyPolicy Forbid\)")
         self.assertRegex(said, r"long-\d+ +running")
         self.kubectl("delete", "cronjob", "long")

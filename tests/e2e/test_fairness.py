@@ -7,7 +7,7 @@ import re
 import threading
 import unittest
 
-from harness import ApiError, Api, run, running, serving, wait_for, workspace
+from harness import PATIENCE, Api, ApiError, run, running, serving, wait_for, workspace
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -27,7 +27,7 @@ class Client:
     """One connection of somebody with a token."""
 
     def __init__(self, api, token):
-        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=120, context=plain_context(api)), token
+        self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=PATIENCE, context=plain_context(api)), token
 
     def ask(self, method, path, body=None, **headers):
         """(code, headers, document or text)."""

@@ -13,7 +13,7 @@ import unittest
 import own_etcd
 from counting import MAPS, Recorder
 from etcd_gateway import Gateway
-from harness import needs, running, serving, wait_for, workspace
+from harness import needs, PATIENCE, running, serving, wait_for, workspace
 from history import NAMES, Check, Client, Operation
 
 SECONDS = float(os.environ.get("SPILLWAY_HISTORY_SECONDS", "16"))
@@ -62,7 +62,7 @@ class Histories(unittest.TestCase):
             shutil.copytree(self.folder / "first/pki", self.folder / name / "pki")
         self.kubeconfig(name).unlink(missing_ok=True)
         self.servers[name] = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / name, "--port", "0", "--write-kubeconfig", self.kubeconfig(name), self.cluster.flag))
-        return serving(self.servers[name], self.kubeconfig(name), 60)
+        return serving(self.servers[name], self.kubeconfig(name))
 
     def disk(self, number):
         """A small disk of its own for the data of a member."""
@@ -125,11 +125,11 @@ class Histories(unittest.TestCase):
             fault(member)
             turn += 1
             for each in clients[:2]:  # it has healed
-                wait_for("operations", lambda each=each, before=self.done(each): self.done(each) > before + 3, 60)
+                wait_for("operations", lambda each=each, before=self.done(each): self.done(each) > before + 3)
         for each in clients:
             each.ended = True
         for each in clients:
-            each.join(60)
+            each.join(PATIENCE)
             self.assertFalse(each.is_alive(), "an operation has no end")
         operations = [operation for each in clients for operation in each.operations]
         last = self.mark()
@@ -150,7 +150,7 @@ class Histories(unittest.TestCase):
         return sum(operation.code == 200 for operation in client.operations)
 
     def mark(self):
-        api = serving(self.servers["first"], self.kubeconfig("first"), 60)
+        api = serving(self.servers["first"], self.kubeconfig("first"))
         made = api.create(MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}})
         api.close()
         return int(made["metadata"]["resourceVersion"])

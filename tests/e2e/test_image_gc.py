@@ -76,8 +76,8 @@ class ImageGc(SmallStore):
             self.containerd.import_image(image, os.urandom(8 * MIB))
         self.assertEqual(self.images(), {IMAGE, *FILLERS})
         self.fill(left=10 * MIB)
-        wait_for("the unused images to go", lambda: self.images() == {IMAGE}, 60)
-        wait_for("the pressure to be over", lambda: not self.has_pressure(), 60)
+        wait_for("the unused images to go", lambda: self.images() == {IMAGE})
+        wait_for("the pressure to be over", lambda: not self.has_pressure())
         self.assertEqual(self.api.pod_phases(), {"stays": "Running"})
 
     def test_then_the_pod_that_wrote_most(self):
@@ -87,7 +87,7 @@ class ImageGc(SmallStore):
         wait_for("what it wrote", lambda: os.statvfs(self.store).f_bavail * os.statvfs(self.store).f_frsize < FILE_SYSTEM - 30 * MIB)
         self.fill(left=10 * MIB)
         status = wait_for("the eviction", lambda: (lambda found: found if found.get("reason") == "Evicted" else None)(
-            self.api.get(f"{PODS}/writer")["status"]), 60)
+            self.api.get(f"{PODS}/writer")["status"]))
         self.assertIn("The node was low on resource: ephemeral-storage", status["message"])
         self.assertEqual(self.api.pod_phases()["quiet"], "Running")
         self.assertEqual(self.images(), {IMAGE})
@@ -106,9 +106,9 @@ class ImageGcOfInodes(SmallStore):
         self.assertGreater(left, 2000)
         files = left - 1000
         self.api.create(PODS, pod("container-inode", f"i=0; while [ $i -lt {files} ]; do i=$((i+1)); : > /tmp/$i; done; echo all; sleep 1000", restartPolicy="Never"))
-        wait_for("the pressure", lambda: self.has_pressure() or self.told_of_pressure(), 60)
-        wait_for("the unused images to go", lambda: self.images() == {IMAGE}, 60)
-        wait_for("the pressure to be over", lambda: not self.has_pressure(), 60)
+        wait_for("the pressure", lambda: self.has_pressure() or self.told_of_pressure())
+        wait_for("the unused images to go", lambda: self.images() == {IMAGE})
+        wait_for("the pressure to be over", lambda: not self.has_pressure())
         wait_for("its files", lambda: self.api.get(f"{PODS}/container-inode/log") == "all\n")
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:

@@ -17,7 +17,7 @@ class Kubectl(unittest.TestCase):
     def test_a_day_of_an_operator(self):
         self.assertRegex(self.kubectl("get", "nodes", "-o", "wide"), r"n\s+Ready\s+<none>\s+\S+\s+v1\.\d+")
         self.kubectl("apply", "-f", str(ROOT / "examples/web.yaml"))
-        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web", "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web")
         pods = self.kubectl("get", "pods", "-o", "wide")
         self.assertEqual(pods.count("Running"), 3)
         name = self.kubectl("get", "pods", "-o", "name").split()[0]
@@ -34,9 +34,9 @@ class Kubectl(unittest.TestCase):
         self.assertIn("maintenance=yes:NoSchedule", self.kubectl("describe", "node", "n"))
         self.kubectl("taint", "node", "n", "maintenance-")
         self.kubectl("delete", name)
-        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web", "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "replicaset/web")
         self.kubectl("delete", "-f", str(ROOT / "examples/web.yaml"))
-        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web", "--timeout=60s")
+        self.kubectl("wait", "--for=delete", "pods", "-l", "app=web")
         self.assertIn("NotFound", self.kubectl("get", "pod", "none", code=1))
 
     def test_a_daemon_set_is_rolled_out(self):
@@ -48,21 +48,21 @@ class Kubectl(unittest.TestCase):
                                      "template": {"metadata": {"labels": {"app": "watcher"}},
                                                   "spec": {"terminationGracePeriodSeconds": 0,
                                                            "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
-        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s"))
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["one"])
         self.kubectl("set", "image", "ds/watcher", "main=two")
-        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s"))
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["two"])
         self.kubectl("patch", "ds", "watcher", "-p", '{"spec":{"minReadySeconds":2,"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}')
         self.kubectl("set", "image", "ds/watcher", "main=three")
         wait_for("the new pod beside the old one", lambda: sorted(image()) == ["three", "two"])
-        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s"))
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", "ds/watcher"))
         self.assertEqual(image(), ["three"])
         before = self.kubectl.get("pods", "-l", "app=watcher")["items"][0]["metadata"]["uid"]
         self.kubectl("rollout", "restart", "ds/watcher")
-        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("rollout", "status", "ds/watcher")
         self.assertNotIn(before, [pod["metadata"]["uid"] for pod in self.kubectl.get("pods", "-l", "app=watcher")["items"]])
-        self.kubectl("delete", "ds", "watcher", "--timeout=60s")
+        self.kubectl("delete", "ds", "watcher")
 
     def test_both_kinds_of_apply_go_together(self):
         def settings(**data):
@@ -84,7 +84,7 @@ class Kubectl(unittest.TestCase):
         apply(pod, "--server-side")
         apply(pod, "--server-side")  # whose fields kubectl has taken over by now
         self.assertEqual(len(self.kubectl.get("pod", "moved")["spec"]["tolerations"]), 2)
-        self.kubectl("delete", "pod/moved", "configmap/settings", "--timeout=60s")
+        self.kubectl("delete", "pod/moved", "configmap/settings")
 
     def test_endpoints_written_by_hand_are_in_slices(self):
         self.kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "outside", "namespace": "default"},
@@ -92,12 +92,12 @@ class Kubectl(unittest.TestCase):
         self.kubectl.apply({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "outside", "namespace": "default"},
                             "subsets": [{"addresses": [{"ip": "192.0.2.80"}], "ports": [{"port": 80}]}]})
         wait_for("its slice", lambda: "192.0.2.80" in self.kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=outside"))
-        self.kubectl("delete", "service", "outside", "--timeout=60s")
+        self.kubectl("delete", "service", "outside")
 
     def test_namespaces_take_their_content_along(self):
         self.kubectl("create", "namespace", "shop")
         self.kubectl("create", "configmap", "prices", "-n", "shop", "--from-literal=apple=1")
-        self.kubectl("delete", "namespace", "shop", "--timeout=60s")
+        self.kubectl("delete", "namespace", "shop")
         self.assertIn("NotFound", self.kubectl("get", "namespace", "shop", code=1))
 
 

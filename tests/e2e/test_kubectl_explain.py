@@ -82,8 +82,8 @@ class Explain(unittest.TestCase):
 
     def test_a_custom_kind(self):
         self.kubectl.apply(BOOKS)
-        self.kubectl("wait", "--for=condition=Established", "crd/books.library.example.com", "--timeout=30s")
-        self.addCleanup(self.kubectl, "delete", "crd", "books.library.example.com", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Established", "crd/books.library.example.com")
+        self.addCleanup(self.kubectl, "delete", "crd", "books.library.example.com")
         self.assertIn("A book on a shelf.", self.told("book"))
         self.assertIn("Its title.", self.told("book.spec"))
         self.assertIn("Unique among objects of the kind", self.told("book.metadata"))

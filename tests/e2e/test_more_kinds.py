@@ -95,7 +95,7 @@ class MoreKinds(unittest.TestCase):
     def test_a_replication_controller_keeps_its_pods(self):
         self.kubectl("create", "quota", "few", "--hard=replicationcontrollers=1")
         self.create(replication("old", 2))
-        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rc/old", "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=2", "rc/old")
         self.assertRegex(self.kubectl("get", "rc", "-o", "wide"), r"old\s+2\s+2\s+2\s+\d+s\s+main\s+img\s+app=old")
         wait_for("the quota to count it", lambda: self.kubectl.get("quota", "few")["status"].get("used", {}).get("replicationcontrollers") == "1")
         path = self.folder / "second.json"
@@ -107,7 +107,7 @@ class MoreKinds(unittest.TestCase):
         self.kubectl("delete", name)
         wait_for("another pod", lambda: len(self.ready_pods("old", but=name)) == 2)
         self.kubectl("scale", "rc", "old", "--replicas=3")
-        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "rc/old", "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.readyReplicas}=3", "rc/old")
         self.kubectl("scale", "rc", "old", "--replicas=1")
         wait_for("two pods to go", lambda: len(self.kubectl.get("pods", "-l", "app=old")["items"]) == 1)
         wait_for("its events", lambda: {"SuccessfulCreate", "SuccessfulDelete"} <= set(self.kubectl("describe", "rc", "old").split()))
@@ -127,7 +127,7 @@ class MoreKinds(unittest.TestCase):
                          {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": replication("x", 1)["spec"]["template"]}):
             document["metadata"]["namespace"] = "gone"
             self.create(document)
-        self.kubectl("delete", "namespace", "gone", "--timeout=60s")
+        self.kubectl("delete", "namespace", "gone")
         for kind in ("rc", "netpol", "ing", "csistoragecapacities", "podtemplates"):
             self.assertEqual(self.kubectl.get(kind, "-n", "gone")["items"], [])
 

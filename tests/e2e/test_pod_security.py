@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import unittest
 
-from harness import Kubectl, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from harness import PATIENCE, Kubectl, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
 
 LABEL = "pod-security.kubernetes.io"
 OWN = "apiVersion: apiserver.config.k8s.io/v1\nkind: AdmissionConfiguration\nplugins:\n- name: PodSecurity\n  path: pods.yaml\n"
@@ -36,7 +36,7 @@ class WithKubectl(unittest.TestCase):
     def told(self, *arguments, given=None, code=0):
         """(standard output, standard error) of kubectl."""
         done = subprocess.run(["kubectl", *arguments], input=given and json.dumps(given), capture_output=True, text=True,
-            env=self.kubectl.environment, timeout=60, check=False)
+            env=self.kubectl.environment, timeout=PATIENCE, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout, done.stderr
 
@@ -144,7 +144,7 @@ class OnANode(WithKubectl):
             self.kubectl = node.kubectl
             self.make_namespace("strict", "enforce=restricted")
             self.kubectl("apply", "-n", "strict", "-f", "-", given=json.dumps(good("good")))
-            self.kubectl("wait", "-n", "strict", "--for=jsonpath={.status.phase}=Running", "pod/good", "--timeout=30s")
+            self.kubectl("wait", "-n", "strict", "--for=jsonpath={.status.phase}=Running", "pod/good")
             self.told("apply", "-n", "strict", "-f", "-", given=replica_set("w", bad("x")))
 
             def event():

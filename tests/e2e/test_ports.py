@@ -10,7 +10,7 @@ import unittest
 
 import containerd_pods
 import own_containerd
-from harness import Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
+from harness import PATIENCE, Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
 
 # Says its port, then repeats whatever it is told; a "!" alone ends a connection at once.
 REPEATER = """
@@ -38,7 +38,7 @@ def received(connection):
 
 def said(port, data):
     """What comes back for `data` and the end."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(received, connection)
             connection.sendall(data)
@@ -63,7 +63,7 @@ class Forwarder:
 
     def refusal(self, name, port):
         with self.forwarded(name, port) as (child, here):
-            with socket.create_connection(("127.0.0.1", here), timeout=30) as connection:
+            with socket.create_connection(("127.0.0.1", here), timeout=PATIENCE) as connection:
                 with contextlib.suppress(ConnectionError):
                     connection.sendall(b"hello")
                     self.assertEqual(received(connection), b"")
@@ -89,7 +89,7 @@ class Ports(Forwarder):
 
     def test_the_port_ends_it(self):
         with self.forwarded("repeater", self.port) as (_, here):
-            with socket.create_connection(("127.0.0.1", here), timeout=30) as connection:
+            with socket.create_connection(("127.0.0.1", here), timeout=PATIENCE) as connection:
                 connection.sendall(b"!")
                 self.assertEqual(received(connection), b"")
             self.assertEqual(said(here, b"on"), b"on<end>")

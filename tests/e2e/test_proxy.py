@@ -6,7 +6,7 @@ import ssl
 import subprocess
 import unittest
 
-from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, PATIENCE, pod, wait_for, workspace
 from http_peer import Peer, own_address
 from webhook_server import make_certificate
 
@@ -144,7 +144,7 @@ class Proxies(unittest.TestCase):
             rest += connection.sock.recv(4096)
         self.assertEqual(rest, b"abab")
         connection.close()
-        self.assertTrue(self.peer.left.wait(30), "the pod hears of the end")
+        self.assertTrue(self.peer.left.wait(PATIENCE), "the pod hears of the end")
 
     def test_behind_tls(self):
         _, certificate, key = make_certificate(self.folder / "pod", "DNS:anybody")

@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from harness import BINARY, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import BINARY, PATIENCE, account_kubeconfig, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
 
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "40Mi/s", "--hold", "1h"]
 CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
@@ -65,11 +65,11 @@ class Recording(unittest.TestCase):
             silent.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                                           "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}], "users": [{"name": "u", "user": {"token": "x"}}]}))
             child = subprocess.Popen([BINARY, "record", "n", "--kubeconfig", silent, "-o", cls.folder / "cut.rec"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            server.settimeout(60)
+            server.settimeout(PATIENCE)
             connection, _ = server.accept()
             with connection:
                 child.send_signal(signal.SIGINT)
-                out, err = child.communicate(timeout=60)
+                out, err = child.communicate(timeout=PATIENCE)
         return child.returncode, out, err
 
     @classmethod

@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-from harness import BINARY, can_write_cgroups, needs, one_node, ROOT, wait_for, workspace
+from harness import BINARY, can_write_cgroups, needs, one_node, PATIENCE, ROOT, wait_for, workspace
 
 sys.path.insert(0, str(ROOT / "tools"))
 import reference  # noqa: E402
@@ -29,7 +29,7 @@ void a() {
 
 class Pages(unittest.TestCase):
     def test_made_from_this_program(self):
-        done = subprocess.run([sys.executable, ROOT / "tools/reference.py", BINARY, "--check"], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([sys.executable, ROOT / "tools/reference.py", BINARY, "--check"], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_a_page_that_differs_is_told(self):
@@ -76,7 +76,7 @@ class Mentioned(unittest.TestCase):
         """What of a command the program does not have."""
         name = tuple(words[: 2 if words[0] == "store" and re.fullmatch(r"[a-z]+", "".join(words[1:2])) else 1])
         if name not in self.helps:
-            done = subprocess.run([BINARY, *name, "--help"], capture_output=True, text=True, timeout=30, check=False)
+            done = subprocess.run([BINARY, *name, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=False)
             self.helps[name] = done.stdout if f"Usage: spillway {' '.join(name)}" in done.stdout else None
         if self.helps[name] is None:
             return [" ".join(name)]

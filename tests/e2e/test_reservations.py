@@ -3,7 +3,7 @@ import os
 import pathlib
 import unittest
 
-from harness import can_write_cgroups, needs, Process, running, serving, wait_for, workspace
+from harness import can_write_cgroups, needs, PATIENCE, Process, running, serving, wait_for, workspace
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 UNIFIED = (CGROUPS / "cgroup.controllers").exists()
@@ -59,7 +59,7 @@ class Reservations(unittest.TestCase):
         missing = f"{self.cgroup}-not"
         agent = Process(self.folder, *self.arguments("--kube-reserved", "cpu=100m", "--kube-reserved-cgroup", missing,
                                                      "--enforce-node-allocatable", "kube-reserved-compressible"))
-        self.assertEqual(agent.child.wait(timeout=60), 1)
+        self.assertEqual(agent.child.wait(timeout=PATIENCE), 1)
         self.assertIn(f'Failed to enforce Kube Reserved Cgroup Limits on "{missing}": ', agent.log.read_text())
         self.assertEqual(self.api.get("/api/v1/nodes")["items"], [])
 

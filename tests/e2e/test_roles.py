@@ -111,8 +111,8 @@ class Roles(unittest.TestCase):
 
     def test_roles_of_a_custom_kind_add_to_those_of_every_cluster(self):
         self.root.apply(DEFINITION)
-        self.root("wait", "--for=condition=Established", "crd/crontabs.stable.example.com", "--timeout=30s")
-        self.addCleanup(self.root, "delete", "crd", "crontabs.stable.example.com", "--timeout=60s")
+        self.root("wait", "--for=condition=Established", "crd/crontabs.stable.example.com")
+        self.addCleanup(self.root, "delete", "crd", "crontabs.stable.example.com")
         self.assertIn("forbidden", self.viewer("get", "crontabs", code=1))
         self.root.apply(crontabs("crontabs-view", "view", ["get", "list", "watch"]))
         self.root.apply(crontabs("crontabs-edit", "edit", ["create", "delete", "patch", "update"]))

@@ -5,7 +5,7 @@ import shutil
 import unittest
 
 import own_containerd
-from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, PATIENCE, pod, wait_for, workspace
 from test_confined import can_confine
 from test_streams import Terminal
 
@@ -31,7 +31,7 @@ class RunningPods(unittest.TestCase):
         document = pod(name, ["/bin/sh", "-c", script], **spec)
         self.kubectl.apply(document)
         self.addCleanup(self.kubectl, "delete", "pod", name, "--ignore-not-found", "--force", "--grace-period=0")
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         return name
 
     def statuses(self, name, kind="ephemeralContainerStatuses"):
@@ -77,7 +77,7 @@ class RunningPods(unittest.TestCase):
             wait_for("a shell", lambda: os.write(terminal.leader, b"echo $((40+2))\n") and terminal.heard(b"42\r\n"), interval=0.3)
             terminal.says("the target", b"tr '\\0' ' ' < /proc/1/cmdline\n", b"marker=9753")
             os.write(terminal.leader, b"exit 0\n")
-            terminal.child.wait(60)
+            terminal.child.wait(PATIENCE)
         finally:
             terminal.close()
         wait_for("its end", lambda: "terminated" in self.state(name, "shell"))
@@ -88,7 +88,7 @@ class RunningPods(unittest.TestCase):
         self.debug(name, "stays", SLEEP, "--target=main")
         wait_for("it to run", lambda: "running" in self.state(name, "stays"))
         self.assertEqual(self.kubectl("exec", name, "-c", "stays", "--", "/bin/sh", "-c", "echo inside"), "inside\n")
-        self.kubectl("delete", "pod", name, "--timeout=60s")
+        self.kubectl("delete", "pod", name)
 
     def test_what_is_refused(self):
         name = self.start("strict")
@@ -147,7 +147,7 @@ class RunningPods(unittest.TestCase):
                 copy = next(pod for pod in self.api.pod_phases() if pod.startswith("node-debugger-"))
             self.addCleanup(self.kubectl, "delete", "pod", copy, "--ignore-not-found", "--force", "--grace-period=0")
             if path or own_containerd.is_wanted():
-                self.kubectl("wait", "--for=condition=Ready", f"pod/{copy}", "--timeout=60s")
+                self.kubectl("wait", "--for=condition=Ready", f"pod/{copy}")
             else:
                 said = wait_for("a refusal", lambda: self.events(copy, "FailedMount"))
                 self.assertIn("it holds files of this node that no pod sees", said[0][1])

@@ -9,7 +9,7 @@ import threading
 import unittest
 
 import containerd_pods
-from harness import Api, can_write_cgroups, needs, one_node, wait_for, workspace
+from harness import Api, can_write_cgroups, needs, one_node, PATIENCE, wait_for, workspace
 from own_containerd import BRIDGE, IMAGE, NEEDS, Containerd
 from test_containers import PODS, pod
 
@@ -97,7 +97,7 @@ class InContainerd(Node):
         def again():
             status = self.status(name)
             return status.get("restartCount", 0) >= count and "running" in status["state"]
-        wait_for(f"restart {count}", again, 60)
+        wait_for(f"restart {count}", again)
         self.assertEqual(self.status(name)["restartCount"], count)
 
     def test_a_sandbox_that_dies_is_replaced_and_nothing_is_left_of_it(self):
@@ -120,8 +120,8 @@ class InContainerd(Node):
         stray = self.folder / "state/n/pods/default_nobody_0e4c3a5e-0000-4000-8000-000000000000"
         (stray / "main").mkdir(parents=True)
         (stray / "main/0.log").write_text("old\n")
-        wait_for("the first sandbox to go", lambda: lost not in self.sandboxes(), 90, interval=0.5)
-        wait_for("what is of no pod to go", lambda: not stray.exists(), 90)
+        wait_for("the first sandbox to go", lambda: lost not in self.sandboxes(), interval=0.5)
+        wait_for("what is of no pod to go", lambda: not stray.exists())
         self.assertTrue((self.folder / f"state/n/pods/default_{name}_{uid}").exists())
         self.assertTrue(any("garbage of pods is removed" in line and lost in line for line in self.node.log.read_text().splitlines()))
 
@@ -170,7 +170,7 @@ class InContainerd(Node):
         name = self.create(pod("writes", WRITES, container={"env": [{"name": "PAD", "value": "x" * 60}]}))
         self.wait_phase(name, "Running")
         followed = bytearray()
-        reader = Api(self.folder / "kubeconfig", timeout=60)
+        reader = Api(self.folder / "kubeconfig")
         self.addCleanup(reader.close)
         reader.connection = reader.connect()
         headers = {"Authorization": f"Bearer {reader.token}"} if reader.token else {}
@@ -185,7 +185,7 @@ class InContainerd(Node):
                 followed.extend(piece)
         thread = threading.Thread(target=follow)
         thread.start()
-        thread.join(150)
+        thread.join(PATIENCE)
         numbers = [int(line.split()[0]) for line in followed.decode().splitlines()]
         self.assertEqual(len(numbers), LINES)
         self.assertEqual(numbers, list(range(1, LINES + 1)))
@@ -193,7 +193,7 @@ class InContainerd(Node):
 
         def files():
             return sorted(each.name for each in folder.iterdir())
-        wait_for("a packed part", lambda: len(files()) == 3 and files()[0] == "0.log" and files()[1].endswith(".gz"), 60)
+        wait_for("a packed part", lambda: len(files()) == 3 and files()[0] == "0.log" and files()[1].endswith(".gz"))
         self.assertFalse(files()[2].endswith(".gz"), files())
         (folder / "0.log").unlink()
         wait_for("another file", lambda: (folder / "0.log").exists())

@@ -23,7 +23,7 @@ class StatefulSets(unittest.TestCase):
         cls.kubectl = cls.enterClassContext(one_node(cls.folder)).kubectl
 
     def rolled_out(self, name):
-        self.kubectl("rollout", "status", f"statefulset/{name}", "--timeout=60s")
+        self.kubectl("rollout", "status", f"statefulset/{name}")
 
     def pods(self, name):
         """By name; those that are not on their way out, once none is."""
@@ -69,7 +69,7 @@ class StatefulSets(unittest.TestCase):
         self.kubectl("scale", "sts/web", "--replicas=2")
         self.rolled_out("web")
         wait_for("its event", lambda: "SuccessfulDelete" in self.kubectl("describe", "sts", "web"))
-        self.kubectl("delete", "sts", "web", "--timeout=60s")
+        self.kubectl("delete", "sts", "web")
         wait_for("its pods to go", lambda: not self.kubectl.get("pods", "-l", "app=web")["items"])
         wait_for("its revisions to go", lambda: not self.kubectl.get("controllerrevisions", "-l", "app=web")["items"])
 
@@ -94,7 +94,7 @@ class StatefulSets(unittest.TestCase):
         self.kubectl("scale", "sts/db", "--replicas=2")
         self.rolled_out("db")
         wait_for("the second to find its volume", lambda: written() == [["db-0"], ["db-1", "db-1"]])
-        self.kubectl("delete", "sts", "db", "--timeout=60s")
+        self.kubectl("delete", "sts", "db")
         wait_for("its claims to go with it", lambda: not self.kubectl.get("pvc")["items"])
 
 

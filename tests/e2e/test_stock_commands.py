@@ -50,7 +50,7 @@ class StockCommands(unittest.TestCase):
             with self.subTest(f"describe {kind}"):
                 self.assertIn("Name:", self.kubectl("describe", kind))
         self.kubectl("delete", "job/one", "cronjob/nightly", "job/now", "quota/roomy", "ingress/web", "hpa/shop", "service/shop", "deployment/shop",
-                     "pdb/shop", "--ignore-not-found", "--timeout=60s")
+                     "pdb/shop", "--ignore-not-found")
 
     def test_cluster_info(self):
         self.assertIn("is running at", self.kubectl("cluster-info"))
@@ -125,9 +125,9 @@ class StockCommands(unittest.TestCase):
     def test_logs_that_are_not_there(self):
         self.kubectl.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "idle", "namespace": "default"}, "spec": {
             "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "img", "command": ["sleep", "1d"]}]}})
-        self.kubectl("wait", "--for=condition=Ready", "pod/idle", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", "pod/idle")
         self.assertRegex(self.kubectl("logs", "idle", "--previous", code=1), r'Error from server \(BadRequest\): previous terminated container "main" in pod "idle" not found')
-        self.kubectl("delete", "pod", "idle", "--timeout=60s")
+        self.kubectl("delete", "pod", "idle")
 
     def test_words_of_a_body_that_is_none(self):
         said = self.kubectl("create", "--raw", "/api/v1/namespaces", "-f", self.broken(), code=1)

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import unittest
 
-from harness import BINARY, Api, ApiError, Kubectl, Process, needs, run, running, serving, skip, wait_for, workspace
+from harness import BINARY, PATIENCE, Api, ApiError, Kubectl, Process, needs, run, running, serving, skip, wait_for, workspace
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -34,7 +34,7 @@ def server(folder, data, *more):
 
 def store(*arguments, code=0):
     """What the command said: on standard error if it is to fail."""
-    done, out, err = run("store", *arguments, timeout=60)
+    done, out, err = run("store", *arguments)
     assert done == code, f"store {arguments}: exit {done}, expected {code}\n{out}{err}"
     return err if code else out
 
@@ -161,7 +161,7 @@ class StoreCommands(unittest.TestCase):
                 self.assertEqual(store("restore", "--from", folder / "rubbish", "--data-dir", data, code=1), in_use)
                 self.assertEqual(store("defrag", "--data-dir", data, code=1), in_use)
                 second = Process(folder, "up", "--nodes", "0", "--data-dir", data, "--port", "0")
-                self.assertEqual(second.child.wait(60), 1)
+                self.assertEqual(second.child.wait(PATIENCE), 1)
                 self.assertIn("is in use by process", second.tail())
                 self.assertIn("is a file of the store itself", store("backup", "--data-dir", data, "--to", data / "spillway.db", "--force", code=2))
                 process.api.create(MAPS, config_map("after"))
@@ -260,7 +260,7 @@ class StoreCommands(unittest.TestCase):
                 os.close(side)
                 wait_for("the copy to grow", lambda: child.poll() is not None or size() > 1 << 20, interval=0.001)
                 child.send_signal(signal.SIGINT)
-                code, said = child.wait(60), b""
+                code, said = child.wait(PATIENCE), b""
                 with contextlib.suppress(OSError):  # that is how a terminal ends
                     while more := os.read(main, 65536):
                         said += more
@@ -309,7 +309,7 @@ class StoreCommands(unittest.TestCase):
 
 
 def store_json(*arguments):
-    return run("store", *arguments, "-o", "json", timeout=60)[1]
+    return run("store", *arguments, "-o", "json")[1]
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import subprocess
 import unittest
 
 import own_etcd
-from harness import BINARY, Kubectl, needs, run, running, serving, wait_for, workspace
+from harness import BINARY, Kubectl, needs, PATIENCE, run, running, serving, wait_for, workspace
 from test_at_rest import Bytes, config_map, field, metadata
 
 MARK = "/registry/spillway.dev/incomplete-copy"
@@ -36,7 +36,7 @@ class Copy(unittest.TestCase):
         self.to_file = ("copy", "--from", f"etcd:{self.cluster.members[0].url}", "--to", f"sqlite:{self.folder / 'data'}")
 
     def store(self, *arguments, code=0):
-        done, out, err = run("store", *arguments, timeout=90)
+        done, out, err = run("store", *arguments)
         self.assertEqual(done, code, f"store {arguments}: exit {done}, expected {code}\n{out}{err}")
         return err if code else out
 
@@ -44,7 +44,7 @@ class Copy(unittest.TestCase):
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
         process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, *more))
-        return process, serving(process, kubeconfig, 90), Kubectl(kubeconfig)
+        return process, serving(process, kubeconfig), Kubectl(kubeconfig)
 
     def fill(self, count=300):
         """A store in a file with objects of several kinds; what kubectl sees of it, and its revision."""
@@ -61,7 +61,7 @@ class Copy(unittest.TestCase):
             self.etcd.put("/others", "x")
 
     def refused_to_start(self):
-        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.cluster.flag, timeout=60)
+        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.cluster.flag)
         return code, err
 
     def test_both_ways_kubectl_sees_the_same(self):
@@ -111,7 +111,7 @@ class Copy(unittest.TestCase):
                 child = subprocess.Popen([BINARY, "store", *self.to_etcd, "--overwrite"], stderr=subprocess.PIPE, text=True)
                 wait_for("its beginning", lambda: self.etcd.value(MARK) != before or child.poll() is not None, interval=0.001)
                 child.send_signal(number)
-                err = child.communicate(timeout=60)[1]
+                err = child.communicate(timeout=PATIENCE)[1]
                 if child.returncode != 0:
                     break
             self.assertEqual(child.returncode, -number if number == signal.SIGKILL else 128 + number, err)

@@ -11,7 +11,7 @@ import termios
 import unittest
 
 import own_containerd
-from harness import Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
+from harness import PATIENCE, Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
 
 OF_NODE = '--overrides={"spec":{"nodeName":"n"}}'  # nobody schedules
 SLEEPER = ["/bin/sh", "-c", "echo begun; exec sleep 10000"]
@@ -45,7 +45,7 @@ class Terminal:
 class Streams:
     """The same for every way to a node."""
 
-    def raw(self, *arguments, given=b"", timeout=120):
+    def raw(self, *arguments, given=b"", timeout=PATIENCE):
         """kubectl with bytes: (exit code, standard output, standard error)."""
         done = subprocess.run(["kubectl", *arguments], input=given, capture_output=True, env=self.kubectl.environment, timeout=timeout, check=False)
         return done.returncode, done.stdout, done.stderr
@@ -92,7 +92,7 @@ class Streams:
             terminal.says("a wait", b"trap 'echo inter''rupted' INT; echo wai''ting; sleep 1000\n", b"waiting\r\n")
             wait_for("what the interrupt does", lambda: os.write(terminal.leader, b"\x03") and terminal.heard(b"interrupted\r\n"))
             os.write(terminal.leader, b"exit 7\n")
-            self.assertEqual(terminal.child.wait(60), 7)
+            self.assertEqual(terminal.child.wait(PATIENCE), 7)
         finally:
             terminal.close()
 
@@ -113,7 +113,7 @@ class Streams:
         child = subprocess.Popen(["kubectl", "attach", "talker"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.kubectl.environment)
         self.assertEqual(self.first_line_of(child), b"said\n")
         self.kubectl("exec", "talker", "--", "touch", "/tmp/end")  # it would be killed with the container
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=PATIENCE)
         self.assertTrue(out.endswith(b"last\n"), out)
         self.assertIn(b"muttered\n", err)
         self.assertEqual(child.returncode, 0)
@@ -155,7 +155,7 @@ class Streams:
         self.assertLessEqual(set(said.splitlines()), {b"got two", b"got end"})
         child.stdin.write(b"bye\n")
         child.stdin.flush()
-        self.assertEqual(child.wait(60), 0)
+        self.assertEqual(child.wait(PATIENCE), 0)
         child.stdin.close()
         child.stdout.close()
         self.kubectl("delete", "pod", "reader", "--wait=false")
@@ -180,7 +180,7 @@ class Streams:
             terminal.says("the terminal's name", b"tty\n", b"/dev/pts/")
             wait_for("its size", lambda: os.write(terminal.leader, b"stty size\n") and terminal.heard(b"33 77\r\n"))
             os.write(terminal.leader, b"exit\n")
-            self.assertEqual(terminal.child.wait(60), 0)
+            self.assertEqual(terminal.child.wait(PATIENCE), 0)
         finally:
             terminal.close()
         self.kubectl("delete", "pod", "shell", "--wait=false")

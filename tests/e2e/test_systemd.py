@@ -105,7 +105,7 @@ def eventually(what, condition):
         with contextlib.suppress(OSError, http.client.HTTPException, ApiError):
             return condition()
         return None
-    return wait_for(what, met, timeout=240, interval=0.5)
+    return wait_for(what, met, timeout=debian_guest.GUEST_PATIENCE, interval=0.5)
 
 
 def place(api, path, body):

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import unittest
 
-from harness import account_kubeconfig, ApiError, BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import account_kubeconfig, ApiError, BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
 
 OURS = "/proxy/debug/spillway"
 
@@ -129,7 +129,7 @@ class Top(unittest.TestCase):
             looks = [json.loads(child.stdout.readline())["kind"] for _ in range(3)]
             child.send_signal(signal.SIGINT)
             child.stdout.read()
-            self.assertEqual((looks, child.wait(60)), (["NodeStandingList"] * 3, 0))
+            self.assertEqual((looks, child.wait(PATIENCE)), (["NodeStandingList"] * 3, 0))
 
     def test_without_the_right_to_ask_nodes(self):
         self.api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "reader"}})

@@ -68,7 +68,7 @@ class Traces(unittest.TestCase):
         with Collector() as collector, workspace() as folder:
             with one_node(folder, "--eviction-hard", "memory.available<64Mi", "--otlp-endpoint", collector.url) as process:
                 process.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG))
-                wait_for("the trace", lambda: collector.named("eviction"), timeout=60)
+                wait_for("the trace", lambda: collector.named("eviction"))
                 uid = process.api.get("/api/v1/namespaces/default/pods/hog")["metadata"]["uid"]
             [eviction] = collector.named("eviction")
             said = attributes(eviction)
@@ -114,7 +114,7 @@ class Traces(unittest.TestCase):
         with Collector() as collector:
             url = collector.url
         with workspace() as folder, one_node(folder, "--otlp-endpoint", url, "--trace-requests-per-million", "1000000") as process:
-            wait_for("the line", lambda: "spans cannot be delivered" in process.log.read_text(), timeout=60)
+            wait_for("the line", lambda: "spans cannot be delivered" in process.log.read_text())
             self.assertEqual(process.api.nodes_ready(), ["n"])
             self.assertEqual(process.stop(), 0)
 

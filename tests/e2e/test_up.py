@@ -11,7 +11,7 @@ import subprocess
 import termios
 import unittest
 
-from harness import BINARY, Api, ApiError, can_write_cgroups, needs, pod, processes_of_pods, room_on_disks, running, serving, wait_for, workspace
+from harness import BINARY, Api, ApiError, can_write_cgroups, needs, PATIENCE, pod, processes_of_pods, room_on_disks, running, serving, wait_for, workspace
 
 
 def flags_of_up(folder, *more):
@@ -48,7 +48,7 @@ class Terminal:
     def interrupt(self):
         """Ctrl-C; the exit code."""
         os.write(self.ours, b"\x03")
-        code = self.child.wait(60)
+        code = self.child.wait(PATIENCE)
         self.text()
         return code
 
@@ -156,14 +156,14 @@ class WithoutAReader(unittest.TestCase):
             api.close()
             reader.close()
             child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(60), 0)
+            self.assertEqual(child.wait(PATIENCE), 0)
             self.assertEqual(processes_of_pods(folder) + processes_of_pods(folder, "supervisors"), [])
 
     def test_up_that_fails_says_so_by_its_exit_code(self):
         """The line that says why is lost."""
         with workspace() as folder, running(folder, *flags_of_up(folder)) as first, unread(*flags_of_up(folder)) as (child, reader):
             reader.close()
-            self.assertEqual(child.wait(60), 1, "the data directory is in use")
+            self.assertEqual(child.wait(PATIENCE), 1, "the data directory is in use")
             self.assertTrue(first.running())
 
     def test_signals_of_pods_are_the_usual_ones(self):
@@ -200,7 +200,7 @@ class WithoutAReader(unittest.TestCase):
             for name in ("dashboard", "agent", "scheduler", "controller", "apiserver"):
                 with self.subTest(process=name):
                     children[name].send_signal(signal.SIGTERM)
-                    self.assertEqual(children[name].wait(60), 0)
+                    self.assertEqual(children[name].wait(PATIENCE), 0)
 
     def test_a_short_command_ends_quietly(self):
         """As `spillway up --help | head -1`."""
@@ -365,7 +365,7 @@ class Up(unittest.TestCase):
             api = serving(process, folder / "kubeconfig")
             wait_for("the node", lambda: api.nodes_ready() == ["n"])
             process.child.send_signal(signal.SIGINT)
-            self.assertEqual(process.child.wait(60), 0)
+            self.assertEqual(process.child.wait(PATIENCE), 0)
 
 
 class ApiserverAlone(unittest.TestCase):

@@ -10,7 +10,7 @@ import unittest
 import urllib.parse
 
 import own_containerd
-from harness import can_write_cgroups, needs, one_node, pod, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, PATIENCE, pod, wait_for, workspace
 from test_confined import can_confine
 
 CORE = "/api/v1/namespaces/default"
@@ -104,7 +104,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual((namespace, authority[0], authority[-1]), ("default", "-----BEGIN CERTIFICATE-----", "0"))
         context = ssl.create_default_context(cadata="\n".join(authority[:-1]))
         server = urllib.parse.urlsplit(re.search(r"server: (\S+)", (self.folder / "kubeconfig").read_text()).group(1))
-        client = http.client.HTTPSConnection(server.hostname, server.port, timeout=60, context=context)
+        client = http.client.HTTPSConnection(server.hostname, server.port, timeout=PATIENCE, context=context)
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         client.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", json.dumps(review), headers)
@@ -182,7 +182,7 @@ class Volumes(unittest.TestCase):
         sources = [{"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}]
         name = self.place("was=; while sleep 0.2; do now=$(cat /t/token); [ \"$now\" = \"$was\" ] || echo $now; was=$now; done",
                           [{"name": "t", "projected": {"sources": sources}}], [{"name": "t", "mountPath": "/t"}])
-        first, second = wait_for("the second token", lambda: len(found := self.log(name).split()) > 1 and found[:2], timeout=120)
+        first, second = wait_for("the second token", lambda: len(found := self.log(name).split()) > 1 and found[:2])
         claims = [json.loads(base64.urlsafe_b64decode(each.split(".")[1] + "==")) for each in (first, second)]
         self.assertEqual([each["exp"] - each["iat"] for each in claims], [TOKEN_SECONDS, TOKEN_SECONDS])
         self.assertTrue(claims[0]["iat"] + 5 < claims[1]["iat"] <= claims[0]["exp"], claims)
@@ -226,7 +226,7 @@ class Volumes(unittest.TestCase):
     def test_a_volume_over_its_limit(self):
         name = self.place("dd if=/dev/zero of=/d/x bs=1M count=20 2>/dev/null; exec sleep 1000", [{"name": "d", "emptyDir": {"sizeLimit": "5Mi"}}],
                           [{"name": "d", "mountPath": "/d"}])
-        status = wait_for("the eviction", lambda: (found := self.api.get(f"{PODS}/{name}")["status"]).get("reason") == "Evicted" and found, timeout=60)
+        status = wait_for("the eviction", lambda: (found := self.api.get(f"{PODS}/{name}")["status"]).get("reason") == "Evicted" and found)
         self.assertEqual(status["message"], 'Usage of EmptyDir volume "d" exceeds the limit "5Mi". ')
 
     @unittest.skipIf(own_containerd.is_wanted(), "its pods live on")

@@ -13,7 +13,7 @@ import time
 import unittest
 
 import containerd_pods
-from harness import Api, ApiError, Process, can_write_cgroups, needs, node_cgroups, pids_in, processes_of_pods, running, serving, wait_for, workspace
+from harness import PATIENCE, Api, ApiError, Process, can_write_cgroups, needs, node_cgroups, pids_in, processes_of_pods, running, serving, wait_for, workspace
 from test_containers import PODS, Containerd, folders_named, pod
 
 KILLS = int(os.environ.get("KILLS", "8"))
@@ -104,7 +104,7 @@ class WarmRestart:
     @classmethod
     def end_all(cls):
         """An agent leaves its pods: they went first."""
-        wait_for("their containers to go", lambda: not cls.left(), 60)
+        wait_for("their containers to go", lambda: not cls.left())
         cls.agent.stop()
         remove_cgroups(cls.folder / "state/n")
 
@@ -122,7 +122,7 @@ class WarmRestart:
 
     def setUp(self):
         self.addCleanup(self.remove_all)
-        wait_for("the node's pressure to pass", lambda: "MemoryPressure" not in self.conditions(), 60)
+        wait_for("the node's pressure to pass", lambda: "MemoryPressure" not in self.conditions())
 
     def conditions(self):
         return [each["type"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"] if each["status"] == "True"]
@@ -132,7 +132,7 @@ class WarmRestart:
             file.unlink()
         for name in self.api.pod_phases():
             self.delete(name, 0)
-        wait_for("all pods to go", lambda: not self.api.pod_phases(), 60)
+        wait_for("all pods to go", lambda: not self.api.pod_phases())
 
     def create(self, document):
         self.api.create(PODS, {**document, "spec": {"nodeName": "n", **document["spec"]}})
@@ -143,14 +143,14 @@ class WarmRestart:
             return all(any(each["type"] == "Ready" and each["status"] == "True" for each in self.api.get(f"{PODS}/{name}")["status"].get("conditions", []))
                        for name in names)
         try:
-            wait_for(f"{names} to be ready", ready, 60)
+            wait_for(f"{names} to be ready", ready)
         except AssertionError:
             print([self.api.get(f"{PODS}/{name}")["status"] for name in names], self.agent.tail(20), flush=True)
             raise
 
     def containers(self):
         """By pod and container: id, restarts, first process. On a busy machine the runtime leaves out one that runs, for a moment."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while True:
             found = {(document["metadata"]["name"], each["name"]): (own_uid(document["metadata"]), each)
                      for document in self.api.get(PODS)["items"] for kind in KINDS for each in document["status"].get(kind, [])}
@@ -168,7 +168,7 @@ class WarmRestart:
     def test_a_kill_disturbs_nobody(self):
         self.api.create(SETTINGS, {"metadata": {"name": "settings"}, "data": {"colour": "blue"}})
         self.addCleanup(self.api.delete, f"{SETTINGS}/settings")
-        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 20}}
+        probe = {"readinessProbe": {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 120}}
         names = [
             self.create(pod("probed", f"echo > /tmp/ready; {STAYS}", container=probe)),
             self.create(pod("after-init", STAYS, initContainers=[{"name": "first", "image": containerd_pods.IMAGE, "command": ["/bin/sh", "-c", "exit 0"]}])),
@@ -181,7 +181,7 @@ class WarmRestart:
             self.create(pod("restarted", f"echo x >> /count/n; busybox test $(busybox wc -l < /count/n) -gt 2 || exit 1; {STAYS}",
                             volumes=[{"name": "count", "emptyDir": {}}], container={"volumeMounts": [{"name": "count", "mountPath": "/count"}]})),
         ]
-        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2 and "running" in self.status("restarted")["state"], 150)
+        wait_for("two restarts", lambda: self.status("restarted").get("restartCount") == 2 and "running" in self.status("restarted")["state"])
         self.wait_ready(*names)
         (self.manifests / "own.json").write_text(json.dumps(pod("own", f"echo > /tmp/ready; {STAYS}", container=probe)))
         names.append("own-n")
@@ -201,7 +201,7 @@ class WarmRestart:
         print(f"changes of {len(names)} pods in three restarts: {watched.changes}", flush=True)
         self.api.patch(f"{SETTINGS}/settings", {"data": {"colour": "green"}})
         pid = self.containers()[("volumes", "main")][2]
-        wait_for("the file to follow", lambda: pathlib.Path(f"/proc/{pid}/root/settings/colour").read_text() == "green", 120)
+        wait_for("the file to follow", lambda: pathlib.Path(f"/proc/{pid}/root/settings/colour").read_text() == "green")
         (self.manifests / "own.json").unlink()
 
     def test_a_pod_deleted_meanwhile_goes(self):
@@ -220,7 +220,7 @@ class WarmRestart:
 
     def test_a_container_that_ended_meanwhile_is_counted_once(self):
         script = "trap 'echo bye > /dev/termination-log; exit 7' TERM; echo > /tmp/minds; while true; do sleep 1; done"
-        probe = {"exec": {"command": ["cat", "/tmp/minds"]}, "periodSeconds": 1, "timeoutSeconds": 20}
+        probe = {"exec": {"command": ["cat", "/tmp/minds"]}, "periodSeconds": 1, "timeoutSeconds": 120}
         name = self.create(pod("ends", script, container={"terminationMessagePath": "/dev/termination-log", "readinessProbe": probe}))
         self.wait_ready(name)
         pid = self.containers()[(name, "main")][2]
@@ -256,17 +256,17 @@ class WarmRestart:
             self.again()
             time.sleep(dice.uniform(0, 1.5))
             evicted.update(self.evicted())
-        wait_for("every hog to end", lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs), 240)
+        wait_for("every hog to end", lambda: all(self.api.get(f"{PODS}/{name}")["status"].get("phase") == "Failed" for name in hogs))
         evicted.update(self.evicted())
         after = self.containers()
         restarted = [name for name in lasting if after[(name, "main")] != before[(name, "main")]]
         second = sorted(set(evicted.values()) - set(hogs))
         self.remove_all()
-        wait_for("their containers to go", lambda: not self.left(), 60)
+        wait_for("their containers to go", lambda: not self.left())
         orphans = self.orphans()
-        wait_for("their cgroups to go", lambda: not self.cgroups_of_pods(), 30)
+        wait_for("their cgroups to go", lambda: not self.cgroups_of_pods())
         pods = self.folder / "state/n/pods"
-        wait_for("their directories to go", lambda: not os.listdir(pods), 30)
+        wait_for("their directories to go", lambda: not os.listdir(pods))
         mounts, folders = self.mounts(), os.listdir(pods)
         print(f"{type(self).__name__}: kills {KILLS}, pods {made + len(hogs) + len(lasting)}, evictions {len(set(evicted.values()) & set(hogs))} of {len(hogs)} hogs: restarted needlessly {len(restarted)}, "
               f"Ready lost {len(watched.falls)}, second victims {len(second)}, orphans {len(orphans)}, leaked cgroups {len(self.cgroups_of_pods())}, "
@@ -346,10 +346,10 @@ class ContainerdWarmRestart(WarmRestart, unittest.TestCase):
 
             def message():
                 return [each["message"] for each in self.api.get("/api/v1/nodes/n")["status"]["conditions"] if each["type"] == "Ready" and each["status"] == "False"]
-            said = wait_for("the node not to be ready", message, 60)
+            said = wait_for("the node not to be ready", message)
             print(f"Ready: {said[0]}", flush=True)
             self.assertIn("container runtime", said[0])
-        wait_for("the node to be ready", lambda: self.api.nodes_ready() == ["n"], 60)
+        wait_for("the node to be ready", lambda: self.api.nodes_ready() == ["n"])
         self.assertTrue(self.api.get("/api/v1/nodes/n")["status"]["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://1."))
         self.assertEqual(self.containers(), before)
 
@@ -365,7 +365,7 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
         return processes_of_pods(cls.folder) + processes_of_pods(cls.folder, "supervisors")
 
     def orphans(self):
-        wait_for("the supervisors to go", lambda: not self.left(), 30)
+        wait_for("the supervisors to go", lambda: not self.left())
         return self.left()
 
     def first_processes(self):
@@ -417,13 +417,13 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
         volumes = [{"name": "memory", "emptyDir": {"medium": "Memory"}}]
         script = f"if [ -e /memory/word ]; then cat /memory/word; {STAYS}; fi; echo kept > /memory/word; exit 3"
         name = self.create(pod("remembers", script, volumes=volumes, container={"volumeMounts": [{"name": "memory", "mountPath": "/memory"}]}))
-        wait_for("its second run", lambda: self.status(name).get("restartCount") == 1 and "running" in self.status(name)["state"], 60)
+        wait_for("its second run", lambda: self.status(name).get("restartCount") == 1 and "running" in self.status(name)["state"])
         self.assertEqual(self.log_when_answered(name), ["kept"])
         self.again()
         pid = self.containers()[(name, "main")][2]
         wait_for("the pod to be taken over", lambda: "syncloop add" in self.agent.log.read_text())
         os.kill(int(pid), 9)
-        wait_for("its third run", lambda: self.status(name).get("restartCount") == 2 and "running" in self.status(name)["state"], 60)
+        wait_for("its third run", lambda: self.status(name).get("restartCount") == 2 and "running" in self.status(name)["state"])
         self.assertEqual(self.log_when_answered(name), ["kept"])
 
     def test_another_node_takes_nothing_over(self):
@@ -453,7 +453,7 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
                 os.kill(pid, 9)
             if kill_agent:
                 self.start(wait=False)
-            wait_for("a restart", lambda count=count: self.status(name).get("restartCount") == count + 1 and "running" in self.status(name)["state"], 60)
+            wait_for("a restart", lambda count=count: self.status(name).get("restartCount") == count + 1 and "running" in self.status(name)["state"])
             ended = self.status(name)["lastState"]["terminated"]
             self.assertEqual((ended["exitCode"], ended["reason"]), (137, "ContainerStatusUnknown"))
 
@@ -465,7 +465,7 @@ class ProcessWarmRestart(WarmRestart, unittest.TestCase):
         for record in (self.folder / "state/n/pods").glob("default_first_*/_pod.json"):
             record.write_text('{"uid": ["no"]}')
         self.start(wait=False)
-        wait_for("the first to begin anew", lambda: self.status("first").get("restartCount") == 1 and "running" in self.status("first")["state"], 60)
+        wait_for("the first to begin anew", lambda: self.status("first").get("restartCount") == 1 and "running" in self.status("first")["state"])
         self.assertEqual(self.containers()[("second", "main")], before[("second", "main")])
 
 

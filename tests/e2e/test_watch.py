@@ -10,7 +10,7 @@ import threading
 import unittest
 
 import stock_api
-from harness import account_kubeconfig, BINARY, can_write_cgroups, needs, one_node, pod, run, wait_for, workspace
+from harness import account_kubeconfig, BINARY, can_write_cgroups, needs, one_node, PATIENCE, pod, run, wait_for, workspace
 
 stock_api.LISTS["/api/v1/namespaces/shop/events"] = ("EventList", "events")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
@@ -47,7 +47,7 @@ class Watched:
                 self.said.append(self.errors.get_nowait())
         return self.said
 
-    def see(self, *words, timeout=60):
+    def see(self, *words, timeout=PATIENCE):
         """The first line with all of these words."""
         def found():
             assert self.child.poll() is None, (self.child.returncode, self.complaints())
@@ -61,9 +61,9 @@ class Watched:
         self.ended = True
         if self.child.poll() is None:
             self.child.send_signal(signal.SIGINT)
-        code = self.child.wait(60)
+        code = self.child.wait(PATIENCE)
         for each in self.threads:
-            each.join(10)
+            each.join(PATIENCE)
         for each in (self.child.stdout, self.child.stderr):
             if each:
                 each.close()
@@ -161,7 +161,7 @@ class Stock(unittest.TestCase):
         wait_for("its complaint", lambda: any("does not answer, trying again" in line for line in watched.complaints()))
         self.api.put("events", event("b", "Evicted", "Pod shop/meanwhile", host="worker-1"))
         self.api.start()
-        watched.see("shop/meanwhile", timeout=60)
+        watched.see("shop/meanwhile")
         wait_for("its relief", lambda: any("answers again" in line for line in watched.complaints()))  # another stream than what it tells
         self.assertEqual(len([line for line in watched.told() if "shop/before" in line]), 1)
         self.assertEqual(watched.end(), 0)
@@ -175,7 +175,7 @@ class Stock(unittest.TestCase):
         self.api.put("events", event("gone", "Evicted", "Pod shop/gone", host="worker-1"))
         self.api.remove("events", "shop", "gone")  # a watch from before it is answered with 410
         self.api.start()
-        watched.see("shop/meanwhile", timeout=60)
+        watched.see("shop/meanwhile")
         self.assertEqual(len([line for line in watched.told() if "shop/before" in line]), 1)
 
     def test_colour_only_on_a_terminal(self):
@@ -216,7 +216,7 @@ class Stock(unittest.TestCase):
         self.assertIn(b"shop/one", line_from(reads))
         os.close(reads)
         self.api.put("events", event("b", "Evicted", "Pod shop/two", host="worker-1"))
-        self.assertIn(watched.child.wait(60), (1, -signal.SIGPIPE))
+        self.assertIn(watched.child.wait(PATIENCE), (1, -signal.SIGPIPE))
 
     def test_wrong_command_lines(self):
         for arguments, words in ((("--pod", "a/b/c"), "expected NAME or NAMESPACE/NAME"), (("--since", "-1s"), "must not be negative"), (("--since", "soon"), "soon"), (("--nod", "x"), "did you mean --node?")):
@@ -237,12 +237,12 @@ class Ours(unittest.TestCase):
     def test_an_eviction_with_its_reasons(self):
         with watching(self.kubeconfig, "-o", "json") as watched, watching(self.kubeconfig) as text:
             self.api.create("/api/v1/namespaces/default/pods", pod("hog", HOG, resources={"requests": {"memory": "8Mi"}}))
-            told = json.loads(watched.see('"reason":"Evicted"', "default", "hog", timeout=60))
+            told = json.loads(watched.see('"reason":"Evicted"', "default", "hog"))
             self.assertEqual((told["source"], told["node"], told["decision"]["action"]), ("decision", "n", "evict"))
             self.assertRegex(text.see("Evicted ", "pod default/hog"), r"Z  n +Evicted +pod default/hog  memory.available was \S+, below its threshold of \S+")
             watched.see("EvictionThresholdMet")
             wait_for("its event", lambda: [each for each in self.api.get("/api/v1/events")["items"] if each["reason"] == "Evicted"])
-            watched.see("NodeHasInsufficientMemory", timeout=60)  # later than the event
+            watched.see("NodeHasInsufficientMemory")  # later than the event
             self.assertEqual(len([line for line in watched.told() if '"reason":"Evicted"' in line]), 1, watched.told())
 
     def test_a_zone_that_is_held(self):
