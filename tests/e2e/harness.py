@@ -151,6 +151,12 @@ def account_kubeconfig(api, administrator, account, namespace="kube-system"):
     return file
 
 
+def let_run_out(api, lease):
+    """Lets the lease of a leader that was killed or stopped end a second from now. Leases are long in tests: a leader that waits for a processor
+    keeps its own."""
+    api.patch(lease, {"spec": {"leaseDurationSeconds": 1}})
+
+
 def refusals(api):
     """How many requests the API server has refused as forbidden, by verb and resource."""
     found = re.findall(r"^apiserver_request_total\{(.*)\} (\d+)", api.get("/metrics"), re.M)

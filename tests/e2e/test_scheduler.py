@@ -8,14 +8,14 @@ import ssl
 import subprocess
 import unittest
 
-from harness import account_kubeconfig, Process, run, running, serving, wait_for, workspace
+from harness import account_kubeconfig, let_run_out, PATIENCE, Process, run, running, serving, wait_for, workspace
 
 PODS = "/api/v1/namespaces/default/pods"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 CONFIGURATION = """apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 parallelism: 16
-leaderElection: {leaderElect: true, leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 300ms}
+leaderElection: {leaderElect: true, leaseDuration: 120s, renewDeadline: 100s, retryPeriod: 300ms}
 profiles:
 - schedulerName: default-scheduler
 - schedulerName: packing
@@ -51,7 +51,7 @@ class Pages:
         self.port = int(found.group(1))
 
     def ask(self, path, token=None):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=ssl._create_unverified_context())
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=ssl._create_unverified_context())
         try:
             connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
             answer = connection.getresponse()
@@ -95,6 +95,7 @@ class Scheduler(unittest.TestCase):
                 self.assertEqual([e["source"]["component"] for e in events if e["reason"] == "Scheduled"], ["pool-b"])
                 self.check_explain(api, folder)
                 schedulers[0].kill()
+                let_run_out(api, LEASE)
                 self.assertEqual(place("late", "pool-b"), "n1")
                 self.assertEqual(api.get(LEASE)["spec"]["leaseTransitions"], 1)
                 self.assertIn('msg="leading"', schedulers[1].log.read_text())

@@ -236,7 +236,7 @@ class SeveralServers(unittest.TestCase):
             child["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"{name}-owner", "uid": owner["metadata"]["uid"]}]
             api.create(MAPS, child)
             api.delete(f"{MAPS}/{name}-owner")
-            wait_for(f"{name} to be collected", lambda: api.find(f"{MAPS}/{name}-child") is None, 90)
+            wait_for(f"{name} to be collected", lambda: api.find(f"{MAPS}/{name}-child") is None)
 
         collected(second, "by-the-other")
         self.assertEqual(one.stop(), 0)  # in order: the next one need not wait
@@ -262,12 +262,12 @@ class SeveralServers(unittest.TestCase):
         wait_for("both", lambda: told() == ["192.0.2.1", "192.0.2.2"])
         # The first one, which writes them, is killed: another one takes its place, and its address goes by itself.
         processes["first"].kill()
-        wait_for("its address to go", lambda: told() == ["192.0.2.2"], timeout=120)
+        wait_for("its address to go", lambda: told() == ["192.0.2.2"])
         _, back = self.start("first", 0, "--advertise-address", "192.0.2.1")
         wait_for("it to come back", lambda: told() == ["192.0.2.1", "192.0.2.2"])
         processes["second"].stop()
         api = back
-        wait_for("the one that left to go", lambda: told() == ["192.0.2.1"], timeout=120)
+        wait_for("the one that left to go", lambda: told() == ["192.0.2.1"])
         slices = api.get("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=kubernetes")["items"]
         self.assertEqual([address for each in slices for endpoint in each.get("endpoints") or [] for address in endpoint["addresses"]], ["192.0.2.1"])
 
@@ -276,23 +276,28 @@ class SeveralServers(unittest.TestCase):
         since = first.create(MAPS, config_map("begin"))["metadata"]["resourceVersion"]
         for number in range(40):
             first.create(MAPS, config_map(f"m-{number}"))
+        first.create(MAPS, config_map("end"))
 
         def told(api, version):
-            connection = api.connect()
-            try:
-                connection.request("GET", f"{MAPS}?watch=1&resourceVersion={version}&timeoutSeconds=4")
-                return [json.loads(line) for line in connection.getresponse()]
-            finally:
-                connection.close()
+            """The events up to that of the last object, or to a refusal."""
+            with contextlib.closing(api.connect()) as connection:
+                connection.request("GET", f"{MAPS}?watch=1&resourceVersion={version}")
+                answer, events = connection.getresponse(), []
+                while not events or events[-1]["type"] != "ERROR" and events[-1]["object"]["metadata"]["name"] != "end":
+                    events.append(json.loads(answer.readline()))
+                return events
+
+        def added(events):
+            return [event["object"]["metadata"]["name"] for event in events if event["type"] == "ADDED"]
 
         _, second = self.start("second")
-        self.assertEqual([event["object"]["metadata"]["name"] for event in told(second, since) if event["type"] == "ADDED"], [f"m-{number}" for number in range(40)])
+        self.assertEqual(added(told(second, since)), [*(f"m-{number}" for number in range(40)), "end"])
         # Of a store that has been compacted, what is left.
         kept = second.get(f"{MAPS}/m-19")["metadata"]["resourceVersion"]
         self.gateway.put("compact_rev_key", kept)
         self.gateway.compact(int(kept))
         _, third = self.start("third")
-        self.assertEqual([event["object"]["metadata"]["name"] for event in told(third, kept) if event["type"] == "ADDED"], [f"m-{number}" for number in range(20, 40)])
+        self.assertEqual(added(told(third, kept)), [*(f"m-{number}" for number in range(20, 40)), "end"])
         self.assertEqual(told(third, since)[0]["object"]["code"], 410)
 
     def test_servers_that_are_killed_in_turn(self):
@@ -301,11 +306,11 @@ class SeveralServers(unittest.TestCase):
         recorder, writers = begin([self.kubeconfig("first"), self.kubeconfig("second")], third.get(MAPS)["metadata"]["resourceVersion"])
         for kill in range(6):
             for each in writers:
-                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5, 60)
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 5)
             name = ("first", "second")[kill % 2]
             processes[name].kill()
             for each in writers:
-                wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before, 60)
+                wait_for("writes without it", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before)
             processes[name] = self.start(name)[0]
         told = settle(self, recorder, writers, third)
         print(f"two servers killed 6 times: {told} writes acknowledged, {sum(each.refused for each in writers)} refused, all told once over {recorder.connections} watches", flush=True)
@@ -321,7 +326,7 @@ class SeveralServers(unittest.TestCase):
         kubectl = {**os.environ, "KUBECONFIG": str(balanced), "HOME": str(self.folder)}
         for kill in range(4):
             for each in writers:
-                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 40, 60)
+                wait_for("writes", lambda each=each, before=len(each.acknowledged): len(each.acknowledged) > before + 40)
             name = ("first", "second")[kill % 2]
             processes[name][0].kill()
             wait_for("kubectl without it", lambda: subprocess.run(["kubectl", "get", "configmaps"], env=kubectl, capture_output=True, check=False).returncode == 0)
@@ -359,15 +364,15 @@ class SeveralServers(unittest.TestCase):
     def test_elections_while_servers_are_killed(self):
         """A server that is killed takes nobody's lead; a leader that is killed loses it when its lease has run out, and not before."""
         processes, ports, third, balanced = self.start_balanced()
-        leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 8
+        leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 8  # from the moment the leader is killed: none else loses its own
         lease = Follower(third, f"{leases}?fieldSelector=metadata.name%3Dspillway-controller", third.get(leases)["metadata"]["resourceVersion"])
         self.addCleanup(lease.end)
         candidates = []
 
         def stand():
             candidates.append(self.enterContext(running(
-                self.folder, "controller", "--kubeconfig", balanced, "--leader-elect-lease-duration", f"{lease_seconds}s",
-                "--leader-elect-renew-deadline", "6s", "--leader-elect-retry-period", "300ms")))
+                self.folder, "controller", "--kubeconfig", balanced, "--leader-elect-lease-duration", "120s",
+                "--leader-elect-renew-deadline", "100s", "--leader-elect-retry-period", "300ms")))
 
         for _ in range(3):
             stand()
@@ -380,6 +385,7 @@ class SeveralServers(unittest.TestCase):
             if kill == 2:
                 (leader,) = leads()
                 leader.kill()
+                third.patch(f"{leases}/spillway-controller", {"spec": {"leaseDurationSeconds": lease_seconds}})
                 stand()
             wait_for("renewals without it", lambda before=len(lease.seen): len(lease.seen) > before + 6)
             processes[name] = self.start(name, ports[name])
@@ -445,7 +451,7 @@ class SeveralServers(unittest.TestCase):
 
     def test_other_keys_are_refused_while_a_server_runs(self):
         one, _ = self.start("first")
-        code, _, err = run("apiserver", "--data-dir", self.folder / "stranger", "--port", "0", self.cluster.flag, timeout=60)
+        code, _, err = run("apiserver", "--data-dir", self.folder / "stranger", "--port", "0", self.cluster.flag)
         self.assertEqual(code, 1)
         self.assertRegex(err, r"(?m)^spillway: .*/stranger/pki: other keys than those of server \S+, which runs; copy ca.crt, ca.key and sa.key")
         one.kill()
@@ -456,14 +462,14 @@ class SeveralServers(unittest.TestCase):
     def test_of_two_with_one_name_the_later_ends(self):
         _, api = self.start("first")
         shutil.copytree(self.folder / "first", self.folder / "copy")
-        code, _, err = run("apiserver", "--data-dir", self.folder / "copy", "--port", "0", self.cluster.flag, timeout=60)
+        code, _, err = run("apiserver", "--data-dir", self.folder / "copy", "--port", "0", self.cluster.flag)
         self.assertEqual(code, 1)
         self.assertRegex(err, r"(?m)^spillway: .*/copy/server-name: another server runs as \S+, and has for longer")
         api.create(MAPS, config_map("still-here"))
 
     def start_stranger(self):
         process = self.enterContext(running(self.folder, "apiserver", "--data-dir", self.folder / "stranger", "--port", "0", "--write-kubeconfig", self.kubeconfig("stranger"), self.cluster.flag))
-        return process, serving(process, self.kubeconfig("stranger"), 90)
+        return process, serving(process, self.kubeconfig("stranger"))
 
 
 if __name__ == "__main__":
