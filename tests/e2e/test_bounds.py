@@ -4,10 +4,9 @@ import http.client
 import re
 import socket
 import ssl
-import time
 import unittest
 
-from harness import ApiError, can_write_cgroups, needs, one_node, pod, run, running, serving, wait_for, workspace
+from harness import ApiError, can_write_cgroups, needs, one_node, PATIENCE, pod, run, running, serving, wait_for, workspace
 from process_memory import peak, resident
 
 MEBIBYTE = 1 << 20
@@ -25,7 +24,7 @@ class Silent:
         self.begun = False
         raw = socket.socket()
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that answers wait with the server
-        raw.settimeout(20)
+        raw.settimeout(PATIENCE)
         raw.connect((api.host, api.port))
         self.socket = api.context.wrap_socket(raw, server_hostname=api.host) if api.context and path else raw
         if path:
@@ -75,11 +74,9 @@ class Server(unittest.TestCase):
         self.api = serving(self.process, folder / "k")
 
     def fresh(self, path):
-        """A request over a new connection; its time in seconds."""
-        began = time.monotonic()
+        """The answer to a request over a new connection."""
         self.api.close()
-        self.api.get(path)
-        return time.monotonic() - began
+        return self.api.get(path)
 
     def test_answers_that_nobody_takes(self):
         for i in range(16):
@@ -89,9 +86,10 @@ class Server(unittest.TestCase):
             wait_for("lists that wait", lambda: metric(self.api, "spillway_http_waiting_bytes") > 8 * MEBIBYTE)
             lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
             self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
-            self.assertLess(self.fresh(lease + "/n1"), 15)
+            self.assertEqual(self.fresh(lease + "/n1")["metadata"]["name"], "n1")
+            self.assertGreater(metric(self.api, "spillway_http_connections"), 16 + 1, "the lease was answered when the lists had made room")
             # Of one user 16 are under way. Those who take nothing make room for those who wait, one after the other.
-            wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1, timeout=90)
+            wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1)
             # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the connections keep.
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)
             self.assertLess(peak(self.process) - before, 40 * 4 * MEBIBYTE)
@@ -101,8 +99,8 @@ class Server(unittest.TestCase):
 
     def test_connections_that_say_nothing(self):
         with silent(self.api, 900):
-            times = [self.fresh("/api/v1/namespaces/default") for _ in range(20)]
-            self.assertLess(max(times), 10)
+            for _ in range(20):
+                self.assertEqual(self.fresh("/api/v1/namespaces/default")["metadata"]["name"], "default")
             self.assertLessEqual(metric(self.api, "spillway_http_connections"), 513)  # the share of one address, and ours
             self.assertGreater(metric(self.api, 'spillway_http_refusals_total{reason="displaced"}'), 300)
             wait_for("the end of those that say nothing", lambda: metric(self.api, "spillway_http_connections") <= 1)
@@ -111,7 +109,7 @@ class Server(unittest.TestCase):
     def test_many_headers(self):
         context = self.api.context
         for head, want in ((b"a:b\r\n" * 20_000, 431), (b"A: " + b"x" * 70_000 + b"\r\n", 431), (b"a:b\r\n" * 200, 200)):
-            with context.wrap_socket(socket.create_connection((self.api.host, self.api.port), 10), server_hostname=self.api.host) as raw:
+            with context.wrap_socket(socket.create_connection((self.api.host, self.api.port), PATIENCE), server_hostname=self.api.host) as raw:
                 with contextlib.suppress(OSError):  # an answer may come, and the connection end, before all is sent
                     raw.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n")
                 answer = http.client.HTTPResponse(raw)
@@ -166,7 +164,7 @@ class Logs(unittest.TestCase):
         before = resident(process)
         for query in ("", "?follow=true"):
             with silent(api, self.READERS, path + query) as clients:
-                wait_for("all logs to be read", lambda: all([client.answered() for client in clients]), timeout=60)
+                wait_for("all logs to be read", lambda: all([client.answered() for client in clients]))
                 self.assertIsNone(read("?tailLines=1"), "a log that nobody has taken has given up its place")
                 # 880 MB are asked for. Of each log a slice and as much again waits, here and on the way.
                 self.assertLess(resident(process) - before, 100 * MEBIBYTE)

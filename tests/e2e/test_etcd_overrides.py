@@ -34,7 +34,7 @@ class Watch(threading.Thread):
     def __init__(self, kubeconfig, path, version):
         super().__init__(daemon=True)
         self.told, self.ended = [], threading.Event()
-        self.api = Api(kubeconfig, timeout=120)
+        self.api = Api(kubeconfig)
         self.path = f"{path}?watch=1&resourceVersion={version}"
         self.start()
 
@@ -157,8 +157,8 @@ class EtcdOverrides(unittest.TestCase):
                 return api.get("/readyz") == "ok"
             except ApiError:
                 return False
-        wait_for("the server", is_ready, 90)
-        wait_for("leases", lambda: self.made(api, LEASES, lease("n")), 90)
+        wait_for("the server", is_ready)
+        wait_for("leases", lambda: self.made(api, LEASES, lease("n")))
         wait_for("the watch of leases goes on", lambda: "ADDED n" in watch.told)
         self.assertFalse(watch.ended.is_set() or maps.ended.is_set())
         print(f"etcd of leases killed: slowest write and read of the other kinds {slowest * 1000:.0f} ms", flush=True)
@@ -166,7 +166,7 @@ class EtcdOverrides(unittest.TestCase):
     def test_the_main_etcd_is_stopped(self):
         _, api, kubeconfig = self.server()
         made = api.create(LEASES, lease("l"))
-        patient = Api(kubeconfig, timeout=30)
+        patient = Api(kubeconfig)
         self.main.members[0].kill(signal.SIGSTOP)
         try:
             self.assertIn(self.refusal(patient.create, MAPS, config_map("m")).code, (503, 504))
@@ -181,7 +181,7 @@ class EtcdOverrides(unittest.TestCase):
             self.main.members[0].kill(signal.SIGCONT)
         self.assertLess(slowest, 8)
         patient.close()
-        wait_for("the main etcd", lambda: self.made(api, MAPS, config_map("after")), 90)
+        wait_for("the main etcd", lambda: self.made(api, MAPS, config_map("after")))
         print(f"main etcd stopped: slowest renewal {slowest * 1000:.0f} ms", flush=True)
 
     def made(self, api, path, body):
@@ -194,7 +194,7 @@ class EtcdOverrides(unittest.TestCase):
         self.server()
         self.copy_keys()
         for flags in ([], [overrides(self.apart, "/events")]):
-            code, _, err = run("apiserver", "--data-dir", self.folder / "data2", "--port", "0", self.main.flag, *flags, timeout=60)
+            code, _, err = run("apiserver", "--data-dir", self.folder / "data2", "--port", "0", self.main.flag, *flags)
             self.assertEqual(code, 1)
             self.assertRegex(err, r"(?m)^spillway: --etcd-servers-overrides: other resources than those of server \S+, which runs; all servers of an etcd keep the same ones elsewhere$")
 
@@ -209,7 +209,7 @@ class EtcdOverrides(unittest.TestCase):
 
     def test_no_etcd_for_leases(self):
         port = own_etcd.free_ports(1)[0]
-        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.main.flag, f"--etcd-servers-overrides=/events#http://127.0.0.1:{port}", timeout=60)
+        code, _, err = run("apiserver", "--data-dir", self.folder / "data", "--port", "0", self.main.flag, f"--etcd-servers-overrides=/events#http://127.0.0.1:{port}")
         self.assertEqual(code, 1)
         self.assertRegex(err, "(?m)^spillway: the etcd of events: etcd: .*connect")
         self.assertEqual(err.count("spillway: "), 1)

@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from harness import Api, ApiError, can_write_cgroups, needs, pod, running, serving, wait_for, workspace
+from harness import Api, ApiError, can_write_cgroups, needs, PATIENCE, pod, running, serving, wait_for, workspace
 
 METRICS = ("/metrics", "/metrics/resource", "/metrics/cadvisor", "/metrics/slis")
 # Names that are upstream's, which promtool would like to be others.
@@ -149,7 +149,7 @@ class NodeServer(unittest.TestCase):
         self.assertEqual(state["runtime"], {"pods": 1})
         self.assertTrue(state["node"]["registered"])
         self.assertTrue(state["allocatable"]["pods"]["enforced"])
-        self.assertLess(state["lease"]["renewalAgeSeconds"], 20)
+        wait_for("a lease renewed in its time", lambda: node.get("/debug/spillway")["lease"]["renewalAgeSeconds"] < 20)
         wait_for("figures of the pod", lambda: {"filesystem", "node", "pods"} <= set(node.get("/debug/spillway")["statistics"]["ageSeconds"]))
         self.assertEqual([each["phase"] for each in state["pods"]], ["Running"])
         self.assertEqual(node.get("/stats/summary")["node"]["nodeName"], "n")
@@ -169,7 +169,7 @@ class NodeServer(unittest.TestCase):
         if shutil.which("kubectl"):
             for what, name in (("nodes", "n"), ("pods", "web")):
                 done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "--cache-dir", self.folder / "cache", "top", what],
-                                      capture_output=True, text=True, timeout=60)
+                                      capture_output=True, text=True, timeout=PATIENCE)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertRegex(done.stdout, rf"NAME +CPU\(cores\).*\n{name} +\d+m")
 
@@ -226,9 +226,9 @@ class NodeServer(unittest.TestCase):
         def plausible():  # on a machine that is short of processors, it gets less than its limit
             each = usage()
             return each and 48 * 1024 <= int(each["memory"]["memory"].removesuffix("Ki")) <= 64 * 1024 and \
-                50_000_000 <= int(each["processor"]["cpu"].removesuffix("n")) <= 250_000_000
+                20_000_000 <= int(each["processor"]["cpu"].removesuffix("n")) <= 250_000_000
         try:
-            wait_for("200m and 48Mi", plausible, timeout=90, interval=0.5)
+            wait_for("200m and 48Mi", plausible, interval=0.5)
         except AssertionError:
             self.fail(f"not what the load uses: {usage()}")
 
@@ -266,14 +266,16 @@ class NodeServer(unittest.TestCase):
                      "--node-memory", "128Mi", "--state-dir", self.folder / "frozen", "--node-lease-duration-seconds", "2") as agent:
             first = wait_for("the lease", renewed)
             wait_for("a renewal", lambda: renewed() != first)
+
+            def rests():
+                """The renewal after which four periods pass without another; one may be under way when the agent is stopped."""
+                last = renewed()
+                time.sleep(2)
+                return last if renewed() == last else None
             agent.child.send_signal(signal.SIGSTOP)
             try:
-                before = renewed()  # one more may be under way
-                wait_for("four periods", lambda until=time.monotonic() + 2: time.monotonic() > until)
-                at_rest = renewed()
-                wait_for("four periods", lambda until=time.monotonic() + 2: time.monotonic() > until)
-                self.assertEqual(renewed(), at_rest)
-                self.assertLessEqual(before, at_rest)
+                at_rest = wait_for("the last renewal", rests)
+                self.assertGreaterEqual(at_rest, first)
             finally:
                 agent.child.send_signal(signal.SIGCONT)
             wait_for("a renewal", lambda: renewed() != at_rest)
@@ -288,7 +290,7 @@ class NodeServer(unittest.TestCase):
         pages["/metrics/resource"], pages["/metrics/cadvisor"] = node.get("/metrics/resource"), node.get("/metrics/cadvisor")
         for path, text in pages.items():
             with self.subTest(path):
-                done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+                done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=PATIENCE)
                 complaints = [line for line in (done.stdout + done.stderr).splitlines() if line.split()[0] not in UPSTREAM_NAMES]
                 self.assertIn(done.returncode, (0, 3), done.stderr)  # 3: a question of style
                 self.assertEqual(complaints, [])

