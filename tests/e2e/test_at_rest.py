@@ -9,7 +9,7 @@ import unittest
 import urllib.request
 
 import own_etcd
-from harness import ApiError, Kubectl, needs, run, running, serving, wait_for, workspace
+from harness import ApiError, Kubectl, needs, PATIENCE, run, running, serving, wait_for, workspace
 from test_etcd import Gateway
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -61,7 +61,7 @@ def metadata(name):
 
 def kubectl_says(kubeconfig, *arguments):
     """With what is on standard error: warnings."""
-    return subprocess.run(["kubectl", f"--kubeconfig={kubeconfig}", *arguments], capture_output=True, text=True, timeout=60, check=True)
+    return subprocess.run(["kubectl", f"--kubeconfig={kubeconfig}", *arguments], capture_output=True, text=True, timeout=PATIENCE, check=True)
 
 
 class Bytes(Gateway):
@@ -69,7 +69,7 @@ class Bytes(Gateway):
 
     def put_bytes(self, key, value):
         body = {"key": base64.b64encode(key.encode()).decode(), "value": base64.b64encode(value).decode()}
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()), timeout=30) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/v3/kv/put", json.dumps(body).encode()), timeout=PATIENCE) as answer:
             return int(json.load(answer)["header"]["revision"])
 
     def answers(self):
@@ -177,15 +177,16 @@ class AtRest(unittest.TestCase):
         self.assertNotIn(b"of the future", self.etcd.bytes_of(KEYS + "new")[0])
 
     def test_events_go_by_a_lease(self):
-        process, api, kubeconfig = self.server("--event-ttl=3s")
+        process, api, kubeconfig = self.server("--event-ttl=10s")
         events = "/api/v1/namespaces/default/events"
+        version = api.get(events)["metadata"]["resourceVersion"]
         for name in ("a", "b", "c"):
             api.create(events, {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"}})
         connection = api.connect()
         self.addCleanup(connection.close)
-        connection.request("GET", f"{events}?watch=1&timeoutSeconds=60")
+        connection.request("GET", f"{events}?watch=1&resourceVersion={version}")
         answer = connection.getresponse()
-        told = [json.loads(answer.readline()) for _ in range(6)]  # three are there, and go
+        told = [json.loads(answer.readline()) for _ in range(6)]  # three come, and go
         self.assertEqual([each["type"] for each in told], ["ADDED"] * 3 + ["DELETED"] * 3)
         self.assertEqual(sorted(each["object"]["metadata"]["name"] for each in told[3:]), ["a", "b", "c"])
         self.assertEqual(len({each["object"]["metadata"]["resourceVersion"] for each in told[3:]}), 1)
@@ -194,7 +195,7 @@ class AtRest(unittest.TestCase):
 
     def test_an_etcd_that_asks_for_passwords(self):
         def ask(path, **body):
-            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=30).close()
+            urllib.request.urlopen(urllib.request.Request(f"{self.etcd.url}/v3/auth/{path}", json.dumps(body).encode()), timeout=PATIENCE).close()
         ask("user/add", name="root", password="secret")
         ask("user/grant", user="root", role="root")
         ask("enable")

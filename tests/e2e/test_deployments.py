@@ -22,7 +22,7 @@ class Deployments(unittest.TestCase):
         return said
 
     def rolled_out(self, name):
-        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", f"deployment/{name}", "--timeout=60s"))
+        self.assertIn("successfully rolled out", self.kubectl("rollout", "status", f"deployment/{name}"))
 
     def images(self, name):
         """Of the pods that are not on their way out, once none is."""
@@ -64,7 +64,7 @@ class Deployments(unittest.TestCase):
         self.rolled_out("web")
         self.assertEqual(self.images("web"), ["three"] * 5)
         self.assertIn("deployment default/web is rolled out", self.explain("web"))
-        self.kubectl("delete", "deployment", "web", "--timeout=60s")
+        self.kubectl("delete", "deployment", "web")
         wait_for("its pods and replica sets to go", lambda: not self.kubectl.get("pods,replicasets", "-l", "app=web")["items"])
 
     def test_an_autoscaler_scales_it(self):
@@ -82,10 +82,9 @@ class Deployments(unittest.TestCase):
                      '"target":{"type":"AverageValue","averageValue":"1"}}}]}}')
         wait_for("the autoscaler to have read what its pods hold", lambda: self.kubectl(*replicas) == "3")
         wait_for("its table to say so", lambda: re.search(r"busy\s+Deployment/busy\s+memory: [0-9]+\S*/1\s+2\s+3\s+[23]", self.kubectl("get", "hpa")))
-        said = self.kubectl("describe", "hpa", "busy")
         for each in ("SuccessfulRescale", "New size: 3; reason: memory resource above target", "ValidMetricFound", "TooManyReplicas"):
-            self.assertIn(each, said)
-        self.kubectl("delete", "hpa,deployment", "busy", "--timeout=60s")
+            wait_for(f"{each} in its description", lambda each=each: each in self.kubectl("describe", "hpa", "busy"))
+        self.kubectl("delete", "hpa,deployment", "busy")
 
     def test_a_rollout_that_waits_says_for_what(self):
         self.kubectl("create", "deployment", "shop", "--image=one", "--replicas=4", "--", "sleep", "1d")
@@ -101,7 +100,7 @@ class Deployments(unittest.TestCase):
         self.assertEqual(self.images("shop").count("one"), 5)
         self.kubectl("rollout", "undo", "deployment/shop")
         self.rolled_out("shop")
-        self.kubectl("delete", "deployment", "shop", "--timeout=60s")
+        self.kubectl("delete", "deployment", "shop")
 
     def test_a_service_knows_its_pods(self):
         """By the address that they have; a machine that has none but its loopback's has no endpoints."""
@@ -131,7 +130,7 @@ class Deployments(unittest.TestCase):
         self.kubectl("delete", "service", "site")
         wait_for("its endpoints to go", lambda: not [each for each in self.kubectl.get("endpoints,endpointslices")["items"]
                                                      if each["metadata"]["name"].startswith("site")])
-        self.kubectl("delete", "deployment", "site", "--timeout=60s")
+        self.kubectl("delete", "deployment", "site")
 
     def test_a_daemon_set_is_undone(self):
         self.kubectl.apply({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "watcher", "namespace": "default"},
@@ -139,18 +138,18 @@ class Deployments(unittest.TestCase):
                                      "template": {"metadata": {"labels": {"app": "watcher"}},
                                                   "spec": {"terminationGracePeriodSeconds": 0,
                                                            "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}}})
-        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("rollout", "status", "ds/watcher")
         self.kubectl("set", "image", "ds/watcher", "main=two")
-        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("rollout", "status", "ds/watcher")
         self.assertEqual(self.images("watcher"), ["two"])
         history = self.kubectl("rollout", "history", "ds/watcher")
         self.assertRegex(history, r"(?m)^1\s")
         self.assertRegex(history, r"(?m)^2\s")
         self.kubectl("rollout", "undo", "ds/watcher")
-        self.kubectl("rollout", "status", "ds/watcher", "--timeout=60s")
+        self.kubectl("rollout", "status", "ds/watcher")
         self.assertEqual(self.images("watcher"), ["one"])
         self.assertRegex(self.kubectl("get", "controllerrevisions"), r"watcher-\S+\s+daemonset.apps/watcher\s+3\s")
-        self.kubectl("delete", "ds", "watcher", "--timeout=60s")
+        self.kubectl("delete", "ds", "watcher")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import time
 import unittest
 
 import own_etcd
-from harness import Api, ApiError, Process, can_write_cgroups, needs, serving, wait_for, workspace
+from harness import PATIENCE, Api, ApiError, Process, can_write_cgroups, needs, serving, wait_for, workspace
 
 ROUNDS = int(os.environ.get("SPILLWAY_KILL_ROUNDS", "5"))
 ON_ETCD = os.environ.get("SPILLWAY_E2E_STORE") == "etcd"
@@ -82,7 +82,7 @@ def resume(api, revision, leases, expected):
     connection, last = api.connect(), int(revision)
     with contextlib.closing(connection), contextlib.suppress(TimeoutError):
         headers = {"Authorization": f"Bearer {api.token}"} if api.token else {}
-        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds=20&resourceVersion={revision}", headers=headers)
+        connection.request("GET", f"{LEASES}?watch=1&timeoutSeconds={PATIENCE:.0f}&resourceVersion={revision}", headers=headers)
         answer = connection.getresponse()
         while True:
             if leases == expected:

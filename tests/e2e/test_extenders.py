@@ -5,7 +5,7 @@ import json
 import unittest
 
 from extender_server import ExtenderServer
-from harness import Api, Process, run, serving, wait_for, workspace
+from harness import Api, PATIENCE, Process, run, serving, wait_for, workspace
 from process_memory import resident
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -167,7 +167,7 @@ class Extenders(unittest.TestCase):
                     yield b"x" * 65536
 
             def silent():
-                extender.gone.wait(60)
+                extender.gone.wait(PATIENCE)
                 yield b""
 
             bad = {
@@ -178,9 +178,9 @@ class Extenders(unittest.TestCase):
                 "a deep answer": (lambda a: (200, {}, b"[" * 1_000_000), "did not answer in JSON"),
                 "words for terminals": (lambda a: {"Error": "\x1b[31mred\r\nforged line"}, "forged line"),
                 "no end": (lambda a: endless(), "extender"),
-                "nothing": (lambda a: silent(), "did not answer within 1s"),
+                "nothing": (lambda a: silent(), "did not answer within 5s"),
             }
-            entry = {"urlPrefix": extender.url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "1s",
+            entry = {"urlPrefix": extender.url, "filterVerb": "filter", "nodeCacheCapable": True, "httpTimeout": "5s",
                      "managedResources": [{"name": "example.com/gpu"}]}
             with cluster.scheduling(entry) as scheduler:
                 self.assertIn(cluster.node_of(cluster.create()), NODES)

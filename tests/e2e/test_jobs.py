@@ -28,7 +28,7 @@ class Jobs(unittest.TestCase):
         self.kubectl("apply", "-f", path)
 
     def ends(self, name, condition):
-        self.kubectl("wait", f"--for=condition={condition}", f"job/{name}", "--timeout=60s")
+        self.kubectl("wait", f"--for=condition={condition}", f"job/{name}")
         return self.kubectl.get("job", name)["status"]
 
     def pods(self, name):
@@ -85,14 +85,17 @@ class Jobs(unittest.TestCase):
         self.assertEqual((status["succeeded"], status["failed"]), (1, 1))
 
     def test_a_job_is_suspended_and_resumed(self):
-        self.apply(job("held", "sleep 15", completions=2, parallelism=2))
+        self.apply(job("held", "until [ -e /tmp/go ] && ! pidof touch >/dev/null; do sleep 0.1; done", completions=2, parallelism=2))
         wait_for("both to run", lambda: self.kubectl.get("job", "held")["status"].get("active") == 2)
         self.kubectl("patch", "job", "held", "-p", '{"spec":{"suspend":true}}')
-        self.kubectl("wait", "--for=condition=suspended", "job/held", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=suspended", "job/held")
         self.gone("held")
         self.assertNotIn("failed", self.kubectl.get("job", "held")["status"])
         self.assertRegex(self.kubectl("get", "job", "held"), r"held\s+Suspended\s+0/2")
         self.kubectl("patch", "job", "held", "-p", '{"spec":{"suspend":false}}')
+        wait_for("both to run again", lambda: [pod["status"]["phase"] for pod in self.pods("held")] == ["Running"] * 2)
+        for pod in self.pods("held"):
+            self.kubectl("exec", pod["metadata"]["name"], "--", "touch", "/tmp/go")
         status = self.ends("held", "complete")
         self.assertEqual(status["succeeded"], 2)
         self.assertNotIn("failed", status)

@@ -15,8 +15,8 @@ cpuManagerPolicy: static
 reservedSystemCPUs: "0"
 topologyManagerPolicy: single-numa-node
 allowedUnsafeSysctls: ["kernel.msg*", "kernel.shm*"]
-shutdownGracePeriod: 20s
-shutdownGracePeriodCriticalPods: 5s
+shutdownGracePeriod: 120s
+shutdownGracePeriodCriticalPods: 60s
 """
 
 
@@ -94,7 +94,7 @@ class Managers(unittest.TestCase):
         marks = self.folder / "marks"
         for name, more in (("web", {}), ("dns", {"priorityClassName": "system-cluster-critical"})):
             self.place(name, f"trap 'echo {name} $(date +%s%N) >> {marks}; exit 0' TERM; echo up; while :; do sleep 0.05; done",
-                       terminationGracePeriodSeconds=15, **more)
+                       terminationGracePeriodSeconds=60, **more)
             self.kubectl.log_of(name)
         begun = time.monotonic()
         self.process.stop()

@@ -94,7 +94,7 @@ class Probes(unittest.TestCase):
         return name
 
     def asks(self, path, **more):
-        return {"httpGet": {"host": "127.0.0.1", "port": self.server.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 10, **more}
+        return {"httpGet": {"host": "127.0.0.1", "port": self.server.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 60, **more}
 
     def status(self, name, path):
         return self.kubectl("get", "pod", name, "-o", f"jsonpath={{{path}}}")
@@ -118,14 +118,14 @@ class Probes(unittest.TestCase):
         self.wait_for_event(name, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         self.assertEqual(self.ready(name), "False")
         self.server.status["/ready"] = 200
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         self.server.status["/ready"] = 500
-        self.kubectl("wait", "--for=condition=Ready=false", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready=false", f"pod/{name}")
         self.assertEqual(self.status(name, ".status.containerStatuses[0].restartCount"), "0")
         self.assertIn(("/ready", "kube-probe/1.32"), self.server.asked)
 
     def asks_securely(self, path, port=None, **more):
-        return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port or self.secure.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 10, **more}
+        return {"httpGet": {"scheme": "HTTPS", "host": "127.0.0.1", "port": port or self.secure.port, "path": path}, "periodSeconds": 1, "timeoutSeconds": 60, **more}
 
     def test_https_believes_every_certificate(self):
         document = pod("secure", SLEEP)
@@ -134,13 +134,13 @@ class Probes(unittest.TestCase):
         name = self.start(document)
         self.wait_for_event(name, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
         self.secure.status["/safe"] = 200
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         self.assertIn(("/safe", "kube-probe/1.32"), self.secure.asked)
 
     def test_https_where_http_is_spoken(self):
         with Plain() as server:
             self.addCleanup(server.shutdown)
-            document = pod("plain", SLEEP, terminationGracePeriodSeconds=20)
+            document = pod("plain", SLEEP, terminationGracePeriodSeconds=120)
             container = document["spec"]["containers"][0]
             container["readinessProbe"] = self.asks_securely("/plain", server.port, failureThreshold=1)
             container["lifecycle"] = {"postStart": {"httpGet": self.asks_securely("/fallen", server.port)["httpGet"]}}
@@ -160,10 +160,10 @@ class Probes(unittest.TestCase):
         self.assertRegex(self.events(name, "Unhealthy")[0], r'Readiness probe failed: timeout: failed to connect service ".*:1" within 1s: context deadline exceeded')
 
     def test_liveness_restarts_the_container(self):
-        document = pod("live", SLEEP, terminationGracePeriodSeconds=20)
+        document = pod("live", SLEEP, terminationGracePeriodSeconds=120)
         document["spec"]["containers"][0]["livenessProbe"] = self.asks("/live", failureThreshold=2)
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         self.server.status["/live"] = 500
         wait_for("a restart", lambda: self.status(name, ".status.containerStatuses[0].restartCount") not in ("", "0"))
         self.server.status["/live"] = 200
@@ -173,7 +173,7 @@ class Probes(unittest.TestCase):
 
     def test_a_connection_that_is_refused(self):
         document = pod("closed", SLEEP)
-        document["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"host": "127.0.0.1", "port": 1}, "periodSeconds": 1, "timeoutSeconds": 10}
+        document["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"host": "127.0.0.1", "port": 1}, "periodSeconds": 1, "timeoutSeconds": 60}
         name = self.start(document)
         self.wait_for_event(name, "Unhealthy", "Readiness probe failed: dial tcp 127.0.0.1:1: connect: connection refused")
 
@@ -181,10 +181,10 @@ class Probes(unittest.TestCase):
         document = pod("inside", ["sh", "-c", "touch ready; " + SLEEP[2]])
         # The first one may come before the file: it waits.
         waits = ["sh", "-c", "until cat ready; do sleep 0.1; done"]
-        document["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": waits}, "periodSeconds": 1, "timeoutSeconds": 20, "failureThreshold": 1}
+        document["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": waits}, "periodSeconds": 1, "timeoutSeconds": 120, "failureThreshold": 1}
         document["spec"]["containers"][0]["lifecycle"] = {"postStart": {"exec": {"command": ["sh", "-c", "echo from the hook > hooked"]}}}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         self.assertEqual(self.events(name, "Unhealthy"), [])
 
     def test_a_hook_that_fails(self):
@@ -200,25 +200,25 @@ class Probes(unittest.TestCase):
                   "terminationMessagePolicy": "FallbackToLogsOnError"}
         document["spec"]["containers"].append(second)
         name = self.start(document)
-        self.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", f"pod/{name}")
         self.assertEqual(self.status(name, ".status.containerStatuses[?(@.name=='second')].state.terminated.message"), "the log says why\n")
         if can_confine():
             self.assertEqual(self.status(name, ".status.containerStatuses[?(@.name=='main')].state.terminated.message"), "because\n")
 
     def test_hooks_around_a_life(self):
-        document = pod("hooked", SLEEP, terminationGracePeriodSeconds=20)
+        document = pod("hooked", SLEEP, terminationGracePeriodSeconds=120)
         document["spec"]["containers"][0]["lifecycle"] = {"postStart": {"httpGet": self.asks("/begun")["httpGet"]},
                                                           "preStop": {"httpGet": self.asks("/ending")["httpGet"]}}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
         self.assertIn(("/begun", "kube-lifecycle/1.32"), self.server.asked)
-        self.kubectl("delete", "pod", name, "--timeout=60s")
+        self.kubectl("delete", "pod", name)
         self.assertIn(("/ending", "kube-lifecycle/1.32"), self.server.asked)
 
     def test_order_both_ways(self):
         says = "trap 'echo {0} ends >> $LOG; exit 0' TERM; echo {0} begins >> $LOG; {1}"
         waits = "while :; do sleep 0.05; done"
-        document = pod("order", ["sh", "-c", says.format("main", waits)], terminationGracePeriodSeconds=20)
+        document = pod("order", ["sh", "-c", says.format("main", waits)], terminationGracePeriodSeconds=120)
         spec = document["spec"]
 
         def container(name, rest, **more):
@@ -237,21 +237,21 @@ class Probes(unittest.TestCase):
         # A container counts as started before its program has come to its first line: what follows waits for that line.
         for each in [spec["initContainers"][0], spec["initContainers"][2], *spec["containers"]]:
             begun = f"until grep -q '^{each['name']} begins' {folder}/log; do sleep 0.1; done"
-            each["startupProbe"] = {"exec": {"command": ["sh", "-c", begun]}, "periodSeconds": 1, "timeoutSeconds": 20}
+            each["startupProbe"] = {"exec": {"command": ["sh", "-c", begun]}, "periodSeconds": 1, "timeoutSeconds": 120}
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
-        self.kubectl("delete", "pod", name, "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
+        self.kubectl("delete", "pod", name)
         self.assertEqual((folder / "log").read_text().splitlines(),
                          ["first begins", "once begins", "once is over", "second begins", "main begins", "main ends", "second ends", "first ends"])
 
     def test_readiness_gates(self):
         document = pod("gated", SLEEP, readinessGates=[{"conditionType": "example.com/lb"}])
         name = self.start(document)
-        self.kubectl("wait", "--for=condition=ContainersReady", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=ContainersReady", f"pod/{name}")
         self.assertEqual(self.ready(name), "False")
         patch = {"status": {"conditions": [{"type": "example.com/lb", "status": "True"}]}}
         self.kubectl("patch", "pod", name, "--subresource=status", "-p", json.dumps(patch))
-        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", f"pod/{name}")
 
 
 if __name__ == "__main__":

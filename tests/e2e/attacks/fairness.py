@@ -68,13 +68,16 @@ def chosen(cluster):
 
 
 def left_waiting(cluster):
-    """Seats of requests whose clients go away before the answer come back. A busy machine may not show it within the three seconds: it is asked again."""
-    for _ in range(4):
+    """Seats of requests whose clients go away before the answer come back. A busy machine may not show it within the three seconds: it is tried until it does."""
+    last = ""
+
+    def once():
+        nonlocal last
         try:
-            return left_once(cluster)
+            return (left_once(cluster),)
         except AssertionError as error:
-            late = error
-    return f"four times: {late}"
+            last = str(error)
+    return wait_for(lambda: f"seats that are held and come back: {last}", once)[0]
 
 
 def left_once(cluster):
