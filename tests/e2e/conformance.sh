@@ -18,7 +18,7 @@ trap 'kill "${children[@]}" 2>/dev/null; wait "${children[@]}" 2>/dev/null || tr
 
 # Until there is something in the file.
 await() {
-  for _ in $(seq 600); do
+  for _ in $(seq 3000); do
     [ -s "$1" ] && return
     kill -0 "${children[-1]}" 2>/dev/null || break
     sleep 0.1
