@@ -32,7 +32,8 @@ print(f"{sys.argv[2]}: {'ok' if right else 'WRONG'}: died {deaths}", f"kernel OO
 sys.exit(not right)
 P
 }
-try() { "$here/run" --out "$out/$1" "$@" >"$out/$1.txt" 2>&1; }   # SCENARIO AGENT [VAR=VALUE...]
+# SCENARIO AGENT [VAR=VALUE...]. A victim is waited for in seconds of the guest, which is emulated and may be slow: only a failure waits so long.
+try() { "$here/run" --out "$out/$1" --timeout 900 "$@" LIMIT=300 >"$out/$1.txt" 2>&1; }
 lane() {                                 # "SCENARIO AGENT [VAR=VALUE...]"...
   local run failed=0
   for run in "$@"; do
@@ -45,7 +46,7 @@ lane() {                                 # "SCENARIO AGENT [VAR=VALUE...]"...
 }
 confined() {                             # what a confined pod sees on version 2
   strip -o "$out/spillway" "$SPILLWAY"
-  "$here/vm" --memory 768M --timeout 240 --file "$out/spillway:/bin/spillway" --out "$out/confined" "$here/guest/confined"
+  "$here/vm" --memory 768M --timeout 900 --file "$out/spillway:/bin/spillway" --out "$out/confined" "$here/guest/confined"
 }
 "$here/run" --build
 if [ "${2:-}" = containerd ]; then

@@ -1,5 +1,5 @@
 #vm --file @SPILLWAY@:/bin/spillway --file @LAB@/agents/spillway.sh:/lab/agents/spillway.sh
-#vm --dir @BUILD@/containerd:/containerd --pivot --module overlay --module veth --module bridge --timeout 420
+#vm --dir @BUILD@/containerd:/containerd --pivot --module overlay --module veth --module bridge --timeout 900
 # Spillway as API server and node in one process, its pods in a containerd (cgroupfs driver, a bridge for their network).
 ctr() { /containerd/bin/ctr -a /containerd/containerd.sock -n k8s.io "$@"; }
 mkdir -p /run/containerd
@@ -8,7 +8,6 @@ ln -s /containerd/lib/* /lib/                                # runc begins anew 
 PATH=/containerd/bin:$PATH containerd -c /containerd/config.toml >/out/containerd.log 2>&1 &
 await containerd ctr version
 await "image imported" ctr images import /containerd/image.tar
-: "${TRIES:=1200}"                                            # containers take their time under emulation
 RUNTIME_FLAGS="--container-runtime-endpoint unix:///containerd/containerd.sock"
 container_of() { api $at/api/v1/namespaces/default/pods/$1 | grep -o '"containerID":"containerd://[^"]*' | head -1 | sed 's|.*/||'; }   # POD
 . /lab/agents/spillway.sh

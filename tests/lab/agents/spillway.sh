@@ -12,7 +12,7 @@ post_queue
 type container_of >/dev/null || container_of() { echo c; }   # POD: the name of its container's cgroup
 while read -r name qos prio req; do
   tries=0 pid=''
-  until [ -n "$pid" ] || [ $((tries += 1)) -gt ${TRIES:-200} ]; do
+  until [ -n "$pid" ] || [ $((tries += 1)) -gt 6000 ]; do
     uid=$(uid_of $name)
     for d in /sys/fs/cgroup $([ "$CGROUP" = v2 ] || echo /sys/fs/cgroup/memory); do
       dir=$(find $d/spillway -type d -name "pod$uid" 2>/dev/null | head -1)

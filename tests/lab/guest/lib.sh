@@ -85,7 +85,7 @@ patch() {                                # PATH JSON: a strategic merge patch, w
 await() {                                # WHAT COMMAND...: until it succeeds; a line and its output after 30 s
   local what=$1 tries=0; shift
   until "$@" >/run/lab/awaited 2>&1; do
-    usleep 100000; [ $((tries += 1)) -lt 300 ] || { echo "no $what"; cat /run/lab/awaited; tail -50 /out/agent.log >/dev/console; return 1; }
+    usleep 100000; [ $((tries += 1)) -lt 3000 ] || { echo "no $what"; cat /run/lab/awaited; tail -50 /out/agent.log >/dev/console; return 1; }
   done
 }
 post_queue() {                           # priority classes and pods

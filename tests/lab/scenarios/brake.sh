@@ -13,13 +13,13 @@ start_agent
 KUBEPODS=$(find /sys/fs/cgroup -type d -name 'kubepods' -o -type d -name kubepods.slice | head -1)
 high() { cat $KUBEPODS/memory.high; }
 # The agent's own start is a steep fall of memory, which it looks at for ten seconds.
-tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 200 ]; do usleep 100000; done
+tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 3000 ]; do usleep 100000; done
 before=$(high)
 ( while usleep 50000; do high; done >/out/high.txt ) &
 watcher=$!
 go
 referee --mem $((THRESH_MB * MB)) --expect hog --timeout ${LIMIT:-60}
-tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 200 ]; do usleep 100000; done
+tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 3000 ]; do usleep 100000; done
 kill $watcher
 after=$(high)
 limits=$(grep -v max /out/high.txt | sort -n)
