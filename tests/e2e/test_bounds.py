@@ -18,17 +18,27 @@ def metric(api, name):
 
 
 class Silent:
-    """A connection that asks, if it asks at all, and reads nothing."""
+    """A connection that asks, if it asks at all, and reads nothing of the answer. `known`: it has shown who it is."""
 
-    def __init__(self, api, path=None):
+    def __init__(self, api, known=False):
         self.begun = False
         raw = socket.socket()
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that answers wait with the server
         raw.settimeout(PATIENCE)
         raw.connect((api.host, api.port))
-        self.socket = api.context.wrap_socket(raw, server_hostname=api.host) if api.context and path else raw
-        if path:
-            self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.socket = raw
+        if known:
+            self.socket = api.context.wrap_socket(raw, server_hostname=api.host)
+            self.ask("/healthz")
+
+    def hear(self):
+        """The answer to its first question."""
+        answer = b""
+        while not answer.endswith(b"ok"):
+            answer += self.socket.recv(4096)
+
+    def ask(self, path):
+        self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     def answered(self):
         """Whether the answer has begun; takes its first byte."""
@@ -44,10 +54,15 @@ class Silent:
 
 @contextlib.contextmanager
 def silent(api, count, path=None):
+    """That many of them. They ask when all are connected: those that take nothing for some seconds are sent away."""
     clients = []
     try:
         for _ in range(count):
-            clients.append(Silent(api, path))
+            clients.append(Silent(api, known=path is not None))
+        for client in clients if path else []:
+            client.hear()
+        for client in clients if path else []:
+            client.ask(path)
         yield clients
     finally:
         for client in clients:
