@@ -3,6 +3,7 @@
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
 #include "host/real_machine.h"
+#include "support/patience.h"
 
 #include <linux/capability.h>
 #include <signal.h>
@@ -112,7 +113,7 @@ struct EntryTest : ConfinedTest {
     ASSERT_TRUE(wait_for<ContainerStarted>("u1", "main"));
   }
 
-  agent::RanInContainer run(std::vector<std::string> argv, Duration timeout = seconds(60)) {
+  agent::RanInContainer run(std::vector<std::string> argv, Duration timeout = support::kPatience) {
     const std::uint64_t id = ++runs_;
     runtime_->execute(agent::RunInContainer{id, "u1", "main", std::move(argv), timeout});
     const agent::RanInContainer* answer = nullptr;
@@ -184,7 +185,7 @@ TEST_F(EntryTest, KeepsTheBeginningOfWhatItSays) {
 
 TEST_F(EntryTest, IsKilledWithItsGroupWhenItTakesTooLong) {
   begin_main();
-  const agent::RanInContainer ran = run({"/bin/sh", "-c", "echo begun; sleep 1001 & sleep 1001"}, seconds(1));
+  const agent::RanInContainer ran = run({"/bin/sh", "-c", "echo begun; sleep 1001 & sleep 1001"}, seconds(5));
   EXPECT_TRUE(ran.timed_out);
   EXPECT_EQ(ran.output, "begun\n");
   EXPECT_TRUE(run_until([&] { return !output("cat /proc/[0-9]*/cmdline | tr '\\0' ' '").contains("sleep 1001"); }));
@@ -348,11 +349,9 @@ TEST_F(ConfinedTest, AStopThatComesBeforeTheProgramIsNotLost) {
   create();
   for (int i = 0; i < 10; ++i) {
     begin("u1", fmt::format("c{}", i), "exec sleep 1000");
-    runtime_->execute(agent::StopContainer{"u1", fmt::format("c{}", i), minutes(1)});
+    runtime_->execute(agent::StopContainer{"u1", fmt::format("c{}", i), hours(1)});
   }
-  const Instant asked = loop_.now().mono;
   EXPECT_TRUE(run_until([&] { return count<ContainerExited>() + count<ContainerStartFailed>() == 10; }));
-  EXPECT_LT(loop_.now().mono - asked, seconds(20));
 }
 
 TEST_F(ConfinedTest, DaemonsEndWithIt) {

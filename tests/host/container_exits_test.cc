@@ -1,6 +1,7 @@
 // Many containers that live briefly: the last they wrote is in their logs, and nothing of them stays open.
 #include "base/unique_fd.h"
 #include "host/real_machine.h"
+#include "support/patience.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -69,7 +70,7 @@ char state_of(pid_t pid) {
 }
 
 bool becomes(pid_t pid, char state) {
-  const auto give_up = std::chrono::steady_clock::now() + seconds(60);
+  const auto give_up = std::chrono::steady_clock::now() + support::kPatience;
   while (state_of(pid) != state) {
     if (std::chrono::steady_clock::now() > give_up) return false;
     std::this_thread::yield();
@@ -134,13 +135,11 @@ TEST_F(ContainerExits, NothingOfAHundredStaysOpen) {
   });
   live_through("u1", 100);
   std::ptrdiff_t after = 0;
-  EXPECT_TRUE(run_until(
-      [&] {
-        after = open_descriptors();
-        return after <= before;
-      },
-      seconds(20)))
-      << before << " were open before, " << after << " afterwards";
+  EXPECT_TRUE(run_until([&] {
+    after = open_descriptors();
+    return after <= before;
+  })) << before
+      << " were open before, " << after << " afterwards";
 }
 
 }  // namespace

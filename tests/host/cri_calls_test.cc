@@ -4,6 +4,7 @@
 
 #include "host/cri/cri.grpc.pb.h"
 #include "host/cri/cri_document.h"
+#include "support/patience.h"
 #include "support/vectors.h"
 
 #include <google/protobuf/util/json_util.h>
@@ -76,7 +77,7 @@ class CriCallsTest : public ::testing::Test {
 
   Result<api::Json> ask(std::string_view method, api::Json request) {
     Result<api::Json> answer = api::Json();
-    calls_->call(method, std::move(request), seconds(20), [&](Result<api::Json> given) {
+    calls_->call(method, std::move(request), support::kPatience, [&](Result<api::Json> given) {
       answer = std::move(given);
       loop_.stop();
     });

@@ -3,6 +3,7 @@
 #include "host/companion/storage_feed.h"
 #include "host/cri/cri.grpc.pb.h"
 #include "host/cri/cri_client.h"
+#include "support/patience.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -161,7 +162,7 @@ class Cri : public ::testing::Test {
   }
 
   bool run_until(const std::function<bool()>& done) {
-    const Instant limit = loop_.now().mono + seconds(20);
+    const Instant limit = loop_.now().mono + support::kPatience;
     bool reached = false;
     while (!(reached = done()) && loop_.now().mono < limit) {
       loop_.at(loop_.now().mono + milliseconds(1), [&] { loop_.stop(); });

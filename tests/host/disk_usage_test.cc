@@ -1,6 +1,8 @@
 // Goal: what a pod's directory holds, counted as du does, a few files at a time.
 #include "host/disk/disk_usage.h"
 
+#include "support/patience.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -26,7 +28,7 @@ class DiskUsageTest : public ::testing::Test {
   }
 
   bool run_until(const std::function<bool()>& done) {
-    const Instant limit = loop_.now().mono + seconds(20);
+    const Instant limit = loop_.now().mono + support::kPatience;
     bool reached = false;
     while (!(reached = done()) && loop_.now().mono < limit) {
       loop_.at(loop_.now().mono + milliseconds(1), [&] { loop_.stop(); });

@@ -104,10 +104,10 @@ TEST_F(CpusetTest, AContainerHasItsCpusAndThePoolMoves) {
                                           .name = "shared",
                                           .argv = {"/bin/sh", "-c", kTell},
                                           .cpuset = {.cpus = "0-1", .memory_nodes = "", .shares = true}});
-  EXPECT_TRUE(run_until([&] { return allowed("own") == "0" && allowed("shared") == "0-1"; }, seconds(10)))
+  EXPECT_TRUE(run_until([&] { return allowed("own") == "0" && allowed("shared") == "0-1"; }))
       << allowed("own") << " and " << allowed("shared");
   runtime_->execute(agent::ShareCpus{"1"});
-  EXPECT_TRUE(run_until([&] { return allowed("shared") == "1"; }, seconds(10))) << allowed("shared");
+  EXPECT_TRUE(run_until([&] { return allowed("shared") == "1"; })) << allowed("shared");
   EXPECT_EQ(allowed("own"), "0");
 }
 

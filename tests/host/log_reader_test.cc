@@ -4,6 +4,7 @@
 #include "api/exchange/paced_sink.h"
 #include "host/logs/log_source.h"
 #include "runtime/loop.h"
+#include "support/patience.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -66,7 +67,7 @@ class LogReaderTest : public ::testing::Test {
   }
 
   bool run_until(const std::function<bool()>& done) {
-    const Instant deadline = loop_.now().mono + seconds(20);
+    const Instant deadline = loop_.now().mono + support::kPatience;
     bool reached = false;
     std::function<void()> look = [&] {
       reached = done();

@@ -2,6 +2,7 @@
 #include "host/files/manifest_files.h"
 
 #include "runtime/loop.h"
+#include "support/patience.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -73,7 +74,7 @@ TEST_F(ManifestFilesTest, AreBounded) {
 /// Runs the loop until the listener has been told `wanted` files, and returns what it was told last.
 struct Listening {
   Listening(const std::string& path, Duration period)
-      : deadline(loop.at(loop.now().mono + seconds(20), [this] { loop.stop(); })) {
+      : deadline(loop.at(loop.now().mono + support::kPatience, [this] { loop.stop(); })) {
     files.emplace(loop, ManifestFiles::Options{path, period, as_text}, [this](const agent::StaticManifests& read) {
       last = read;
       if (enough && enough(last)) loop.stop();

@@ -2,6 +2,7 @@
 #include "host/probes/network_prober.h"
 
 #include "host/probes/http_answer_reader.h"
+#include "support/patience.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -138,7 +139,7 @@ struct Probing {
     return std::get<Event>(*event);
   }
 
-  Result<HttpAnswer> get(std::uint16_t port, Duration timeout = seconds(20)) {
+  Result<HttpAnswer> get(std::uint16_t port, Duration timeout = support::kPatience) {
     containers::HttpAsk ask;
     ask.host = "127.0.0.1";
     ask.port = port;
@@ -174,10 +175,10 @@ TEST(NetworkProber, SaysWhyThereIsNoAnswer) {
 TEST(NetworkProber, ConnectsOrSaysWhyNot) {
   Server server(std::nullopt);
   Probing open;
-  open.prober.connect({.id = 1, .host = "127.0.0.1", .port = server.port(), .timeout = seconds(20)});
+  open.prober.connect({.id = 1, .host = "127.0.0.1", .port = server.port(), .timeout = support::kPatience});
   EXPECT_TRUE(open.wait<agent::TcpTried>().outcome);
   Probing named;
-  named.prober.connect({.id = 1, .host = "no.example", .port = server.port(), .timeout = seconds(20)});
+  named.prober.connect({.id = 1, .host = "no.example", .port = server.port(), .timeout = support::kPatience});
   EXPECT_TRUE(named.wait<agent::TcpTried>().outcome.error().message.contains("names are not looked up"));
 }
 
@@ -241,7 +242,7 @@ struct SecureProbing : Probing {
     ask.tls = true;
     ask.host = "127.0.0.1";
     ask.port = port;
-    secure.ask({.id = 7, .ask = ask, .timeout = seconds(20)});
+    secure.ask({.id = 7, .ask = ask, .timeout = support::kPatience});
     return wait<agent::HttpAnswered>().answer;
   }
 };

@@ -1,6 +1,7 @@
 #include "host/cgroup/cgroup_kill.h"
 #include "host/real_machine.h"
 #include "host/spawn/process_spawn.h"
+#include "support/patience.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -104,21 +105,21 @@ TEST_F(NodeSliceTest, LeftoversOfADeadProcessAreClearedByItsSuccessor) {
 }
 
 TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
-  EXPECT_TRUE(end_left_nodes(root(), instance_, seconds(5))) << "there is nothing";
+  EXPECT_TRUE(end_left_nodes(root(), instance_, support::kPatience)) << "there is nothing";
   const pid_t sleeper = leave_behind(options(), root());
   ASSERT_GT(sleeper, 0);
   NodeSliceOptions keeps = options();
   keeps.leftovers = Leftovers::kKeep;
   std::optional<Result<NodeSlice>> taken = NodeSlice::create(root(), keeps);
   ASSERT_TRUE(*taken) << (*taken).error().text();
-  const Outcome refused = end_left_nodes(root(), instance_, seconds(5));
+  const Outcome refused = end_left_nodes(root(), instance_, support::kPatience);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
   EXPECT_EQ(*tree_pids((*taken)->slice()), std::vector<pid_t>{sleeper});
   taken.reset();
-  EXPECT_TRUE(end_left_nodes(root(), instance_ + "-of-another", seconds(5)));
+  EXPECT_TRUE(end_left_nodes(root(), instance_ + "-of-another", support::kPatience));
   EXPECT_EQ(*tree_pids(*root().open_path("spillway/" + instance_)), std::vector<pid_t>{sleeper});
-  const Outcome ended = end_left_nodes(root(), instance_, seconds(5));
+  const Outcome ended = end_left_nodes(root(), instance_, support::kPatience);
   ASSERT_TRUE(ended) << ended.error().text();
   const Result<CgroupDir> folder = root().open_child("spillway");  // a cgroup with a process in it cannot be removed
   EXPECT_TRUE(!folder || !folder->open_child(instance_));
@@ -127,7 +128,7 @@ TEST_F(NodeSliceTest, WhatNobodyTakesOverIsEnded) {
 TEST_F(NodeSliceTest, PodsOfAContainerRuntimeAreNotEnded) {
   const pid_t sleeper = leave_behind(options(), root(), false);
   ASSERT_GT(sleeper, 0);
-  EXPECT_TRUE(end_left_nodes(root(), instance_, seconds(5)));
+  EXPECT_TRUE(end_left_nodes(root(), instance_, support::kPatience));
   EXPECT_EQ(*tree_pids(*root().open_path("spillway/" + instance_)), std::vector<pid_t>{sleeper});
   Result<NodeSlice> slice = NodeSlice::create(root(), options());  // clears it away
   ASSERT_TRUE(slice) << slice.error().text();

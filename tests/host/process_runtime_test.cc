@@ -2,6 +2,7 @@
 #include "host/process/orphaned_cgroups.h"
 #include "host/real_machine.h"
 #include "host/spawn/process_spawn.h"
+#include "support/patience.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -446,7 +447,7 @@ TEST_F(ProcessRuntimeTest, ShutdownStopsEverythingAndRefusesMore) {
     ASSERT_TRUE(wait_for<ContainerStarted>(uid));
   }
   bool done = false;
-  runtime_->shutdown(seconds(5), [&] { done = true; });
+  runtime_->shutdown(support::kPatience, [&] { done = true; });
   EXPECT_TRUE(run_until([&] { return done; }));
   EXPECT_EQ(count<ContainerExited>(), 3U);
   start("u1", "late", {"true"});

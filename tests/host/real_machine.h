@@ -5,6 +5,7 @@
 #include "host/cgroup/node_slice.h"
 #include "host/process/process_runtime.h"
 #include "runtime/loop.h"
+#include "support/patience.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   void on_host_event(agent::HostEvent event) override { events_.push_back(std::move(event)); }
 
   /// Runs the loop until `done` holds; false after `limit`.
-  bool run_until(const std::function<bool()>& done, Duration limit = seconds(60));
+  bool run_until(const std::function<bool()>& done, Duration limit = support::kPatience);
 
   template <typename Event>
   std::optional<Event> wait_for(const std::string& uid, const std::string& name = "") {

@@ -6,6 +6,7 @@
 #include "host/real_machine.h"
 #include "host/spawn/process_spawn.h"
 #include "host/supervisor/supervisor.h"
+#include "support/patience.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -146,7 +147,7 @@ TEST_F(SupervisedTest, ASlowSupervisorKeepsNoAnswerFromAnAttachedClient) {
   loop_.at(loop_.now().mono + milliseconds(200), [&] { passed = true; });  // time enough for a wrong answer
   ASSERT_TRUE(run_until([&] { return passed; }));
   ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
-  EXPECT_TRUE(run_until([&] { return client.heard().contains("got one"); }, seconds(10)));
+  EXPECT_TRUE(run_until([&] { return client.heard().contains("got one"); }));
 }
 
 TEST_F(SupervisedTest, AnEndWhileNobodyWasThereIsToldOnceAndTruly) {
@@ -314,8 +315,11 @@ TEST_F(SupervisedConfinedTest, AnotherProgramEntersAfterARestart) {
   ASSERT_TRUE(wait_for<ContainerStarted>("u1"));
   restart();
   found("u1");
-  runtime_->execute(agent::RunInContainer{
-      .id = 5, .uid = "u1", .container = "c", .argv = {"cat", "/proc/sys/kernel/hostname"}, .timeout = seconds(20)});
+  runtime_->execute(agent::RunInContainer{.id = 5,
+                                          .uid = "u1",
+                                          .container = "c",
+                                          .argv = {"cat", "/proc/sys/kernel/hostname"},
+                                          .timeout = support::kPatience});
   ASSERT_TRUE(run_until([&] { return count<agent::RanInContainer>() > 0; }));
   for (const agent::HostEvent& event : events_)
     if (const auto* ran = std::get_if<agent::RanInContainer>(&event)) EXPECT_EQ(ran->output, "kept\n");

@@ -6,11 +6,14 @@
 #include "host/kernel/pidfd.h"
 #include "host/real_machine.h"
 #include "host/spawn/process_spawn.h"
+#include "support/patience.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <functional>
 
 namespace spillway::host {
 namespace {
@@ -30,7 +33,7 @@ class UnifiedTest : public ::testing::Test {
 
   void TearDown() override {
     if (!cgroup_) return;
-    const Outcome removed = destroy_tree(root_, name_, seconds(10));
+    const Outcome removed = destroy_tree(root_, name_, support::kPatience);
     EXPECT_TRUE(removed) << removed.error().text();
   }
 
@@ -43,14 +46,18 @@ class UnifiedTest : public ::testing::Test {
 
   StartReport wait_for_start(const SpawnedProcess& process) const {
     pollfd ready{process.status.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&ready, 1, 20'000), 1);
+    EXPECT_EQ(::poll(&ready, 1, support::kPatienceMs), 1);
     return read_start_report(plan_, process.status.get()).value_or(StartReport{"no report"});
   }
 
   static std::optional<ProcessEnd> wait_for_end(const SpawnedProcess& process) {
     pollfd ready{process.pidfd.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&ready, 1, 20'000), 1);
+    EXPECT_EQ(::poll(&ready, 1, support::kPatienceMs), 1);
     return reap(process.pidfd.get()).value_or(std::nullopt);
+  }
+
+  static void wait_until(const std::function<bool()>& done) {
+    for (int waited_ms = 0; waited_ms < support::kPatienceMs && !done(); waited_ms += 5) ::poll(nullptr, 0, 5);
   }
 
   std::string name_ = "spillway-" + unique_instance();
@@ -73,11 +80,11 @@ TEST_F(UnifiedTest, KillTakesTheWholeTree) {
   const Result<SpawnedProcess> process = run({"sh", "-c", "setsid sleep 1000 & setsid sleep 1000 & wait"});
   ASSERT_TRUE(process) << process.error().text();
   EXPECT_EQ(wait_for_start(*process).failure, "");
-  for (int tries = 0; tries < 2000 && cgroup_.pids()->size() < 3; ++tries) ::poll(nullptr, 0, 5);
+  wait_until([&] { return cgroup_.pids()->size() >= 3; });
   EXPECT_EQ(tree_pids(cgroup_)->size(), 3U);
   ASSERT_TRUE(kill_all(cgroup_));
   EXPECT_EQ(wait_for_end(*process)->exit_code, 137);
-  for (int tries = 0; tries < 2000 && !*is_empty(cgroup_); ++tries) ::poll(nullptr, 0, 5);
+  wait_until([&] { return *is_empty(cgroup_); });
   EXPECT_TRUE(*is_empty(cgroup_));
 }
 

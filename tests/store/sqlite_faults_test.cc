@@ -10,6 +10,7 @@
 #include "store/sqlite/upkeep/restore.h"
 #include "store/store_client.h"
 #include "store/test_loop.h"
+#include "support/patience.h"
 
 #include <gmock/gmock.h>
 
@@ -274,7 +275,7 @@ TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
   const std::int64_t before = file_bytes();
   put("before", std::string(6 * kBytes, 'x'));
   // The log holds half of the reserve: it is moved, after the answer.
-  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto patience = std::chrono::steady_clock::now() + support::kPatience;
   while (file_bytes() < before + 6 * kBytes && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
   ASSERT_GE(file_bytes(), before + 6 * kBytes);
   const std::int64_t full = file_bytes();

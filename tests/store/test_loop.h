@@ -3,6 +3,7 @@
 #pragma once
 
 #include "store/store.h"
+#include "support/patience.h"
 
 #include <chrono>
 #include <condition_variable>
@@ -32,14 +33,14 @@ class TestLoop {
   /// Asked by run_until() when nothing is posted: true if that has led on, as where time is virtual.
   void when_idle(std::function<bool()> idle) { idle_ = std::move(idle); }
 
-  /// Runs tasks until `done()`; false if nothing is posted for half a minute, or once nothing leads on.
+  /// Runs tasks until `done()`; false if nothing is posted for that long, or once nothing leads on.
   bool run_until(const std::function<bool()>& done) {
     while (!done()) {
       if (idle_ && waiting() == 0) {
         if (!idle_()) return false;
         continue;
       }
-      std::optional<Task> task = take(std::chrono::seconds(30));
+      std::optional<Task> task = take(support::kPatience);
       if (!task) return false;
       (*task)();
     }

@@ -155,12 +155,12 @@ TEST_F(HttpBounds, UnderPressureAClientThatTakesNothingGoesSooner) {
 }
 
 TEST_F(HttpBounds, AClientThatTakesItsAnswerSlowlyIsLeftAlone) {
-  options_.limits.stalled_max = milliseconds(100);
+  options_.limits.stalled_max = seconds(1);
   start();
   const auto slow = list_and_take_nothing("alice");
   auto next = std::chrono::steady_clock::now();
-  for (int i = 0; i < 200; ++i) {  // 3.2 MiB of 8 MiB
-    next += std::chrono::milliseconds(2);
+  for (int i = 0; i < 200; ++i) {  // 3.2 MiB of 8 MiB, in twice the time after which one that takes nothing is closed
+    next += std::chrono::milliseconds(10);
     ASSERT_TRUE(slow->receive());
     while (std::chrono::steady_clock::now() < next) std::this_thread::yield();
   }
@@ -216,7 +216,7 @@ TEST_F(HttpBounds, OrdinaryClientsLeavePlaceForNodes) {
 }
 
 TEST_F(HttpBounds, AClientThatDoesNotAskIsClosed) {
-  options_.limits.unproven_idle_max = milliseconds(20);
+  options_.limits.unproven_idle_max = milliseconds(500);  // a client has to ask within it
   start();
   const auto silent = connect();
   EXPECT_FALSE(silent->receive());

@@ -64,7 +64,7 @@ class RequestAccount : public ::testing::TestWithParam<Way> {
 
   /// Whether the server comes to take a body again that fits only if nothing else is held.
   bool takes_a_body_again() {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(5'000);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
     for (;;) {
       TestClient client(room_.port);
       client.send(head("/", kBody));

@@ -5,6 +5,7 @@
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "runtime/loop_thread.h"
+#include "support/patience.h"
 #include "wire/http/http_parser.h"
 #include "wire/net/byte_stream.h"
 #include "wire/net/socket.h"
@@ -30,7 +31,7 @@
 
 namespace spillway::wire {
 
-inline constexpr int kPatienceMs = 20'000;
+using support::kPatienceMs;
 
 /// Runs functions on a loop of its own and waits for them.
 class LoopRoom {
