@@ -397,6 +397,14 @@ TEST_F(ConfinedTest, WhatCannotBeStartedSaysWhy) {
   runtime_->execute(agent::StartContainer{.uid = "u1", .name = "a", .argv = {"no-such-program"}});
   EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "a")->message,
             "exec: \"no-such-program\": executable file not found in $PATH");
+  const std::string program = fmt::format("/tmp/spillway-{}", ::getpid());
+  std::filesystem::create_symlink("/bin/true", program);
+  runtime_->execute(agent::StartContainer{.uid = "u1", .name = "c", .argv = {program}});
+  EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "c")->message,
+            fmt::format("exec: \"{}\": No such file or directory (/tmp of a pod is its own directory, not /tmp of this "
+                        "machine)",
+                        program));
+  std::filesystem::remove(program);
   runtime_->execute(
       agent::StartContainer{.uid = "u1", .name = "b", .argv = {"true"}, .working_dir = "/no/such/directory"});
   EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "b")->message,

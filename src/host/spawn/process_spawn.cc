@@ -258,7 +258,11 @@ std::string describe(const SpawnPlan& plan, const Report& report) {
     case Step::kCloned:
       break;
   }
-  return exec_failure(plan.argv[0], report.error);
+  std::string failure = exec_failure(plan.argv[0], report.error);
+  // The path alone decides: whether the machine has such a file is not for the pod to know.
+  if (report.error == ENOENT && plan.confinement && plan.argv[0].starts_with("/tmp/"))
+    failure += " (/tmp of a pod is its own directory, not /tmp of this machine)";
+  return failure;
 }
 
 /// Beyond all numbers that are filled anew.
