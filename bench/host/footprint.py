@@ -47,7 +47,7 @@ class Pressure:
         if self.count and self.api.find(f"{PODS}/hog-{self.count}")["status"].get("phase") != "Failed":
             return
         self.count += 1
-        self.api.create(PODS, harness.pod(f"hog-{self.count}", [str(harness.BINARY), "stress", "--memory", "900Mi", "--rate", "50Mi/s"],
+        self.api.create(PODS, harness.pod(f"hog-{self.count}", [harness.program_in_pods(), "stress", "--memory", "900Mi", "--rate", "50Mi/s"],
                                           resources={"requests": {"memory": "16Mi"}}))
 
 

@@ -77,7 +77,7 @@ def stress(name, size, request=None, limit=None, priority=0, rate=None):
         resources["requests"] = {"memory": f"{request}Mi"}
     if limit:
         resources = {kind: {"memory": f"{limit}Mi", "cpu": "10m"} for kind in ("requests", "limits")}
-    command = [str(harness.BINARY), "stress", "--memory", size if isinstance(size, str) else f"{size}Mi"]
+    command = [harness.program_in_pods(), "stress", "--memory", size if isinstance(size, str) else f"{size}Mi"]
     pod = harness.pod(name, command + (["--rate", f"{rate}Mi/s"] if rate else []), resources=resources)
     if priority:
         pod["spec"]["priorityClassName"] = class_of(priority)
@@ -112,7 +112,7 @@ def measure(api, node, name, rate, request):
     api.create(PODS, stress(name, size, request=request, rate=rate))
     pid = harness.wait_for("the hog", lambda: child_pid(size))
     pidfd = os.pidfd_open(pid)
-    crossed, lowest, deadline = None, node.limit, time.monotonic() + 90
+    crossed, lowest, deadline = None, node.limit, time.monotonic() + harness.PATIENCE
     before, gap = time.monotonic(), 0.0
     while not select.select([pidfd], [], [], 0.0005)[0]:
         now = time.monotonic()

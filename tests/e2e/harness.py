@@ -164,6 +164,12 @@ def refusals(api):
     return collections.Counter({(labels["verb"], labels["resource"]): count for labels, count in labelled if labels["code"] == "403"})
 
 
+def program_in_pods():
+    """How a pod names the program under test. Pods of the process runtime have it in their PATH wherever it lies, and not by its path if it lies
+    below /tmp: that is a directory of their own."""
+    return str(BINARY) if own_containerd.is_wanted() else "spillway"
+
+
 def pod(name, command, **spec):
     resources = spec.pop("resources", {})
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
