@@ -100,7 +100,7 @@ class Certificates(unittest.TestCase):
                 other.get("/version")
                 other.close()
                 wait_for("the new end", lambda: ends(api)["serving"] > KEPT.total_seconds() * 2)
-                self.assertIn("certificates are renewed", process.log.read_text())
+                wait_for("the word about it", lambda: "certificates are renewed" in process.log.read_text())
 
 
 class Brought:

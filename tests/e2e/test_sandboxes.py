@@ -123,7 +123,7 @@ class InContainerd(Node):
         wait_for("the first sandbox to go", lambda: lost not in self.sandboxes(), interval=0.5)
         wait_for("what is of no pod to go", lambda: not stray.exists())
         self.assertTrue((self.folder / f"state/n/pods/default_{name}_{uid}").exists())
-        self.assertTrue(any("garbage of pods is removed" in line and lost in line for line in self.node.log.read_text().splitlines()))
+        wait_for("the word about it", lambda: any("garbage of pods is removed" in line and lost in line for line in self.node.log.read_text().splitlines()))
 
     def test_no_sandbox_without_the_resolvers_file(self):
         """It is read anew for each sandbox: who waits for it gets it."""
