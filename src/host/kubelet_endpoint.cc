@@ -39,14 +39,9 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Optio
 }
 
 bool KubeletEndpoint::serves(const agent::NodeRequest& asked) const {
-  switch (asked.route().handler) {
-    case agent::NodeHandler::kPage:
-      return options_.pages.contains(std::string(asked.route().path));
-    case agent::NodeHandler::kRecording:
-      return options_.recording != nullptr;
-    default:
-      return true;
-  }
+  const agent::NodeRoute& route = asked.route();
+  if (route.handler == agent::NodeHandler::kPage) return options_.pages.contains(std::string(route.path));
+  return route.handler != agent::NodeHandler::kRecording || options_.recording != nullptr;
 }
 
 KubeletEndpoint::RequestId KubeletEndpoint::handle(const agent::NodeRequest& asked,

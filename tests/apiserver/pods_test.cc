@@ -50,7 +50,7 @@ TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
 }
 
 /// The texts of Warning headers.
-std::vector<std::string> warnings_of(const Answer& answer) {
+std::vector<std::string> warning_headers(const Answer& answer) {
   std::vector<std::string> texts;
   for (const auto& [name, value] : answer.headers) {
     if (name == "Warning") texts.push_back(value);
@@ -69,12 +69,12 @@ TEST(HostUsers, AreDroppedWithAWarning) {
   const Answer own = make_pod(server, "own", "", R"("hostUsers":false,)");
   ASSERT_EQ(own.code, 201) << own.text;
   EXPECT_EQ(own.body.at({"spec", "hostUsers"}), nullptr) << "as upstream's 1.32";
-  EXPECT_EQ(warnings_of(own), dropped_at("spec"));
+  EXPECT_EQ(warning_headers(own), dropped_at("spec"));
   const Answer of_host = make_pod(server, "host", "", R"("hostUsers":true,)");
   EXPECT_EQ(of_host.body.at({"spec", "hostUsers"}), nullptr);
-  EXPECT_EQ(warnings_of(of_host), std::vector<std::string>()) << "nothing is lost";
-  EXPECT_EQ(warnings_of(make_pod(server, "plain", "")), std::vector<std::string>());
-  EXPECT_EQ(warnings_of(server.strategic(pod_path("plain"), R"({"metadata":{"labels":{"a":"b"}}})")),
+  EXPECT_EQ(warning_headers(of_host), std::vector<std::string>()) << "nothing is lost";
+  EXPECT_EQ(warning_headers(make_pod(server, "plain", "")), std::vector<std::string>());
+  EXPECT_EQ(warning_headers(server.strategic(pod_path("plain"), R"({"metadata":{"labels":{"a":"b"}}})")),
             std::vector<std::string>());
 }
 
@@ -113,13 +113,13 @@ TEST(HostUsers, AreDroppedFromTemplatesWithAWarning) {
   for (const auto& [path, body, field] : rows) {
     const Answer made = server.post(path, body);
     ASSERT_EQ(made.code, 201) << path << made.text;
-    EXPECT_EQ(warnings_of(made), dropped_at(field)) << path;
+    EXPECT_EQ(warning_headers(made), dropped_at(field)) << path;
     EXPECT_EQ(made.text.find("hostUsers"), std::string::npos) << path;
   }
   const Answer changed = server.merge(apps + "deployments/w", R"({"spec":{"template":{"spec":{"hostUsers":false}}}})");
   ASSERT_EQ(changed.code, 200) << changed.text;
-  EXPECT_EQ(warnings_of(changed), dropped_at("spec.template.spec"));
-  EXPECT_EQ(warnings_of(server.merge(apps + "deployments/w", R"({"spec":{"replicas":2}})")),
+  EXPECT_EQ(warning_headers(changed), dropped_at("spec.template.spec"));
+  EXPECT_EQ(warning_headers(server.merge(apps + "deployments/w", R"({"spec":{"replicas":2}})")),
             std::vector<std::string>());
 }
 
