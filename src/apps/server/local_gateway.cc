@@ -1,5 +1,6 @@
 #include "apps/server/local_gateway.h"
 
+#include "agent/serving/node_request.h"
 #include "api/exchange/status.h"
 
 #include <utility>
@@ -9,7 +10,15 @@ namespace spillway::apps {
 void LocalGateway::open(const std::string& node, const std::string& host, int port, api::Request request,
                         std::shared_ptr<api::ResponseSink> sink) {
   if (const auto local = endpoints_.find(node); local != endpoints_.end()) {
-    local->second->handle(request, std::move(sink));
+    const Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(request));
+    if (asked) {
+      local->second->handle(*asked, sink);
+      return;
+    }
+    const bool malformed = asked.error().code == ErrorCode::kBadRequest;
+    sink->on_response({.status = malformed ? 400 : 404,
+                       .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
+                       .body = malformed ? asked.error().text() + "\n" : "404 page not found\n"});
   } else if (remote_ != nullptr) {
     remote_->open(node, host, port, std::move(request), std::move(sink));
   } else {
