@@ -44,6 +44,10 @@ bool KubeletEndpoint::serves(const agent::NodeRequest& asked) const {
   return route.handler != agent::NodeHandler::kRecording || options_.recording != nullptr;
 }
 
+api::Response KubeletEndpoint::refusal(const Error& error) {
+  return error_answer(error);
+}
+
 KubeletEndpoint::RequestId KubeletEndpoint::handle(const agent::NodeRequest& asked,
                                                    const std::shared_ptr<api::ResponseSink>& sink) {
   const RequestId id = ++last_id_;

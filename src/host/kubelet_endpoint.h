@@ -56,6 +56,9 @@ class KubeletEndpoint {
   /// False: the answer is 404, because this endpoint lacks the page or the recording.
   bool serves(const agent::NodeRequest& asked) const;
 
+  /// The answer to a request that agent::NodeRequest::parse refuses: 400, 404.
+  static api::Response refusal(const Error& error);
+
   /// Every check of /healthz, as it is now.
   std::vector<HealthCheck> checks() const;
 

@@ -76,11 +76,11 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
     return entry.second.admitted && !endpoint_->is_streaming(*entry.second.admitted);
   });
   Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(incoming.request));
-  if (!asked && asked.error().code == ErrorCode::kBadRequest) {
-    answer(400, asked.error().text() + "\n", *sink);
+  if (!asked) {
+    sink->on_response(host::KubeletEndpoint::refusal(asked.error()));
     return ticket;
   }
-  if (!asked || !endpoint_->serves(*asked)) {
+  if (!endpoint_->serves(*asked)) {
     answer(404, "404 page not found\n", *sink);
     return ticket;
   }

@@ -11,14 +11,8 @@ void LocalGateway::open(const std::string& node, const std::string& host, int po
                         std::shared_ptr<api::ResponseSink> sink) {
   if (const auto local = endpoints_.find(node); local != endpoints_.end()) {
     const Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(request));
-    if (asked) {
-      local->second->handle(*asked, sink);
-      return;
-    }
-    const bool malformed = asked.error().code == ErrorCode::kBadRequest;
-    sink->on_response({.status = malformed ? 400 : 404,
-                       .headers = {{"Content-Type", "text/plain; charset=utf-8"}},
-                       .body = malformed ? asked.error().text() + "\n" : "404 page not found\n"});
+    if (!asked) return sink->on_response(host::KubeletEndpoint::refusal(asked.error()));
+    local->second->handle(*asked, sink);
   } else if (remote_ != nullptr) {
     remote_->open(node, host, port, std::move(request), std::move(sink));
   } else {
