@@ -21,9 +21,9 @@ import time
 # A unit that this folder has not compiled before: seconds of one core, and MB on disk with its share of libraries and programs. Measured on two
 # cores of a virtual machine, g++ 12 for release and clang 19 for dev; the other presets are within a factor of two.
 Cost = collections.namedtuple("Cost", "seconds megabytes")
-COSTS = {"release": Cost(8, 2), "dev": Cost(5, 3)}
-UNKNOWN = Cost(7, 4)
-MEMORY_MB = 1000  # of a large unit; with fewer free per job, fewer jobs run
+COSTS = {"release": Cost(25, 11), "dev": Cost(7, 18)}
+UNKNOWN = Cost(10, 18)
+MEMORY_MB = 2000  # of a large unit; with fewer free per job, fewer jobs run
 MARK = "\x1e"  # begins a line that ninja prints for a finished step
 STEP = re.compile(f"{MARK}(.*)")
 UNIT = re.compile(r"Building CXX object (\S+)")

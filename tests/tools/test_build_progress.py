@@ -74,7 +74,7 @@ class Progress(unittest.TestCase):
         self.assertEqual(self.filtered(["ninja: error: unknown target 'x'\n"], io.StringIO()), "ninja: error: unknown target 'x'\n")
 
     def test_jobs_by_memory(self):
-        self.assertEqual([build_progress.jobs_for(megabytes, 4) for megabytes in (100, 2000, 16000)], [1, 2, 4])
+        self.assertEqual([build_progress.jobs_for(megabytes, 4) for megabytes in (100, 4000, 16000)], [1, 2, 4])
 
     def test_words_for_times(self):
         self.assertEqual([build_progress.about(seconds) for seconds in (1, 89, 91, 600)], ["about a minute", "about a minute", "about 2 minutes", "about 10 minutes"])
