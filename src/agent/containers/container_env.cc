@@ -33,7 +33,8 @@ Error not_found(const DataReference& reference) {
 
 /// What a variable takes its value from; nullopt: not from a key.
 std::optional<std::pair<DataReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
-  if (const auto& key = variable.config_map_key) return std::pair(DataReference{ReferenceKind::kConfigMap, key->name}, &*key);
+  if (const auto& key = variable.config_map_key)
+    return std::pair(DataReference{ReferenceKind::kConfigMap, key->name}, &*key);
   if (const auto& key = variable.secret_key) return std::pair(DataReference{ReferenceKind::kSecret, key->name}, &*key);
   return std::nullopt;
 }

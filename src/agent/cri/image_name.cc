@@ -151,7 +151,8 @@ Result<ImageName> parse_image_name(std::string_view text) {
   }
   if (!is_domain(split.domain) || !is_path(path)) return bad;
   const std::string repository = fmt::format("{}/{}", split.domain, path);
-  if (repository.size() > kRepositoryNameMax) return invalid({}, "repository name must not be more than 255 characters");
+  if (repository.size() > kRepositoryNameMax)
+    return invalid({}, "repository name must not be more than 255 characters");
   return ImageName{repository, named ? std::string(text) : fmt::format("{}:latest", text)};
 }
 

@@ -122,8 +122,8 @@ std::string to_text(const DeviceCheckpoint& checkpoint) {
       }
     }
   }
-  Json data =
-      Json::object({{"podDeviceEntries", std::move(entries)}, {"registeredResources", text_list(checkpoint.resources)}});
+  Json data = Json::object(
+      {{"podDeviceEntries", std::move(entries)}, {"registeredResources", text_list(checkpoint.resources)}});
   const std::string checksum = checksum_of(data);
   return api::to_text(Json::object({{"data", std::move(data)}, {"checksum", checksum}})) + "\n";
 }

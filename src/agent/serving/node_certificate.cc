@@ -77,8 +77,8 @@ void NodeCertificate::request(Now now) {
   if (!pem) return retry(pem.error().text(), now);
   asked_ = now.mono;
   poll_wait_ = kPollMin;
-  api_.create(client::object_path(kCertificatesVersion, kCertificatesPlural, {}), request_document(facts_of(purpose_), *pem),
-              [this](const Result<Json>& outcome, Now answered) {
+  api_.create(client::object_path(kCertificatesVersion, kCertificatesPlural, {}),
+              request_document(facts_of(purpose_), *pem), [this](const Result<Json>& outcome, Now answered) {
                 if (!outcome) return retry(outcome.error().text(), answered);
                 name_ = outcome->string_at({"metadata", "name"});
                 on_answer(*outcome, answered);
@@ -87,11 +87,12 @@ void NodeCertificate::request(Now now) {
 
 void NodeCertificate::poll(Now now) {
   if (now.mono - asked_ > kPatience) return request(now);
-  api_.get(client::object_path(kCertificatesVersion, kCertificatesPlural, {}, name_), [this](const Result<Json>& outcome, Now answered) {
-    if (outcome) return on_answer(*outcome, answered);
-    if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", answered);
-    api_.at(answered.mono + kPollMax, [this](Now later) { poll(later); });
-  });
+  api_.get(client::object_path(kCertificatesVersion, kCertificatesPlural, {}, name_),
+           [this](const Result<Json>& outcome, Now answered) {
+             if (outcome) return on_answer(*outcome, answered);
+             if (outcome.error().code == ErrorCode::kNotFound) return retry("the request was deleted", answered);
+             api_.at(answered.mono + kPollMax, [this](Now later) { poll(later); });
+           });
 }
 
 void NodeCertificate::on_answer(const Json& request, Now now) {

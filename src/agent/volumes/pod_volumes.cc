@@ -245,7 +245,8 @@ void PodVolumes::fail(Record& record, Volume& volume, Error error, Now now) {
   if (!told)
     context_.events.record(about, client::EventType::kWarning, "FailedMount", failure_text(record, volume), now);
   if (record.timer) return;
-  record.back_off = record.back_off == Duration{} ? kVolumeRetryMin : std::min<Duration>(record.back_off * 2, kVolumeRetryMax);
+  record.back_off =
+      record.back_off == Duration{} ? kVolumeRetryMin : std::min<Duration>(record.back_off * 2, kVolumeRetryMax);
   record.timer = context_.api.at(now.mono + record.back_off,
                                  [this, uid = record.pod->metadata.uid](Now later) { retry(uid, later); });
 }

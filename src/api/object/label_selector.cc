@@ -120,8 +120,8 @@ std::vector<std::string> requirement_errors(const LabelRequirement& requirement,
   std::vector<std::string> errors;
   const std::string prefix = at.empty() ? std::string() : fmt::format("{}.", at);
   if (const auto problems = qualified_name_errors(requirement.key); !problems.empty()) {
-    errors.push_back(
-        fmt::format("{}key: Invalid value: {}: {}", prefix, quoted_values_text(requirement.key), join_problems(problems)));
+    errors.push_back(fmt::format("{}key: Invalid value: {}: {}", prefix, quoted_values_text(requirement.key),
+                                 join_problems(problems)));
   }
   if (const auto error = count_error(requirement, given)) errors.push_back(prefix + *error);
   if (requirement.op == Op::kGt || requirement.op == Op::kLt) {

@@ -27,8 +27,8 @@ bool may_be_name(std::string_view name) {
            std::string_view("._+-/").find(c) != std::string_view::npos;
   };
   const bool one_spelling = name.find("//") == std::string_view::npos && name.find("./") == std::string_view::npos;
-  return !name.empty() && name.size() <= kZoneNameMax && name.front() != '/' && name.find("..") == std::string_view::npos &&
-         one_spelling && std::ranges::all_of(name, fits);
+  return !name.empty() && name.size() <= kZoneNameMax && name.front() != '/' &&
+         name.find("..") == std::string_view::npos && one_spelling && std::ranges::all_of(name, fits);
 }
 
 /// absl remembers every name it was asked for, those of no zone included: it is asked for names of files only.

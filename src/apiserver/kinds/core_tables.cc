@@ -76,8 +76,9 @@ TableRow event_row(const api::Json& event, WallTime now) {
   if (count == 0) count = count_at(event, {"count"});
   return {{age_since(first_time({event.at({"series", "lastObservedTime"}), last, first, event_time}), now),
            event.string_at({"type"}), event.string_at({"reason"}), event_object(event),
-           event.string_at({"involvedObject", "fieldPath"}), event_source(event), trimmed_message(event.string_at({"message"})),
-           age_since(first_time({first, event_time}), now), count == 0 ? 1 : count, name_of(event)},
+           event.string_at({"involvedObject", "fieldPath"}), event_source(event),
+           trimmed_message(event.string_at({"message"})), age_since(first_time({first, event_time}), now),
+           count == 0 ? 1 : count, name_of(event)},
           nullptr};
 }
 

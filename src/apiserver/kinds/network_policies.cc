@@ -132,9 +132,10 @@ void validate_network_policy_update(const Json& policy, const Json&, Endpoint, F
 
 // What `kubectl get` prints.
 
-constexpr std::array kNetworkPolicyColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
-                                    TableColumn{"Pod-Selector", "string", "", 0, "Labels of the pods it is about"},
-                                    TableColumn{"Age", "string", "", 0, "Time since creation"}};
+constexpr std::array kNetworkPolicyColumns{
+    TableColumn{"Name", "string", "name", 0, "Name of the object"},
+    TableColumn{"Pod-Selector", "string", "", 0, "Labels of the pods it is about"},
+    TableColumn{"Age", "string", "", 0, "Time since creation"}};
 
 TableRow network_policy_row(const Json& policy, WallTime now) {
   return {

@@ -11,16 +11,17 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array kNodeColumns{TableColumn{"Name", "string", "name", 0, "Name of the node"},
-                              TableColumn{"Status", "string", "", 0, "Readiness, and whether pods are scheduled to it"},
-                              TableColumn{"Roles", "string", "", 0, "Roles its labels name"},
-                              TableColumn{"Age", "string", "", 0, "Time since creation"},
-                              TableColumn{"Version", "string", "", 0, "Version of the node agent"},
-                              TableColumn{"Internal-IP", "string", "", 1, "First internal address"},
-                              TableColumn{"External-IP", "string", "", 1, "First external address"},
-                              TableColumn{"OS-Image", "string", "", 1, "Operating system"},
-                              TableColumn{"Kernel-Version", "string", "", 1, "Kernel"},
-                              TableColumn{"Container-Runtime", "string", "", 1, "Container runtime and version"}};
+constexpr std::array kNodeColumns{
+    TableColumn{"Name", "string", "name", 0, "Name of the node"},
+    TableColumn{"Status", "string", "", 0, "Readiness, and whether pods are scheduled to it"},
+    TableColumn{"Roles", "string", "", 0, "Roles its labels name"},
+    TableColumn{"Age", "string", "", 0, "Time since creation"},
+    TableColumn{"Version", "string", "", 0, "Version of the node agent"},
+    TableColumn{"Internal-IP", "string", "", 1, "First internal address"},
+    TableColumn{"External-IP", "string", "", 1, "First external address"},
+    TableColumn{"OS-Image", "string", "", 1, "Operating system"},
+    TableColumn{"Kernel-Version", "string", "", 1, "Kernel"},
+    TableColumn{"Container-Runtime", "string", "", 1, "Container runtime and version"}};
 
 constexpr std::string_view kRolePrefix = "node-role.kubernetes.io/";
 

@@ -19,12 +19,12 @@ constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
 
 /// What the two ends agree on with each other. Nothing that says who the client is.
 constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
-                                                       "upgrade",
-                                                       "sec-websocket-key",
-                                                       "sec-websocket-version",
-                                                       "sec-websocket-protocol",
-                                                       "sec-websocket-extensions",
-                                                       "x-stream-protocol-version"};
+                                                              "upgrade",
+                                                              "sec-websocket-key",
+                                                              "sec-websocket-version",
+                                                              "sec-websocket-protocol",
+                                                              "sec-websocket-extensions",
+                                                              "x-stream-protocol-version"};
 
 /// Passes the agent's answer on: a refusal with its status, an upgraded connection as it is.
 class ConnectSink final : public api::UpgradingSink {

@@ -17,7 +17,7 @@ using api::Json;
 
 constexpr std::size_t kLogRefusalBytesMax = 4096;  // of an agent's refusal
 constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
-                                          "tailLines", "limitBytes", "timestamps"};
+                                                    "tailLines", "limitBytes", "timestamps"};
 
 /// Passes the agent's answer on to the client, a refusal with its status.
 class RelaySink final : public api::PacedSink {

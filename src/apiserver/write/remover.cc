@@ -18,7 +18,7 @@ using api::Json;
 using api::Status;
 using api::StatusResult;
 
-constexpr int kAttempts = 64;      // races lost
+constexpr int kAttempts = 64;              // races lost
 constexpr int kAskedDeletionAttempts = 5;  // by deletions that webhooks were asked about
 constexpr std::string_view kOrphan = "orphan";
 constexpr std::string_view kForeground = "foregroundDeletion";

@@ -14,10 +14,10 @@ using api::Json;
 using api::Status;
 using api::StatusResult;
 
-constexpr int kCreateAttempts = 8;   // names generated
-constexpr int kUpdateAttempts = 64;  // races lost
-constexpr int kAskedUpdateAttempts = 5;    // by updates that webhooks were asked about
-constexpr int kChoices = 64;         // that other servers have made as well
+constexpr int kCreateAttempts = 8;       // names generated
+constexpr int kUpdateAttempts = 64;      // races lost
+constexpr int kAskedUpdateAttempts = 5;  // by updates that webhooks were asked about
+constexpr int kChoices = 64;             // that other servers have made as well
 
 bool has_elements(const Json* list) {
   return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();

@@ -83,7 +83,8 @@ sim::RunOutcome play(const sim::Scenario& scenario, const cli::SimulateCommand& 
 }
 
 int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
-  if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); })) return cli::kExitInvariant;
+  if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); }))
+    return cli::kExitInvariant;
   const bool held = std::ranges::all_of(outcomes, [](const auto& each) { return each.all_expectations_held(); });
   return held ? cli::kExitOk : kExitExpectation;
 }

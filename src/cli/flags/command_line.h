@@ -20,9 +20,9 @@ namespace spillway::cli {
 
 /// Exit codes of the subcommands: 0 to 2 of all of them, the others of those that are named.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailure = 1;  // it was understood and tried, and did not work
-inline constexpr int kExitUsage = 2;    // the command line or a file it names is wrong
-inline constexpr int kExitUnknown = 3;  // `explain`: everybody was asked, and nothing is known about it
+inline constexpr int kExitFailure = 1;       // it was understood and tried, and did not work
+inline constexpr int kExitUsage = 2;         // the command line or a file it names is wrong
+inline constexpr int kExitUnknown = 3;       // `explain`: everybody was asked, and nothing is known about it
 inline constexpr int kExitInvariant = 4;     // `simulate`, `advise`: a property of the simulator was violated
 inline constexpr int kExitWarnings = 4;      // `doctor`, `lint`: warnings, and nothing worse
 inline constexpr int kExitSignalBase = 128;  // plus the number of the signal that ended the command

@@ -208,7 +208,8 @@ bool JobController::is_cache_behind(const api::Job& job, Now now) {
   Memory& memory = memory_[job.metadata.uid];
   if (!memory.written_version) return false;
   const auto shown = version_number(job.metadata.resource_version);
-  if (shown && *shown < *memory.written_version && now.mono < memory.looks_paced_until + kUnseenJobStatusMax) return true;
+  if (shown && *shown < *memory.written_version && now.mono < memory.looks_paced_until + kUnseenJobStatusMax)
+    return true;
   memory.written_version.reset();
   return false;
 }

@@ -30,8 +30,10 @@ WallTime wall_time_of(std::int64_t nanos) {
 /// nullopt: it was not measured; a time must be above zero, and runtimes say 0 for what they have not looked at yet.
 std::optional<agent::LayerUsage> usage_of(const cri::FilesystemUsage& usage) {
   if (usage.timestamp() <= 0) return std::nullopt;
-  agent::LayerUsage layer{
-      .mountpoint = usage.fs_id().mountpoint(), .at = wall_time_of(usage.timestamp()), .used_bytes = {}, .inodes_used = {}};
+  agent::LayerUsage layer{.mountpoint = usage.fs_id().mountpoint(),
+                          .at = wall_time_of(usage.timestamp()),
+                          .used_bytes = {},
+                          .inodes_used = {}};
   if (usage.has_used_bytes()) layer.used_bytes = usage.used_bytes().value();
   if (usage.has_inodes_used()) layer.inodes_used = usage.inodes_used().value();
   return layer;

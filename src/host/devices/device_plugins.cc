@@ -431,7 +431,8 @@ struct DevicePlugins::Impl {
           stub.async()->PreStartContainer(context, sent, response, std::move(done));
         },
         [this, number = command.call](const grpc::Status& status, const v1beta1::PreStartContainerResponse&) {
-          receiver.on_device_event(agent::DevicesPrepared{number, status.ok() ? Outcome() : Outcome(plugin_error(status))});
+          receiver.on_device_event(
+              agent::DevicesPrepared{number, status.ok() ? Outcome() : Outcome(plugin_error(status))});
         });
   }
 

@@ -144,7 +144,8 @@ void RecordingPages::get(std::string_view path, Answer answer) {
   const std::uint64_t id = ++waiting_->last;
   waiting_->answers.emplace(id, std::move(answer));
   ring_->flush([loop = &loop_, waiting = waiting_, id, asked = *asked, directory = ring_->directory()] {
-    api::Response response = asked.segment.empty() && asked.copy.empty() ? list_page(directory) : segment(directory, asked);
+    api::Response response =
+        asked.segment.empty() && asked.copy.empty() ? list_page(directory) : segment(directory, asked);
     loop->post([waiting, id, response = std::move(response)]() mutable {
       const auto found = waiting->answers.extract(id);
       if (!found.empty()) found.mapped()(std::move(response));

@@ -116,8 +116,8 @@ struct HealthProber::Impl {
       return {.end = End::kUnimplemented, .status = 0, .text = status.error_message()};
     return {.end = End::kFailed,
             .status = 0,
-            .text = fmt::format("rpc error: code = {} desc = {}", kProbeCodeNames[code < std::size(kProbeCodeNames) ? code : 2],
-                                status.error_message())};
+            .text = fmt::format("rpc error: code = {} desc = {}",
+                                kProbeCodeNames[code < std::size(kProbeCodeNames) ? code : 2], status.error_message())};
   }
 
   void run() {

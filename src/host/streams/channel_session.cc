@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kChannelBytesMax = 65'536;      // of one output in one turn of the loop
+constexpr std::size_t kChannelBytesMax = 65'536;          // of one output in one turn of the loop
 constexpr std::size_t kChannelDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
 constexpr Duration kChannelPace = milliseconds(10);
 

@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLazyUnmount = 2;    // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
-constexpr int kNoFollow = 8;  // UMOUNT_NOFOLLOW
+constexpr int kLazyUnmount = 2;  // MNT_DETACH: sys/mount.h and linux/mount.h exclude each other
+constexpr int kNoFollow = 8;     // UMOUNT_NOFOLLOW
 constexpr unsigned long kDataOnly = MS_NOSUID | MS_NODEV;
 constexpr mode_t kEmptyDirectoryMode = 0777;
 constexpr mode_t kPayloadMode = 0755;

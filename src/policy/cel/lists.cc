@@ -106,7 +106,7 @@ constexpr std::array kListRows = std::to_array<Definition>({
 });
 
 constexpr std::array<std::string_view, 8> kSortable{"int",    "uint",  "double",   "bool",
-                                                   "string", "bytes", "duration", "timestamp"};
+                                                    "string", "bytes", "duration", "timestamp"};
 
 struct Signatures {
   std::array<std::string, kSortable.size()> sorted;

@@ -14,7 +14,7 @@ using api::Json;
 using Kind = HappeningKind;
 
 constexpr std::array<Kind, 6> kHappeningKinds = {Kind::kEvicted, Kind::kOomKill, Kind::kDeleted,
-                                        Kind::kFlip,    Kind::kTaint,   Kind::kUnplaced};
+                                                 Kind::kFlip,    Kind::kTaint,   Kind::kUnplaced};
 
 Json seconds_or_null(std::optional<Duration> duration) {
   return duration ? Json(in_seconds(*duration)) : Json();
@@ -133,7 +133,8 @@ Json outcome_json(const RunOutcome& outcome) {
 std::string outcome_text(const RunOutcome& outcome) {
   std::string out = fmt::format("{}: {} nodes, {} pods, {} of virtual time, seed {}\n", outcome.scenario, outcome.nodes,
                                 outcome.pods, api::format_duration(outcome.lasted), outcome.seed);
-  for (const Kind kind : kHappeningKinds) out += fmt::format("  {:<18} {:>8}\n", counter_name(kind), outcome.count(kind));
+  for (const Kind kind : kHappeningKinds)
+    out += fmt::format("  {:<18} {:>8}\n", counter_name(kind), outcome.count(kind));
   out += fmt::format("  {:<18} {:>8}\n", "tainted at once", outcome.tainted_nodes_max);
   out += fmt::format("  {:<18} {:>8}\n", "recovered at", when(outcome.recovered_at));
   out += fmt::format("  {:<18} {:>8}\n", "time to recovery", when(outcome.time_to_recovery));

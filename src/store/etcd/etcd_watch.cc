@@ -66,7 +66,8 @@ void EtcdWatch::resume() {
   member_ = (member_ + 1) % transport_.members();
   const std::size_t failures = failures_++;
   if (failures == 0) return later({}, &EtcdWatch::open);
-  const Duration pause = std::min(kFirstWatchPause * (std::int64_t{1} << std::min(failures - 1, kWatchDoublings)), kLongestWatchPause);
+  const Duration pause =
+      std::min(kFirstWatchPause * (std::int64_t{1} << std::min(failures - 1, kWatchDoublings)), kLongestWatchPause);
   later(pause / 2 + Duration(static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(pause.count())))),
         &EtcdWatch::open);
 }

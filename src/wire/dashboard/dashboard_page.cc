@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kNotBuilt =
     "<!doctype html><html lang=\"en\"><title>Spillway</title><h1>Built without the dashboard</h1>"
-    "<p>npm was missing when this program was built. Install it and repeat <code>./dev build release</code>.</p></html>\n";
+    "<p>npm was missing when this program was built. Install it and repeat <code>./dev build "
+    "release</code>.</p></html>\n";
 
 std::string text_of(const DashboardFile& file) {
   std::string text;

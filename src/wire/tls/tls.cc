@@ -45,8 +45,7 @@ Outcome use_identity(SSL_CTX* context, const KeyPair& identity) {
     return invalid("private key", "does not belong to the certificate ({})", take_openssl_problem());
   }
   // The rest of the chain.
-  const BioPtr bio(
-      BIO_new_mem_buf(identity.certificate_pem.data(), static_cast<int>(identity.certificate_pem.size())));
+  const BioPtr bio(BIO_new_mem_buf(identity.certificate_pem.data(), static_cast<int>(identity.certificate_pem.size())));
   CertificatePtr leaf(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     if (SSL_CTX_add0_chain_cert(context, next) != 1) X509_free(next);

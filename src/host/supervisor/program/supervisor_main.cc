@@ -28,9 +28,9 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kChunkBytes = 16'384;
-constexpr std::size_t kCopyBytesMax = 65'536;        // of one stream in one turn
-constexpr std::size_t kFinalCopyBytesMax = 1'048'576;    // what a full pipe can still hold at the end
-constexpr auto kByPidfd = static_cast<idtype_t>(3);  // P_PIDFD
+constexpr std::size_t kCopyBytesMax = 65'536;          // of one stream in one turn
+constexpr std::size_t kFinalCopyBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr auto kByPidfd = static_cast<idtype_t>(3);    // P_PIDFD
 
 bool is_open(int fd) {
   return ::fcntl(fd, F_GETFD) >= 0;
