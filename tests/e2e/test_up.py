@@ -325,7 +325,7 @@ class Up(unittest.TestCase):
             with up("--node-name", "two", "--nodes", "2") as process:
                 api = serving(process, folder / "kubeconfig")
                 wait_for("the nodes to be back", lambda: {"two-1", "two-2"} <= set(api.nodes_ready()))
-                api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never"))
+                api.create("/api/v1/namespaces/default/pods", pod("hello", ["true"], restartPolicy="Never", nodeSelector={"kubernetes.io/hostname": "two-1"}))
                 wait_for("a pod there", lambda: api.pod_phases().get("hello") == "Succeeded")
 
     def test_more_memory_than_the_machine_has(self):
