@@ -205,7 +205,7 @@ class Configuration(unittest.TestCase):
                                (SCHEMA.replace("lendable", "x").replace("Reject", "Drop"), "expected Queue or Reject"),
                                (SCHEMA.replace("{name: people}\n    matching", "{name: gone}\n    matching"), 'there is no priority level "gone"')):
                 code, out, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--flow-config", file_of(text)(folder))
-                self.assertEqual((code, out), (1, ""), err)
+                self.assertEqual((code, out), (2, ""), err)
                 self.assertIn(want, err)
             code, _, err = run("apiserver", "--data-dir", folder / "data", "--port", "0", "--max-requests-inflight", "0")
             self.assertEqual(code, 2, err)
