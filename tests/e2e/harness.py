@@ -325,7 +325,7 @@ def serving(process, kubeconfig):
 
 
 class Kubectl:
-    """kubectl as whoever a kubeconfig names; each call gives what it printed: on standard error if it is to fail. What waits gives up after
+    """kubectl with the identity of a kubeconfig; each call gives what it printed: on standard error if it is to fail. What waits gives up after
     PATIENCE, and says then what it has waited for."""
 
     def __init__(self, kubeconfig):

@@ -1,4 +1,4 @@
-"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; what it prints on a terminal, and into a pipe that nobody reads."""
+"""`spillway up` as a user starts it: node Ready, a pod Running, logs, a second start, Ctrl-C; what it prints on a terminal, and into a pipe whose reader has gone."""
 import contextlib
 import fcntl
 import json

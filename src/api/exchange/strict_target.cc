@@ -7,7 +7,8 @@
 namespace spillway::api {
 namespace {
 
-/// Whether a path can be understood in two ways if this byte is escaped in it. Names have only printable ASCII.
+/// True for a byte whose escape is refused: letters, digits and "-._~/" need none, and no name holds other than
+/// printable ASCII.
 bool is_misleading(char c) {
   const auto byte = static_cast<unsigned char>(c);
   const bool is_letter = to_lower(c) >= 'a' && to_lower(c) <= 'z';

@@ -9,7 +9,7 @@
 
 namespace spillway::api {
 
-/// Whether no segment of the path is empty, "." or "..".
+/// True if no segment of the path is empty, "." or "..".
 bool is_normal(const Target& target);
 
 /// As parse_target, but kNotFound for a path that is not normal, and kBadRequest for an escape in the path that stands

@@ -65,7 +65,7 @@ class ApiServerPart final : public Part {
 
   std::uint16_t port() const { return http_->port(); }
 
-  /// Of the administrator; as it was given, or below the data directory.
+  /// The path of the administrator's kubeconfig: as it was given, or below the data directory.
   std::string kubeconfig_file() const;
 
   bool speaks_tls() const { return !args_.insecure_http; }

@@ -59,7 +59,7 @@ Outcome check_address(const std::string& address) {
   return invalid("--bind-address", "{} is no address of this machine", address);
 }
 
-/// Whether `folder` is `data_dir` or above it: both are made together.
+/// True if `folder` is `data_dir` or above it. Both are made together, so `folder` need not exist yet.
 bool is_made_with(const std::filesystem::path& folder, const std::string& data_dir) {
   const auto part = std::filesystem::path(data_dir).lexically_relative(folder).string();
   return !part.empty() && !part.starts_with("..");

@@ -121,7 +121,7 @@ void CronJobController::look(const std::string& key, Now now) {
   }
   if (const auto written = written_.find(cron->metadata.uid); written != written_.end()) {
     const auto shown = cron_version(cron->metadata.resource_version);
-    const Instant waits_until = written->second.at + kUnseenCronStatusMax;  // a broken watch holds nobody up for longer
+    const Instant waits_until = written->second.at + kUnseenCronStatusMax;  // bounds the wait if the watch is broken
     if (shown && *shown < written->second.version && now.mono < waits_until) {
       queue_.done(key);
       return queue_.add(key, waits_until);
