@@ -1,13 +1,12 @@
-# spillway_layer(NAME LEVEL [HEAVY] [HOT] [COLD] SOURCES … HEADERS … [COLD_ROOMS …] [FILES_PER_UNIT n] DEPS … PRIVATE_LIBS …)
+# spillway_layer(NAME LEVEL [HEAVY] [HOT] [COLD] SOURCES … HEADERS … [COLD_ROOMS …] DEPS … PRIVATE_LIBS …)
 # One folder of src/, one static library. A layer links only layers of a lower level; a wrong edge stops the configuration.
 # HEAVY: holds Beast, Asio or generated code; built without UBSan in the asan preset.
-# FILES_PER_UNIT: how many sources are compiled as one where units are joined, 40 unless it says otherwise. A unit costs seconds before its
-# first line (headers, the templates that they need), so few large ones take a third of the time of many. A unit takes about 30 MB of memory
-# per file; names that are local to files of one unit must differ.
+# SOURCES are joined by forty where units are joined: a unit costs seconds before its first line (headers, the templates that they need). More
+# would need more than the 2 GB that a unit takes now. Names that are local to sources of one unit must differ; the compiler says which do not.
 # HOT: whole test suites run through it; built with -O1 where everything else has -O0.
 # COLD: runs once, or for a person; built with -O1 where everything else has -O2. COLD_ROOMS: the folders of the layer for which that is true.
 function(spillway_layer name level)
-  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT;COLD" "FILES_PER_UNIT" "SOURCES;HEADERS;COLD_ROOMS;DEPS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 2 A "HEAVY;HOT;COLD" "" "SOURCES;HEADERS;COLD_ROOMS;DEPS;PRIVATE_LIBS")
   list(SORT A_SOURCES)  # folder by folder, so that the files of a unit include the same headers
   set(cold_sources)
   if(A_COLD_ROOMS)  # also where they get no option of their own: every preset joins the same files
@@ -29,10 +28,7 @@ function(spillway_layer name level)
     list(APPEND targets spillway_${name}_cold)
   endif()
   if(SPILLWAY_JOIN_UNITS)
-    if(NOT A_FILES_PER_UNIT)
-      set(A_FILES_PER_UNIT 40)
-    endif()
-    set_target_properties(${targets} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${A_FILES_PER_UNIT})
+    set_target_properties(${targets} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 40)
   endif()
   foreach(dep IN LISTS A_DEPS)
     get_target_property(below spillway_${dep} SPILLWAY_LEVEL)

@@ -28,7 +28,7 @@ std::optional<SlowTurns::Report> SlowTurns::end_period() {
   Report report{.turns = std::exchange(turns_, 0), .longest = std::exchange(longest_, {}), .cause = {}};
   const std::string what = std::exchange(what_, {});
   const Duration sum = std::exchange(sum_, {});
-  // A thread that waited for half of that time or longer would have been fast on a machine of its own.
+  // If the thread waited for a processor for half of the slow time, the machine was busy, not the work long.
   const bool starved = waited && before && *waited - *before >= sum / 2;
   report.cause = starved        ? "the processors of this machine were busy with other work"
                  : what.empty() ? "work other than a request"

@@ -15,16 +15,16 @@
 
 namespace spillway::apps {
 
-/// A start usually takes a fraction of a second: this long nothing is said.
+/// Nothing is printed before: a start usually takes a fraction of a second.
 inline constexpr Duration kWaitingSaid = seconds(3);
 inline constexpr Duration kWaitingAgain = seconds(10);
 
 class NodesReady final : public client::ApiEngine {
  public:
   struct Callbacks {
-    /// All are: once. `first` is the first of them; null: none was to be waited for.
+    /// Called once, when all nodes are Ready. `first` is the first of them; null: there are no nodes to wait for.
     std::function<void(const api::Node* first)> ready;
-    /// `line` names the node and why; as cli::waiting_line().
+    /// `line` is a cli::waiting_line() about the first node that is not Ready.
     std::function<void(const std::string& line)> waiting;
   };
 

@@ -209,7 +209,7 @@ class Up {
     return shows_colour(cli::Colour::kAuto, STDERR_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
   }
 
-  /// sudo leaves no variable of the user's to what it runs, and the kubeconfig is root's.
+  /// True if the user who started this process by sudo cannot read the kubeconfig, which belongs to root.
   static bool is_by_sudo() {
     const char* const user = std::getenv("SUDO_USER");
     return geteuid() == 0 && user != nullptr && std::string_view(user) != "root";
