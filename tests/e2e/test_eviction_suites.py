@@ -237,6 +237,11 @@ class Suites(Suite):
         self.run_until_evicted("low-hog", survivors=["within", "high-hog"], pressure="DiskPressure")
         self.settle("DiskPressure", ["within", "high-hog"])
 
+
+@needs(can_write_cgroups() and (not own_containerd.is_wanted() or not containerd_pods.missing()), "needs root and cgroups that can be written")
+class Pids(Suite):
+    """The numbers of processes are the machine's, so nothing else may begin or end many of them meanwhile."""
+
     def test_priority_pid_eviction_ordering(self):
         most = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
         threads = int(pathlib.Path("/proc/loadavg").read_text().split()[3].split("/")[1])
