@@ -161,9 +161,11 @@ class WithoutAReader(unittest.TestCase):
 
     def test_up_that_fails_says_so_by_its_exit_code(self):
         """The line that says why is lost."""
-        with workspace() as folder, running(folder, *flags_of_up(folder)) as first, unread(*flags_of_up(folder)) as (child, reader):
-            reader.close()
-            self.assertEqual(child.wait(PATIENCE), 1, "the data directory is in use")
+        with workspace() as folder, running(folder, *flags_of_up(folder)) as first:
+            wait_for("the first to have the data directory", (folder / "kubeconfig").exists)
+            with unread(*flags_of_up(folder)) as (child, reader):
+                reader.close()
+                self.assertEqual(child.wait(PATIENCE), 1, "the data directory is in use")
             self.assertTrue(first.running())
 
     def test_signals_of_pods_are_the_usual_ones(self):

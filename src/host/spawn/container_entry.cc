@@ -11,35 +11,35 @@ ContainerEntry::ContainerEntry(runtime::Loop& loop, Owner& owner, EntryPlan plan
     : loop_(loop), owner_(owner), plan_(std::move(plan)) {}
 
 ContainerEntry::~ContainerEntry() {
-  // What was told since the last turn of the loop: a program that nobody knows of would go on.
-  if (status_) read_entry_reports(plan_, status_.get(), reports_);
-  for (UniqueFd* fd : {&helper_, &status_, &program_})
+  for (UniqueFd* fd : {&child_.helper, &child_.status, &program_})
     if (*fd) loop_.unwatch_fd(fd->get());
-  if (helper_) ignored(send_signal(helper_.get(), SIGKILL), "it ended by itself");
+  if (child_.helper) ignored(send_signal(child_.helper.get(), SIGKILL), "it ended by itself");
+  // It may have been made since the last report.
+  const pid_t program = child_.program.read();
+  if (!program_ && !program_ended_ && program > 0) program_ = try_open_pidfd(program);
   kill_program();
 }
 
 Outcome ContainerEntry::start(const EntryStreams& streams) {
   SPILLWAY_TRY(child, start_entry(plan_, streams));
   plan_.namespaces.clear();
-  helper_ = std::move(child.helper);
-  status_ = std::move(child.status);
-  loop_.watch_fd(helper_.get(), POLLIN, [this] { on_helper_end(); });
-  loop_.watch_fd(status_.get(), POLLIN, [this] { on_status(); });
+  child_ = std::move(child);
+  loop_.watch_fd(child_.helper.get(), POLLIN, [this] { on_helper_end(); });
+  loop_.watch_fd(child_.status.get(), POLLIN, [this] { on_status(); });
   return {};
 }
 
 void ContainerEntry::on_status() {
-  read_entry_reports(plan_, status_.get(), reports_);
-  watch_program();
+  hold_program();
   if (!reports_.at_end) return;
-  loop_.unwatch_fd(status_.get());
-  status_.reset();
+  loop_.unwatch_fd(child_.status.get());
+  child_.status.reset();
   if (reports_.failure.empty() && reports_.program > 0 && !program_ended_ && !killed_) owner_.on_entry_running();
   finish();
 }
 
-void ContainerEntry::watch_program() {
+void ContainerEntry::hold_program() {
+  read_entry_reports(plan_, child_, reports_);
   if (reports_.program <= 0 || program_ || program_ended_) return;
   // Our child, which nobody but us collects: the number is still its own.
   program_ = try_open_pidfd(reports_.program);
@@ -54,10 +54,10 @@ void ContainerEntry::watch_program() {
 }
 
 void ContainerEntry::on_helper_end() {
-  const Result<std::optional<ProcessEnd>> end = reap(helper_.get());
+  const Result<std::optional<ProcessEnd>> end = reap(child_.helper.get());
   if (end && !*end) return;
-  loop_.unwatch_fd(helper_.get());
-  helper_.reset();
+  loop_.unwatch_fd(child_.helper.get());
+  child_.helper.reset();
   finish();
 }
 
@@ -73,6 +73,7 @@ void ContainerEntry::on_program_end() {
 
 void ContainerEntry::kill() {
   killed_ = true;
+  hold_program();
   kill_program();
 }
 
@@ -84,7 +85,7 @@ void ContainerEntry::kill_program() {
 }
 
 void ContainerEntry::finish() {
-  if (helper_ || status_) return;
+  if (child_.helper || child_.status) return;
   if (reports_.program > 0 && !program_ended_) return;
   if (reports_.program <= 0 && reports_.failure.empty()) reports_.failure = "killed before it was started";
   if (!reports_.failure.empty())

@@ -42,7 +42,7 @@ class ContainerEntry {
   void on_status();
   void on_helper_end();
   void on_program_end();
-  void watch_program();
+  void hold_program();
   void kill_program();
   void finish();
 
@@ -50,8 +50,7 @@ class ContainerEntry {
   Owner& owner_;
   EntryPlan plan_;
   EntryReports reports_;
-  UniqueFd helper_;
-  UniqueFd status_;
+  EntryChild child_;
   UniqueFd program_;
   bool program_ended_ = false;
   bool killed_ = false;

@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -18,7 +19,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <utility>
 
 namespace spillway::host {
 namespace {
@@ -35,6 +38,7 @@ struct EntryMakings {
   std::optional<rlimit> open_files;
   sock_fprog calls = {};
   UniqueFd status;
+  pid_t* program = nullptr;  // see ProgramNumber
 };
 
 /// The second child: in the container's pid namespace, with no rights but the container's.
@@ -73,10 +77,13 @@ struct EntryMakings {
       fail_child(status, ChildStep::kDescriptors, errno);
   if (::syscall(SYS_dup3, status, kStatusFd, O_CLOEXEC) < 0 || ::syscall(SYS_close_range, kStatusFd + 1, ~0U, 0) != 0)
     fail_child(status, ChildStep::kDescriptors, errno);
-  const long pid = ::syscall(SYS_clone, CLONE_PARENT | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  // Written once before: the kernel cannot bring in a page for a process that is being killed.
+  *static_cast<volatile pid_t*>(plan.program) = 0;
+  const long pid =
+      ::syscall(SYS_clone, CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, nullptr, plan.program, nullptr, nullptr);
   if (pid < 0) fail_child(kStatusFd, ChildStep::kSession, errno);
   if (pid == 0) become_program(plan);
-  const ChildReport report{ChildStep::kCloned, static_cast<int>(pid)};
+  const ChildReport report{ChildStep::kCloned, 0};  // it can be watched from now on
   ::syscall(SYS_write, kStatusFd, &report, sizeof report);
   for (;;) ::syscall(SYS_exit_group, 0);
 }
@@ -120,8 +127,33 @@ std::string describe(const EntryPlan& plan, const ChildReport& report) {
 
 }  // namespace
 
+ProgramNumber::~ProgramNumber() {
+  if (page_ != nullptr) ::munmap(page_, sizeof(pid_t));
+}
+
+ProgramNumber::ProgramNumber(ProgramNumber&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+
+ProgramNumber& ProgramNumber::operator=(ProgramNumber&& other) noexcept {
+  std::swap(page_, other.page_);
+  return *this;
+}
+
+Result<ProgramNumber> ProgramNumber::create() {
+  void* const page = ::mmap(nullptr, sizeof(pid_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return errno_error("mmap", errno);
+  ProgramNumber made;
+  made.page_ = static_cast<pid_t*>(page);
+  return made;
+}
+
+pid_t ProgramNumber::read() const {
+  return page_ == nullptr ? 0 : std::atomic_ref(*page_).load();
+}
+
 Result<EntryChild> start_entry(const EntryPlan& entry, const EntryStreams& streams) {
   SPILLWAY_TRY(plan, prepare_entry(entry, streams));
+  SPILLWAY_TRY(program, ProgramNumber::create());
+  plan.program = program.address();
   std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return errno_error("pipe", errno);
   UniqueFd status(ends[0]);
@@ -140,24 +172,19 @@ Result<EntryChild> start_entry(const EntryPlan& entry, const EntryStreams& strea
   const int error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (cloned.pid < 0) return errno_error("clone", error);
-  return EntryChild{UniqueFd(cloned.pidfd), std::move(status)};
+  return EntryChild{UniqueFd(cloned.pidfd), std::move(status), std::move(program)};
 }
 
-void read_entry_reports(const EntryPlan& plan, int status_fd, EntryReports& reports) {
-  while (true) {
+void read_entry_reports(const EntryPlan& plan, const EntryChild& child, EntryReports& reports) {
+  while (!reports.at_end) {
     ChildReport report = {};
-    const ssize_t got = ::read(status_fd, &report, sizeof report);
+    const ssize_t got = ::read(child.status.get(), &report, sizeof report);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) return;
-    if (got != static_cast<ssize_t>(sizeof report)) {
-      reports.at_end = true;
-      return;
-    }
-    if (report.step == ChildStep::kCloned)
-      reports.program = report.error;
-    else
-      reports.failure = describe(plan, report);
+    if (got < 0 && errno == EAGAIN) break;
+    reports.at_end = got != static_cast<ssize_t>(sizeof report);
+    if (!reports.at_end && report.step != ChildStep::kCloned) reports.failure = describe(plan, report);
   }
+  reports.program = child.program.read();
 }
 
 }  // namespace spillway::host

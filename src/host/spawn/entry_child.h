@@ -40,22 +40,47 @@ struct EntryStreams {
   bool terminal = false;  // `in` is a terminal: it becomes the controlling one
 };
 
+/// The number of the second child, in a page that the first child shares with this process. The kernel writes it there
+/// while it makes the second child, so this process knows its child even when the first was killed before it could
+/// report it. An unknown child would never be reaped, and the first process of its pid namespace, which waits for all
+/// others to be reaped, would never end.
+class ProgramNumber {
+ public:
+  ProgramNumber() = default;
+  ~ProgramNumber();
+  ProgramNumber(ProgramNumber&& other) noexcept;
+  ProgramNumber& operator=(ProgramNumber&& other) noexcept;
+
+  /// Errors: of mmap(2).
+  static Result<ProgramNumber> create();
+
+  /// For CLONE_PARENT_SETTID.
+  pid_t* address() const { return page_; }
+
+  /// 0: no second child was made (yet).
+  pid_t read() const;
+
+ private:
+  pid_t* page_ = nullptr;
+};
+
 struct EntryChild {
   UniqueFd helper;  // the first child
   UniqueFd status;  // reports, see read_entry_reports()
+  ProgramNumber program;
 };
 
 /// Errors: no process could be made. All that follows is told by `status`.
 Result<EntryChild> start_entry(const EntryPlan& plan, const EntryStreams& streams);
 
-/// What `status` has said. It is at its end when the program runs or nothing will.
+/// What is known of a child. Its status is at its end when the program runs or nothing will.
 struct EntryReports {
-  pid_t program = 0;  // a child of ours, to be reaped; 0: none was made (yet)
+  pid_t program = 0;  // the second child, to be reaped; 0: none was made (yet)
   std::string failure;
   bool at_end = false;
 };
 
-/// Adds what there is to read; does not wait.
-void read_entry_reports(const EntryPlan& plan, int status_fd, EntryReports& reports);
+/// Adds what is new; does not wait. Does nothing once `reports` are at their end.
+void read_entry_reports(const EntryPlan& plan, const EntryChild& child, EntryReports& reports);
 
 }  // namespace spillway::host

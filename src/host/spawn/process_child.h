@@ -47,7 +47,7 @@ enum class ChildStep : int {
   kRights,
   kCallFilter,
   kExec,
-  kCloned,  // no failure: `error` is the number of a process that was made
+  kCloned,  // no failure: a process was made; its number is in `index` where no memory is shared
 };
 
 /// What a child writes to its status descriptor, at once or not at all.
