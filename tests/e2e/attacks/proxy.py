@@ -2,6 +2,7 @@
 the server behind, answers without an end, and what must not get there or come back."""
 import contextlib
 import json
+import re
 import time
 
 from attacks.attempt import Act, Ask, exposed, shown
@@ -161,8 +162,12 @@ def answers(cluster, peer):
     def cut(_):
         with open_to("cut") as connection:
             text = b"".join(iter(lambda: connection.recv(65536), b""))
-        # What was not sent yet may be gone with the connection.
-        return f"a cut answer looks whole: {text[-80:]!r}" if text.endswith(b"0\r\n\r\n") or (text and b"half" not in text) else None
+        # Bytes that were not sent yet may be lost with the connection. The client must be able to see that some are missing.
+        head, _, body = text.partition(b"\r\n\r\n")
+        length = re.search(rb"(?im)^content-length: (\d+)", head)
+        chunked = re.search(rb"(?im)^transfer-encoding: chunked", head)
+        whole = len(body) >= int(length[1]) if length else body.endswith(b"0\r\n\r\n") if chunked else bool(text)
+        return f"a cut answer looks whole: {text[-80:]!r}" if whole else None
     yield Act("an answer that breaks off", cut)
 
     def many(_):
