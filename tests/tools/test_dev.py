@@ -151,7 +151,7 @@ class Dev(unittest.TestCase):
     def test_ctest_has_the_last_word(self):
         self.assertEqual(self.dev("test"), "")
         self.assertTrue(self.printed.endswith("100% tests passed\n"), self.printed)
-        self.assertIn("ctest --test-dir build/dev --output-on-failure --no-tests=error --parallel 3 -LE long", (self.dev("test", SPILLWAY_JOBS="3"), self.made)[1])
+        self.assertIn("ctest --test-dir build/dev --output-on-failure --no-tests=error --parallel 6 -LE long", (self.dev("test", SPILLWAY_JOBS="3"), self.made)[1])
         self.assertIn("not root: tests that write cgroups are skipped", self.dev("test", UID_HERE="1000"))
 
     def test_tests_are_configured_where_they_are_asked_for(self):
