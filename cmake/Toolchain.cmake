@@ -29,7 +29,7 @@ else()
   target_compile_options(spillway_flags INTERFACE
     -Wno-sign-conversion -Wno-missing-designated-field-initializers -Wno-deprecated-declarations)
 endif()
-target_compile_definitions(spillway_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS SPILLWAY_FAULTS>)
+target_compile_definitions(spillway_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 if(SPILLWAY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address)
