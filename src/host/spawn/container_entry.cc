@@ -1,5 +1,7 @@
 #include "host/spawn/container_entry.h"
 
+#include "base/check.h"
+
 #include <poll.h>
 #include <signal.h>
 
@@ -14,9 +16,9 @@ ContainerEntry::~ContainerEntry() {
   for (UniqueFd* fd : {&child_.helper, &child_.status, &program_})
     if (*fd) loop_.unwatch_fd(fd->get());
   if (child_.helper) ignored(send_signal(child_.helper.get(), SIGKILL), "it ended by itself");
-  // It may have been made since the last report.
-  const pid_t program = child_.program.read();
-  if (!program_ && !program_ended_ && program > 0) program_ = try_open_pidfd(program);
+  // The program may have been made since the last report.
+  reports_.program = child_.program.read();
+  if (!program_ && !program_ended_ && reports_.program > 0) program_ = try_open_pidfd(reports_.program);
   kill_program();
 }
 
@@ -41,7 +43,7 @@ void ContainerEntry::on_status() {
 void ContainerEntry::hold_program() {
   read_entry_reports(plan_, child_, reports_);
   if (reports_.program <= 0 || program_ || program_ended_) return;
-  // Our child, which nobody but us collects: the number is still its own.
+  // Only this object reaps it, so the number is still its own.
   program_ = try_open_pidfd(reports_.program);
   if (!program_) {
     reports_.failure = "a process of the container is lost";
@@ -79,6 +81,7 @@ void ContainerEntry::kill() {
 
 void ContainerEntry::kill_program() {
   if (!program_) return;
+  SPILLWAY_CHECK(reports_.program > 0);  // group 0 would be that of this process
   // It leads its group as soon as it has a session; until then there is but itself.
   ::kill(-reports_.program, SIGKILL);
   ignored(send_signal(program_.get(), SIGKILL), "it ended by itself");

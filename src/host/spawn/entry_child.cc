@@ -77,7 +77,7 @@ struct EntryMakings {
       fail_child(status, ChildStep::kDescriptors, errno);
   if (::syscall(SYS_dup3, status, kStatusFd, O_CLOEXEC) < 0 || ::syscall(SYS_close_range, kStatusFd + 1, ~0U, 0) != 0)
     fail_child(status, ChildStep::kDescriptors, errno);
-  // Written once before: the kernel cannot bring in a page for a process that is being killed.
+  // The page is written to once before, because the kernel cannot bring in a page for a process that is being killed.
   *static_cast<volatile pid_t*>(plan.program) = 0;
   const long pid =
       ::syscall(SYS_clone, CLONE_PARENT | CLONE_PARENT_SETTID | SIGCHLD, nullptr, plan.program, nullptr, nullptr);

@@ -73,7 +73,7 @@ struct EntryChild {
 /// Errors: no process could be made. All that follows is told by `status`.
 Result<EntryChild> start_entry(const EntryPlan& plan, const EntryStreams& streams);
 
-/// What is known of a child. Its status is at its end when the program runs or nothing will.
+/// The state of a child, as far as it is known. Its status is at its end when the program runs or nothing will.
 struct EntryReports {
   pid_t program = 0;  // the second child, to be reaped; 0: none was made (yet)
   std::string failure;
