@@ -535,8 +535,11 @@ class Spillway(Looking):
                 self.show(page.url, "zones")
                 self.see("No lifecycle controller of Spillway answers", "1 of 1 nodes ready")
                 self.assertNotIn("Hold ::n1", self.text())
+                self.show(page.url, "why?q=node/n1")
+                self.see("Node n1 is ready")
                 with running(self.folder, "controller", "--kubeconfig", kubeconfig, *FAST):
                     wait_for("the lease", lambda: "spillway.dev/controller-url" in (api.find(LEASE) or {"metadata": {}})["metadata"].get("annotations", {}))
+                    self.see("node n1 is", "its last sign of life")  # the answer that stands on the page becomes the controllers'
                     self.show(page.url, "zones")
                     self.see("As the lifecycle controllers see them", "fully disrupted", "Hold ::n1")
                     self.assert_quiet(page.base, ("/proxy/", "/spillway-hold"))

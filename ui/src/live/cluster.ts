@@ -173,7 +173,7 @@ export class Cluster {
       this.zonesProblem = error instanceof ApiError ? error : null;
       if (this.zonesProblem !== null && !this.zonesProblem.gone) this.zones = null;
     }
-    this.zonesAsked = true;
+    this.zonesAsked ||= this.zonesProblem === null || !this.zonesProblem.gone;
     this.changed();
   }
 

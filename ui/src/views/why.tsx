@@ -80,24 +80,26 @@ export function WhyView({ cluster, query }: { cluster: Cluster; query: URLSearch
   const now = useSeconds();
   const asked = query.get('q') ?? '';
   const [text, setText] = useState(asked);
+  const [tries, setTries] = useState(0);
   const [state, setState] = useState<{ of: string; answers: Answer[] | null; problem: string }>({ of: '', answers: null, problem: '' });
   const ready = cluster.nodes.session.phase !== 'loading' && cluster.zonesAsked;
+  const controllersAnswer = cluster.zones !== null; // once they do, they may have a better answer than the node's status alone
+  useEffect(() => setText(asked), [asked]);
   useEffect(() => {
-    setText(asked);
     if (asked === '' || !ready) return undefined;
     let late = false;
-    setState({ of: asked, answers: null, problem: '' });
+    setState((before) => before.of === asked ? before : { of: asked, answers: null, problem: '' });
     answer(cluster, asked).then((answers) => { if (!late) setState({ of: asked, answers, problem: '' }); },
       (error: Error) => { if (!late) setState({ of: asked, answers: null, problem: error.message }); });
     return () => { late = true; };
-  }, [asked, ready]);
+  }, [asked, ready, controllersAnswer, tries]);
   const names = [...cluster.nodes.items.keys()].slice(0, 200);
   const failed = [...cluster.failed.items.keys()].slice(0, 200);
   const events = state.answers === null ? [] : [...cluster.events.items.values()].filter((each) => state.answers!.some((one) => (one.pod !== null ? each.ns === one.pod.ns && each.name === one.pod.name : each.kind === 'Node' && each.name === one.node)))
     .sort((a, b) => b.atMs - a.atMs).slice(0, 20);
   return (
     <Section title="Why" sub="Type the name of a pod or of a node: cart-7, shop/cart-7, node/n1">
-      <form class="ask" role="search" aria-label="Ask why" onSubmit={(event) => { event.preventDefault(); location.hash = `#/why?q=${encodeURIComponent(text.trim())}`; }}>
+      <form class="ask" role="search" aria-label="Ask why" onSubmit={(event) => { event.preventDefault(); setTries(tries + 1); location.hash = `#/why?q=${encodeURIComponent(text.trim())}`; }}>
         <input type="search" aria-label="Pod or node" value={text} list="names" autoFocus onInput={(event) => setText(event.currentTarget.value)} />
         <datalist id="names">{names.map((each) => <option key={each} value={`node/${each}`} />)}{failed.map((each) => <option key={each} value={each} />)}</datalist>
         <button type="submit" class="primary">Why?</button>
