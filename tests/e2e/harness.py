@@ -23,7 +23,7 @@ from patience import PATIENCE, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HIERARCHIES = pathlib.Path("/sys/fs/cgroup")
-BINARY = pathlib.Path(os.environ.get("SPILLWAY", ROOT / "build/dev/src/apps/spillway"))
+BINARY = pathlib.Path(os.environ.get("SPILLWAY", ROOT / "build/release/src/apps/spillway"))
 
 
 def skip(reason):

@@ -1,4 +1,5 @@
 """`./dev` in a copy of its own files, with programs that record how they were called in place of apt-get, cmake, npm and the others."""
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ PROGRAMS = {
     "node": "mkdir -p build/ui; echo 'dashboard: 1 bytes gzipped'",
     "cmake": 'case "cmake $*" in *${FAILS:-nothing}*) echo "CMake Error: told to"; exit 1 ;; esac; mkdir -p "build/$2/bench"; echo configured',
     "python3": "",
-    "ctest": 'echo "100% tests passed"',
+    "ctest": 'case "$*" in *" -N "*) echo "  Test #1: ${CHOSEN:-e2e_up}" ;; *) echo "100% tests passed" ;; esac',
     "true": "",
 }
 LISTS = {"build": ("g++", "libfmt-dev"), "test": ("clang-19", "qemu-system-x86"), "package": ("patchelf", "man-db")}
@@ -141,7 +142,9 @@ class Dev(unittest.TestCase):
                                           (["unit", "tsan"], {}, "OFF"), (["bench"], {}, "OFF")):
             self.dev(*words, **environment)
             configured = [call for call in self.made if call.startswith("cmake --preset")]
-            self.assertEqual([word for call in configured for word in call.split() if "WERROR" in word], [f"-DSPILLWAY_WERROR={value}"], (words, environment))
+            self.assertTrue(configured)
+            for call in configured:
+                self.assertEqual([word for word in call.split() if "WERROR" in word], [f"-DSPILLWAY_WERROR={value}"], (words, environment))
         self.assertEqual(self.dev("build", SPILLWAY_WERROR="yes", code=1).splitlines()[-1], "dev: SPILLWAY_WERROR is 'yes'; expected ON or OFF")
 
     def test_cmake_is_quiet_unless_it_fails(self):
@@ -153,6 +156,13 @@ class Dev(unittest.TestCase):
         self.assertTrue(self.printed.endswith("100% tests passed\n"), self.printed)
         self.assertIn("ctest --test-dir build/dev --output-on-failure --no-tests=error --parallel 6 -LE long", (self.dev("test", SPILLWAY_JOBS="3"), self.made)[1])
         self.assertIn("not root: tests that write cgroups are skipped", self.dev("test", UID_HERE="1000"))
+
+    def test_suites_with_processes_run_what_users_run(self):
+        for chosen, built in (("e2e_up", ["build/dev", "build/release spillway"]), ("vectors_api", ["build/dev"])):
+            self.dev("test", "name", CHOSEN=chosen)
+            self.assertEqual([call.split("build_progress.py ")[1] for call in self.made if "build_progress.py" in call], built)
+            self.assertLess(self.made.index([call for call in self.made if "build_progress.py" in call][-1]),
+                            self.made.index("ctest --test-dir build/dev --output-on-failure --no-tests=error --parallel %d -R name" % (2 * len(os.sched_getaffinity(0)))))
 
     def test_tests_are_configured_where_they_are_asked_for(self):
         self.dev("unit", "release")
