@@ -112,6 +112,10 @@ class Dev(unittest.TestCase):
         self.assertEqual(told, "dev: neither root nor sudo is at hand; as root, run: apt-get install --no-install-recommends g++ libfmt-dev\n")
         self.dev("build", "release", UID_HERE="1000")
 
+    def test_it_waits_for_another_installation(self):
+        self.dev("demo", MISSING="g++")
+        self.assertTrue(all("-oDPkg::Lock::Timeout=600" in call for call in self.made if call.startswith("apt-get install")), self.made)
+
     def test_what_apt_says_is_printed_if_it_fails(self):
         told = self.dev("demo", MISSING="g++", FAILS="--print-uris", code=1)
         self.assertEqual(told.splitlines()[-1], "dev: apt-get cannot install g++: E: Unable to locate package x")
