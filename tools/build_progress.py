@@ -184,20 +184,22 @@ def build(folder, targets, jobs, out=sys.stderr):
     announce(folder, seconds, jobs, out)
     progress = Progress(seconds, jobs, out)
     log = folder / "build.log"
-    with open(log, "w") as kept:
-        ninja = subprocess.Popen(["ninja", "-C", folder, "-j", str(jobs), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                 env={**os.environ, "NINJA_STATUS": MARK})
-        signal.signal(signal.SIGTERM, lambda *_: ninja.terminate())
-        output = Filter(progress, kept)
-        try:
+    ninja = None
+    try:
+        with open(log, "w") as kept:
+            output = Filter(progress, kept)
+            ninja = subprocess.Popen(["ninja", "-C", folder, "-j", str(jobs), *targets], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     env={**os.environ, "NINJA_STATUS": MARK})
+            signal.signal(signal.SIGTERM, lambda *_: ninja.terminate())
             for line in lines_of(ninja.stdout, progress.tick):
                 output.line(line)
-        except KeyboardInterrupt:  # ninja got it as well
+            output.end_step()
+            code = ninja.wait()
+    except KeyboardInterrupt:  # ninja got it as well
+        if ninja is not None:
             ninja.wait()
-            progress.clear()
-            return 130
-        output.end_step()
-        code = ninja.wait()
+        progress.clear()
+        return 130
     progress.clear()
     if code != 0:
         out.write(f"dev: the build failed; the output of all commands is in {log}\n")
@@ -213,7 +215,10 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("targets", nargs="*")
     chosen = parser.parse_args()
-    return build(chosen.folder, chosen.targets, chosen.jobs)
+    try:
+        return build(chosen.folder, chosen.targets, chosen.jobs)
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":
