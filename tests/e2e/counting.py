@@ -55,8 +55,8 @@ class Recorder(threading.Thread):
         while not self.ended:
             try:
                 self.follow(self.servers.any())
-            except (OSError, http.client.HTTPException, ValueError):
-                continue  # the server is away
+            except (OSError, http.client.HTTPException, ValueError, ApiError):
+                continue  # the server is away, or refuses for now
         self.servers.close()
 
     def follow(self, api):
@@ -71,8 +71,8 @@ class Recorder(threading.Thread):
             while line := answer.readline():
                 event = json.loads(line)
                 if event["type"] == "ERROR":
-                    self.lists += 1
                     self.version = api.get(MAPS)["metadata"]["resourceVersion"]
+                    self.lists += 1  # what is written from now on is seen by the next watch
                     return
                 self.version = event["object"]["metadata"]["resourceVersion"]
                 self.events.append((int(self.version), event["type"], event["object"]["metadata"]["name"], (event["object"].get("data") or {}).get("count")))
