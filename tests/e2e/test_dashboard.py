@@ -760,4 +760,5 @@ class Door(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    browser.leave_network()
     unittest.main()

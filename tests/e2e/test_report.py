@@ -232,4 +232,5 @@ class File(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    browser.leave_network()
     unittest.main()
