@@ -226,6 +226,17 @@ TEST_F(NodeLifecycle, AFailedDeletionIsTriedAgain) {
   EXPECT_THAT(cluster.pod_names(), IsEmpty());
 }
 
+TEST_F(NodeLifecycle, AConflictDoesNotMeanThatThePodIsGone) {
+  start(3);
+  cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));
+  cluster.advance(seconds(2));
+  cluster.fail(api::Method::kPatch, "/pods/web/status", 409, 2);
+  cluster.fail(api::Method::kDelete, "/pods/web", 409, 1);
+  cluster.merge("/api/v1/nodes/n1", *api::parse_json(R"({"spec":{"taints":[{"key":"drain","effect":"NoExecute"}]}})"));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.pod_names(), IsEmpty());
+}
+
 TEST_F(NodeLifecycle, ARestartKeepsTheTaintsAndTheTimeAlreadyWaited) {
   start(3);
   cluster.create("/api/v1/namespaces/default/pods", pod_json("web", "64Mi", "n1"));

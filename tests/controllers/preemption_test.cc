@@ -276,6 +276,15 @@ TEST_F(SchedulerPreemption, ARefusedDeletionTakesThePromiseBack) {
   EXPECT_EQ(node_of("important"), "n0") << "the second attempt passes";
 }
 
+TEST_F(SchedulerPreemption, AVictimThatCouldNotBeDeletedForAConflictIsTriedAgain) {
+  create(pod("low", "600Mi"));
+  cluster_.fail(api::Method::kDelete, "/pods/low", 409, 1);
+  create(pod("important", "600Mi", "high"));
+  EXPECT_EQ(cluster_.events_about("low")["Preempted"], 0);
+  cluster_.advance(seconds(60));
+  EXPECT_EQ(node_of("important"), "n0");
+}
+
 TEST_F(SchedulerPreemption, APodThatGoesMeanwhileNeedsNoRoom) {
   create(pod("low", "600Mi"));
   cluster_.after(api::Method::kPatch, kAllPods + "/important/status",

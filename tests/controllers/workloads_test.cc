@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -235,6 +236,48 @@ TEST_F(Workloads, AnAdoptedPodIsNotTakenForOneThatWasMade) {
   cluster.advance(seconds(10));
   EXPECT_EQ(std::ranges::count(cluster.requests, "POST " + kPods), 5);
   EXPECT_THAT(cluster.pod_names(), SizeIs(6));
+}
+
+TEST_F(Workloads, AStatusThatMetAConflictIsWrittenAgainThoughNothingElseChanges) {
+  start(1);
+  cluster.fail(api::Method::kPatch, "/replicasets/web/status", 409, 3);
+  cluster.fail(api::Method::kPatch, "/daemonsets/agent/status", 409, 3);
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 0));
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
+  cluster.advance(seconds(10));
+  EXPECT_EQ(status(kReplicaSets + "/web", "observedGeneration"), 1);
+  EXPECT_EQ(status(kDaemonSets + "/agent", "numberReady"), 1);
+}
+
+TEST_F(Workloads, AnAdoptionAndAReleaseThatFailAreTriedAgain) {
+  start(1);
+  for (const int code : {409, 500}) {
+    const std::string name = fmt::format("web-{}", code);
+    Json orphan = pod_json("orphan-" + name);
+    orphan.make({"metadata", "labels"})["app"] = name;
+    cluster.create(kPods, orphan);
+    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, 3);
+    cluster.create(kReplicaSets, workload_json("ReplicaSet", name, 1));
+    cluster.advance(seconds(10));
+    const std::string pod = kPods + "/orphan-" + name;
+    EXPECT_THAT(api::to_text(cluster.get(pod)), HasSubstr("ownerReferences")) << code;
+    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, 3);
+    cluster.merge(pod, json(R"({"metadata":{"labels":{"app":"another"}}})"));
+    cluster.advance(seconds(10));
+    EXPECT_THAT(api::to_text(cluster.get(pod)), Not(HasSubstr("ownerReferences"))) << code;
+  }
+}
+
+TEST_F(Workloads, ARefusedPodHasItsConditionThoughTheFirstWritesFail) {
+  start(1);
+  for (const int code : {409, 500}) {
+    const std::string name = fmt::format("large-{}", code);
+    cluster.fail(api::Method::kPatch, "/pods/" + name + "/status", code, 2);
+    cluster.create(kPods, pod_json(name, "64Gi"));
+    cluster.advance(seconds(10));
+    EXPECT_THAT(api::to_text(cluster.get(kPods + "/" + name)), HasSubstr("Insufficient memory")) << code;
+    EXPECT_EQ(cluster.events_about(name)["FailedScheduling"], 1) << code;
+  }
 }
 
 TEST_F(Workloads, ASetThatShrinksWhileItGrowsMakesNoMore) {

@@ -13,11 +13,6 @@ namespace {
 
 using scheduling::PreemptionWrite;
 
-/// The pod is not there any more, or another one has its name.
-bool has_left(const Error& error) {
-  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict;
-}
-
 std::string owner_of_victim(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
   return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
@@ -125,7 +120,7 @@ void Preemptor::write(const ActPtr& act, std::size_t index, Now now) {
 void Preemptor::on_written(const ActPtr& act, std::size_t index, const Result<api::Json>& outcome, Now now) {
   const PreemptionWrite& what = act->plan.writes[index];
   const std::string& uid = what.pod->metadata.uid;
-  if (!outcome && has_left(outcome.error())) {
+  if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
     act->unseen.erase(uid);
     return on_answered(act, now);
   }

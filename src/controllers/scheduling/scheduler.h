@@ -220,6 +220,11 @@ class Scheduler final : public client::ApiEngine {
   /// Says why the pod waits, once; `promise`: what becomes of the node it is promised, nullopt: nothing.
   void report(const PodPtr& pod, const std::string& message, std::optional<std::string> promise, Now now,
               std::string_view reason = "Unschedulable");
+  /// Writes the condition of a pod that waits. A failed write is repeated while the pod waits for the same reason;
+  /// after the last of `tries` the next refusal writes it.
+  void write_refusal(const PodPtr& pod, const std::string& message, const api::Json& patch, int tries);
+  /// Whether the last refusal of this very pod had that message, and no preemption is under way for it.
+  bool still_waits(const api::Pod& pod, const std::string& message) const;
 
   Options options_;
   telemetry::Log log_;

@@ -15,6 +15,10 @@ namespace {
 /// Nodes that are looked at, the cheapest first, where brakes hold back what is decided.
 constexpr int kBrakedTriesMax = 20;
 
+/// Writes of the condition of a pod that no node takes: the first and its repetitions, a second apart.
+constexpr int kRefusalWriteTries = 4;
+constexpr Duration kRefusalWriteWait = seconds(1);
+
 std::string render_refusals(const std::vector<policy::Reason>& reasons) {
   std::string text;
   for (const policy::Reason& reason : reasons) text += (text.empty() ? "" : "; ") + policy::render(reason);
@@ -139,7 +143,29 @@ void Scheduler::report(const PodPtr& pod, const std::string& message, std::optio
   }
   const api::Json patch =
       api::Json::object({{"metadata", api::Json::object({{"uid", pod->metadata.uid}})}, {"status", std::move(status)}});
-  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch, {});
+  write_refusal(pod, message, patch, kRefusalWriteTries);
+}
+
+void Scheduler::write_refusal(const PodPtr& pod, const std::string& message, const api::Json& patch, int tries) {
+  client_.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, patch,
+                [this, pod, message, patch, tries](const Result<api::Json>& outcome, Now now) {
+                  if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+                  log_.warning("the condition of a pod was not written",
+                               {{"pod", pod->key().text()}, {"error", outcome.error().text()}});
+                  if (!still_waits(*pod, message)) return;
+                  if (tries <= 1) return refused_[pod->key().text()].clear();
+                  client_.at(now.mono + kRefusalWriteWait, [this, pod, message, patch, tries](Now) {
+                    if (still_waits(*pod, message)) write_refusal(pod, message, patch, tries - 1);
+                  });
+                });
+}
+
+bool Scheduler::still_waits(const api::Pod& pod, const std::string& message) const {
+  const client::ObjectKey key = pod.key().text();
+  const PodPtr known = pods_.cache().find(key);
+  const auto refused = refused_.find(key);
+  return known && known->metadata.uid == pod.metadata.uid && refused != refused_.end() && refused->second == message &&
+         !preemptor_.is_under_way(pod.metadata.uid);
 }
 
 scheduling::BudgetsByNamespace Scheduler::budgets_now() const {

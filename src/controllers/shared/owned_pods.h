@@ -18,6 +18,9 @@ namespace spillway::controllers {
 
 using workloads::PodPtr;
 
+/// How long a controller waits for the newer version of an object after a write of its status met a conflict.
+inline constexpr Duration kAfterConflict = seconds(1);
+
 /// The workload that a pod belongs to, as owner references name it.
 struct Owner {
   std::string_view api_version;

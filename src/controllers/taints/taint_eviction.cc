@@ -44,11 +44,6 @@ std::string owner_of(const api::Pod& pod) {
   return owner == nullptr ? std::string() : fmt::format("{}/{}/{}", owner->kind, pod.metadata.ns, owner->name);
 }
 
-/// The pod is not there any more, or another one has its name.
-bool is_gone(const Error& error) {
-  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict;
-}
-
 }  // namespace
 
 TaintEvictionController::TaintEvictionController(Shared shared, const PodsByNode& pods_by_node,
@@ -298,9 +293,18 @@ void TaintEvictionController::mark_disrupted(const PodPtr& pod, int attempt, Ins
   shared_.client.patch(pod_path(*pod, "status"), client::PatchType::kStrategicMerge, disruption_patch(*pod, now),
                        [this, pod, attempt, ordered](const Result<api::Json>& outcome, Now then) {
                          if (outcome) return remove(pod, attempt, ordered);
-                         if (is_gone(outcome.error())) return evictions_.on_evicted(pod->key(), true, then);
+                         if (is_gone(*pod, outcome.error())) return evictions_.on_evicted(pod->key(), true, then);
                          attempt_failed(pod, attempt, ordered, outcome.error(), then);
                        });
+}
+
+/// Whether a call failed because the pod is not there any more, or another one has its name. A conflict alone does not
+/// say so: other writers of the pod cause one, too.
+bool TaintEvictionController::is_gone(const api::Pod& pod, const Error& error) const {
+  if (error.code == ErrorCode::kNotFound) return true;
+  if (error.code != ErrorCode::kConflict) return false;
+  const PodPtr known = shared_.pods.cache().find(pod.key().text());
+  return !known || known->metadata.uid != pod.metadata.uid;
 }
 
 void TaintEvictionController::remove(const PodPtr& pod, int attempt, Instant ordered) {
@@ -312,7 +316,7 @@ void TaintEvictionController::remove(const PodPtr& pod, int attempt, Instant ord
 
 void TaintEvictionController::on_removed(const PodPtr& pod, int attempt, Instant ordered,
                                          const Result<api::Json>& outcome, Now now) {
-  if (!outcome && !is_gone(outcome.error())) return attempt_failed(pod, attempt, ordered, outcome.error(), now);
+  if (!outcome && !is_gone(*pod, outcome.error())) return attempt_failed(pod, attempt, ordered, outcome.error(), now);
   if (outcome) metrics_.pod_deletions.add();
   metrics_.pod_deletion_seconds.observe(std::chrono::duration<double>(now.mono - ordered).count());
   gate_.release(subject_of(pod->key()));

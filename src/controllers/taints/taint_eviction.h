@@ -79,6 +79,7 @@ class TaintEvictionController {
   void mark_disrupted(const PodPtr& pod, int attempt, Instant ordered, Now now);
   void remove(const PodPtr& pod, int attempt, Instant ordered);
   void on_removed(const PodPtr& pod, int attempt, Instant ordered, const Result<api::Json>& outcome, Now now);
+  bool is_gone(const api::Pod& pod, const Error& error) const;
   void attempt_failed(const PodPtr& pod, int attempt, Instant ordered, const Error& error, Now now);
   void arm();
 

@@ -242,9 +242,9 @@ void DaemonSetController::write_status(const api::DaemonSet& set, const std::str
   shared_.client.patch(
       client::object_path(api::DaemonSet::kApiVersion, "daemonsets", set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
-        // After a conflict the newer version, on its way to the cache, brings us back.
-        if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound)
-          return;
+        if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+        // After a conflict a newer version is usually on its way to the cache and brings the set back earlier.
+        if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
         queue_.retry(key, then.mono);
       });
 }

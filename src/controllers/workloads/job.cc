@@ -217,12 +217,15 @@ bool JobController::is_cache_behind(const api::Job& job, Now now) {
 /// The pods that belong to the Job; adopts and releases on the way.
 std::vector<PodPtr> JobController::claim(const api::Job& job) {
   std::vector<PodPtr> claimed;
+  const auto retry = [this, key = client::key_of(job.metadata)](const Result<api::Json>& outcome, Now then) {
+    if (!outcome) queue_.retry(key, then.mono);
+  };
   for (const PodPtr& pod : pods_.of(job.metadata.uid)) {
     if (job.selector.matches(pod->metadata.labels)) {
       claimed.push_back(pod);
     } else if (!pod->metadata.deletion_timestamp) {
       shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                           release_patch(job.metadata, pod->metadata), {});
+                           release_patch(job.metadata, pod->metadata), retry);
     }
   }
   if (job.metadata.deletion_timestamp) return claimed;
@@ -231,7 +234,7 @@ std::vector<PodPtr> JobController::claim(const api::Job& job) {
     api::Json patch = adoption_patch(owner_of(job), pod->metadata);
     patch["metadata"]["finalizers"] = api::Json::array({workloads::kJobTracking});
     shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                         std::move(patch), {});
+                         std::move(patch), retry);
     claimed.push_back(with_finalizer(pod));
   }
   return claimed;

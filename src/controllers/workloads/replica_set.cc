@@ -194,24 +194,24 @@ ReplicaCount& ReplicasController<T>::count_of(const T& set) {
 template <typename T>
 std::vector<PodPtr> ReplicasController<T>::claim(const T& set) {
   std::vector<PodPtr> claimed;
+  const auto retry = [this, key = client::key_of(set.metadata)](const Result<api::Json>& outcome, Now then) {
+    if (!outcome) queue_.retry(key, then.mono);
+  };
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
     if (set.selector.matches(pod->metadata.labels)) {
       claimed.push_back(pod);
     } else if (!pod->metadata.deletion_timestamp) {
       shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                           release_patch(set.metadata, pod->metadata), {});
+                           release_patch(set.metadata, pod->metadata), retry);
     }
   }
   if (set.metadata.deletion_timestamp) return claimed;
   for (const PodPtr& pod : pods_.orphans_in(set.metadata.ns)) {
     if (!is_active(*pod) || !set.selector.matches(pod->metadata.labels)) continue;
     claimed.push_back(pod);
-    // Refused: another one has it, or it has gone; then one pod is missing that was counted here.
+    // An adoption fails if another owner has the pod, or if it is gone; then one pod is missing that was counted here.
     shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(owner_of(set), pod->metadata),
-                         [this, key = client::key_of(set.metadata)](const Result<api::Json>& outcome, Now then) {
-                           if (!outcome) enqueue_paced(key, then);
-                         });
+                         adoption_patch(owner_of(set), pod->metadata), retry);
   }
   return claimed;
 }
@@ -398,10 +398,9 @@ void ReplicasController<T>::write_status(const T& set, const std::string& key, c
   shared_.client.patch(
       client::object_path(T::kApiVersion, kNamesOf<T>.plural, set.metadata.ns, set.metadata.name, "status"),
       client::PatchType::kMerge, patch, [this, key](const Result<api::Json>& outcome, Now then) {
-        // A conflict means that a newer version is on its way to the cache; that one brings us back.
-        if (outcome || outcome.error().code == ErrorCode::kConflict || outcome.error().code == ErrorCode::kNotFound) {
-          return;
-        }
+        if (outcome || outcome.error().code == ErrorCode::kNotFound) return;
+        // After a conflict a newer version is usually on its way to the cache and brings the set back earlier.
+        if (outcome.error().code == ErrorCode::kConflict) return queue_.add(key, then.mono + kAfterConflict);
         queue_.retry(key, then.mono);
       });
 }

@@ -44,16 +44,25 @@ std::optional<std::string> RevisionKeeper::keep(const SetPtr& set, const std::se
   }
   if (plan.renumber) renumber(set, *plan.current, *plan.renumber);
   for (const workloads::RevisionPtr& old : plan.remove) {
-    shared_.client.remove(revision_path(old->metadata.ns, old->metadata.name), delete_options(old->metadata), {});
+    shared_.client.remove(revision_path(old->metadata.ns, old->metadata.name), delete_options(old->metadata),
+                          look_again_if_it_fails(uid));
   }
   return workloads::revision_hash(plan.current->metadata);
+}
+
+client::ApiClient::Done RevisionKeeper::look_again_if_it_fails(const std::string& uid) {
+  return [this, uid](const Result<api::Json>& outcome, Now now) {
+    if (outcome) return;
+    shared_.client.at(now.mono + kLookAgainAfter, [this, uid](Now then) { changed_(uid, then); });
+  };
 }
 
 void RevisionKeeper::adopt(const api::DaemonSet& set) {
   for (const workloads::RevisionPtr& orphan : revisions_.orphans_in(set.metadata.ns)) {
     if (orphan->metadata.deletion_timestamp || !set.selector.matches(orphan->metadata.labels)) continue;
     shared_.client.patch(revision_path(orphan->metadata.ns, orphan->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(revision_owner(set), orphan->metadata), {});
+                         adoption_patch(revision_owner(set), orphan->metadata),
+                         look_again_if_it_fails(set.metadata.uid));
   }
 }
 

@@ -35,6 +35,8 @@ class RevisionKeeper {
   using Revisions = OwnedObjects<api::ControllerRevision>;
 
   void on_revision(const workloads::RevisionPtr& before, const workloads::RevisionPtr& after, Now now);
+  /// A completion of a call that nothing waits for: after a failure the set is looked at again, a little later.
+  client::ApiClient::Done look_again_if_it_fails(const std::string& uid);
   void adopt(const api::DaemonSet& set);
   void create(const SetPtr& set, const api::ControllerRevision& revision);
   void on_name_taken(const SetPtr& set, const api::ControllerRevision& revision);

@@ -181,14 +181,22 @@ void StatefulSetController::look(const std::string& key, Now now) {
   find_revisions(begun, now);
 }
 
+/// A completion that looks at the set again, after a back-off, if the call failed.
+client::ApiClient::Done StatefulSetController::retry_unless_done(const api::StatefulSet& set) {
+  return [this, key = client::key_of(set.metadata)](const Result<api::Json>& outcome, Now now) {
+    if (!outcome) queue_.retry(key, now.mono);
+  };
+}
+
 std::vector<PodPtr> StatefulSetController::claim_pods(const api::StatefulSet& set) {
   std::vector<PodPtr> claimed;
+  const auto retry = retry_unless_done(set);
   for (const PodPtr& pod : pods_.of(set.metadata.uid)) {
     if (set.selector.matches(pod->metadata.labels) && is_named_after(pod->metadata, set)) {
       claimed.push_back(pod);
     } else if (!pod->metadata.deletion_timestamp) {
       shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                           release_patch(set.metadata, pod->metadata), {});
+                           release_patch(set.metadata, pod->metadata), retry);
     }
   }
   if (set.metadata.deletion_timestamp) return claimed;
@@ -197,7 +205,7 @@ std::vector<PodPtr> StatefulSetController::claim_pods(const api::StatefulSet& se
     if (!set.selector.matches(pod->metadata.labels)) continue;
     claimed.push_back(pod);
     shared_.client.patch(pods_path(pod->metadata, pod->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(owner_of(set), pod->metadata), {});
+                         adoption_patch(owner_of(set), pod->metadata), retry);
   }
   return claimed;
 }
@@ -209,7 +217,7 @@ std::vector<workloads::RevisionPtr> StatefulSetController::claim_revisions(const
     if (orphan->metadata.deletion_timestamp || !set.selector.matches(orphan->metadata.labels)) continue;
     claimed.push_back(orphan);
     shared_.client.patch(history_path(orphan->metadata, orphan->metadata.name), client::PatchType::kStrategicMerge,
-                         adoption_patch(owner_of(set), orphan->metadata), {});
+                         adoption_patch(owner_of(set), orphan->metadata), retry_unless_done(set));
   }
   return claimed;
 }

@@ -62,6 +62,7 @@ class StatefulSetController {
 
   void look(const std::string& key, Now now);
   /// The set's pods; adopts and releases on the way.
+  client::ApiClient::Done retry_unless_done(const api::StatefulSet& set);
   std::vector<PodPtr> claim_pods(const api::StatefulSet& set);
   std::vector<workloads::RevisionPtr> claim_revisions(const api::StatefulSet& set);
   // The revision of the present template.
