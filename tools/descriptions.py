@@ -20,7 +20,7 @@ UNDONE = re.compile(r"\b(TODO|FIXME|XXX)\b")
 # Messages that are no objects in JSON: times, numbers with units, values of any form, the envelope of protobuf.
 NO_OBJECTS = {"intstr.IntOrString", "meta/v1.FieldsV1", "meta/v1.MicroTime", "meta/v1.Time", "resource.Quantity", "runtime.RawExtension",
               "runtime.TypeMeta", "runtime.Unknown"}
-NO_OBJECT_NAMES = {"ExtraValue"}
+NO_OBJECT_NAMES = {"ExtraValue", "Verbs"}
 
 # Types that are described before they are served. One that is served, or not described, is wrong here.
 WAITING = frozenset()

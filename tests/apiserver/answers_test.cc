@@ -383,6 +383,26 @@ TEST(Answers, TablesAndMetadata) {
   EXPECT_EQ(partial.text.find("\"data\""), std::string::npos);
 }
 
+TEST(Answers, WhatIsAnsweredAndNotKeptHasNoTable) {
+  TestServer server;
+  const auto post = [&](const std::string& path, const std::string& body, const std::string& accept) {
+    return server.call(api::Method::kPost, path, body, {{"content-type", "application/json"}, {"accept", accept}});
+  };
+  const std::pair<std::string, std::string> reviews[] = {
+      {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+       R"({"spec":{"nonResourceAttributes":{"path":"/","verb":"get"}}})"},
+      {"/apis/authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":"none"}})"}};
+  for (const auto& [path, body] : reviews) {
+    const Answer refused = post(path, body, kTable);
+    EXPECT_EQ(refused.code, 406) << path;
+    EXPECT_EQ(refused.string_at({"reason"}), "NotAcceptable") << path;
+    EXPECT_EQ(post(path, body, std::string(kTable) + ", application/json").code, 201) << path;
+  }
+  for (const std::string part : {"pods/web/eviction", "pods/web/binding", "serviceaccounts/default/token"}) {
+    EXPECT_EQ(post("/api/v1/namespaces/default/" + part, "{}", kTable).code, 406) << part;
+  }
+}
+
 std::string type_of(const Answer& answer) {
   for (const auto& [name, value] : answer.headers) {
     if (name == "Content-Type") return value;
@@ -405,6 +425,9 @@ TEST(Answers, DiscoveryInProtobufSaysWhatJsonSays) {
     if (path == "/api") want["serverAddressByClientCIDRs"] = {};  // an empty list and none are one in protobuf
     EXPECT_EQ(api::to_text(*read), api::to_text(want)) << path;
   }
+  // The verbs of a resource are a message of their own: field 4 is {1: "create"}, not a list of strings.
+  const std::string answer = server.get("/api/v1", "application/vnd.kubernetes.protobuf").text;
+  EXPECT_NE(answer.find(std::string("\x22\x08\x0a\x06") + "create"), std::string::npos);
   // The aggregated form has no protobuf here: what else the client takes is given.
   const Answer aggregated =
       server.get("/apis",

@@ -150,6 +150,15 @@ TEST_F(Signing, TheRequestorIsWhoAsked) {
   }
 }
 
+TEST_F(Signing, RequestsAreSelectedByTheirSigner) {
+  ASSERT_EQ(server.post(kRequests, request_body("a", kServing, "example.com/a")).code, 201);
+  ASSERT_EQ(server.post(kRequests, request_body("b", kServing, "example.com/b")).code, 201);
+  const Answer chosen = server.get(std::string(kRequests) + "?fieldSelector=spec.signerName%3Dexample.com%2Fb");
+  ASSERT_EQ(chosen.code, 200) << chosen.text;
+  ASSERT_EQ(chosen.body.find("items")->if_array()->size(), 1u);
+  EXPECT_EQ(chosen.body.find("items")->if_array()->front().string_at({"metadata", "name"}), "b");
+}
+
 TEST_F(Signing, ApprovalNeedsTheVerbOnTheSigner) {
   allow_all_requests();
   make("a");

@@ -64,6 +64,7 @@ constexpr std::array kValueKinds = {
     KindOfName{"authentication/v1.ExtraValue", ValueKind::kStrings},
     KindOfName{"authorization/v1.ExtraValue", ValueKind::kStrings},
     KindOfName{"certificates/v1.ExtraValue", ValueKind::kStrings},
+    KindOfName{"meta/v1.Verbs", ValueKind::kStrings},
 };
 
 constexpr std::string_view kDeleteOptions = "meta/v1.DeleteOptions";

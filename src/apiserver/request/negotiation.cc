@@ -71,7 +71,7 @@ api::Status not_acceptable() {
 
 }  // namespace
 
-api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings) {
+api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings, Tables tables) {
   for (const MediaType& media : parse_accept(accept)) {
     const Encoding encoding = is_protobuf(media) ? Encoding::kProtobuf : Encoding::kJson;
     if (encoding == Encoding::kJson && !is_json(media)) continue;
@@ -82,7 +82,9 @@ api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encod
     }
     const std::string_view version = media.parameter("v");
     if (media.parameter("g") != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
-    if (as == "Table" && encoding == Encoding::kJson) return AnswerForm{Form::kTable, std::string(version)};
+    if (as == "Table" && encoding == Encoding::kJson && tables == Tables::kShown) {
+      return AnswerForm{Form::kTable, std::string(version)};
+    }
     if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") {
       return AnswerForm{Form::kPartialMetadata, std::string(version), encoding};
     }
@@ -120,6 +122,16 @@ Encodings encodings_of(const Route& route) {
   if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
   const api::Type* type = api::find_kind(route.resource->api_version(), route.resource->kind);
   return type != nullptr && !type->json_only() ? Encodings::kProtobufToo : Encodings::kJsonOnly;
+}
+
+Tables tables_of(const Route& route) {
+  if (route.resource == nullptr) return Tables::kShown;
+  if (!route.resource->stored() && !route.resource->verbs.has(Verb::kGet)) return Tables::kNone;
+  if (route.subresource == nullptr) return Tables::kShown;
+  const SubresourceId id = route.subresource->id;
+  const bool is_answered_only =
+      id == SubresourceId::kBinding || id == SubresourceId::kEviction || id == SubresourceId::kToken;
+  return is_answered_only ? Tables::kNone : Tables::kShown;
 }
 
 }  // namespace spillway::apiserver

@@ -26,8 +26,11 @@ struct AnswerForm {
 /// What answers of a resource can be written in besides JSON, which all can.
 enum class Encodings { kJsonOnly, kProtobufToo };
 
+/// Whether objects of a resource can be shown as rows.
+enum class Tables { kNone, kShown };
+
 /// The first acceptable type. 406 if there is none. A Table is always JSON.
-api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings);
+api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings, Tables tables = Tables::kShown);
 
 /// How a discovery document is answered.
 struct DiscoveryForm {
@@ -47,5 +50,8 @@ api::StatusResult<BodyFormat> body_format(std::string_view content_type);
 
 /// In what its answers can be written.
 Encodings encodings_of(const Route& route);
+
+/// Reviews, bindings, evictions and tokens are answered and not kept: they have no rows.
+Tables tables_of(const Route& route);
 
 }  // namespace spillway::apiserver

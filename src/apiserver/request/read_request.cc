@@ -42,7 +42,8 @@ ReadRequest read_request(ResourceTablePtr table, const api::Request& request) {
   read.target = *std::move(target);
   read.asked = request_attributes(request.method, read.target);
   read.route = find_route(*read.table, read.asked);
-  read.form = negotiate(request.header("accept"), encodings_of(read.route ? *read.route : Route()));
+  const Route route = read.route ? *read.route : Route();
+  read.form = negotiate(request.header("accept"), encodings_of(route), tables_of(route));
   if (!read.form && is_proxied(read.route)) read.form = AnswerForm{};  // what it accepts is for whoever answers
   return read;
 }

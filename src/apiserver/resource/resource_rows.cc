@@ -478,6 +478,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .storage = below("certificatesigningrequests"),
        .short_names = kCsr,
        .subresources = kCsrSubresources,
+       .fields = signing_request_fields(),
        .names = NameRule::kPathSegment,
        .status_subresource = true,
        .metadata = kSigningChecks},

@@ -63,6 +63,7 @@ constexpr std::array kNamespaceFields{SelectableField{"status.phase"}};
 constexpr std::array kSecretFields{SelectableField{"type"}};
 constexpr std::array kServiceFields{SelectableField{"spec.clusterIP"}, SelectableField{"spec.type"}};
 constexpr std::array kJobFields{SelectableField{"status.successful", successful}};
+constexpr std::array kSigningRequestFields{SelectableField{"spec.signerName"}};
 constexpr std::array kReplicationControllerFields{SelectableField{"status.replicas", replicas}};
 constexpr std::array kEventFields{SelectableField{"involvedObject.kind"},
                                   SelectableField{"involvedObject.namespace"},
@@ -108,6 +109,10 @@ std::span<const SelectableField> secret_fields() {
 
 std::span<const SelectableField> service_fields() {
   return kServiceFields;
+}
+
+std::span<const SelectableField> signing_request_fields() {
+  return kSigningRequestFields;
 }
 
 std::span<const SelectableField> job_fields() {

@@ -13,6 +13,7 @@ std::span<const SelectableField> node_fields();
 std::span<const SelectableField> namespace_fields();
 std::span<const SelectableField> secret_fields();
 std::span<const SelectableField> service_fields();
+std::span<const SelectableField> signing_request_fields();
 std::span<const SelectableField> job_fields();
 std::span<const SelectableField> replication_controller_fields();
 std::span<const SelectableField> event_fields();
