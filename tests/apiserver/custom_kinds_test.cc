@@ -365,6 +365,23 @@ TEST(CustomKinds, OwnersNamespacesAndQuotasKnowThem) {
   EXPECT_EQ(server.post(kTabs, tab("two")).code, 403);
 }
 
+TEST(CustomKinds, AnOpenSchemaIsPublishedAsAnObjectInOpenApiV2) {
+  TestServer server;
+  const std::string open = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+    "description":"Anything.","x-kubernetes-preserve-unknown-fields":true}}})";
+  ASSERT_EQ(server.post(kDefinitionsPath, definition("things", "Thing", "open.example.com", open, "[]")).code, 201);
+  server.settle();
+  server.advance(seconds(1));
+  const Json v2 = server.get("/openapi/v2").body;
+  const Json* thing = v2.at({"definitions", "com.example.open.v1.Thing"});
+  ASSERT_NE(thing, nullptr);
+  EXPECT_EQ(
+      api::to_text(*thing),
+      R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"open.example.com","kind":"Thing","version":"v1"}]})");
+  const Json v3 = server.get("/openapi/v3/apis/open.example.com/v1").body;
+  EXPECT_NE(v3.at({"components", "schemas", "com.example.open.v1.Thing", "properties", "metadata"}), nullptr);
+}
+
 TEST(CustomKinds, ThereAreOnlySoMany) {
   TestServer server;
   const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",

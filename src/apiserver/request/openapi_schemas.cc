@@ -124,6 +124,11 @@ Json OpenApiSchemas::custom_schema(const Resource& row) {
   const structural::Schema& declared = row.custom->schema;
   Json schema = version_ == OpenApiVersion::kV3 ? structural::open_api_v3(declared) : structural::open_api_v2(declared);
   if (!schema.is_object()) schema = Json::object();
+  const Json* keeps_unknown = schema.find("x-kubernetes-preserve-unknown-fields");
+  if (version_ == OpenApiVersion::kV2 && keeps_unknown != nullptr && keeps_unknown->if_bool().value_or(false)) {
+    // Clients of OpenAPI v2 refuse members that a list of properties does not name.
+    return Json::object({{"type", "object"}, {kGroupVersionKind, Json::array({group_version_kind(row)})}});
+  }
   schema["type"] = "object";
   Json& properties = schema["properties"];
   if (!properties.is_object()) properties = Json::object();

@@ -2,6 +2,7 @@
 
 #include "api/exchange/status.h"
 #include "api/json/document_bounds.h"
+#include "api/schema/schema.h"
 #include "policy/structural/node.h"
 
 #include <algorithm>
@@ -18,16 +19,26 @@ bool is_type_or_metadata(std::string_view name) {
   return name == "apiVersion" || name == "kind" || name == "metadata";
 }
 
-/// What is known of a value.
+/// The schema of a value, or the built-in type that it has whatever the schema says.
 struct Known {
-  const Node* node = nullptr;  // null: nothing
-  bool resource = false;       // kind, apiVersion and metadata stay
-  bool keeps = false;          // what is not known stays
+  const Node* node = nullptr;           // null: nothing is known
+  bool resource = false;                // kind, apiVersion and metadata stay
+  bool keeps = false;                   // what is not known stays
+  const api::Type* metadata = nullptr;  // of a resource: its metadata has the fields of this type; null: any
+  const api::Type* built_in = nullptr;  // in place of `node`
 };
+
+const api::Type* object_meta() {
+  static const api::Type* const kType = api::find_type("meta/v1.ObjectMeta");
+  return kType;
+}
 
 Known known_by(const Node* node) {
   if (node == nullptr) return {};
-  return {.node = node, .resource = node->embedded, .keeps = node->keeps_unknown};
+  return {.node = node,
+          .resource = node->embedded,
+          .keeps = node->keeps_unknown,
+          .metadata = node->embedded ? object_meta() : nullptr};
 }
 
 class Pruner {
@@ -77,7 +88,11 @@ class Pruner {
   };
 
   static Step step_of(const Known& known, std::string_view name) {
-    if (known.resource && is_type_or_metadata(name)) return {};
+    if (known.built_in != nullptr) return step_of(*known.built_in, name);
+    if (known.resource && is_type_or_metadata(name)) {
+      if (name != "metadata" || known.metadata == nullptr) return {};
+      return {.goes_on = true, .known = {.built_in = known.metadata}};
+    }
     const Node* node = known.node;
     if (node == nullptr) return {.drops = true};
     if (const Node* property = node->property(name)) return {.goes_on = true, .known = known_by(property)};
@@ -85,8 +100,16 @@ class Pruner {
     return {.drops = !known.keeps};
   }
 
+  static Step step_of(const api::Type& type, std::string_view name) {
+    const api::Field* field = type.find(name);
+    if (field == nullptr) return {.drops = true};
+    if (field->kind != api::ValueKind::kMessage || field->shape == api::Shape::kMap) return {};
+    return {.goes_on = true, .known = {.built_in = field->message}};
+  }
+
   /// nullopt: elements stay as they are.
   static std::optional<Known> items_of(const Known& known) {
+    if (known.built_in != nullptr) return known;
     const Node* items = known.node == nullptr ? nullptr : known.node->items.get();
     if (items == nullptr && known.keeps) return std::nullopt;
     Known of_items = known_by(items);
