@@ -526,6 +526,30 @@ TEST(InitContainers, FailThePodIfItNeverRestarts) {
   EXPECT_FALSE(cluster.host.is_running("uid-web", "c"));
 }
 
+TEST(InitContainers, AContainerThatThePodNeverCameToIsNotReportedAsEnded) {
+  Json document = pod_document({.name = "web", .restart_policy = "Never"});
+  const auto init = [](std::string_view name) {
+    return Json::object({{"name", name}, {"command", Json::array({"prepare"})}});
+  };
+  document.make({"spec", "initContainers"}) = Json::array({init("one"), init("two"), init("three")});
+  ScriptedCluster cluster;
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(seconds(1));
+  cluster.send(cluster.host.exit("uid-web", "one", 0, cluster.now()));
+  cluster.run(seconds(1));
+  cluster.send(cluster.host.exit("uid-web", "two", 1, cluster.now()));
+  cluster.run(seconds(1));
+  const Json pod = cluster.pod("web");
+  EXPECT_EQ(cluster.phase("web"), "Failed");
+  EXPECT_EQ(cluster.container_waiting_reason(pod), "PodInitializing");
+  EXPECT_EQ(condition(pod, "Initialized"), "False");
+  const Json::Array& told = *pod.at({"status", "initContainerStatuses"})->if_array();
+  ASSERT_EQ(told.size(), 3u);
+  EXPECT_EQ(told[1].at({"state", "terminated", "exitCode"})->if_int64(), 1);
+  EXPECT_EQ(told[2].string_at({"state", "waiting", "reason"}), "PodInitializing");
+}
+
 TEST(InitContainers, SidecarsKeepRunning) {
   Json document = pod_document({.name = "web"});
   document.make({"spec", "initContainers"}) =

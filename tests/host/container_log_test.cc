@@ -44,7 +44,7 @@ std::string framed(std::initializer_list<std::string_view> pieces) {
 TEST(LogFramer, CutsAtLineEnds) {
   EXPECT_EQ(framed({}), "");
   EXPECT_EQ(framed({"a\nb\n"}), "F a|F b|");
-  EXPECT_EQ(framed({"a", "b", "\n", "c"}), "F ab|F c|");
+  EXPECT_EQ(framed({"a", "b", "\n", "c"}), "F ab|P c|");
   EXPECT_EQ(framed({"\n\n"}), "F |F |");
 }
 
@@ -53,7 +53,7 @@ TEST(LogFramer, LongLinesComeInPieces) {
   EXPECT_EQ(framed({limit, "\n"}), "F " + limit + "|") << "exactly the limit is one line";
   EXPECT_EQ(framed({limit + "y\n"}), "P " + limit + "|F y|");
   EXPECT_EQ(framed({limit, limit, "\n"}), "P " + limit + "|F " + limit + "|");
-  EXPECT_EQ(framed({limit + limit + "yy"}), "P " + limit + "|P " + limit + "|F yy|");
+  EXPECT_EQ(framed({limit + limit + "yy"}), "P " + limit + "|P " + limit + "|P yy|");
 }
 
 class ContainerLogTest : public ::testing::Test {

@@ -31,6 +31,40 @@ bool has_time_for_order(const PodWorker& worker) {
   return worker.grace_seconds > 1 || !worker.forced_end;
 }
 
+bool ever_began(const ContainerRun& run) {
+  return run.state != ContainerRun::State::kWaiting || run.ended || run.ended_before;
+}
+
+/// Whether the init containers of the pod have done their work, or had done it once.
+bool was_initialized(const PodWorker& worker) {
+  if (worker.init_containers.empty() || std::ranges::any_of(worker.containers, ever_began)) return true;
+  const ContainerRun& last = worker.init_containers.back();
+  if (api::is_sidecar(*last.spec)) return last.state == ContainerRun::State::kRunning && last.started;
+  return last.ended && last.ended->exit_code == 0;
+}
+
+/// The run of a container is over because its pod is. One whose end was not seen, or that ought to have run by now, is
+/// reported as failed: whether it succeeded is unknown.
+void end_run(ContainerRun& run) {
+  if (run.state == ContainerRun::State::kExited) return;
+  const bool waited_for_back_off = !is_alive(run) && run.ended;
+  run.state = ContainerRun::State::kExited;
+  if (!waited_for_back_off) run.ended = unseen_end("The container could not be located when the pod was terminated");
+}
+
+/// A container that the pod never came to, because an init container before it did not succeed, is left waiting. As
+/// Kubernetes does it, the first init container counts as one that the pod came to.
+void end_runs(PodWorker& worker) {
+  if (was_initialized(worker)) std::ranges::for_each(worker.containers, end_run);
+  auto& init = worker.init_containers;
+  const auto last_begun = std::ranges::find_if(init.rbegin(), init.rend(), ever_began);
+  const auto begun = std::max<std::ptrdiff_t>(init.rend() - last_begun, init.empty() ? 0 : 1);
+  std::for_each(init.begin(), init.begin() + begun, end_run);
+  for (ContainerRun& run : worker.ephemeral_containers) {
+    if (ever_began(run)) end_run(run);
+  }
+}
+
 StopPod stop_of(const PodWorker& worker, Duration grace) {
   return {.uid = worker.uid(), .grace = grace, .storage_freed = worker.forced_end && worker.forced_end->frees_disk};
 }
@@ -172,18 +206,7 @@ void PodWorkers::kill_now(const std::string& uid) {
 void PodWorkers::on_pod_stopped(const PodStopped& event, Now now) {
   PodWorker* worker = find(event.uid);
   if (worker == nullptr || worker->phase != WorkerPhase::kTerminating) return;
-  for (auto* list : worker->run_lists()) {
-    for (ContainerRun& run : *list) {
-      const bool ran = run.state == ContainerRun::State::kRunning || run.state == ContainerRun::State::kStarting;
-      if (run.state == ContainerRun::State::kExited) continue;
-      if (!ran && run.ended) {
-        run.state = ContainerRun::State::kExited;  // it waited for its back-off
-        continue;
-      }
-      run.state = ContainerRun::State::kExited;
-      run.ended = unseen_end("The container could not be located when the pod was terminated");
-    }
-  }
+  end_runs(*worker);
   worker->phase = WorkerPhase::kTerminated;
   give_up_order(*worker);
   calls_.forget(event.uid);

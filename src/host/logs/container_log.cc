@@ -83,7 +83,7 @@ void LogFramer::add(std::string_view bytes, WallTime at, std::string& out) {
 
 void LogFramer::finish(WallTime at, std::string& out) {
   if (pending_.empty()) return;
-  append(pending_, 'F', at, out);
+  append(pending_, 'P', at, out);  // the output ended within a line
   pending_.clear();
 }
 

@@ -122,22 +122,26 @@ void apply_failure(const api::Pod& pod, ContainerKind kind, const Instance* newe
   status.state.waiting = {failure.reason, failure.message};
 }
 
-/// The text of a line of a container's log; its time and stream are left out.
-std::string_view text_of(std::string_view line) {
+/// The part of a container's output that one record of its log holds. A record is "TIME STREAM TAGS TEXT"; the first of
+/// the tags is F where a line of the output ends, and P where the line goes on in the next record or the output ended.
+std::string output_of(std::string_view record) {
   for (int field = 0; field < 2; ++field) {
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos) return {};
-    line.remove_prefix(blank + 1);
+    const std::size_t blank = record.find(' ');
+    if (blank == std::string_view::npos) return "\n";
+    record.remove_prefix(blank + 1);
   }
-  const std::size_t blank = line.find(' ');
-  return blank == std::string_view::npos ? std::string_view() : line.substr(blank + 1);
+  const std::size_t blank = record.find(' ');
+  if (blank == std::string_view::npos) return "\n";
+  const std::string_view tags = record.substr(0, blank);
+  const bool is_part = tags.substr(0, tags.find(':')) == "P";
+  return std::string(record.substr(blank + 1)) + (is_part ? "" : "\n");
 }
 
 std::string end_of_log(std::string_view log) {
   std::deque<std::string> lines;
   while (!log.empty()) {
     const std::size_t end = std::min(log.find('\n'), log.size());
-    lines.push_back(std::string(text_of(log.substr(0, end))) + "\n");
+    lines.push_back(output_of(log.substr(0, end)));
     if (lines.size() > kLogLinesMax) lines.pop_front();
     log.remove_prefix(std::min(end + 1, log.size()));
   }
