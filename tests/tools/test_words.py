@@ -1,0 +1,130 @@
+"""tools/words.py finds comments and texts without a noun, passes good ones, and its record only falls."""
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import words  # noqa: E402
+
+
+def found(path, text):
+    return [number for number, _ in words.findings(path, text)]
+
+
+class Comments(unittest.TestCase):
+    def test_a_comment_that_names_its_thing_passes(self):
+        self.assertEqual(found("src/a.h", "/// Seats of a write: one per ten watchers.\nint seats();  // per write\n"), [])
+        self.assertEqual(found("src/a.h", "/// The pods that `nobody` owns, and \"whoever\" in quotes.\nint a;\n"), [])
+        self.assertEqual(found("src/a.h", "// Software that offers a socket; an Office of pods.\n"), [])
+
+    def test_each_opening_is_refused(self):
+        for opening in words.OPENING.pattern.split("(")[1].split(")")[0].split("|"):
+            opening = f"{opening.capitalize()} of it"
+            with self.subTest(opening):
+                self.assertTrue(found("src/a.cc", f"int a;\n/// {opening}.\nint b;\n"))
+                self.assertTrue(found("tools/a.py", f"# {opening}.\n"))
+                self.assertTrue(found("cmake/a.cmake", f"# {opening}.\n"))
+
+    def test_a_later_sentence_is_refused_only_where_a_line_begins_with_it(self):
+        self.assertEqual(found("src/a.h", "// The first line ends.\n// What follows has no noun.\n"), [2])
+        self.assertEqual(found("src/a.h", "// The first line says\n// what follows.\n"), [])
+        self.assertEqual(found("src/a.h", "int a;  // a note\n// what stands alone begins a comment\n"), [2])
+
+    def test_nameless_persons_are_refused_anywhere(self):
+        self.assertEqual(found("src/a.cc", "// A lock that nobody holds,\n// and somebody waits for.\n"), [1, 2])
+        self.assertEqual(found("tests/a.sh", "echo x # for whoever asks\n"), [1])
+
+    def test_text_that_only_looks_like_a_comment_passes(self):
+        self.assertEqual(found("src/a.cc", 'auto a = "// What of it";\nauto b = R"(\n// Of such a text\n)";\n'), [])
+        self.assertEqual(found("src/a.cc", "int a = 1'000; char b = '\"';  // Seconds.\n"), [])
+        self.assertEqual(found("src/a.cc", "int a = 1'000'000;  // What of it?\n"), [1])
+        self.assertEqual(found("ui/a.ts", "const a = `// What of it`; const b = /\"/; const c = '// Of it';\n"), [])
+        self.assertEqual(found("ui/a.ts", "const b = /\"/; // Of it\n"), [1])
+        self.assertEqual(found("tools/a.py", "a = '# What of it'\n"), [])
+        self.assertEqual(found("tests/a.sh", "echo '# What of it' \"# Of it\" a#Who\n"), [])
+
+    def test_blocks_and_docstrings(self):
+        self.assertEqual(found("src/a.h", "/*\n * What of it goes.\n */\n"), [2])
+        self.assertEqual(found("tools/a.py", 'def a():\n    """What of it goes."""\n'), [2])
+        self.assertEqual(found("tools/a.py", 'def a():\n    """The rest.\n\n    Of it, nobody knows."""\n'), [4, 4])
+
+
+class Texts(unittest.TestCase):
+    def test_a_description_begins_with_a_verb_or_a_thing(self):
+        for opening in ("How long to wait", "Whether to wait", "What to wait for"):
+            self.assertEqual(found("src/cli/flags/a.cc", f'app.add_option("--a", a,\n    "{opening}");\n'), [2])
+        self.assertEqual(found("src/cli/flags/a.cc", 'app.add_option("--a", a, "Time to wait");\n'), [])
+        self.assertEqual(found("src/cli/text/a.cc", 'auto a = "What would happen:";\n'), [])
+
+    def test_a_long_sentence_is_refused_also_in_pieces(self):
+        pieces = '"' + "word " * 20 + '"\n    "' + "word " * 6 + '";\n'
+        self.assertEqual(found("src/cli/text/a.cc", "auto a =\n    " + pieces), [2])
+        self.assertEqual(found("src/cli/text/a.cc", 'auto a = "' + "word " * 25 + '";\n'), [])
+        self.assertEqual(found("src/cli/text/a.cc", f'auto a = "{"word " * 20}end. {"word " * 20}";\n'), [])
+        self.assertEqual(found("src/agent/a.cc", 'auto a = "' + "word " * 40 + '";\n'), [])
+
+    def test_paragraphs_and_indented_lines_end_a_sentence(self):
+        twenty = "word " * 20
+        self.assertEqual(found("src/cli/text/a.cc", f'auto a = R"({twenty}\n  {twenty})";\n'), [])
+        self.assertEqual(found("src/cli/text/a.cc", f'auto a = R"({twenty}\n{twenty})";\n'), [1])
+
+
+class Record(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in ("tools", "src"):
+            (self.root / name).mkdir()
+        self.put("// What of it.\nint a;\n// Of it.\n")
+        self.assertEqual(self.write(force=True), 0)
+
+    def put(self, text, name="src/a.cc"):
+        (self.root / name).write_text(text)
+
+    def write(self, force=False):
+        with contextlib.redirect_stdout(io.StringIO()):
+            return words.write(self.root, force)
+
+    def problems(self):
+        return list(words.check(self.root))
+
+    def record(self):
+        return (self.root / words.RECORD).read_text().splitlines()[1:]
+
+    def test_the_recorded_number_passes_and_fewer_pass(self):
+        self.assertEqual(self.record(), ["src/a.cc 2"])
+        self.assertEqual(self.problems(), [])
+        self.put("// What of it.\n")
+        self.assertEqual(self.problems(), [])
+
+    def test_one_more_is_named_with_its_line(self):
+        self.put("// What of it.\nint a;\n// Of it.\nint b;\n// Who.\n")
+        self.assertIn("src/a.cc:5: a comment begins with 'Who.'", self.problems()[2])
+        self.assertEqual(self.problems()[-1], "src/a.cc: 3 findings, 2 are recorded in tools/words.txt")
+
+    def test_a_new_file_starts_at_none(self):
+        self.put("// What of it.\n", "src/b.cc")
+        self.assertEqual(self.problems()[-1], "src/b.cc: 1 findings, 0 are recorded in tools/words.txt")
+
+    def test_writing_lowers_and_does_not_raise_unless_forced(self):
+        self.put("// What of it.\n")
+        self.assertEqual(self.write(), 0)
+        self.assertEqual(self.record(), ["src/a.cc 1"])
+        self.put("// What of it.\nint a;\n// Of it.\n")
+        self.assertEqual(self.write(), 1)
+        self.assertEqual(self.record(), ["src/a.cc 1"])
+        self.assertEqual(self.write(force=True), 0)
+        self.assertEqual(self.record(), ["src/a.cc 2"])
+
+    def test_a_clean_file_leaves_the_record(self):
+        self.put("int a;\n")
+        self.assertEqual(self.write(), 0)
+        self.assertEqual(self.record(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

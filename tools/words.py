@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Gate: comments name the thing that they are about, and texts for users are sentences of bearable length.
+
+usage: tools/words.py [--root DIR] [--list [PATH...]] [--write [--force]]
+
+Refused in comments and docstrings of the folders below:
+  - a comment that begins with What, Of, Who, Whoever, Whether or Nobody: it has no noun, so a reader must already
+    know the code;
+  - the words nobody, somebody and whoever: they stand there for programs or objects, which have names.
+Refused in the string literals of src/cli:
+  - in src/cli/flags, a text that begins with How, Whether or What: a description begins with a verb or names the thing;
+  - more than 25 words without a full stop.
+Text in quotes or backquotes is left out of comments.
+
+tools/words.txt records how many findings each file has left. A file may have fewer, never more. `--write` records
+today's numbers and fails if one would grow, unless `--force` says so; `--list` prints every finding, of the given files
+or folders only. Exit 1 if a file has more than its number.
+"""
+import argparse
+import ast
+import io
+import pathlib
+import re
+import sys
+import tokenize
+
+RECORD = "tools/words.txt"
+FOLDERS = ["src", "tests", "bench", "fuzz", "tools", "cmake", "packaging", "ui"]
+SKIPPED = {"build", "node_modules", "__pycache__"}
+C_LIKE = {".h", ".cc", ".ts", ".tsx", ".mjs"}
+HASHED = {".sh", ".cmake"}
+WORDS_MAX = 25
+
+OPENING = re.compile(r"(what|of|who|whoever|whether|nobody)\b", re.IGNORECASE)
+SENTENCE_OPENING = re.compile(r"(What|Of|Who|Whoever|Whether|Nobody)\b")
+NAMELESS = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
+QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"')
+DESCRIPTION_OPENING = re.compile(r"(How|Whether|What)\b")
+# A sentence, or a paragraph: an indented line of a longer text is one of its own.
+FULL_STOP = re.compile(r"[.!?][)\"']?(?=\s|$)|\n\s*\n|\n(?=[ \t])")
+
+TOKEN = re.compile(r"""
+      (?P<raw>R"(?P<mark>[^()\s\\]{0,16})\((?P<raw_text>.*?)\)(?P=mark)")
+    | (?P<string>"(?:\\.|[^"\\\n])*")
+    | (?P<line>//[^\n]*)
+    | (?P<block>/\*.*?\*/)
+    | \d[\w.']*                                   # 1'000 is a number, not a character
+    | '(?:\\.|[^'\\\n])*'
+    """, re.VERBOSE | re.DOTALL)
+# TypeScript has templates, and patterns in which quotes and slashes mean nothing.
+SCRIPT_TOKEN = re.compile(r"""
+      `(?:\\.|[^`\\])*`
+    | [(,=:\[!&|?{};]\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/
+    |""" + TOKEN.pattern, re.VERBOSE | re.DOTALL)
+HASH_TOKEN = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'[^']*'|(?:(?<=\s)|^)\#[^\n]*""", re.MULTILINE)
+BETWEEN_PIECES = re.compile(r"(?:\s|//[^\n]*)*")
+
+
+class Comment:
+    """Consecutive lines of comment: the number of the first, and the texts without their marks."""
+
+    def __init__(self, first, lines, column=None):
+        self.first, self.lines, self.column = first, lines, column
+
+    def findings(self):
+        if self.lines and OPENING.match(self.lines[0]):
+            yield self.first, f"a comment begins with '{self.lines[0].split()[0]}': name the thing that it is about"
+        for number, line in enumerate(self.lines, self.first):
+            if number != self.first and SENTENCE_OPENING.match(line):
+                yield number, f"a sentence begins with '{line.split()[0]}': name the thing that it is about"
+            for word in NAMELESS.finditer(QUOTED.sub(" ", line)):
+                yield number, f"'{word.group()}' in a comment: name the program or the object"
+
+
+def joined(comments):
+    """Whole-line comments that follow each other in the same column, as one."""
+    whole = []
+    for each in comments:
+        last = whole[-1] if whole else None
+        below = last is not None and last.first + len(last.lines) == each.first
+        if below and each.column is not None and last.column == each.column:
+            last.lines += each.lines
+        else:
+            whole.append(each)
+    return whole
+
+
+def column_of(text, start):
+    """The column of a comment that has its line for itself; None where code stands before it."""
+    before = text[text.rfind("\n", 0, start) + 1:start]
+    return None if before.strip() else len(before)
+
+
+def line_of(text, at):
+    return 1 + text.count("\n", 0, at)
+
+
+def c_comments(text, token):
+    for found in token.finditer(text):
+        if found.group("line"):
+            content = found.group("line").lstrip("/!<").strip()
+            yield Comment(line_of(text, found.start()), [content], column_of(text, found.start()))
+        elif found.group("block"):
+            lines = [line.strip().lstrip("*").strip() for line in found.group("block")[2:-2].split("\n")]
+            blank = 0
+            while blank + 1 < len(lines) and not lines[blank]:
+                blank += 1
+            yield Comment(line_of(text, found.start()) + blank, lines[blank:])
+
+
+def hash_comments(text):
+    for found in HASH_TOKEN.finditer(text):
+        if found.group().startswith("#") and not found.group().startswith("#!"):
+            content = found.group().lstrip("#").strip()
+            yield Comment(line_of(text, found.start()), [content], column_of(text, found.start()))
+
+
+def python_comments(text):
+    for each in tokenize.generate_tokens(io.StringIO(text).readline):
+        if each.type == tokenize.COMMENT and not each.string.startswith("#!"):
+            after_code = each.line[:each.start[1]].strip()
+            yield Comment(each.start[0], [each.string.lstrip("#").strip()], None if after_code else each.start[1])
+
+
+def docstrings(text):
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if ast.get_docstring(node):
+            literal = node.body[0].value
+            yield Comment(literal.lineno, [line.strip() for line in literal.value.split("\n")])
+
+
+def user_texts(text):
+    """String literals with the number of their first line; neighbours are one text, as for the compiler."""
+    first, parts, end = 0, [], 0
+    for found in TOKEN.finditer(text):
+        if not (found.group("raw") or found.group("string")):
+            continue
+        content = found.group("raw_text")
+        if found.group("string"):
+            content = found.group("string")[1:-1].replace("\\n", "\n").replace('\\"', '"')
+        if parts and BETWEEN_PIECES.fullmatch(text, end, found.start()):
+            parts.append(content)
+        else:
+            if parts:
+                yield first, "".join(parts)
+            first, parts = line_of(text, found.start()), [content]
+        end = found.end()
+    if parts:
+        yield first, "".join(parts)
+
+
+def text_findings(path, text):
+    for number, content in user_texts(text):
+        opening = DESCRIPTION_OPENING.match(content)
+        if opening and path.startswith("src/cli/flags/"):
+            yield number, f"a description begins with '{opening.group()}': begin with a verb or name the thing"
+        longest = max(len(re.findall(r"\S*\w\S*", sentence)) for sentence in FULL_STOP.split(content))
+        if longest > WORDS_MAX:
+            opening = " ".join(content.split()[:6])
+            yield number, f"{longest} words without a full stop, {WORDS_MAX} are allowed: {opening} ..."
+
+
+def findings(path, text):
+    suffix = pathlib.PurePosixPath(path).suffix
+    if suffix in C_LIKE:
+        comments = joined(c_comments(text, TOKEN if suffix in (".h", ".cc") else SCRIPT_TOKEN))
+    elif suffix == ".py":
+        comments = joined(python_comments(text)) + list(docstrings(text))
+    else:
+        comments = joined(hash_comments(text))
+    found = [finding for comment in comments for finding in comment.findings()]
+    if path.startswith("src/cli/") and suffix in (".h", ".cc"):
+        found += text_findings(path, text)
+    return sorted(found)
+
+
+def is_shell(path):
+    if path.suffix:
+        return False
+    with path.open("rb") as file:
+        return re.match(rb"#!.*\b(ba)?sh\b", file.readline(64)) is not None
+
+
+def sources(root):
+    yield from (path for path in [root / "dev"] if path.is_file())
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if SKIPPED & set(path.relative_to(root).parts) or not path.is_file():
+                continue
+            known = path.suffix in C_LIKE | HASHED | {".py"} or path.name == "CMakeLists.txt"
+            if known or is_shell(path):
+                yield path
+
+
+def all_findings(root):
+    found = {}
+    for path in sources(root):
+        name = path.relative_to(root).as_posix()
+        here = findings(name, path.read_text())
+        if here:
+            found[name] = here
+    return found
+
+
+def recorded(root):
+    if not (root / RECORD).exists():
+        return {}
+    lines = (root / RECORD).read_text().splitlines()
+    rows = [line.rsplit(" ", 1) for line in lines if line and not line.startswith("#")]
+    return {name: int(count) for name, count in rows}
+
+
+def growth(root, found):
+    allowed = recorded(root)
+    return {name: allowed.get(name, 0) for name, here in sorted(found.items()) if len(here) > allowed.get(name, 0)}
+
+
+def lines_of(name, here):
+    return [f"{name}:{number}: {text}" for number, text in here]
+
+
+def write(root, force):
+    found = all_findings(root)
+    grown = growth(root, found)
+    if grown and not force:
+        for name, allowed in grown.items():
+            print(f"{name}: {len(found[name])} findings, {allowed} are recorded; "
+                  "mend them, or write with --force and say why in the change")
+        return 1
+    rows = ["# Written by tools/words.py --write: how many findings each file has left. These numbers only fall."]
+    rows += [f"{name} {len(here)}" for name, here in sorted(found.items())]
+    (root / RECORD).write_text("\n".join(rows) + "\n")
+    return 0
+
+
+def check(root):
+    found = all_findings(root)
+    for name, allowed in growth(root, found).items():
+        yield from lines_of(name, found[name])
+        yield f"{name}: {len(found[name])} findings, {allowed} are recorded in {RECORD}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    here = pathlib.Path(__file__).resolve().parent.parent
+    parser.add_argument("--root", type=pathlib.Path, default=here)
+    parser.add_argument("--list", nargs="*", metavar="PATH", help="print every finding, of these files or folders only")
+    parser.add_argument("--write", action="store_true", help="record today's numbers, where none grows")
+    parser.add_argument("--force", action="store_true", help="with --write: record numbers that grow as well")
+    args = parser.parse_args()
+    if args.write:
+        return write(args.root, args.force)
+    if args.list is not None:
+        wanted = [path.rstrip("/") for path in args.list]
+        for name, found in all_findings(args.root).items():
+            if not wanted or any(name == path or name.startswith(path + "/") for path in wanted):
+                print("\n".join(lines_of(name, found)))
+        return 0
+    problems = list(check(args.root))
+    print("\n".join(problems) or f"words: none new, {sum(recorded(args.root).values())} recorded")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
