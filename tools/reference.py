@@ -125,8 +125,9 @@ def metrics_of(root):
 
 
 def metrics_page(root):
-    out = ["# Metrics", "", MADE, "Where they are served and who may read them: [observability.md](../observability.md). Names without `spillway_` are those of Kubernetes, with its meaning. A"
-           " histogram has `_bucket`, `_sum` and `_count`.", ""]
+    out = ["# Metrics", "", MADE,
+           "Where they are served and who may read them: [observability.md](../observability.md). Names without `spillway_` are those of Kubernetes, with its",
+           "meaning. A histogram has `_bucket`, `_sum` and `_count`.", ""]
     found = metrics_of(root)
     for part in ("Nodes", "API server", "Controllers", "Every process"):
         rows = sorted((name, *rest) for name, (of, *rest) in found.items() if of == part)

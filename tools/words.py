@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gate: comments name the thing that they are about, and texts for users are sentences of bearable length.
+"""Gate: comments name the thing that they are about, and sentences for users and lines of pages have a bearable length.
 
 usage: tools/words.py [--root DIR] [--list [PATH...]] [--write [--force]]
 
@@ -10,6 +10,8 @@ Refused in comments and docstrings of the folders below:
 Refused in the string literals of src/cli:
   - in src/cli/flags, a text that begins with How, Whether or What: a description begins with a verb or names the thing;
   - more than 25 words without a full stop.
+Refused in README.md, CONTRIBUTING.md, CHANGELOG.md and docs/ (but for docs/spec and docs/changes): a line of more than
+200 characters outside tables and code.
 Text in quotes or backquotes is left out of comments.
 
 tools/words.txt records how many findings each file has left. A file may have fewer, never more. `--write` records
@@ -30,6 +32,9 @@ SKIPPED = {"build", "node_modules", "__pycache__"}
 C_LIKE = {".h", ".cc", ".ts", ".tsx", ".mjs"}
 HASHED = {".sh", ".cmake"}
 WORDS_MAX = 25
+PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+PAGES_SKIPPED = ("docs/spec/", "docs/changes/")
+LINE_MAX = 200
 
 OPENING = re.compile(r"(what|of|who|whoever|whether|nobody)\b", re.IGNORECASE)
 SENTENCE_OPENING = re.compile(r"(What|Of|Who|Whoever|Whether|Nobody)\b")
@@ -162,8 +167,18 @@ def text_findings(path, text):
             yield number, f"{longest} words without a full stop, {WORDS_MAX} are allowed: {opening} ..."
 
 
+def page_findings(text):
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        code ^= line.lstrip().startswith("```")
+        if len(line) > LINE_MAX and not code and not line.lstrip().startswith("|"):
+            yield number, f"{len(line)} characters, {LINE_MAX} are allowed"
+
+
 def findings(path, text):
     suffix = pathlib.PurePosixPath(path).suffix
+    if suffix == ".md":
+        return list(page_findings(text))
     if suffix in C_LIKE:
         comments = joined(c_comments(text, TOKEN if suffix in (".h", ".cc") else SCRIPT_TOKEN))
     elif suffix == ".py":
@@ -184,7 +199,10 @@ def is_shell(path):
 
 
 def sources(root):
-    yield from (path for path in [root / "dev"] if path.is_file())
+    yield from (root / name for name in ["dev", *PAGES] if (root / name).is_file())
+    for path in sorted((root / "docs").rglob("*.md")):
+        if not path.relative_to(root).as_posix().startswith(PAGES_SKIPPED):
+            yield path
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             if SKIPPED & set(path.relative_to(root).parts) or not path.is_file():

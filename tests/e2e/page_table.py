@@ -81,7 +81,6 @@ TABLE = {
     },
     "docs/architecture.md": {
         "spillway simulate FILE": Runs("tests/e2e/test_simulate.py", '"simulate"'),
-        "spillway simulate zone-outage --seed 1": Here(SMALL),
     },
     "docs/companion.md": {
         "spillway agent --companion --shadow --kubeconfig FILE --node-name NODE": Runs("tests/e2e/test_companion.py", '"--shadow"'),
@@ -120,6 +119,7 @@ TABLE = {
         "bench/host/footprint.py --seconds 60 [--runtime containerd]": MEASURES, "ctest -R e2e_lab": Not("is itself a test"), "ctest -R e2e_lab_containerd": Not("is itself a test"),
         "bench/host/starts.py --pods 25": MEASURES,
     },
+    "docs/performance.md": {"spillway simulate zone-outage --seed 1": Here(SMALL)},
     "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),))},
     "docs/record-replay.md": {
         "spillway record worker-1 -o night.rec": Here((("worker-1", "$NODE"),)),

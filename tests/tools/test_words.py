@@ -72,6 +72,13 @@ class Texts(unittest.TestCase):
         self.assertEqual(found("src/cli/text/a.cc", f'auto a = R"({twenty}\n{twenty})";\n'), [1])
 
 
+class Pages(unittest.TestCase):
+    def test_long_lines_stand_in_tables_and_code_only(self):
+        long = "word " * 41
+        self.assertEqual(found("docs/a.md", f"# Page\n\n{long}\n"), [3])
+        self.assertEqual(found("docs/a.md", f"# Page\n\n| {long} |\n\n```\n{long}\n```\n{'word ' * 40}\n"), [])
+
+
 class Record(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
