@@ -63,8 +63,9 @@ function(spillway_layer name level)
   endforeach()
 endfunction()
 
-# spillway_join(TARGET "A.cc B.cc" "C.cc D.cc" …): sources of tests that are compiled together, which takes half as long, where units are joined.
-# Each group by name, so that a new file joins nobody: names local to files of a group must differ.
+# spillway_join(TARGET "A.cc B.cc" "C.cc D.cc" …): compiles sources of tests together where units are joined, which
+# takes half as long. Groups are listed by name, so that a new file joins none: names local to files of a group must
+# differ.
 function(spillway_join target)
   if(NOT SPILLWAY_JOIN_UNITS OR NOT ARGN)
     return()

@@ -22,10 +22,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Garbage collection in the compiler is a sixth of a unit's time at its defaults; few units reach this heap (KiB).
   target_compile_options(spillway_flags INTERFACE
     $<$<NOT:$<CONFIG:Release>>:-Wshadow;-Wno-maybe-uninitialized>
-    -Wno-subobject-linkage  # of types local to a source that is joined with others
+    -Wno-subobject-linkage  # types local to a source that is joined with others
     --param=ggc-min-heapsize=700000)
 else()
-  # What clang counts as -Wconversion and GCC does not; what libstdc++ 12 deprecates and uses itself (stable_sort).
+  # Warnings that clang counts as -Wconversion and GCC does not; functions that libstdc++ 12 deprecates and uses itself
+  # (stable_sort).
   target_compile_options(spillway_flags INTERFACE
     -Wno-sign-conversion -Wno-missing-designated-field-initializers -Wno-deprecated-declarations)
 endif()
@@ -40,12 +41,13 @@ elseif(SPILLWAY_SANITIZE STREQUAL "thread")
   add_link_options(-fsanitize=thread)
 endif()
 
-# What layers marked HOT add: at -O0 documents and rules are ten times as slow.
+# Options that layers marked HOT add: at -O0 documents and rules are ten times as slow.
 if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_FLAGS_DEBUG MATCHES "-O0" AND NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "coverage")
   set(SPILLWAY_HOT_OPTIONS -O1)
 endif()
 
-# What runs once or for people adds in release: the command line takes a tenth of the build at -O2.
+# Options that folders add in release whose code runs once or for people: the command line takes a tenth of the build at
+# -O2.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(SPILLWAY_COLD_OPTIONS -O1)
 endif()
@@ -69,7 +71,7 @@ function(spillway_precompile kind)
 endfunction()
 
 if(SPILLWAY_PCH)
-  # What lets ccache know a unit again that uses one.
+  # Options with which ccache recognises a unit that uses a precompiled header.
   set(SPILLWAY_PCH_OPTIONS -fpch-preprocess)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     set(SPILLWAY_PCH_OPTIONS "SHELL:-Xclang -fno-pch-timestamp")

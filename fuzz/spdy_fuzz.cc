@@ -1,4 +1,4 @@
-// What a client sends over SPDY: however it is cut, the same comes of it, and never more than was sent.
+// Input of a client over SPDY: however it is cut, the decoder yields the same data, and never more than was sent.
 #include "api/stream/port_streams.h"
 #include "api/stream/spdy_channels.h"
 #include "base/check.h"

@@ -1,4 +1,5 @@
-// What a client sends on an upgraded connection: however it is cut, the same comes of it, and never more than was sent.
+// Input of a client on an upgraded connection: however it is cut, the decoder yields the same data, and never more than
+// was sent.
 #include "api/stream/command_channels.h"
 #include "base/check.h"
 

@@ -23,7 +23,7 @@ import time
 Cost = collections.namedtuple("Cost", "seconds megabytes")
 COSTS = {"release": Cost(25, 11), "dev": Cost(7, 18)}
 UNKNOWN = Cost(10, 18)
-MEMORY_MB = 2000  # of a large unit; with fewer free per job, fewer jobs run
+MEMORY_MB = 2000  # memory of a large unit; with less of it free per job, fewer jobs run
 MARK = "\x1e"  # begins a line that ninja prints for a finished step
 STEP = re.compile(f"{MARK}(.*)")
 UNIT = re.compile(r"Building CXX object (\S+)")

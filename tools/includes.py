@@ -15,7 +15,7 @@ import sys
 
 RECORD = "tools/includes.txt"
 HOT_COUNT = 40          # headers that are watched
-GROWTH_MAX_PERCENT = 2  # of the sum of included lines
+GROWTH_MAX_PERCENT = 2  # allowed growth of the sum of included lines
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

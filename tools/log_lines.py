@@ -18,7 +18,7 @@ TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def arguments(code, begin):
-    """What stands between the parenthesis before `begin` and the one that closes it."""
+    """The text between the parenthesis before `begin` and the one that closes it."""
     depth, at, quoted = 0, begin, False
     while at < len(code):
         char = code[at]

@@ -75,7 +75,7 @@ PER_POD = "`container_…`, `pod_…`, `node_…` and `machine_…` are those of
 
 
 def kind_of(name, before):
-    """What the nearest word before it makes: "counter", "gauge", "histogram"."""
+    """The kind of a metric, by the nearest word before its name: "counter", "gauge", "histogram"."""
     if before.rstrip().endswith("write_file_systems(out, summary,"):
         return "gauge"
     words = re.findall(r"counter|gauge|histogram|Counter|Gauge|Histogram", before)

@@ -1,4 +1,4 @@
-// What nearly every file of the agent and of its host includes beyond that.
+// Headers that nearly every file of the agent and of its host includes, beyond objects.h.
 #include "agent/contract/context.h"
 #include "agent/contract/journal.h"
 #include "agent/contract/ports.h"

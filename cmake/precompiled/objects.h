@@ -1,4 +1,5 @@
-// What nearly every file above api/ includes beyond that: the objects of the API and how they are asked for.
+// Headers that nearly every file above api/ includes, beyond standard.h: the objects of the API, and its requests and
+// answers.
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "api/object/event.h"

@@ -1,4 +1,4 @@
-// What nearly every file includes, read once.
+// Headers that nearly every file includes, read once.
 #include <fmt/format.h>
 
 #include <algorithm>

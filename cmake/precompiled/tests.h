@@ -1,3 +1,3 @@
-// What nearly every test includes beyond that.
+// Headers that nearly every test includes, beyond the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

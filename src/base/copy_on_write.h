@@ -1,5 +1,5 @@
 // A value whose copies share it until one of them is changed. Copying costs a count, not the content.
-// What write() returned must not be used any more once the holder has been copied: both would change.
+// The reference that write() returns must not be used once the holder has been copied: both copies would change.
 // Thread: any; copies of one value may be used by different threads at the same time, as copies of plain values may.
 #pragma once
 

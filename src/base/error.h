@@ -31,7 +31,8 @@ enum class ErrorCode {
   kInternalError,
 };
 
-/// What went wrong, in one line that names what, where and what was expected. `at` is a field path, a file or empty.
+/// A failure: `message` is one line that names the operation, the place and the expectation. `at` is a field path, a
+/// file or empty.
 struct Error {
   ErrorCode code = ErrorCode::kInternalError;
   std::string message;

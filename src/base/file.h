@@ -35,8 +35,8 @@ Outcome make_directories(const std::string& path);
 Outcome sync_folder_of(const std::string& path);
 
 /// Writes the file with mode 0600, complete or not at all, also across a loss of power: a reader sees the old text or
-/// the new one. It is made exclusively under a name that nobody can guess and then takes the place of whatever is
-/// there; a link is replaced, not followed.
+/// the new one. The new file is made exclusively, under a random name, and then takes the place of the old one; a link
+/// is replaced, not followed.
 Outcome replace_file(const std::string& path, std::string_view text);
 
 }  // namespace spillway

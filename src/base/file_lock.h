@@ -1,6 +1,6 @@
-// A file's or directory's exclusive lock, which the kernel frees when the last descriptor of it is closed. A process
-// that is killed while it starts another one leaves its lock to the child for the moment before the child's exec():
-// therefore whoever starts again after a kill tries for a while. Thread: any; blocks while it waits.
+// The exclusive lock of a file or directory, which the kernel frees when its last descriptor is closed. A process that
+// is killed while it starts a child leaves the lock to the child until the child's exec(): therefore a process that
+// starts after a kill retries for a while. Thread: any; blocks while it waits.
 #pragma once
 
 #include "base/error.h"

@@ -58,7 +58,7 @@ void add_block(Words& sum, std::string_view block) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += state[i];
 }
 
-/// What is left of the text, a one bit, zeros, and the length in bits.
+/// The last blocks of the digest: the rest of the text, a one bit, zeros, and the length in bits.
 std::string padded(std::string_view rest, std::uint64_t length) {
   std::string last(rest);
   last += '\x80';

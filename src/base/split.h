@@ -18,7 +18,7 @@ inline std::vector<std::string_view> split_at(std::string_view text, char separa
   }
 }
 
-/// What stands between any of the `separators`; none of it is empty.
+/// The words between any of the `separators`; empty ones are left out.
 inline std::vector<std::string_view> words_in(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> words;
   for (std::size_t begin = text.find_first_not_of(separators); begin != std::string_view::npos;) {

@@ -1,4 +1,4 @@
-// What is UTF-8, and what of it is text.
+// Text in UTF-8: validity, bytes that are no text, replacement and shortening of text that others sent.
 // Thread: any (pure). Source: The Unicode Standard, table 3-7; YAML 1.2, 5.1.
 #pragma once
 

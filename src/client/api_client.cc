@@ -24,7 +24,7 @@ std::string_view content_type(PatchType type) {
 
 /// Other text may be malformed; the server finds out when it parses it.
 bool is_ascii(std::string_view text) {
-  unsigned char bits = 0;  // of all characters: without a branch several are looked at together
+  unsigned char bits = 0;  // the union of all characters, so that the loop has no branch and can be vectorised
   for (const char c : text) bits |= static_cast<unsigned char>(c);
   return bits < 0x80;
 }

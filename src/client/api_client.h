@@ -64,7 +64,7 @@ class ApiClient {
     /// How often a call is sent again, after the wait the server asks for, a minute at most: 429 or 5xx
     /// with Retry-After.
     int retries_max = 0;
-    /// Of writes; nullopt: as many as there are.
+    /// The limit on writes; nullopt: writes are not limited.
     std::optional<Rate> write_rate = std::nullopt;
     /// Ids of calls are above it: several clients of one engine need ranges of their own.
     CallId ids_above = 0;

@@ -24,17 +24,17 @@ enum class EventType { kNormal, kWarning };
 /// one event.
 inline constexpr std::size_t kSimilarMax = 10;
 inline constexpr Duration kSimilarWithin = minutes(10);
-/// What one source says about one object: as many at once, and one more every five minutes.
+/// A source may send this many events about one object at once, and one more every five minutes.
 inline constexpr int kObjectBurst = 25;
 inline constexpr Duration kObjectRefill = minutes(5);
 inline constexpr std::string_view kCombinedPrefix = "(combined from similar events): ";
 
-/// What makes two events of a source the same one.
+/// The key by which two events of a source count as the same event.
 struct EventKey {
   api::ObjectReference about;  // without its resource version
   EventType type = EventType::kNormal;
   std::string reason;
-  std::string message;    // of combined ones: empty
+  std::string message;    // empty for combined events
   bool combined = false;  // from similar events
 
   friend auto operator<=>(const EventKey&, const EventKey&) = default;
@@ -42,7 +42,7 @@ struct EventKey {
 
 struct CorrelatedEvent {
   EventKey key;
-  std::string message;  // of the latest
+  std::string message;  // the text of the latest event
   bool passes = true;   // false: counted, not written
 };
 

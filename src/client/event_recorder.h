@@ -29,7 +29,7 @@ class EventRecorder {
     std::size_t known_max = 4096;
     std::size_t in_flight_max = 8;
     int attempts_max = 4;
-    std::size_t similar_max = kSimilarMax;  // of the correlator
+    std::size_t similar_max = kSimilarMax;  // passed on to the correlator
     int object_burst = kObjectBurst;        // the same
   };
 
@@ -50,7 +50,7 @@ class EventRecorder {
  private:
   struct Known {
     std::string name;     // empty until posted
-    std::string message;  // of the latest
+    std::string message;  // the text of the latest event
     std::int32_t count = 0;
     std::int32_t count_due = 0;  // when the last one went out; those after it wait for the next
     std::int32_t count_written = 0;

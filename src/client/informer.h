@@ -19,8 +19,8 @@
 
 namespace spillway::client {
 
-/// Whether a part can work without a collection. kOptional: one that may not be read, or that the server does not
-/// serve, is not waited for; its cache stays empty, or as it was, until it can be read.
+/// Says if a part can work without a collection. An optional collection that may not be read, or that the server does
+/// not serve, is not waited for; its cache stays empty, or as it was, until it can be read.
 enum class Need { kRequired, kOptional };
 
 class InformerBase {
@@ -59,7 +59,8 @@ class InformerBase {
   InformerBase(ApiClient& client, std::string collection_path, std::string query, Need need);
 
   virtual void on_list_started() = 0;
-  /// `decoded`: where whoever decodes the object first leaves it for others; null: nobody else gets it.
+  /// `decoded`: the slot in which the first informer that decodes the object leaves the value for the others; null: no
+  /// other informer gets the object.
   virtual void on_put(const api::Json& object, std::any* decoded, Now now) = 0;
   virtual void on_deleted(const api::Json& object, Now now) = 0;
   /// Everything not put since on_list_started() is gone.

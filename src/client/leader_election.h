@@ -1,10 +1,11 @@
-// Leader election by a Lease: of several processes that may act, one does. Whoever holds the lease renews it; the
-// others watch it by their own clocks and take it when it has not moved for as long as it says.
+// Leader election by a Lease: of several processes that may act, one does. The holder renews the lease; the others
+// watch it by their own clocks and take it when it has not changed for as long as it says.
 //
 // Fencing: a leader may act until `renew_deadline` after the *sending* of its last successful renewal, and the others
 // wait `lease_duration` from when they saw that renewal, which is later. So there is always lease_duration -
-// renew_deadline between the last act of one leader and the first of the next, for what is still on its way. may_act()
-// is to be asked before every step (FencedEngine does), so that a process that was stopped and continued does nothing.
+// renew_deadline between the last act of one leader and the first of the next, for requests that are still on their
+// way. Callers ask may_act() before every step (FencedEngine does), so that a process that was stopped and continued
+// does nothing.
 // Thread: loop. Bounds: one call in flight, each ends within half of renew_deadline.
 // Source: Kubernetes docs, "Leases", leader election; client-go's lease/renew/retry semantics and jitter factor 1.2.
 #pragma once
@@ -33,10 +34,11 @@ class LeaseObservation {
   /// The lease as it was just read.
   void see(const api::Json& lease, Instant now);
 
-  /// Empty: nobody holds it.
+  /// The identity of the holder; empty: the lease is free.
   const std::string& holder() const { return holder_; }
 
-  /// Somebody holds it and its time has not run out since it last changed. `fallback`: used if the lease names none.
+  /// The lease has a holder, and its time has not run out since it last changed. `fallback`: used if the lease names no
+  /// duration.
   bool is_held(Instant now, Duration fallback) const;
 
   /// The holder renewed it between two looks.
@@ -59,7 +61,7 @@ class LeaderElection final : public ApiEngine {
     Duration lease_duration = seconds(15);
     Duration renew_deadline = seconds(10);
     Duration retry_period = seconds(2);
-    /// Kept on the lease by whoever leads: where it can be asked, for example.
+    /// Annotations that the leader keeps on the lease: for example the address at which it can be asked.
     std::map<std::string, std::string> annotations;
   };
 
@@ -69,7 +71,7 @@ class LeaderElection final : public ApiEngine {
     /// Each time it ends: whatever acts must be gone for good, a later term begins anew. It goes on taking part.
     /// `why`: one line.
     std::function<void(const std::string& why, Now)> on_lost;
-    /// Somebody else leads now.
+    /// Another process leads now.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
     /// The lease cannot be read: once for each code in a row. It is asked for again. May be empty.
     std::function<void(const Error& error, Now)> on_unreadable;
@@ -119,12 +121,13 @@ class LeaderElection final : public ApiEngine {
   Options options_;
   Rng rng_;
   Listener listener_;
-  std::optional<ErrorCode> unreadable_;  // what was told last; nullopt: it was read since
+  // The code that was last passed to on_unreadable; nullopt: the lease was read since.
+  std::optional<ErrorCode> unreadable_;
   ApiClient client_;
   LeaseObservation observed_;
   std::string leader_seen_;
   std::optional<api::Json> latest_;  // as our last write left it
-  Instant sent_{};                   // of the attempt under way
+  Instant sent_{};                   // when the attempt under way was sent
   Instant renewed_{};                // sending of the last attempt that succeeded
   std::optional<ApiClient::TimerId> deadline_;
   std::uint64_t term_ = 0;
@@ -166,7 +169,7 @@ class LeaseGuard final : public ApiEngine {
   };
 
   struct Listener {
-    std::function<void(Now)> on_free;  // once: nobody holds it
+    std::function<void(Now)> on_free;  // called once, when the lease has no holder
     std::function<void(const std::string& holder, Now)> on_held;
   };
 

@@ -1,7 +1,7 @@
-// Between values and the bytes of a record: one list of members per type says how it is written and read. Numbers are
-// seven bits a byte, lowest first; a set top bit says that more follow. Whoever records has a Writer and a Reader of
-// its own, by a type of its own, in whose namespace the lists of members are looked for. Thread: any (pure). Bounds:
-// what is read holds no more elements than its record has bytes.
+// Converts between values and the bytes of a record: one list of members per type says how it is written and read.
+// Numbers have seven bits a byte, lowest first; a set top bit says that more follow. A module that records instantiates
+// Writer and Reader with a type of its own, in whose namespace the lists of members are found. Thread: any (pure).
+// Bounds: a value that is read holds no more elements than its record has bytes.
 #pragma once
 
 #include "api/text/quantity.h"
@@ -131,7 +131,7 @@ class Reader {
     (get(values), ...);
   }
 
-  /// What was read cannot be.
+  /// Marks the input as invalid.
   void fail() { good_ = false; }
 
   /// Everything was read, and all of it could be.

@@ -21,7 +21,7 @@ struct Kind {
 inline constexpr Kind kAgentKind{"spillway agent recording 1\n", "an agent"};
 inline constexpr Kind kControllerKind{"spillway controller recording 1\n", "a controller"};
 
-/// Of one record.
+/// The size limit of one record.
 inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 
 /// Appends one frame. False: the record is longer than kRecordBytesMax, nothing was appended.

@@ -14,7 +14,7 @@ Instant ReplayRow::at() const {
 
 std::vector<ReplayRow> pair_rows(std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be,
                                  const std::function<bool(const ReplayOutcome&, const ReplayOutcome&)>& same) {
-  std::map<std::string, std::deque<std::size_t>, std::less<>> waiting;  // of `would_be`, by key
+  std::map<std::string, std::deque<std::size_t>, std::less<>> waiting;  // indices into `would_be`, by key
   for (std::size_t i = 0; i < would_be.size(); ++i) waiting[would_be[i].key].push_back(i);
   std::vector<bool> paired(would_be.size());
   std::vector<ReplayRow> rows;

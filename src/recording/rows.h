@@ -1,4 +1,4 @@
-// What a replay shows: what was decided beside what would have been.
+// The rows of a replay: each puts a recorded decision beside the one that the replay made.
 // Thread: any (values).
 #pragma once
 
@@ -16,7 +16,7 @@ namespace spillway::recording {
 struct ReplayOutcome {
   Now at{};
   std::string subject;  // "shop/cart-7", "node"
-  std::string key;      // what may be compared with each other has the same
+  std::string key;      // outcomes with the same key are compared with each other
   std::string what;     // "evicted by memory.available, grace 1s"
   std::string reasons;
   std::string line;  // exactly; empty: `what` says it all

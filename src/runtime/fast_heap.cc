@@ -32,10 +32,10 @@ constexpr std::size_t kCoarseStep = 256;
 constexpr std::size_t kSmallMax = 4096;
 constexpr std::size_t kFineSizes = kFineMax / kStep;
 constexpr std::size_t kSizes = kFineSizes + (kSmallMax - kFineMax) / kCoarseStep + 1;
-constexpr std::size_t kPage = std::size_t{64} << 10U;     // of blocks of one size
-constexpr std::size_t kSegment = std::size_t{16} << 20U;  // what the system is asked for, aligned
+constexpr std::size_t kPage = std::size_t{64} << 10U;     // all blocks of a page have one size
+constexpr std::size_t kSegment = std::size_t{16} << 20U;  // the unit, aligned, in which memory is asked from the system
 constexpr std::size_t kPages = kSegment / kPage;
-constexpr std::size_t kAddressBits = 47;  // of a process
+constexpr std::size_t kAddressBits = 47;  // bits of an address of a process
 constexpr std::size_t kSegments = (std::size_t{1} << kAddressBits) / kSegment;
 
 /// In its first page.
@@ -47,7 +47,7 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-/// What a thread has of one size.
+/// The free blocks of one size that a thread has.
 struct Shelf {
   FreeBlock* free = nullptr;
   std::byte* fresh = nullptr;  // the rest of its last page
@@ -170,7 +170,7 @@ void operator delete(void* block) noexcept {
   }
 }
 
-/// Who knows the size spares the look at the first page of the segment.
+/// The sized form does not have to read the size from the first page of the segment.
 void operator delete(void* block, std::size_t bytes) noexcept {
   if (bytes <= spillway::runtime::kSmallMax && spillway::runtime::is_ours(block)) {
     spillway::runtime::put(block, spillway::runtime::number_of_size(bytes));

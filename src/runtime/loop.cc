@@ -32,7 +32,7 @@ constexpr int kTimersPerTurn = 256;
 constexpr std::size_t kReadyPerTurn = 64;
 constexpr std::array kSignals = {SIGINT, SIGTERM};
 
-/// What the signal handler may touch: how often each signal came, and the descriptor that wakes the loop.
+/// The only state that the signal handler touches: how often each signal came, and the descriptor that wakes the loop.
 std::array<std::atomic<int>, kSignals.size()> signals_pending;
 std::atomic<int> signal_wake_fd = -1;
 static_assert(std::atomic<int>::is_always_lock_free);
@@ -84,7 +84,7 @@ class SignalHandlers {
 }  // namespace
 
 struct Loop::Impl {
-  // What epoll says is ready: one of ours, or a watched descriptor.
+  // The values that epoll reports: one of these two, or the number of a watched descriptor.
   static constexpr std::uint64_t kWakeUp = 0;
   static constexpr std::uint64_t kTimer = 1;
 
@@ -109,11 +109,11 @@ struct Loop::Impl {
 
   std::function<void(const Turn&)> observe;
   Turn turn;
-  std::string mark;  // of the piece of work at hand
+  std::string mark;  // the mark() of the piece of work at hand
   Instant turn_began{};
   Instant piece_began{};
 
-  std::optional<Instant> armed;         // what the kernel's timer is set to
+  std::optional<Instant> armed;         // the time to which the kernel's timer is set
   std::atomic<std::thread::id> runner;  // none: it does not run
 
   std::uint64_t last_watch = kTimer;
@@ -129,7 +129,7 @@ struct Loop::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  /// The caller is the thread that runs the loop, or nobody does.
+  /// The caller is the thread that runs the loop, or the loop does not run.
   bool is_ours() const {
     const std::thread::id by = runner;
     return by == std::thread::id() || by == std::this_thread::get_id();

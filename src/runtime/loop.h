@@ -1,8 +1,8 @@
 // The loop thread: everything that decides runs here, one thing after the other. Other threads post values to it.
 // One turn: descriptors that are ready, then timers that are due, then posted tasks; of the latter two as many as fit
-// into kShareOfTurn, and at least one; at its end what was left for that. A flood of requests therefore cannot hold
-// back a pressure wake-up. Every turn is measured, for whoever wants to know. Thread: post() and stop() any; the rest
-// the loop's own.
+// into kShareOfTurn, and at least one; at its end the work that was left for the end of the turn. A flood of requests
+// therefore cannot hold back a pressure wake-up. Every turn is measured and passed to an observer. Thread: post() and
+// stop() any; the rest the loop's own.
 #pragma once
 
 #include "base/time.h"
@@ -23,10 +23,10 @@ class Loop {
   /// After this time no further timer of a turn begins, and no further task.
   static constexpr Duration kShareOfTurn = milliseconds(10);
 
-  /// What ran between two waits.
+  /// The work between two waits.
   struct Turn {
     Duration took{};
-    Duration longest{};  // of its pieces: one descriptor, timer or task
+    Duration longest{};  // the mark() of the longest piece; empty: it had none
     std::string what;    // as mark() said of the longest; empty: nothing was said
   };
 

@@ -22,7 +22,7 @@ class SlowTurns {
   struct Report {
     std::int64_t turns = 0;  // at least 1
     Duration longest{};
-    std::string cause;  // of the longest, in words
+    std::string cause;  // the cause of the longest turn, in words
   };
 
   /// How long the thread has waited for a processor since it began; nullopt: not known. Asked once a minute.

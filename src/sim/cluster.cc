@@ -59,7 +59,7 @@ std::string name_of_server(std::size_t server) {
   return fmt::format("server-{}", server);
 }
 
-/// Answers that nobody waits for.
+/// Takes the answers to requests whose outcome does not matter.
 class NullSink final : public api::ResponseSink {
  public:
   void on_response(api::Response) override {}
@@ -120,7 +120,7 @@ agent::AgentOptions plain_agents() {
   return options;
 }
 
-/// What an agent wrote down outlives it.
+/// A journal that outlives its agent, as the file of a real one does.
 class Cluster::Journal final : public agent::Journal {
  public:
   explicit Journal(std::function<void(const agent::JournalLine&)> reader) : reader_(std::move(reader)) {}
@@ -191,7 +191,7 @@ void Cluster::make_machines() {
   }
 }
 
-/// Whether the machine, or its agent alone, ends after a line that begins an eviction.
+/// Draws if the machine, or its agent alone, ends after a line that begins an eviction.
 void Cluster::draw_agent_death(Node& node) {
   if (!processes_end_ || node.dies) return;
   if (options_.journal_death_ppm > 0 && deaths_.chance_ppm(options_.journal_death_ppm))

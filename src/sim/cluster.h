@@ -42,13 +42,14 @@ struct MachineSpec {
   Bytes swap = {};
 };
 
-/// What agents are started with unless anything else is said: a hard threshold of 64Mi, nothing reserved.
+/// The options of agents unless a scenario says otherwise: a hard threshold of 64Mi, nothing reserved.
 agent::AgentOptions plain_agents();
 
 /// These options with other settings of evictions: thresholds, their grace and reclaim, and how long pressure lasts.
 agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction);
 
-/// Whether an agent can be started with these options on each of the machines. kInvalid: the first on which it cannot.
+/// Checks that an agent can be started with these options on each of the machines. kInvalid: names the first on which
+/// it cannot.
 Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines);
 
 struct ClusterOptions {
@@ -58,7 +59,7 @@ struct ClusterOptions {
   Bytes node_memory = mebibytes(512);
   /// In place of `nodes`, `zones` and `node_memory`, unless empty.
   std::vector<MachineSpec> machines;
-  /// What every agent is started with, apart from its name and labels; nullopt: plain_agents().
+  /// The options of every agent, apart from its name and labels; nullopt: plain_agents().
   std::optional<agent::AgentOptions> agent;
   /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
   Duration observe_interval_max = seconds(1);
@@ -77,7 +78,7 @@ struct ClusterOptions {
   /// Likewise, but it ends alone: its pods run on, and it is back at once.
   std::uint32_t agent_death_ppm = 0;
   controllers::ControllerSet::Options controllers;
-  telemetry::Log log;  // of every engine
+  telemetry::Log log;  // the log of every engine
   /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
   std::function<recording::Sink*(const std::string& node)> recording;
 };
@@ -106,12 +107,12 @@ class Cluster {
   /// No message, write or process is lost any more.
   void end_faults();
 
-  // What an administrator does; refusals of a server that is down or disagrees are ignored.
+  // Actions of an administrator; refusals of a server that is down or disagrees are ignored.
   void create(std::string_view collection_path, const api::Json& object);
   void remove(std::string_view path);
   /// A merge patch.
   void patch(std::string_view path, const api::Json& changes);
-  /// What stands at this pointer of the object.
+  /// Replaces the value at this pointer of the object.
   void replace(std::string_view path, std::string_view pointer, const api::Json& value);
 
   /// Null: the store is in memory.
@@ -156,7 +157,7 @@ class Cluster {
 
   const std::string& node_zone(std::size_t node) const { return nodes_[node].zone; }
 
-  // What a recorder looks at. Null: the machine or the process is down.
+  // Parts that a recorder reads. Null: the machine or the process is down.
   const SimHost* host(std::size_t node) const;
   const agent::Agent* agent(std::size_t node) const;
   const controllers::ControllerSet* controllers() const;
@@ -231,7 +232,7 @@ class Cluster {
   std::optional<SimEtcd> etcd_;
   Acknowledged acknowledged_;
   std::vector<std::unique_ptr<SimServer>> servers_;          // null: down
-  std::vector<std::unique_ptr<SimServer>> retired_servers_;  // what the store still owes them comes to them
+  std::vector<std::unique_ptr<SimServer>> retired_servers_;  // stopped, but the store still owes them answers
   std::unique_ptr<ReadBack> read_back_;                      // null: there is one server
   bool began_ = false;
   bool processes_end_ = false;

@@ -10,7 +10,7 @@
 namespace spillway::sim {
 namespace {
 
-/// Of the ReplicaSet that the pod belongs to; empty: none.
+/// The uid of the ReplicaSet that the pod belongs to; empty: none.
 std::string owner_uid(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
   return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
@@ -77,7 +77,7 @@ void Invariants::on_replica_set(const api::ReplicaSet* before, const api::Replic
   check_surplus(after->metadata.uid, now);
 }
 
-/// A pod that stops being replaced and stays: its set has one too many, and nobody could know before.
+/// A pod that stops being replaced and stays: its set has one too many, which no controller could know before.
 void Invariants::note_replaced(const api::Pod* before, const api::Pod* after, Now now) {
   const bool was = before != nullptr && workloads::is_being_replaced(*before);
   const bool is = after != nullptr && workloads::is_being_replaced(*after);
@@ -127,7 +127,7 @@ void Invariants::check_surplus(const std::string& set, Now now) {
   }
 }
 
-/// What a pod has come to does not go back.
+/// The status of a pod does not go back.
 void Invariants::check_status(const api::Pod& before, const api::Pod& after, Now now) {
   if (before.status.phase == "Running" && (after.status.phase == "Pending" || after.status.phase.empty())) {
     violate(Property::kPodsEndOnce, now,

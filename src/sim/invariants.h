@@ -1,5 +1,5 @@
-// What must hold in every state of a run, whatever breaks: the properties of properties/property.h. Each rule looks at
-// one change of the store, or at the whole world once in a while; those with a state of their own are audits in
+// The rules that hold in every state of a run, whatever breaks: the properties of properties/property.h. Each rule
+// checks one change of the store, or the whole world once in a while; those with a state of their own are audits in
 // properties/. Thread: one.
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace spillway::sim {
 
-/// What is looked at of a node's lease.
+/// The fields of a node's lease that are checked.
 struct LeaseRenewal {
   std::string name;
   std::string uid;
@@ -65,7 +65,7 @@ class Invariants {
   /// The controllers came back with empty memory: every zone has a full bucket again.
   void on_controller_restart(Now now) { acts_.on_restart(now); }
 
-  /// A part of the control plane is not there, or is there again: meanwhile nobody puts anything right.
+  /// A part of the control plane is not there, or is there again: meanwhile nothing is put right.
   void on_outage(bool begins, Now now);
 
   /// An administrator is about to delete this pod.
@@ -74,14 +74,14 @@ class Invariants {
   /// The wall clock of one machine jumps: what its agent says may look older than what it said before.
   void on_clock_jump(const std::string& node) { unsteady_nodes_.insert(node); }
 
-  /// Of an object, by its key: its namespace is gone, or it is gone as well.
+  /// An object, by its key, is still there although its namespace is gone (`is_there`), or it is gone as well.
   void on_late_content(const std::string& key, bool is_there, Now now);
 
   /// Nothing that should have been put right by now is left.
   void look(Now now);
 
   /// From now on a ReplicaSet may never have a pod too many, unless it was asked for fewer less than surplus_max ago,
-  /// which its controller may not know yet: nothing gets lost and nobody crashes who makes pods.
+  /// which its controller may not know yet: no message gets lost, and no process crashes that makes pods.
   void forbid_surplus() { no_surplus_ = true; }
 
   void violate(Property property, Now now, std::string_view text) { verdicts_.violate(property, now, text); }

@@ -1,6 +1,7 @@
-// Somebody who writes an object through one server of a store and reads it through another: what he was told is done,
-// he must find. Goes on for ever; what he does not know the outcome of, he leaves alone. Thread: one. All randomness
-// comes from the given stream. Source: Kubernetes, "Resource versions": a read without one is the most recent.
+// A client that writes an object through one server of a store and reads it through another: it must find every write
+// that was acknowledged. It goes on for ever; an object with a write of unknown outcome is left alone. Thread: one. All
+// randomness comes from the given stream. Source: Kubernetes, "Resource versions": a read without one is the most
+// recent.
 #pragma once
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
-// Port: somebody who looks at a run from outside, e.g. to draw it. Thread: one. Invariant: a run that is looked at
-// makes the same writes as one that is not.
+// Port: an observer of a run, e.g. one that draws it. Thread: one. Invariant: an observed run makes the same writes as
+// one that is not observed.
 #pragma once
 
 namespace spillway::sim {

@@ -35,8 +35,8 @@ class SimDriver final : public client::Transport::Receiver {
     }
   }
 
-  /// Asked before every command: false ends the process there. What it had left to do is lost, and it hears nothing
-  /// any more; whoever says so has to destroy it.
+  /// `lives` is asked before every command: false ends the process there. Its remaining commands are lost, and it hears
+  /// nothing any more; the caller has to destroy it.
   void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
 
   /// For commands that after_step() executes.

@@ -10,7 +10,7 @@
 namespace spillway::sim {
 namespace {
 
-constexpr Bytes kMachineOverhead = mebibytes(8);  // what the node uses besides pods
+constexpr Bytes kMachineOverhead = mebibytes(8);  // memory that the node uses besides pods
 constexpr Bytes kDiskOverhead = gibibytes(2);
 constexpr std::int64_t kProcessesOfTheMachine = 100;
 constexpr std::uint64_t kInodes = 6'000'000;
@@ -459,7 +459,7 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
       api::RlimitStats{.time = now.wall, .max_pid = kPidsMax, .running_processes = std::min(processes, kPidsMax)};
 }
 
-/// What it writes is in the layers of its containers, in equal parts.
+/// The bytes that a pod writes are in the layers of its containers, in equal parts.
 void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const {
   const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};

@@ -1,9 +1,9 @@
 // A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
 // killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
-// for ever. With swap, what does not fit into memory is there, of each container the same share, and whoever asked to
-// be woken when the machine stalls is. Its one disk and its processes run short as pods are told to use them, and as
-// images are there that nobody uses; nobody is killed for that. A pod that was stopped gives its part of the disk back.
-// Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
+// for ever. With swap, memory that does not fit is swapped out, the same share of each container, and a listener for
+// stalls is woken when the machine stalls. Its one disk and its processes run short as pods are told to use them, and
+// as unused images lie on the disk; no process is killed for that. A pod that was stopped gives its part of the disk
+// back. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -35,7 +35,7 @@ class SimHost final : public agent::Host {
     Bytes swap = {};
   };
 
-  /// What the containers of a pod do when they are told to end.
+  /// The reaction of a pod's containers when they are told to end.
   enum class Ending {
     kPrompt,   // within a tenth of a second
     kAtGrace,  // nothing: they are killed at the end of their grace
@@ -61,7 +61,7 @@ class SimHost final : public agent::Host {
 
   Bytes memory() const { return size_.memory; }
 
-  /// Of its memory, not used now; never negative.
+  /// The memory that is not used now; never negative.
   Bytes available() const { return std::max(size_.memory - usage(), Bytes{0}); }
 
   Bytes swap() const { return size_.swap; }
@@ -70,7 +70,7 @@ class SimHost final : public agent::Host {
   /// `rate_per_second` from what they use. Containers that start later do as their command says.
   void use_memory(const std::string& uid, Bytes target, Bytes rate_per_second);
 
-  /// What the pod uses now; zero if it is not here.
+  /// The memory that the pod uses now; zero if it is not here.
   Bytes usage_of_pod(const std::string& uid) const;
 
   /// From now on the pod has `target` on the disk, likewise.
@@ -81,12 +81,13 @@ class SimHost final : public agent::Host {
   void fork_processes(const std::string& uid, std::int64_t target, std::int64_t rate_per_second);
   std::int64_t processes_of_pod(const std::string& uid) const;
 
-  /// What of it is in memory, not swapped out.
+  /// The memory of the pod that is not swapped out.
   Bytes resident_of_pod(const std::string& uid) const;
 
-  /// Until its last container has ended. Whoever was told to end meanwhile does so once it can.
+  /// Sets the reaction until the pod's last container has ended. Containers that were told to end meanwhile do so once
+  /// they can.
   void set_ending(const std::string& uid, Ending ending);
-  /// Nobody hangs any more.
+  /// Containers end promptly again.
   void let_all_end();
 
   /// Images that no container uses are on the disk; they go when the agent asks for that, unless `undeletable`.
@@ -110,7 +111,7 @@ class SimHost final : public agent::Host {
     std::optional<agent::ContainerExited> ended = std::nullopt;  // how it did
   };
 
-  /// Somebody was told to end.
+  /// A container, or the whole pod, was told to end.
   struct Stop {
     std::string container;  // empty: all, and the answer is PodStopped
     bool killed = false;
@@ -168,7 +169,7 @@ class SimHost final : public agent::Host {
   Duration clock_ahead_{};
   std::optional<Instant> told_of_stall_;
   std::int64_t last_pid_ = 1000;
-  /// The last observations of everything, to be written over once nobody has them any more: the agent keeps the last.
+  /// The last observations of everything, reused once the agent has released them: it keeps the last one.
   std::array<std::shared_ptr<agent::HostEvent>, 2> observations_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::uint64_t listeners_ = 1;  // processes of the agent so far

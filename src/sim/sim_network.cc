@@ -164,7 +164,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   std::string endpoint_;
   std::size_t place_;
   client::CallId id_;
-  std::string target_;  // of a watch
+  std::string target_;  // the target of a watch
   std::optional<WatchAudit::Stream> audited_;
   bool watch_;
   client::Transport::Receiver* receiver_;
@@ -272,7 +272,8 @@ bool SimNetwork::is_cut(const std::string& endpoint, Cut way) const {
 }
 
 void SimNetwork::partition(const std::string& endpoint, Cut cut) {
-  // A way that is cut stays so until heal(): a watch that went on after a silence would have a gap that nobody sees.
+  // A direction that is cut stays so until heal(): a watch that went on after a silence would have a gap that its
+  // client could not see.
   const auto [known, fresh] = partitioned_.emplace(endpoint, cut);
   if (!fresh && known->second != cut) known->second = Cut::kBoth;
 }

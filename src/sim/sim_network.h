@@ -34,7 +34,7 @@ struct NetworkFaults {
   friend bool operator==(const NetworkFaults&, const NetworkFaults&) = default;
 };
 
-/// What is worse between one endpoint and all servers than elsewhere.
+/// The link between one endpoint and all servers, where it is worse than others.
 struct Link {
   Duration latency{};  // every message takes up to that long more, at least half of it: they overtake one another
   std::uint32_t lost_ppm = 0;
@@ -50,14 +50,15 @@ class SimNetwork {
   SimNetwork(VirtualTime& time, Rng rng);
   ~SimNetwork();
 
-  /// Of what servers write to watches from now on; there as long as a server writes. Null: nobody looks.
+  /// Checks the events that servers write to watches from now on; must live as long as a server writes. Null: no
+  /// checks.
   void set_audit(WatchAudit* audit) { audit_ = audit; }
 
   void set_faults(const NetworkFaults& faults) { faults_ = faults; }
 
   const NetworkFaults& faults() const { return faults_; }
 
-  /// A server that requests reach, by its place; nullptr: nobody listens there, connections are refused and open
+  /// The server at a place, which requests reach; nullptr: no server listens there, connections are refused and open
   /// watches break.
   void attach(apiserver::ApiServer* server, std::size_t place = 0);
 

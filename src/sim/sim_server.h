@@ -23,7 +23,7 @@ class SimServer {
   struct Options {
     std::string name;
     std::uint64_t seed = 0;
-    /// Of its own, gone with it; null: `store` outlives it.
+    /// A store that belongs to this server and ends with it; null: `store` outlives it.
     std::unique_ptr<store::Store> own_store;
     store::Store* store = nullptr;
     /// It begins to act for all servers of its store.
@@ -37,7 +37,7 @@ class SimServer {
 
   /// `ready`, once: it serves, or its store cannot be served.
   void start(std::function<void(const Outcome&)> ready);
-  /// Serves nobody any more; what the store still owes it comes to it.
+  /// Stops serving; answers that the store still owes it arrive.
   void stop();
 
   const std::string& name() const { return options_.name; }

@@ -1,5 +1,5 @@
-// What servers of one store share out among the objects: addresses and ports of services, of which nobody else may have
-// the same, and namespaces, which are empty when they are gone. Looks at every write. Thread: one.
+// Checks what servers of one store share out among the objects: addresses and ports of services, which no two services
+// may share, and namespaces, which are empty when they are gone. Checks every write. Thread: one.
 #pragma once
 
 #include "sim/invariants.h"

@@ -1,4 +1,4 @@
-// What is true in a simulated cluster: nodes and pods as the store holds them, seen by nobody but the invariants.
+// The true state of a simulated cluster: nodes and pods as the store holds them, seen by the invariants alone.
 // Thread: one.
 #pragma once
 
@@ -61,10 +61,10 @@ class World final : public store::Watcher {
   void on_lease(std::string_view name, const store::Change& change);
   void on_budget(const std::string& key, const store::Change& change);
 
-  /// What is looked at of a lease, and where it stands in its text.
+  /// The checked fields of a lease, and their places in its text.
   struct SeenLease {
     LeaseRenewal renewal;
-    std::size_t bytes = 0;  // of the text; 0: its places are not known
+    std::size_t bytes = 0;  // length of the text; 0: its places are not known
     std::size_t uid_at = 0;
     std::size_t renewed_at = 0;
   };
@@ -77,7 +77,7 @@ class World final : public store::Watcher {
   std::string node_of(const store::Change& change) const;
 
   VirtualTime& time_;
-  store::Store* store_ = nullptr;  // null: somebody else tells it
+  store::Store* store_ = nullptr;  // null: the owner passes the changes on
   Invariants& invariants_;
   Tenants tenants_;
   store::WatchId watch_ = 0;
@@ -85,7 +85,7 @@ class World final : public store::Watcher {
   std::map<std::string, api::Node> nodes_;
   std::map<std::string, api::ReplicaSet> replica_sets_;
   std::map<std::string, api::Deployment> deployments_;
-  IndexedMap<SeenLease> leases_;  // of nodes
+  IndexedMap<SeenLease> leases_;  // leases of nodes
   std::map<std::string, api::PodDisruptionBudget> budgets_;
   TraceHash trace_;
   std::vector<std::function<void(const store::Change&, Now)>> listeners_;

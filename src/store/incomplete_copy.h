@@ -1,4 +1,4 @@
-// The mark of a store into which somebody is copying, or has not finished copying: no server starts on it.
+// The mark of a store into which a copy is being written, or was not finished: no server starts on it.
 // Thread: any. Source: spec "etcd as the store", 11.7.
 #pragma once
 
@@ -8,7 +8,7 @@ namespace spillway::store {
 
 inline constexpr std::string_view kIncompleteCopyKey = "/registry/spillway.dev/incomplete-copy";
 
-/// What belongs to the store's own affairs and is not copied.
+/// Keys of the store's own records, such as leases and addresses of servers, which are not copied.
 inline constexpr std::string_view kOwnAffairs = "/registry/spillway.dev/";
 
 }  // namespace spillway::store

@@ -15,7 +15,7 @@ Retention::Retention(HistoryPolicy policy, Instant now, Revision head) : policy_
 
 Revision Retention::compact_to(const HistorySize& size, Instant now) {
   if (now >= next_wakeup()) marks_.push_back(Mark{now, size.head});
-  // Of the marks that are old enough only the newest says anything.
+  // Drops all marks that are old enough but the newest, which allows to forget most.
   while (marks_.size() > 1 && marks_[1].at + policy_.age_min <= now) marks_.pop_front();
   Revision target = size.compacted;
   if (marks_.front().at + policy_.age_min <= now) {

@@ -12,7 +12,7 @@
 namespace spillway::store {
 
 struct HistoryPolicy {
-  /// What is younger, and the newest `revisions_min` revisions, stay.
+  /// Younger history, and the newest `revisions_min` revisions, stay.
   Duration age_min = minutes(5);
   std::uint64_t revisions_min = 10'000;
   /// But history does not outgrow half of the live objects, or this where they are few: churn (leases) shortens
@@ -23,12 +23,12 @@ struct HistoryPolicy {
   Duration interval = minutes(1);
 };
 
-/// What a store holds.
+/// The sizes of a store's present state and history.
 struct HistorySize {
   Revision head;
   Revision compacted;
   Bytes live;     // the present state
-  Bytes history;  // what revisions (compacted, head] keep of older states
+  Bytes history;  // states before the present one, of revisions (compacted, head]
 };
 
 class Retention {

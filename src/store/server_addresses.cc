@@ -13,7 +13,8 @@ ServerAddresses::ServerAddresses(Store& store, std::string_view name, std::strin
       after_(std::move(after)),
       seen_(std::move(seen)) {}
 
-/// What the store does not take now it takes later, and says so itself.
+/// Writes this server's address. A failed write needs no report: the store reports its own state, and the next round
+/// writes again.
 void ServerAddresses::write() {
   if (address_.empty()) return look();
   store_.write({.key = key_,

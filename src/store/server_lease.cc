@@ -88,7 +88,7 @@ void ServerLease::write(Revision expected) {
 void ServerLease::on_written(const Result<WriteResult>& result) {
   if (!result) {
     if (!held_) listener_.on_failure(result.error());
-    if (store_.is_full()) renewed_ = asked_;  // nobody else could take it
+    if (store_.is_full()) renewed_ = asked_;  // no other server could take it either
     return later();
   }
   if (!result->committed) {
@@ -98,7 +98,7 @@ void ServerLease::on_written(const Result<WriteResult>& result) {
     }
     return later();
   }
-  if (ports_.now() >= asked_ + kActsFor) return later();  // somebody else may have it since
+  if (ports_.now() >= asked_ + kActsFor) return later();  // another server may hold it since
   written_ = result->revision;
   renewed_ = asked_;
   if (!std::exchange(held_, true)) listener_.on_taken();

@@ -1,8 +1,8 @@
-// Of several API servers of one store all serve, and one does what is to be done once: collects garbage, empties
-// namespaces, counts budgets. Whoever holds the lease writes it again and again; whoever sees it unchanged for kHeldFor
-// by its own clock takes it over, at once if it had held it itself. A holder that could not write it for kActsFor acts
-// no more, and is done well before anybody else begins; it goes on taking part. Thread: loop. Bounds: one request at a
-// time, which ends by itself. Source: client-go, leader election.
+// All API servers of one store serve, and one of them does the work that must be done once: collects garbage, empties
+// namespaces, counts budgets. The holder of the lease writes it again and again; a server that sees it unchanged for
+// kHeldFor by its own clock takes it over, at once if it had held it itself. A holder that could not write it for
+// kActsFor acts no more, and has stopped well before another server begins; it goes on taking part.
+// Thread: loop. Bounds: one request at a time, which ends by itself. Source: client-go, leader election.
 #pragma once
 
 #include "base/time.h"
@@ -34,7 +34,7 @@ class ServerLease {
     std::function<void()> on_taken;
     /// Each time it ends: another one acts, or may soon.
     std::function<void(const std::string& why)> on_lost;
-    /// Somebody else acts; each time that changes.
+    /// Another server acts; called each time that changes.
     std::function<void(const std::string& holder)> on_waiting;
     /// The store does not answer, and nothing is held.
     std::function<void(const Error& error)> on_failure;
@@ -69,10 +69,10 @@ class ServerLease {
   bool held_ = false;
   bool over_ = false;
   bool is_watched_ = false;  // a timer looks whether its time is over
-  Revision written_;         // of our last write
+  Revision written_;         // the revision of our last write
   Instant asked_{};          // when it was sent
   Instant renewed_{};        // when the last one that was done was sent
-  Revision seen_;            // of somebody else's
+  Revision seen_;            // the revision of another server's last write
   Instant seen_at_{};
   std::string waits_for_;
 };

@@ -54,8 +54,8 @@ void ServerRoster::write() {
   });
 }
 
-/// The entry is not as it was left: of an earlier process of the same name, deleted by somebody, or kept by another
-/// server that runs. That one yields if it came later; it will find the entry taken back.
+/// Handles an entry that is not as this server left it: one of an earlier process of the same name, deleted by hand, or
+/// kept by another server that runs. That one yields if it came later; it will find the entry taken back.
 void ServerRoster::meet(const std::optional<Entry>& there) {
   if (there && joined_ != Revision() && joined_in(*there) < joined_) {
     over_ = true;

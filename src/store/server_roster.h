@@ -1,9 +1,9 @@
-// The API servers of one store, each with an entry that it writes again and again: one that would not understand the
-// others, because it signs with other keys, is told so before it serves. An entry that does not change for kGoneAfter,
-// by the clock of whoever looks, is of a server that has gone; its keys bind nobody. An entry also says at which
-// revision its server joined: of two that run under one name, as of a copied data directory, the one that joined later
-// yields within two beats. Thread: loop. Bounds: one request at a time, which ends by itself. Source: spec "etcd as the
-// store", 12.
+// The API servers of one store, each with an entry that it writes again and again: a server that would not understand
+// the others, because it signs with other keys, is refused before it serves. An entry that does not change for
+// kGoneAfter, by the clock of its reader, belongs to a server that has gone; its keys bind no other server. An entry
+// also says at which revision its server joined: of two that run under one name, as of a copied data directory, the one
+// that joined later yields within two beats. Thread: loop. Bounds: one request at a time, which ends by itself. Source:
+// spec "etcd as the store", 12.
 #pragma once
 
 #include "base/time.h"
@@ -18,7 +18,7 @@
 
 namespace spillway::store {
 
-/// What the names of commands begin with that keep servers out for a while.
+/// The prefix of entries by which commands keep servers out for a while.
 inline constexpr std::string_view kCommandName = "store-command";
 
 class ServerRoster {
@@ -31,8 +31,8 @@ class ServerRoster {
   struct Ports {
     std::function<Instant()> now;
     std::function<void(Duration, std::move_only_function<void()>)> after;
-    /// After join(), at most once: a server of the same name, which joined before, runs. No entry is kept any more.
-    /// Empty: nobody is told.
+    /// Called after join(), at most once, when a server of the same name, which joined before, runs. No entry is kept
+    /// any more. May be empty.
     std::function<void()> yield = {};
   };
 
@@ -68,7 +68,7 @@ class ServerRoster {
   std::move_only_function<void(Outcome)> done_;
   std::map<std::string, Other> others_;  // with other keys, by key
   std::uint64_t beats_ = 0;
-  Revision joined_;  // of the first entry that was its own; 0: none was yet
+  Revision joined_;  // revision of the first entry that was its own; 0: none yet
   Revision written_;
   bool over_ = false;
 };

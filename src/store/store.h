@@ -63,14 +63,15 @@ struct Write {
   std::optional<Revision> expected;
   /// Leads to a deletion: taken as deletions are when space is short.
   bool frees = false;
-  /// Of a put, 1 s or more: the key goes some time after that by itself, unless it is written again; one revision may
+  /// For a put, 1 s or more: the key goes some time after that by itself, unless it is written again; one revision may
   /// take several keys so. Stores that do not expire keys (expires_keys()) take no notice.
   std::optional<Duration> ttl = {};
 };
 
 struct WriteResult {
   bool committed = false;
-  /// Of the commit; of the store when not committed. Deleting an absent key unconditionally commits nothing.
+  /// The revision of the commit; when not committed, that of the store. Deleting an absent key unconditionally commits
+  /// nothing.
   Revision revision;
   /// Not committed: the key as it stands, nullopt if absent. Committed delete: the state before it.
   std::optional<Entry> current;
@@ -120,8 +121,9 @@ class Store {
   /// kExpired: `at` is compacted. kTimeout: `at` lies in the future. kTooManyRequests: as for write().
   /// Every change up to the revision of the answer has been delivered before the answer.
   virtual void range(Range range, Completion<RangeResult> done) = 0;
-  /// Changes with revision > `after`. The watcher must outlive unwatch(). History already gone: on_watch_end(kExpired).
-  /// Of a key without history the past is its last change alone, without `previous`, and every deletion.
+  /// Delivers changes with revision > `after`. The watcher must outlive unwatch(). History already gone:
+  /// on_watch_end(kExpired). The past of a key without history is its last change alone, without `previous`, and every
+  /// deletion.
   virtual WatchId watch(std::string prefix, Revision after, Watcher& watcher) = 0;
   virtual void unwatch(WatchId id) = 0;
   /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
@@ -146,7 +148,7 @@ class Store {
   /// deletions and heartbeats.
   virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
-  /// There is no space: puts are refused, whoever asks, until somebody has made room.
+  /// There is no space: all puts are refused until space was freed.
   virtual bool is_full() const { return false; }
 
   /// The last revision whose changes have been delivered.
@@ -154,7 +156,7 @@ class Store {
   virtual Revision compacted() const = 0;
 };
 
-/// What a store refuses. Source: etcd's default request limit, which objects must fit to be movable.
+/// The limits beyond which a store refuses. Source: etcd's default request limit, which objects must fit to be movable.
 struct StoreLimits {
   std::size_t key_bytes_max = 1024;
   std::size_t value_bytes_max = std::size_t{1536} * 1024;

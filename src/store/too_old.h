@@ -1,4 +1,4 @@
-// What a reader is told whose revision is no longer kept. Thread: any.
+// The error for a reader whose revision is no longer kept. Thread: any.
 // Source: spec "API server contract", 9.12.
 #pragma once
 

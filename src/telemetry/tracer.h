@@ -33,7 +33,7 @@ class Tracer {
   /// Spans of one piece of work, which go together or not at all.
   void add(std::vector<Span> spans);
 
-  /// Called when spans wait that did not before; by whoever sends them.
+  /// `wake` is called when the first span waits; the sender of spans sets it.
   void when_waiting(std::function<void()> wake) { wake_ = std::move(wake); }
 
   std::size_t waiting() const { return waiting_.size(); }
@@ -41,7 +41,7 @@ class Tracer {
   /// The oldest of those that wait, `count` at most.
   std::vector<Span> take(std::size_t count);
 
-  // What became of what was taken.
+  // Count the spans that take() returned and that were sent, or lost.
   void sent(std::size_t count) { sent_.add(static_cast<double>(count)); }
 
   void lost(std::size_t count) { dropped_.add(static_cast<double>(count)); }

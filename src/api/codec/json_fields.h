@@ -62,7 +62,7 @@ Json field_to_json(const std::optional<T>& value) {
   return value ? field_to_json(*value) : Json();
 }
 
-// What Kubernetes leaves out.
+// A value that Kubernetes leaves out of a document where the field says omitempty.
 template <typename T>
 bool is_zero_field(const T& value) {
   return value == T{};

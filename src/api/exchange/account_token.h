@@ -1,6 +1,6 @@
-// What a service account token says: its claims as a value, and the user they make of its bearer.
-// Thread: any (plain values). Source: RFC 7519; Kubernetes docs, "Managing Service Accounts", bound tokens; spec "API
-// server contract", 19.2.
+// The claims of a service account token as a value, and the user that its bearer is.
+// Thread: any (plain values). Source: RFC 7519; Kubernetes docs, "Managing Service Accounts", bound tokens;
+// spec "API server contract", 19.2.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -32,7 +32,7 @@ struct AccountToken {
   WallTime expires;
   std::string ns;
   ObjectIdentity account;
-  // What the token is bound to: at most one of pod and secret. A node beside a pod is where the pod runs.
+  // The objects to which the token is bound: at most one of pod and secret. A node beside a pod is where the pod runs.
   std::optional<ObjectIdentity> pod;
   std::optional<ObjectIdentity> secret;
   std::optional<ObjectIdentity> node;

@@ -18,7 +18,8 @@ namespace spillway::api {
 
 class Json;
 
-/// A document that travels beside its bytes within one process, so that nobody parses them again. Null: only the bytes.
+/// A document that travels beside its bytes within one process, so that the receiver need not parse them. Null: only
+/// the bytes.
 using DocumentPtr = std::shared_ptr<const Json>;
 
 enum class Method { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kOther };
@@ -34,7 +35,7 @@ struct Request {
   std::string target;
   HeaderList headers;  // names lower-case
   std::string body;
-  DocumentPtr document;     // what a JSON body says
+  DocumentPtr document;     // the parsed JSON body
   std::string source = {};  // the address it came from, without a port; empty: from within this process
 
   /// The first header of that lower-case name; empty if absent.
@@ -45,7 +46,7 @@ struct Response {
   int status = 200;
   HeaderList headers;  // names as sent, e.g. "Content-Type"
   std::string body;
-  DocumentPtr document;  // what a JSON body says
+  DocumentPtr document;  // the parsed JSON body
 
   std::string_view header(std::string_view name) const;  // case-insensitive
 
@@ -54,17 +55,17 @@ struct Response {
 
 struct AccountToken;
 
-/// Who sent a request, as authentication established it.
+/// The sender of a request, as authentication established it.
 struct UserInfo {
   std::string name;
   std::string uid;
   std::vector<std::string> groups;
-  /// More about him, such as the pod a token is bound to.
+  /// Further facts about the user, such as the pod to which a token is bound.
   std::map<std::string, std::vector<std::string>> extra = {};
-  /// The service account token he showed. It is genuine and in time; whether what it is bound to still exists is for
-  /// the API server to see.
+  /// The service account token of the request. It is genuine and in time; the API server checks if the objects to which
+  /// it is bound still exist.
   std::shared_ptr<const AccountToken> token = {};
-  /// Who sent it in truth, where he acts as this user; null: this user himself.
+  /// The user that really sent the request, where it acts as this one; null: this user itself.
   std::shared_ptr<const UserInfo> impersonator = {};
 };
 

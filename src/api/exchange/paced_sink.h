@@ -19,8 +19,8 @@ class PacedSink : public ResponseSink {
   /// The next call takes the place of one that waits.
   virtual void when_below(std::size_t /*bytes*/, std::function<void()> act) { act(); }
 
-  /// Whether a whole answer that is too large to be held at once may come as on_pieces(), write() for each piece, and
-  /// on_end(); or on_cut(), which its client can tell from an end.
+  /// True: a whole answer that is too large to be held at once may come as on_pieces(), write() for each piece, and
+  /// on_end(); or on_cut(), which the client can tell from an end.
   virtual bool takes_pieces() const { return false; }
 
   virtual void on_pieces(Response head) { on_stream(std::move(head)); }

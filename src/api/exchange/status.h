@@ -25,7 +25,7 @@ std::string_view reason_text(ErrorCode code);
 /// By reason (also "Gone", "ServerTimeout"); an unknown or empty reason goes by the HTTP code.
 ErrorCode error_code_of(std::string_view reason, int http_code);
 
-/// What a cause of an Invalid status says about a field.
+/// The kind of mistake that a cause of an Invalid status reports about a field.
 enum class FieldReason : std::uint8_t {
   kRequired,
   kInvalid,
@@ -116,7 +116,7 @@ struct StatusCause {
 struct StatusDetails {
   std::string name;
   std::string group;
-  std::string kind;  // of Invalid: the kind; else mostly the resource ("pods")
+  std::string kind;  // for Invalid the kind, else mostly the resource ("pods")
   std::string uid;
   std::vector<StatusCause> causes;
   std::optional<std::int32_t> retry_after_seconds;
@@ -222,7 +222,7 @@ Status deleted_status(const GroupResource& resource, std::string_view name, std:
 Json to_json(const Status& status);
 /// kBadRequest if it is no v1 Status document.
 Result<Status> parse_status(const Json& document);
-/// What a client makes of a failure: its code by reason, then HTTP code; its message.
+/// Converts a failure as a client does: the code by reason, else by HTTP code; the message.
 Error to_error(const Status& status);
 
 }  // namespace spillway::api

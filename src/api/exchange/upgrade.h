@@ -10,7 +10,7 @@
 
 namespace spillway::api {
 
-/// What a client sends after its connection has left HTTP.
+/// Receives the bytes of a client whose connection has left HTTP.
 class UpgradedInput {
  public:
   virtual ~UpgradedInput() = default;

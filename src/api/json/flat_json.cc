@@ -95,7 +95,7 @@ class FlatJson::Parser {
     return true;
   }
 
-  /// What is between the brackets, and the closing one.
+  /// Parses the elements of an object or array up to the closing bracket.
   bool children(At self, bool is_object, int depth, bool in_fields) {
     const char close = is_object ? '}' : ']';
     if (take(close)) return true;

@@ -1,7 +1,8 @@
 // A small JSON document as a list of views into its text, without a tree and without allocations: for bodies that are
-// looked at once and thrown away. Takes less than JSON has: nothing but ASCII in strings and no escapes but \" and
-// \\ in keys below "fieldsV1" (which stay as they are spelled: nobody takes recorded fields apart), integers alone, at
-// most 128 values. Whoever gets nothing reads the document the other way. Thread: any (pure). Source: RFC 8259.
+// read once and thrown away. Accepts less than JSON: only ASCII in strings and no escapes but
+// \" and \\ in keys below "fieldsV1" (which stay as they are spelled: no caller takes recorded fields apart), integers
+// alone, at most 128 values. A caller whose document is not accepted parses it in full. Thread: any (pure). Source: RFC
+// 8259.
 #pragma once
 
 #include <array>
@@ -22,9 +23,9 @@ class FlatJson {
   struct Value {
     Kind kind = Kind::kNull;
     std::uint16_t end = 0;      // position behind it and all that is in it
-    std::uint16_t members = 0;  // of an object or array
-    std::string_view key;       // of a member of an object
-    std::string_view text;      // what stands there; of a string without its quotes
+    std::uint16_t members = 0;  // members of an object or array
+    std::string_view key;       // the key, if the value is a member of an object
+    std::string_view text;      // the value as it is written; a string without its quotes
   };
 
   static constexpr std::size_t kValuesMax = 128;

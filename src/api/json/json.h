@@ -210,7 +210,7 @@ inline JsonObject::Members::iterator JsonObject::end() {
 /// `duplicates`, if given, receives the dotted paths of members that occur twice (the last value wins), at most 100.
 Result<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates = nullptr);
 
-/// What a value is, in messages: "null", "a string", "a number with a fraction or exponent", "an object".
+/// The type of a value as messages name it: "null", "a string", "a number with a fraction or exponent", "an object".
 std::string_view type_phrase(const Json& value);
 
 /// Compact text, members in key order, no final newline.

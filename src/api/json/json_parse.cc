@@ -166,8 +166,8 @@ class Builder {
   }
 
   std::vector<Open> open_;
-  JsonObject::Members members_;  // of all open objects; the last one of each waits for its value
-  Json::Array elements_;         // of all open arrays
+  JsonObject::Members members_;  // the members of all open objects; the last one of each waits for its value
+  Json::Array elements_;         // the elements of all open arrays
   std::string text_;
 };
 

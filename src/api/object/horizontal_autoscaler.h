@@ -13,7 +13,7 @@
 
 namespace spillway::api {
 
-/// What an object of the same namespace is called.
+/// Names the object that an autoscaler scales; it is in the autoscaler's namespace.
 struct ScaleTarget {
   std::string kind;
   std::string name;

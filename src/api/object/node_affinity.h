@@ -19,7 +19,7 @@ namespace spillway::api {
 struct NodeSelectorTerm {
   std::vector<LabelRequirement> expressions;
   std::vector<LabelRequirement> fields;
-  /// What is wrong with it, with paths; not empty: it matches nothing.
+  /// The mistakes in the term, with paths; a term with mistakes matches no node.
   std::vector<std::string> errors;
 
   /// A term that asks for nothing matches nothing.
@@ -38,13 +38,13 @@ struct NodeSelector {
   /// Unsupported value: …", several as "[a, b]").
   Result<bool> matches(const ObjectMeta& node) const;
 
-  /// Of all terms, in order.
+  /// The mistakes of all terms, in order.
   std::vector<std::string> errors() const;
 
   friend bool operator==(const NodeSelector&, const NodeSelector&) = default;
 };
 
-/// Of a v1.NodeSelector document. Terms that cannot be understood carry their errors.
+/// Parses a v1.NodeSelector document. Terms that cannot be understood carry their errors.
 NodeSelector parse_node_selector(const Json& selector);
 
 /// spec.nodeSelector and required node affinity of a pod, taken apart once and matched often.
@@ -67,8 +67,8 @@ struct PreferredNodeTerm {
   friend bool operator==(const PreferredNodeTerm&, const PreferredNodeTerm&) = default;
 };
 
-/// Of preferredDuringSchedulingIgnoredDuringExecution. Terms of weight 0 and empty ones are skipped unread. kInvalid: a
-/// term that cannot be understood.
+/// Parses preferredDuringSchedulingIgnoredDuringExecution. Terms of weight 0 and empty ones are skipped unread.
+/// kInvalid: a term that cannot be understood.
 Result<std::vector<PreferredNodeTerm>> parse_preferred_node_terms(const Json& terms);
 /// The sum of the weights of matching terms.
 std::int64_t preferred_node_score(const std::vector<PreferredNodeTerm>& terms, const ObjectMeta& node);

@@ -130,7 +130,7 @@ struct PodSecurityContext {
 };
 
 struct VolumeMount {
-  std::string name;  // of the volume
+  std::string name;  // the name of the volume
   std::string mount_path;
   bool read_only = false;
   std::string recursive_read_only;  // "", Disabled, IfPossible, Enabled
@@ -204,7 +204,7 @@ struct EmptyDirVolume {
 struct Volume {
   std::string name;
   std::string source;  // the member that is set: "emptyDir", "hostPath", "configMap", …
-  Json definition;     // what that member says
+  Json definition;     // the value of that member
   std::optional<EmptyDirVolume> empty_dir;
 
   friend bool operator==(const Volume&, const Volume&) = default;
@@ -324,7 +324,7 @@ struct PodStatus {
   std::string message;
   std::string host_ip;
   std::string pod_ip;
-  std::vector<std::string> further_ips;  // of podIPs, behind the first; read, not written
+  std::vector<std::string> further_ips;  // the entries of podIPs behind the first; read, not written
   std::string qos_class;
   std::string nominated_node_name;
   std::string resize;  // "", Proposed, InProgress, Deferred, Infeasible
@@ -387,8 +387,8 @@ std::string_view to_string(QosClass qos);
 /// nullopt: no class of that name.
 std::optional<QosClass> parse_qos(std::string_view text);
 
-/// What the scheduler and the agent reserve: max(sum of containers + sidecars, init containers in order) + overhead.
-/// All features off; more in pod_requests.h. Source: KEP-753, vectors admission/pod_requests.
+/// The amounts that the scheduler and the agent reserve: max(sum of containers + sidecars, init containers in order) +
+/// overhead. All features off; more in pod_requests.h. Source: KEP-753, vectors admission/pod_requests.
 ResourceList effective_requests(const PodSpec& spec);
 
 }  // namespace spillway::api

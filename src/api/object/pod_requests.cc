@@ -53,7 +53,7 @@ class Walk {
   }
 
  private:
-  /// What an app container stands for: its spec, and its status where that counts.
+  /// The amounts of an app container: those of its spec, and of its status where in-place resizing makes that count.
   ResourceList app_amounts(const Container& container) const {
     ResourceList amounts = part_of(container.resources, part_);
     if (options_.features.in_place_pod_vertical_scaling && status_ != nullptr) {

@@ -1,4 +1,4 @@
-// What a pod's volumes stand for: claims, and disks that only one pod may have. Thread: any (pure).
+// The claims and exclusive disks to which a pod's volumes lead. Thread: any (pure).
 // Source: Kubernetes API reference, "Volume"; Kubernetes docs, "Ephemeral Volumes".
 #pragma once
 
@@ -18,9 +18,9 @@ struct ExclusiveDisk {
   enum class Kind { kGcePersistentDisk, kAwsElasticBlockStore, kIscsi, kRbd };
 
   Kind kind{};
-  std::string name;                   // of RBD the pool and the image
-  std::vector<std::string> monitors;  // of RBD: it is the same disk if one of them is the same
-  bool read_only = false;             // never of AWS: such a disk is not shared at all
+  std::string name;                   // for RBD the pool and the image
+  std::vector<std::string> monitors;  // for RBD: disks with a common monitor are the same disk
+  bool read_only = false;             // never set for AWS: such a disk is not shared at all
 
   friend bool operator==(const ExclusiveDisk&, const ExclusiveDisk&) = default;
 };

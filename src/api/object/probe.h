@@ -38,7 +38,7 @@ struct GrpcAction {
   friend bool operator==(const GrpcAction&, const GrpcAction&) = default;
 };
 
-/// What a probe or hook does. One member is set, if the object is valid.
+/// The action of a probe or hook. One member is set, if the object is valid.
 struct Handler {
   std::optional<std::vector<std::string>> exec;  // a command
   std::optional<HttpGetAction> http_get;

@@ -6,8 +6,8 @@
 
 namespace spillway::api {
 
-/// What ReplicaSets were before: the same, but for its selector, which is labels that pods have to have. `selector`
-/// says the same as they do; without labels it selects nothing.
+/// The predecessor of ReplicaSets: the same, except that its selector is a set of labels that pods must have.
+/// `selector` says the same as these labels; without labels it selects no pod.
 struct ReplicationController : ReplicaSet {
   static constexpr std::string_view kKind = "ReplicationController";
   static constexpr std::string_view kApiVersion = "v1";

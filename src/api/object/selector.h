@@ -29,11 +29,11 @@ struct LabelRequirement {
 /// "in", "notin", "exists", "!", "=", "==", "!=", "gt", "lt".
 std::string_view to_string(LabelRequirement::Op op);
 
-/// Whether the document gave a list of values at all; only the wording of errors depends on it.
+/// Says if the document gave a list of values at all; only the wording of errors depends on it.
 enum class ValuesGiven { kNo, kYes };
 
-/// What is wrong with a requirement as it was written, one text per problem, with paths below `at`:
-/// "AT.values[0][x]: Invalid value: …". Empty: nothing.
+/// The mistakes in a requirement as it was written, one text per problem, with paths below `at`:
+/// "AT.values[0][x]: Invalid value: …". Empty: it is valid.
 std::vector<std::string> requirement_errors(const LabelRequirement& requirement, std::string_view at,
                                             ValuesGiven given = ValuesGiven::kYes);
 

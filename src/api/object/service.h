@@ -33,7 +33,7 @@ struct Service {
   bool publish_not_ready = false;  // publishNotReadyAddresses
   std::vector<ServicePort> ports;
   std::string traffic_distribution;  // PreferClose; empty: none is asked for
-  StringMap selector;                // empty: it selects nobody
+  StringMap selector;                // empty: it selects no pods
 
   friend bool operator==(const Service&, const Service&) = default;
 };

@@ -27,7 +27,7 @@ inline constexpr std::string_view kWaitForFirstConsumer = "WaitForFirstConsumer"
 inline constexpr std::string_view kReadWriteOncePod = "ReadWriteOncePod";
 /// The node that a claim's volume is to be made for; written by the scheduler.
 inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
-/// Who is to make the claim's volume; a provisioner of those days reads the older name.
+/// The annotation that names the provisioner of a claim's volume; older provisioners read the beta name.
 inline constexpr std::string_view kStorageProvisioner = "volume.kubernetes.io/storage-provisioner";
 inline constexpr std::string_view kBetaStorageProvisioner = "volume.beta.kubernetes.io/storage-provisioner";
 
@@ -91,7 +91,7 @@ struct StorageClass {
   friend bool operator==(const StorageClass&, const StorageClass&) = default;
 };
 
-/// What CSI drivers say of a node; of the node's name.
+/// The CSI drivers of a node, as they report themselves; the object has the node's name.
 struct CsiNode {
   static constexpr std::string_view kKind = "CSINode";
   static constexpr std::string_view kApiVersion = "storage.k8s.io/v1";

@@ -35,10 +35,10 @@ struct MemoryStats {
   std::optional<std::uint64_t> usage_bytes;
   std::optional<std::uint64_t> working_set_bytes;
   std::optional<std::uint64_t> rss_bytes;
-  // Not of upstream's Summary, and in no document:
-  std::optional<std::uint64_t> mem_available_bytes =
-      {};                                            // what could be taken without swapping; of a cgroup: within it
-  std::optional<std::int64_t> swap_left_bytes = {};  // what could be swapped out besides
+  // Not part of upstream's Summary, and in no document:
+  // Memory that could be taken without swapping; for a cgroup: within it.
+  std::optional<std::uint64_t> mem_available_bytes = {};
+  std::optional<std::int64_t> swap_left_bytes = {};  // memory that could be swapped out besides
   std::optional<std::uint64_t> page_faults = {};
   std::optional<std::uint64_t> major_page_faults = {};
   std::optional<PsiStats> psi = {};

@@ -1,4 +1,4 @@
-// Who adds which tolerations to pods, and taints as operators write them.
+// Default tolerations and their sources, and taints as operators write them.
 // Thread: any. Source: Kubernetes docs, "Taints and Tolerations"; spec "Pod admission", 13; vectors
 // admission/taints_tolerations.
 #pragma once
@@ -42,7 +42,7 @@ struct TaintChange {
   enum class Kind { kAdd, kRemove };
 
   Kind kind = Kind::kAdd;
-  Taint taint;  // of a removal: the key, and the effect unless all effects are meant
+  Taint taint;  // for a removal: the key, and the effect unless all effects are meant
 
   friend bool operator==(const TaintChange&, const TaintChange&) = default;
 };

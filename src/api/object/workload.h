@@ -33,7 +33,7 @@ struct ReplicaSetStatus {
   friend bool operator==(const ReplicaSetStatus&, const ReplicaSetStatus&) = default;
 };
 
-/// Of a ReplicaSet or Deployment; a ReplicaSet's has no time of its last update.
+/// A condition of a ReplicaSet or Deployment; a ReplicaSet's has no time of its last update.
 struct WorkloadCondition {
   std::string type;
   std::string status;
@@ -82,7 +82,7 @@ struct Deployment {
   std::optional<std::int32_t> revision_history_limit;
   std::optional<std::int32_t> progress_deadline_seconds;
   std::string strategy;  // RollingUpdate, Recreate
-  Json max_surge;        // of a rolling update: a number of pods, or a text like "25%"; null: not given
+  Json max_surge;        // for a rolling update: a number of pods, or a text like "25%"; null: not given
   Json max_unavailable;  // the same
   LabelSelector selector;
   Json selector_document;  // the selector as it is written
@@ -115,7 +115,7 @@ struct DaemonSet {
   std::int32_t min_ready_seconds = 0;
   std::optional<std::int32_t> revision_history_limit;
   std::string update_strategy;  // RollingUpdate, OnDelete
-  Json max_unavailable;         // of a rolling update: a number of pods, or a text like "40%"; null: not given
+  Json max_unavailable;         // for a rolling update: a number of pods, or a text like "40%"; null: not given
   Json max_surge;               // the same
   DaemonSetStatus status;
 
@@ -149,7 +149,7 @@ struct StatefulSet {
   std::string pod_management_policy;  // OrderedReady, Parallel
   std::string update_strategy;        // RollingUpdate, OnDelete
   Json rolling_update;                // null: not given
-  std::int32_t partition = 0;         // of a rolling update
+  std::int32_t partition = 0;         // for a rolling update: ordinals below it keep the old revision
   std::optional<std::int32_t> revision_history_limit;
   std::int32_t min_ready_seconds = 0;
   std::string claims_when_deleted;  // Retain, Delete; empty: Retain

@@ -100,7 +100,7 @@ FieldSet changed(FieldChanges changes) {
   return set;
 }
 
-/// What the manager of `self` owned so far, which its entry has no longer.
+/// Takes the fields that the manager of `self` has owned so far out of the owners.
 FieldSet take_fields(ManagedFields& owners, const ManagedFieldsEntry& self) {
   for (ManagedFieldsEntry& entry : owners.entries())
     if (entry.same_manager(self)) return std::exchange(entry.fields, FieldSet());
@@ -152,7 +152,8 @@ Status conflict_status(const std::vector<Conflict>& conflicts) {
   return status;
 }
 
-/// What kubectl may take over without force: fields of its client-side apply that still have the value applied there.
+/// The fields that kubectl may take over without force: those of its client-side apply that still have the value
+/// applied there.
 FieldSet last_applied_fields(const Type& type, const Json& live) {
   const std::string_view text = live.string_at({"metadata", "annotations", kLastApplied});
   const Result<Json> document = text.empty() ? Result<Json>(Json()) : parse_json(text);
@@ -214,7 +215,7 @@ Result<Json> read_config(const Type& type, const Json& config, const FieldWriter
   return std::move(partial.object);
 }
 
-/// An object that was never applied before: all it has belongs to whoever wrote it so far.
+/// The owners of an object that was never applied before: all of its fields belong to the manager before-first-apply.
 ManagedFields owners_before_first_apply(const Type& type, const Json& live, const FieldWriter& writer) {
   ManagedFieldsEntry entry = entry_of(type, writer, FieldOperation::kUpdate);
   entry.manager = "before-first-apply";
@@ -264,7 +265,7 @@ Json track_update(const Type& type, const Json* before, Json after, const FieldW
   ManagedFields owners = owners_before(before, after, writer);
   after = without_managed_fields(std::move(after));
   if (before != nullptr && owners.empty()) return after;
-  // The list itself differs, which nobody owns.
+  // The list of owners itself may differ; it has no owner and is left out of the comparison.
   FieldChanges changes = compare_fields(type, before != nullptr ? *before : blank(type), after);
   ManagedFieldsEntry self = entry_of(type, writer, FieldOperation::kUpdate);
   self.fields = take_fields(owners, self);

@@ -15,7 +15,7 @@
 
 namespace spillway::api {
 
-/// Who writes, where and when.
+/// The manager of a write, the part of the object that it writes, and the time.
 struct FieldWriter {
   std::string manager;      // the fieldManager parameter, else the user agent up to its first '/'
   std::string subresource;  // "status"; empty for the main endpoint
@@ -34,9 +34,9 @@ StatusResult<Json> apply_config(const Type& type, const Json* live, const Json& 
                                 Force force);
 
 /// `after` with the managedFields that result from any write but an apply. `before`: nullptr for a create; both in
-/// canonical form, after defaulting; a new object before admission, since what that adds belongs to nobody. The list
-/// the client sent in `after` counts, unless it is absent, unreadable or comes through a subresource; `[{}]` forgets
-/// all owners. An object without owners gets none.
+/// canonical form, after defaulting; a new object before admission, since fields that admission adds have no owner. The
+/// list that the client sent in `after` counts, unless it is absent, unreadable or comes through a subresource; `[{}]`
+/// forgets all owners. An object without owners gets none.
 Json track_update(const Type& type, const Json* before, Json after, const FieldWriter& writer);
 
 }  // namespace spillway::api

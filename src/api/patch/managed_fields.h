@@ -39,7 +39,7 @@ class ManagedFields {
  public:
   /// From the list in metadata. kBadRequest: an entry that is not FieldsV1 or has no known operation.
   static Result<ManagedFields> parse(const Json& list);
-  /// Of a whole document; empty if it has none or if they cannot be read.
+  /// Parses the owners of a whole document; empty if it has none or if they cannot be read.
   static ManagedFields of(const Json& document);
 
   /// Apply before Update entries, each by time (none, then older first), then manager. Null if there are none.

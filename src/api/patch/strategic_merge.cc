@@ -52,7 +52,7 @@ ListStrategy strategy_of(const Field* field) {
   return {field->merge_key, field->merge_set, field->message};
 }
 
-/// What identifies an element: its key's value or, in a set, the element. nullptr: it has none.
+/// The identity of an element: its key's value or, in a set, the element itself. nullptr: it has none.
 const Json* identity(const Json& element, const ListStrategy& strategy) {
   return strategy.set ? &element : element.find(strategy.key);
 }
@@ -176,7 +176,7 @@ Result<SentList> read_sent(const Json::Array& sent, const ListStrategy& strategy
   return out;
 }
 
-/// What is sent must occur in `order`, in that order. An element without identity stands for any one entry.
+/// Checks that the sent elements occur in `order`, in that order. An element without identity stands for any one entry.
 Outcome check_ordered_subset(const SentList& sent, const Json::Array& order, const ListStrategy& strategy,
                              const std::string& path) {
   std::size_t from = 0;

@@ -1,5 +1,5 @@
-// Types that are made at run time, of documents that a schema in the cluster describes.
-// Thread: any, once no more types are made; their owner must outlive whoever uses them. Source: docs/adr/0049.
+// Types that are made at run time, for documents that a schema in the cluster describes.
+// Thread: any, once no more types are made; the owner must outlive all users of its types. Source: docs/adr/0049.
 #pragma once
 
 #include "api/schema/schema.h"
@@ -19,13 +19,13 @@ struct DerivedField {
   ValueKind kind = ValueKind::kRawJson;
   const Type* message = nullptr;  // kMessage only
   ListType list_type = ListType::kAtomic;
-  std::vector<std::string> list_keys;  // of ListType::kMap
+  std::vector<std::string> list_keys;  // the keys of a ListType::kMap
   bool atomic = false;
 };
 
 struct DerivedType {
   std::string name;
-  std::string api_version;  // of a kind; else empty
+  std::string api_version;  // set for a kind; else empty
   std::string kind;
   std::vector<DerivedField> fields;
   bool open = false;    // Type::open()

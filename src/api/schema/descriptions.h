@@ -1,8 +1,8 @@
-// What types and their fields are, in a sentence or two, as OpenAPI documents and `kubectl explain` show it. Read from
-// the files schema/descriptions/*.txt, which are built into the program. There a line "core/v1.Pod: text" begins a type
-// and a line " spec: text" describes a field of it; lines with # are remarks. The texts stay where they are: only the
-// names of types are indexed, on first use. Thread: any. Source: our own words, from what Spillway does with the
-// fields.
+// Descriptions of types and fields, in a sentence or two, as OpenAPI documents and `kubectl explain` show them. They
+// are read from the files schema/descriptions/*.txt, which are built into the program. There a line "core/v1.Pod: text"
+// begins a type and a line " spec: text" describes a field of it; lines with # are remarks. The texts stay where they
+// are: only the names of types are indexed, on first use. Thread: any. Source: our own words, from what Spillway does
+// with the fields.
 #pragma once
 
 #include "api/schema/schema.h"
@@ -22,8 +22,8 @@ struct Description {
 /// Empty if nothing is known of the type.
 std::string_view description_of(const Type& type);
 
-/// Of a field by its JSON name; of a type with inlined messages also of their fields, unless the type itself says
-/// something of that name. Empty if nothing is known of the field. O(fields).
+/// The description of a field by its JSON name. A type with inlined messages also has the fields of these, unless it
+/// describes that name itself. Empty if the field is not described. O(fields).
 std::string_view description_of(const Type& type, std::string_view field);
 
 /// All of them, in the order of the files.

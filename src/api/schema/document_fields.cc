@@ -10,7 +10,7 @@
 namespace spillway::api {
 namespace {
 
-/// What stands at a path, as far as ownership is concerned.
+/// The kind of value at a path, as far as ownership is concerned.
 struct Slot {
   enum class Kind : std::uint8_t { kLeaf, kStruct, kMap, kSet, kKeyedList };
 
@@ -23,7 +23,7 @@ struct Slot {
   bool is_object() const { return kind == Kind::kStruct || kind == Kind::kMap; }
 };
 
-/// What no schema tells of: objects are owned by their members, all else as a whole.
+/// The slot of values that no schema describes: objects are owned by their members, all else as a whole.
 constexpr Slot kUntold{Slot::Kind::kMap, nullptr, nullptr};
 
 Slot slot_of_element(const Field& field) {
@@ -97,7 +97,7 @@ bool is_empty(const Json* value) {
   return value->is_array() && value->if_array()->empty();
 }
 
-/// Whether the document has at this place what the schema says. Documents are checked before; this guards the walk.
+/// The value at this place has the form that the schema says. Documents are checked before; this guards the walk.
 bool fits(const Slot& slot, const Json& value) {
   return slot.is_object() ? value.is_object() : value.is_array();
 }

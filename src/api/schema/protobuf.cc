@@ -39,7 +39,7 @@ struct WireField {
   std::string_view bytes;
 };
 
-/// What reading one body may still cost, in fields, and which of them are not in the schema.
+/// The budget of one body, in fields; it also collects the fields that are not in the schema.
 class Budget {
  public:
   explicit Budget(std::size_t fields_max = kWireFieldsMax) : left_(fields_max) {}

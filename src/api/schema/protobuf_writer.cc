@@ -207,7 +207,7 @@ void write_int_or_string(V value, BackwardBytes& out) {
   out.number(1, text ? 1 : 0);
 }
 
-/// What stands behind the tag and the length; `value` is null where a field is absent.
+/// Writes the value of a field behind its tag and length; `value` is null where a field is absent.
 template <typename V>
 void write_delimited(const Field& field, V value, BackwardBytes& out) {
   switch (field.kind) {
@@ -233,7 +233,7 @@ void write_delimited(const Field& field, V value, BackwardBytes& out) {
     case ValueKind::kBool:
     case ValueKind::kInt32:
     case ValueKind::kInt64:
-    case ValueKind::kNumber:  // of types without a protobuf form
+    case ValueKind::kNumber:  // types without a protobuf form
       break;
   }
   SPILLWAY_CHECK(false);
@@ -305,7 +305,7 @@ std::string object_bytes(const Type& type, V document, std::size_t room) {
   return std::move(out).take();
 }
 
-/// What stands around a message, of which `head` is the beginning and `rest_bytes` more follow it.
+/// The bytes around a message whose beginning is `head` and which has `rest_bytes` more.
 ProtobufListFrame envelope(std::string_view api_version, std::string_view kind, BackwardBytes head,
                            std::size_t rest_bytes) {
   BackwardBytes tail;

@@ -21,7 +21,7 @@ inline constexpr std::string_view kProtobufStreamType = "application/vnd.kuberne
 /// too, though none of them is stored. nullptr: none is known.
 const Type* protobuf_type(std::string_view api_version, std::string_view kind);
 
-/// Whether an answer of this kind, whose type protobuf_type() says, is a list of such items: APIResourceList is none.
+/// True if an answer of this kind, whose type protobuf_type() says, is a list of such items: APIResourceList is none.
 bool is_list_of(const Type& items, std::string_view kind);
 
 /// A whole answer: "k8s\0" and the object with its kind. `document` is canonical; of a list (`kind` ends with List),

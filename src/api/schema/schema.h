@@ -19,7 +19,7 @@ namespace spillway::api {
 
 class Type;
 
-/// What one value of a field is. Of lists and maps: one element.
+/// The type of one value of a field; for lists and maps, of one element.
 enum class ValueKind : std::uint8_t {
   kString,
   kBool,
@@ -51,7 +51,7 @@ struct Field {
   bool keep = false;              // written to JSON even when zero or empty
   bool required = false;          // as OpenAPI says it; what refuses a document without it is its validation
   bool inlined = false;           // its fields sit in the parent's JSON object
-  bool or_other = false;          // of kMessage: values that are no object are taken as they are
+  bool or_other = false;          // for kMessage: values that are no object are taken as they are
 
   // Strategic merge
   std::string_view merge_key;  // lists merged by this key; empty: replaced, unless merge_set
@@ -61,7 +61,7 @@ struct Field {
 
   // Server-side apply
   ListType list_type = ListType::kAtomic;
-  std::vector<std::string_view> list_keys;  // of ListType::kMap, in declared order
+  std::vector<std::string_view> list_keys;  // the keys of a ListType::kMap, in declared order
   bool atomic = false;                      // one owner for the whole map, struct or atomic list
 };
 
@@ -101,7 +101,7 @@ class Type {
   /// Takes from a document what it must not hold; `dropped` receives the paths ("spec.foo").
   using Trim = std::function<void(Json& document, std::vector<std::string>& dropped)>;
 
-  /// Of a type that was made at run time; may be empty.
+  /// Set for a type that was made at run time; may be empty.
   const Trim& trim() const { return trim_; }
 
   /// As declared; inlined fields are one entry.

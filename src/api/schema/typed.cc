@@ -71,7 +71,7 @@ Error bad_value(const Path& path, std::string_view why) {
   return Error{ErrorCode::kBadRequest, std::string(why), path.text()};
 }
 
-/// Whether Go's omitempty leaves the value out.
+/// True for values that Go's omitempty leaves out.
 bool is_zero(const Json& value) {
   switch (value.type()) {
     case Json::Type::kNull:
@@ -213,7 +213,7 @@ class Reader {
     return {};
   }
 
-  /// What null or nothing means where a value must stand.
+  /// The value that stands for null or an absent member where a value must be.
   Result<Json> zero_of(const Field& field, const Path& path) {
     switch (field.kind) {
       case ValueKind::kString:

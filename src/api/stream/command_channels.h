@@ -1,6 +1,6 @@
-// What goes over a connection on which somebody talks with a program: its input, its outputs, the size of its terminal,
-// and at last how it ended. Over WebSocket: v5 and v4 in binary messages, whose first byte names the channel; v4 in
-// base64; over SPDY: spdy_channels.h. Thread: any (pure). Bounds: bytes of a message.
+// The channels of a connection on which a client talks with a program: its input, its outputs, the size of its
+// terminal, and at last how it ended. Over WebSocket: v5 and v4 in binary messages, whose first byte names the channel;
+// v4 in base64; over SPDY: spdy_channels.h. Thread: any (pure). Bounds: bytes of a message.
 // Source: spec "Pod lifecycle", 11.3, 11.4, 11.5.
 #pragma once
 
@@ -25,7 +25,7 @@ struct TerminalSize {
   friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
 };
 
-/// What a client said.
+/// One input of a client.
 struct ChannelInput {
   enum class Kind { kData, kEnd, kResize, kClosed };
 
@@ -56,10 +56,11 @@ inline constexpr Duration kSettleTime = milliseconds(30);
 class CommandChannels {
  public:
   virtual ~CommandChannels() = default;
-  /// What a client sent, in order; `reply` gets what is to be sent back at once. An error ends the connection.
+  /// Decodes bytes of the client, in order; `reply` gets the bytes that must be sent back at once. An error ends the
+  /// connection.
   virtual Result<std::vector<ChannelInput>> feed(std::string_view bytes, std::string& reply) = 0;
 
-  /// Whether the client has opened all it asked for.
+  /// Says if the client has opened all channels that it asked for.
   virtual Readiness readiness() const = 0;
 
   /// To be sent before anything else: says that the server is there.
@@ -89,7 +90,7 @@ class WebSocketChannels final : public CommandChannels {
 
   std::string message(Channel channel, std::string_view data) override;
   std::string farewell(const Result<std::int32_t>& exit_code) override;
-  /// The same with a status that somebody else has written.
+  /// As farewell(), with a status that another server has written.
   std::string farewell_with(std::string_view status);
 
  private:

@@ -46,7 +46,7 @@ Result<std::string> tunnelled_bytes(const std::vector<WebSocketMessage>& message
   return bytes;
 }
 
-/// What is SPDY of it.
+/// The SPDY bytes in what the carrier brought.
 Result<std::string> PortStreams::unwrap(std::string_view bytes, std::string& reply) {
   if (carrier_ == Carrier::kPlain) return std::string(bytes);
   std::vector<WebSocketMessage> messages;

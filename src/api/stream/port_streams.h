@@ -21,7 +21,7 @@
 
 namespace spillway::api {
 
-/// What a client did with a forwarded connection. `pair` is its data stream.
+/// An action of a client on a forwarded connection. `pair` is its data stream.
 struct PortEvent {
   enum class Kind { kOpened, kData, kEnd, kReset };
 
@@ -33,8 +33,8 @@ struct PortEvent {
   friend bool operator==(const PortEvent&, const PortEvent&) = default;
 };
 
-/// What the messages of a tunnel carry; `reply`: what is to be sent back at once. An error: the client leaves, or sends
-/// what is none.
+/// The bytes that the messages of a tunnel carry; `reply` gets the bytes that must be sent back at once. An error: the
+/// client leaves, or sends a message that is no binary data.
 Result<std::string> tunnelled_bytes(const std::vector<WebSocketMessage>& messages, std::string& reply);
 
 class PortStreams {
@@ -45,13 +45,14 @@ class PortStreams {
 
   enum class Carrier { kPlain, kWebSocket };
 
-  /// What is spoken in the streams of an upgraded connection, and as a protocol of a WebSocket.
+  /// The protocols of the streams of an upgraded connection, and those of a WebSocket.
   static std::span<const std::string_view> protocols();
   static std::span<const std::string_view> tunnel_protocols();
 
   explicit PortStreams(Carrier carrier) : carrier_(carrier), messages_(kMessageBytesMax) {}
 
-  /// What a client sent, in order; `reply` gets what is to be sent back at once. An error ends the connection.
+  /// Decodes bytes of the client, in order; `reply` gets the bytes that must be sent back at once. An error ends the
+  /// connection.
   Result<std::vector<PortEvent>> feed(std::string_view bytes, Instant now, std::string& reply);
 
   /// Bytes for the client. Empty if it does not want them any more.

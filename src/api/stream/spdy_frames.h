@@ -1,5 +1,5 @@
-// SPDY/3.1 as frames: what the other side sent, and what is sent to it. Windows are not kept: the peers of remote
-// commands neither keep nor move them; TCP holds back whoever is too fast.
+// SPDY/3.1 as frames, in both directions. Windows are not kept: the peers of remote commands neither keep nor move
+// them; TCP holds back a peer that is too fast.
 // Thread: one at a time. Bounds: bytes of a control frame; data is handed on as it comes.
 // Source: SPDY Protocol, Draft 3.1, 2.2, 2.6; spec "Pod lifecycle", 11.3.
 #pragma once
@@ -44,7 +44,7 @@ class SpdyReader {
  public:
   static constexpr std::size_t kControlBytesMax = std::size_t{32} * 1024;
 
-  /// What has come, in order. Settings and windows are passed over. An error ends the connection.
+  /// Decodes frames, in order. Settings and windows are passed over. An error ends the connection.
   Outcome feed(std::string_view bytes, std::vector<SpdyFrame>& frames);
 
  private:
@@ -56,7 +56,7 @@ class SpdyReader {
   SpdyHeaderReader headers_;
   std::string input_;  // an incomplete frame, without data
   SpdyStreamId data_stream_ = 0;
-  std::size_t data_left_ = 0;  // of a data frame that has begun
+  std::size_t data_left_ = 0;  // bytes that are left of a data frame that has begun
   bool data_last_ = false;
 };
 
@@ -81,7 +81,7 @@ inline constexpr std::uint32_t kSpdyRefused = 3;
 inline constexpr std::uint32_t kSpdyCancelled = 5;
 
 struct SpdyHandshake {
-  std::string protocol;  // what is spoken in its streams
+  std::string protocol;  // the protocol of its streams
   Response head;
 };
 

@@ -86,7 +86,7 @@ constexpr std::string_view kRest =
     "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
     "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
     "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.";
-constexpr int kWindowBits = 11;  // of what is written; a block is short
+constexpr int kWindowBits = 11;  // the window of written blocks; a block is short
 constexpr int kHeaderMemoryLevel = 1;
 constexpr std::size_t kInflatedStepBytes = 4096;
 

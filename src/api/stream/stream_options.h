@@ -18,11 +18,11 @@ struct StreamOptions {
   friend bool operator==(const StreamOptions&, const StreamOptions&) = default;
 };
 
-/// Of an agent: "input=1&output=1&error=1&tty=1"; only 1 counts. A terminal has no error stream. kBadRequest: none of
-/// the three is asked for.
+/// Parses the query of a request to an agent: "input=1&output=1&error=1&tty=1"; only 1 counts. A terminal has no error
+/// stream. kBadRequest: none of the three streams is asked for.
 Result<StreamOptions> parse_stream_options(const Target& target);
 
-/// Of an API server's client: "stdin=true&stdout=true&stderr=true&tty=true". Nothing is refused.
+/// Parses the query of a request to an API server: "stdin=true&stdout=true&stderr=true&tty=true". Nothing is refused.
 StreamOptions requested_streams(const Target& target);
 
 /// "input=1&output=1": what parse_stream_options() reads.

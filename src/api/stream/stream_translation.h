@@ -19,7 +19,7 @@ class StreamTranslation {
  public:
   virtual ~StreamTranslation() = default;
 
-  /// Of the client: nothing is said to either side before it is ready.
+  /// Readiness of the client: neither side is sent anything before it is ready.
   virtual Readiness readiness() const { return Readiness::kCertain; }
 
   /// For the server, first of all.

@@ -23,11 +23,11 @@ struct WebSocketMessage {
   friend bool operator==(const WebSocketMessage&, const WebSocketMessage&) = default;
 };
 
-/// Whether a client asks to leave HTTP for `protocol` ("websocket", "SPDY/3.1").
+/// True if a client asks to leave HTTP for `protocol` ("websocket", "SPDY/3.1").
 bool asks_for_upgrade(const Request& request, std::string_view protocol);
 
 struct WebSocketHandshake {
-  std::string protocol;  // what will be spoken
+  std::string protocol;  // the agreed protocol
   Response head;
 };
 
@@ -49,12 +49,12 @@ class WebSocketReader {
   explicit WebSocketReader(std::size_t message_bytes_max) : message_bytes_max_(message_bytes_max) {}
 
   /// Adds the messages that `bytes` complete. An error ends the connection: a frame that is not masked, of an unknown
-  /// kind, with bits that nobody agreed on, out of order, or a message that is too long. `messages` has those before.
+  /// kind, with bits that were not agreed on, out of order, or a message that is too long. `messages` has those before.
   Outcome feed(std::string_view bytes, std::vector<WebSocketMessage>& messages);
 
  private:
   struct Head {
-    std::size_t bytes = 0;  // of the head itself; 0: it is not complete
+    std::size_t bytes = 0;  // bytes of the head itself; 0: it is not complete
     std::size_t payload = 0;
     std::uint8_t opcode = 0;
     bool last = false;
@@ -65,7 +65,7 @@ class WebSocketReader {
 
   std::size_t message_bytes_max_;
   std::string input_;
-  std::string parts_;      // of a message in several frames
+  std::string parts_;      // the payload so far of a message in several frames
   std::uint8_t kind_ = 0;  // its kind; 0: none has begun
 };
 

@@ -25,7 +25,7 @@ constexpr std::array<Unit, 8> kUnits{{{"ns", 1},
                                       {"m", 60'000'000'000},
                                       {"h", 3'600'000'000'000}}};
 
-constexpr std::uint64_t kMagnitudeMax = std::uint64_t{1} << 63;  // of a negative duration
+constexpr std::uint64_t kMagnitudeMax = std::uint64_t{1} << 63;  // the magnitude of the most negative duration
 
 /// Longest unit first, so that "m" does not shadow "ms".
 const Unit* take_unit(std::string_view& rest) {

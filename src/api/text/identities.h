@@ -15,8 +15,8 @@ inline constexpr std::string_view kAnonymousUser = "system:anonymous";
 inline constexpr std::string_view kNodeUserPrefix = "system:node:";
 inline constexpr std::string_view kNodesGroup = "system:nodes";
 
-/// Of the controllers and the scheduler of this project, where they have no other name: they may do what they do, and
-/// no more, while the roles of kube-controller-manager and kube-scheduler are Kubernetes' own.
+/// Users of this project's controllers and scheduler, where they have no other name. They have the rights that these
+/// need and no more, while the roles of kube-controller-manager and kube-scheduler are Kubernetes' own.
 inline constexpr std::string_view kOwnControllersUser = "spillway:controllers";
 inline constexpr std::string_view kOwnSchedulerUser = "spillway:scheduler";
 

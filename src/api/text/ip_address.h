@@ -29,9 +29,9 @@ std::optional<IpAddress> parse_ip(std::string_view text);
 
 struct IpRange {
   IpAddress first;
-  int prefix_bits = 0;  // of the address as written: at most 32 for IPv4
+  int prefix_bits = 0;  // bits that are fixed, counted in the address as written: at most 32 for IPv4
 
-  /// Of the same family, and begins with the same bits.
+  /// The address is of the same family and begins with the same bits.
   bool contains(const IpAddress& address) const;
 };
 

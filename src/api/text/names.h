@@ -1,6 +1,6 @@
-// What names, label keys and label values may look like, with the words clients know.
-// Thread: any. Source: Kubernetes docs, "Object Names and IDs", "Labels and Selectors"; spec "API server
-// contract", 7.2, 7.3.
+// Rules for names, label keys and label values, with the messages that clients know.
+// Thread: any. Source: Kubernetes docs, "Object Names and IDs", "Labels and Selectors"; spec "API server contract",
+// 7.2, 7.3.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ std::vector<std::string> dns1123_label_errors(std::string_view text);
 
 /// At most 63 characters of a-z 0-9 - that begin with a letter and end alphanumeric: names of services.
 std::vector<std::string> dns1035_label_errors(std::string_view text);
-/// What can stand between two slashes of a path: neither "." nor "..", no '/' and no '%'.
+/// Checks a text that is to stand between two slashes of a path: neither "." nor "..", no '/' and no '%'.
 std::vector<std::string> path_segment_errors(std::string_view text);
-/// What can be part of it.
+/// Checks a text that is to be a part of such a segment.
 std::vector<std::string> path_segment_part_errors(std::string_view text);
 /// "a; b".
 std::string join_problems(const std::vector<std::string>& problems);

@@ -47,7 +47,7 @@ class Quantity {
 
   Bytes bytes() const { return Bytes{value()}; }
 
-  /// What upstream prints: the original spelling when it counts as canonical, else the canonical form.
+  /// The text that upstream prints: the original spelling when it counts as canonical, else the canonical form.
   std::string to_string() const;
   /// No fraction, the largest suffix that loses nothing, no plus, "0" for zero.
   std::string canonical() const;

@@ -61,7 +61,7 @@ std::optional<Scan> scan(std::string_view text) {
 
 struct Scale {
   Format format = Format::kDecimalSI;
-  std::int64_t power = 0;  // of two for BinarySI, else of ten
+  std::int64_t power = 0;  // the exponent of two for BinarySI, else of ten
 };
 
 std::optional<Scale> parse_suffix(std::string_view suffix) {
@@ -169,7 +169,7 @@ WideInt binary_nano(const Scan& number, unsigned power) {
   return std::min(nano + fraction, cap);
 }
 
-/// Whether upstream believes this spelling to be canonical and echoes it.
+/// True if upstream takes this spelling for canonical and echoes it.
 bool keeps_spelling(const Scan& number, const Scale& scale) {
   constexpr std::size_t kDigitsMax = 18;
   const std::string_view whole = number.whole.empty() ? std::string_view("0") : number.whole;

@@ -20,7 +20,7 @@ class TimeZone {
   /// "Europe/Berlin". nullopt: there is no such zone; names that lead out of the database are none.
   static std::optional<TimeZone> find(std::string_view name);
 
-  /// What local time is ahead of UTC then.
+  /// The difference between local time and UTC at that time; positive east of Greenwich.
   std::chrono::seconds offset_at(WallTime time) const;
 
  private:

@@ -32,7 +32,7 @@ bool same(const store::Entry& a, const store::Entry& b) {
 
 }  // namespace
 
-/// What one watcher has heard so far.
+/// Stands before one watcher and checks what it is told.
 class CheckedStore::Told final : public store::Watcher {
  public:
   Told(CheckedStore& owner, std::string prefix, Revision after, store::Watcher& watcher)

@@ -1,5 +1,5 @@
-// What an etcd cluster has agreed on: every key at every revision since the last compaction, and the events that led
-// there. The state machine of SimEtcd; a replica shows it up to the revision that it has applied. Thread: one.
+// The history that an etcd cluster has agreed on: every key at every revision since the last compaction, and the events
+// that led there. The state machine of SimEtcd; a replica shows it up to the revision that it has applied. Thread: one.
 // Invariant: revisions are those of etcd: the first write gets 2. Source: etcd v3 API; spec "etcd as the store", 3.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace spillway::sim {
 
 class EtcdHistory {
  public:
-  /// What one revision does to one key; a null value deletes it.
+  /// A change of one key by one revision; a null value deletes it.
   using Put = std::pair<std::string, store::Value>;
 
   store::Revision revision() const { return revision_; }
@@ -37,7 +37,7 @@ class EtcdHistory {
                                                                  store::Revision present) const;
   void compact(store::Revision revision);
 
-  /// Of the revisions after `after` up to `last`, each with the state before it. None is ever forgotten.
+  /// The events of the revisions after `after` up to `last`, each with the state before it. No event is ever forgotten.
   std::span<const store::EtcdEvent> events(store::Revision after, store::Revision last) const;
 
  private:

@@ -97,7 +97,7 @@ void EtcdReplicas::propose(std::size_t member, std::move_only_function<Applied()
                 if (term == term_) return commit(member, std::move(run), std::move(applied));
                 if (rng_.below(2) == 0) return;
                 auto late = [this, run = std::move(run)]() mutable { write(std::move(run)); };
-                // A follower had it; it is in the log of whoever leads next.
+                // A follower had it; it is in the log of the next leader.
                 leader_ ? late() : survivors_.push_back(std::move(late));
               });
 }

@@ -1,6 +1,6 @@
-// The members of a simulated etcd as far as agreement goes: who is up, who reaches whom, who leads, and how far each
-// has applied what was agreed on. One log; a commit needs a leader and a majority. What was proposed to a leader that
-// is lost meanwhile is lost as well, or committed by the next one: whoever proposed it does not hear of it.
+// The members of a simulated etcd as far as agreement goes: which are up, which reach each other, which one leads, and
+// how far each has applied the common log. A commit needs a leader and a majority. An entry that was proposed to a
+// leader that is lost meanwhile is lost as well, or committed by the next leader: its proposer does not hear of it.
 // Thread: one. All randomness comes from the given stream. Source: the Raft paper, 5 and 8; etcd, "linearizable reads".
 #pragma once
 
@@ -29,7 +29,7 @@ struct EtcdPace {
 
 class EtcdReplicas {
  public:
-  /// What a member shows of the history.
+  /// The part of the history that a member shows.
   struct Applied {
     store::Revision revision{1};
     store::Revision compacted;
@@ -109,7 +109,7 @@ class EtcdReplicas {
   std::optional<std::size_t> leader_ = 0;
   std::uint64_t term_ = 1;
   bool electing_ = false;
-  std::vector<std::move_only_function<void()>> survivors_;  // what the next leader has in its log
+  std::vector<std::move_only_function<void()>> survivors_;  // entries that the next leader has in its log
   std::vector<std::move_only_function<void()>> waiting_;    // for a leader
 };
 

@@ -11,7 +11,7 @@ namespace {
 using store::EtcdFailure;
 using store::Revision;
 
-// Of gRPC.
+// Status codes of gRPC.
 constexpr int kInvalidArgument = 3;
 constexpr int kNotFound = 5;
 constexpr int kResourceExhausted = 8;
@@ -61,7 +61,7 @@ void SimEtcd::cut_off(const std::string& client) {
 
 void SimEtcd::send(const std::shared_ptr<Call>& call) {
   if (is_lost(call->client)) return;
-  // The request arrives even if whoever sent it is gone by then.
+  // The request arrives even if its sender is gone by then.
   time_.after(delay(), [this, call] { arrive(call); });
 }
 
@@ -139,7 +139,7 @@ void SimEtcd::compact(Revision revision) {
   });
 }
 
-// What the members agree on
+// Requests on which the members agree
 
 void SimEtcd::run(Call& call) {
   if (std::holds_alternative<store::EtcdTxn>(call.request)) return run_txn(call);

@@ -24,11 +24,11 @@ namespace spillway::sim {
 struct EtcdFaults {
   EtcdPace pace;
   Duration latency_max = milliseconds(1);
-  std::uint32_t slow_ppm = 0;  // requests and answers that take up to slow_max; beyond their deadline, nobody hears
+  std::uint32_t slow_ppm = 0;  // requests and answers that take up to slow_max; beyond their deadline they are lost
   Duration slow_max = seconds(10);
   std::uint32_t lost_ppm = 0;      // requests or answers that never arrive
   std::uint32_t fragment_ppm = 0;  // messages of watches that come in pieces of one event
-  // What etcd has done wrong, of messages of watches.
+  // Errors that versions of etcd have made in messages of watches.
   std::uint32_t repeat_ppm = 0;          // begins with the event before (etcd#15271)
   std::uint32_t gap_ppm = 0;             // leaves out its first revision (etcd#17529, #18089)
   std::uint32_t early_progress_ppm = 0;  // an empty message goes before (etcd#15220)
@@ -81,7 +81,7 @@ class SimEtcd final : private EtcdReplicas::Listener {
 
   bool is_full() const { return full_; }
 
-  /// What an operator does once there is room.
+  /// Ends the alarm about space, as an operator does once there is room.
   void disarm() { full_ = false; }
 
  private:

@@ -1,4 +1,4 @@
-// What SimEtcd is made of and nobody else sees: a call on its way, a watch of a member, and the client that has both.
+// The inner parts of SimEtcd: a call on its way, a watch of a member, and the client that has both.
 // Thread: one.
 #pragma once
 
@@ -21,7 +21,7 @@ struct SimEtcd::Call {
   Request request;
   std::move_only_function<void(Outcome)> done;  // empty: it has been told, or is gone
   std::uint64_t number = 0;
-  std::optional<Outcome> outcome;  // of the member, on its way back
+  std::optional<Outcome> outcome;  // the member's answer, on its way back
 
   void tell(Outcome result) {
     if (auto told = std::exchange(done, nullptr)) told(std::move(result));
@@ -40,9 +40,9 @@ class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
 
   const std::string& client() const { return client_; }
 
-  /// What its member has applied since.
+  /// Sends the changes that its member has applied since.
   void push();
-  /// Nothing more comes; the client hears so after `in`.
+  /// No message comes any more; the client is told after `in`.
   void end(Duration in, int code, std::string why);
   /// Unless the member knows a leader again by then.
   void end_without_leader();

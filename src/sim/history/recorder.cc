@@ -39,7 +39,7 @@ policy::Subject subject_of(const api::Pod& pod) {
   return {.kind = "Pod", .ns = pod.metadata.ns, .name = pod.metadata.name, .uid = pod.metadata.uid};
 }
 
-/// What the controllers wrote into a pod that they delete.
+/// The decision to delete a pod, from the condition that the controllers wrote into it before.
 policy::Decision deletion_of(const api::Pod& pod, WallTime at) {
   policy::Decision decision;
   decision.at = at;
@@ -356,7 +356,7 @@ void Recorder::learn_thresholds(std::size_t place) {
 /// Zones and brakes as the controllers see them, and how they judge the nodes that changed.
 void Recorder::look_at_controllers() {
   const controllers::ControllerSet* controllers = cluster_->controllers();
-  if (controllers == nullptr || !controllers->synced()) return;  // nobody decides: what stood stands
+  if (controllers == nullptr || !controllers->synced()) return;  // no controllers run: the states stay as they were
   const Now now = cluster_->time().now();
   for (const controllers::ZoneStanding& standing : controllers->report().zones(now)) {
     const std::size_t label = standing.zone.rfind(':');  // "region::zone"

@@ -1,6 +1,6 @@
-// What a simulated run was like, for somebody who was not there: plain data. Whatever is long is kept as changes: a
-// value stands until the next one. Thread: any (a value). Bounds: kPointsMax, kEventsMax, kDecisionsMax; what comes
-// later is counted and left out.
+// The course of a simulated run, for a reader who was not there: plain data. Long things are kept as changes: a value
+// stays until the next one. Thread: any (a value). Bounds: kPointsMax, kEventsMax, kDecisionsMax; later points, events
+// and decisions are counted and left out.
 #pragma once
 
 #include "base/time.h"
@@ -27,7 +27,7 @@ using Series = std::vector<Point>;
 /// A status of a condition as the node object has it.
 enum class Status : std::uint8_t { kAbsent, kTrue, kFalse, kUnknown };
 
-/// What the machine is in truth, whatever others believe.
+/// The real state of the machine, whatever the control plane believes.
 enum class Machine : std::uint8_t { kUp, kDown, kCutOff };
 
 /// A node at one moment; packed() is the value in a series: two bits each for Ready, MemoryPressure, DiskPressure,
@@ -60,14 +60,14 @@ struct NodeHistory {
   std::int32_t memory_kib = 0;
   std::int32_t thresholds = -1;  // place in RunHistory::thresholds; -1: never seen
   Series state;                  // NodeState::packed()
-  Series available_kib;          // memory.available; -1: nobody measures it
+  Series available_kib;          // memory.available; -1: not measured
 };
 
 struct ZoneHistory {
   std::string name;
   Series state;    // lifecycle::ZoneState
   Series waiting;  // nodes in its queue
-  Series brake;    // what holds its acts: place in RunHistory::brakes; -1: nothing
+  Series brake;    // the brake that holds its acts: place in RunHistory::brakes; -1: none
 };
 
 enum class EventKind : std::uint8_t {
@@ -99,7 +99,7 @@ struct RecordedDecision {
 };
 
 struct RunHistory {
-  static constexpr std::size_t kPointsMax = 4'000'000;  // of all series together
+  static constexpr std::size_t kPointsMax = 4'000'000;  // bound for all series together
   static constexpr std::size_t kEventsMax = 20'000;
   static constexpr std::size_t kDecisionsMax = 5'000;
 

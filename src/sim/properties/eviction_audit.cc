@@ -58,7 +58,7 @@ void EvictionAudit::compare(const Running& victim, const Running& other, Now now
                     fmt::format("{} is to be evicted before {}", text(victim), text(other)));
 }
 
-/// What a pod has taken comes back soon once it goes: a second victim would go in vain. Pods above limits of their own
+/// The memory of a pod comes back soon once it goes: a second victim would go in vain. Pods above limits of their own
 /// all go at once.
 void EvictionAudit::check_alone(const std::string& uid, const Running& other, Now now) {
   const auto begun = begun_.find(other.pod->metadata.uid);

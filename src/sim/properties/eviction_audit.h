@@ -1,6 +1,7 @@
-// What agents decide and do, held against what their machines were like: properties protected-pods, journal-first and
-// evictions-resume. A slow second opinion: it knows nothing of the agents' ranking but what the order promises, and
-// speaks up only where the difference is larger than what can change between a look and a decision. Thread: one.
+// Checks the decisions and actions of agents against the real state of their machines: properties protected-pods,
+// journal-first and evictions-resume. A slow second opinion: it knows nothing of the agents' ranking but what the order
+// promises, and reports a violation only where the difference is larger than what can change between a reading and a
+// decision. Thread: one.
 #pragma once
 
 #include "api/object/pod.h"
@@ -17,10 +18,10 @@ namespace spillway::sim {
 
 class EvictionAudit {
  public:
-  /// What a pod may grow between the look at the machine and the decision.
+  /// The growth of a pod that is allowed between the reading of the machine and the decision.
   static constexpr Bytes kMargin = mebibytes(32);
-  /// How long nobody else is chosen while a pod runs on whose eviction has begun: since that was decided, or since an
-  /// agent came back to it. The shortest grace, 2 s, and 3 s for the machine to take note.
+  /// The time in which no second victim may be chosen while a pod runs whose eviction has begun: since that was
+  /// decided, or since an agent resumed it. The shortest grace, 2 s, and 3 s for the machine to notice.
   static constexpr Duration kOneAtATime = seconds(5);
 
   /// Why a pod is to go: its machine runs short of memory or of something else, or it is above a limit of its own.

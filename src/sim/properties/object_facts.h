@@ -1,4 +1,4 @@
-// What scenarios and properties ask of a node object.
+// Facts about node objects that scenarios and properties ask for.
 // Thread: any.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What holds of the product in every run of the simulator, whatever breaks: each promise has a name, which every
-// violation of it carries. Thread: any (values). Source: spec "Eviction end to end", promises with their checkers;
-// docs/properties.md is this table for people.
+// The properties of the product that hold in every run of the simulator, whatever breaks: each promise has a name,
+// which every violation of it carries. Thread: any (values). Source: spec "Eviction end to end", promises with their
+// checkers; docs/properties.md is this table for people.
 #pragma once
 
 #include <compare>
@@ -35,7 +35,7 @@ enum class Property : std::uint8_t {
 struct PropertyInfo {
   Property property{};
   std::string_view name;     // "taint-rate"
-  std::string_view subject;  // what it is about, unless a violation says so itself: "Node"
+  std::string_view subject;  // the kind that it is about, unless a violation names another: "Node"
   std::string_view promise;  // one sentence
   std::string_view source;   // where it is promised
 };
@@ -54,7 +54,7 @@ struct Violated {
   friend auto operator<=>(const Violated&, const Violated&) = default;
 };
 
-/// Of the kind that the property is about.
+/// A violation for the kind that the property is about.
 Violated violated(Property property);
 
 /// "/registry/pods/" of "/registry/pods/default/web-1"; the whole key if it has no such part.

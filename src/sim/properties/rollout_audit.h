@@ -1,9 +1,9 @@
-// Deployments that are updated in a rolling way, held against everything their controllers take away: property
-// rollout-availability. What counts are pods that are ready and that nobody is about to take: of each ReplicaSet as
-// many as it asks for at most. What is lost to anything else (a node, a drain, an administrator) is not held against
-// the controllers: such pods count as if they were there, and of the numbers that the Deployment asked for the lowest
-// one, until it is whole again, and for kHearsWithin in any case, which is how late controllers may hear of something.
-// Bounds that the Deployment sets are reckoned here, not by the rules under test. Thread: one.
+// Checks rolling updates of Deployments against all pods that their controllers take away: property
+// rollout-availability. It counts pods that are ready and that no controller is about to take: of each ReplicaSet as
+// many as it asks for at most. Pods that are lost otherwise (by a node, a drain, an administrator) are not held against
+// the controllers: they count as if they were there, and of the numbers that the Deployment asked for the lowest one
+// counts, until it is whole again, and for kHearsWithin in any case, which is how late controllers may learn of a
+// change. The bounds that the Deployment sets are calculated here, not by the rules under test. Thread: one.
 #pragma once
 
 #include "api/object/pod.h"
@@ -31,7 +31,7 @@ class RolloutAudit {
   void on_replica_set(const api::ReplicaSet* before, const api::ReplicaSet* after, Now now);
   void on_pod(const api::Pod* before, const api::Pod* after, Now now);
 
-  /// Somebody else than a controller is about to delete this pod.
+  /// An administrator or a node, not a controller, is about to delete this pod.
   void on_removal_by_hand(const api::PodKey& pod) { removed_by_hand_.insert(pod); }
 
  private:
@@ -49,7 +49,7 @@ class RolloutAudit {
     std::string name;
     bool is_rolling = false;
     std::int64_t wanted = 0;
-    std::int64_t least = 0;                                 // what it promises now
+    std::int64_t least = 0;                                 // the number that it promises now
     std::vector<std::pair<Instant, std::int64_t>> earlier;  // promises, and when they were replaced
     std::map<std::string, Instant> lost;                    // pods, and when one was lost or came back last
     std::int64_t kept = 0;
@@ -58,13 +58,13 @@ class RolloutAudit {
     std::int64_t least_of_all() const;
   };
 
-  /// Whether a pod that stops being available is taken by its controller.
+  /// Decides if a pod that stops being available was taken by its controller.
   By taker_of(const api::Pod& before, const api::Pod* after);
   void count(const std::string& rollout, By by, Now now);
 
   Verdicts& verdicts_;
   std::map<std::string, Rollout> rollouts_;  // by uid
-  std::map<std::string, Set> sets_;          // of Deployments, by uid
+  std::map<std::string, Set> sets_;          // sets that belong to Deployments, by uid
   std::set<api::PodKey> removed_by_hand_;
 };
 

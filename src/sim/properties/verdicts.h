@@ -1,4 +1,4 @@
-// What was found to be violated in a run, in order, each with the time and the name of its property. Thread: one.
+// The violations found in a run, in order, each with the time and the name of its property. Thread: one.
 // Bounds: a hundred lines.
 #pragma once
 

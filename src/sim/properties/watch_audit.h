@@ -31,7 +31,7 @@ class WatchAudit {
         : verdicts_(&verdicts), due_(&due), what_(std::move(what)), told_(from) {}
 
     Verdicts* verdicts_;
-    const Revisions* due_;  // of the changes that it has to tell, ascending
+    const Revisions* due_;  // revisions of the changes that it has to deliver, ascending
     std::string what_;      // prefix, and the node if it is of one alone
     std::uint64_t told_;
   };

@@ -37,11 +37,12 @@ constexpr Duration kNodesBoot = seconds(10);
 constexpr Duration kCachesFill = milliseconds(3);
 /// Beyond the grace period: who is silent that long is marked.
 constexpr Duration kWarmMargin = seconds(5);
-/// Of a node that a brake keeps from being marked.
+/// The longest silence of a node that a brake keeps from being marked.
 constexpr Duration kSilentMax = minutes(10);
 constexpr Duration kHeartbeat = seconds(5);
 constexpr Duration kEndMargin = seconds(1);
-/// What a recording may say of its controller, and how long nothing may happen in it: else a replay would not end.
+/// The shortest period that a recording may give its controller, and the longest time in which nothing may happen in
+/// it: without these bounds a replay might not end.
 constexpr Duration kPeriodMin = milliseconds(100);
 constexpr Duration kStillMax = hours(24 * 31);
 constexpr Duration kFar = hours(24 * 365 * 100);
@@ -230,7 +231,7 @@ class Session final : public controllers::LifecycleWitness {
   std::map<std::string, NodeSaid> said_;
   std::set<std::string> leased_;
   std::map<std::string, std::string> last_decision_;
-  Instant base_{};  // of the recording, where virtual time begins
+  Instant base_{};  // the time of the recording at which virtual time begins
   Cluster cluster_;
 };
 

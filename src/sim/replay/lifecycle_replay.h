@@ -22,7 +22,7 @@
 namespace spillway::sim {
 
 struct LifecycleReplayReport {
-  controllers::RecordedController controller;  // of the last run
+  controllers::RecordedController controller;  // the controller of the last run
   std::vector<recording::ReplayRow> rows;
   std::uint64_t nodes = 0;       // seen at all
   std::uint64_t heartbeats = 0;  // signs of life
@@ -37,10 +37,10 @@ struct LifecycleReplayReport {
   std::uint64_t different() const { return rows.size() - same(); }
 };
 
-/// What comes within this time of each other is the same: a write takes a while, and here another while.
+/// Two acts within this time count as the same: a write takes a different time in the recording and here.
 inline constexpr Duration kSameWithin = seconds(1);
 
-/// What the controller goes by in place of what it went by.
+/// Makes the configuration of the replay from the recorded one.
 using ReconfigureController =
     std::function<Result<controllers::RecordedController>(const controllers::RecordedController& controller)>;
 

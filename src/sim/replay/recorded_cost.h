@@ -1,6 +1,6 @@
-// What a setting would have cost in what was recorded: the recording is replayed under it, and its decisions are
-// counted. Of a node: evictions, and the memory its hard threshold keeps free. Of controllers: nodes marked, tainted,
-// and emptied. Thread: one. Bounds: the recording and its decisions. Source: docs/simulate.md, "Which settings".
+// The cost of a setting in a recorded situation: the recording is replayed under it, and its decisions are counted. For
+// a node: evictions, and the memory its hard threshold keeps free. For controllers: nodes marked, tainted, and emptied.
+// Thread: one. Bounds: the recording and its decisions. Source: docs/simulate.md, "Which settings".
 #pragma once
 
 #include "base/error.h"
@@ -13,10 +13,11 @@
 
 namespace spillway::sim {
 
-/// Whether a file that begins so is a recording of a node or of a controller.
+/// True if a file that begins so is a recording of a node or of a controller.
 bool is_recording(std::string_view head);
 
-/// What `config` makes of a controller that was recorded under another configuration. kInvalid: it does not parse.
+/// The controller that `config` makes of one that was recorded under another configuration. kInvalid: it does not
+/// parse.
 Result<controllers::RecordedController> controller_under(const ConfigChoice& config,
                                                          const controllers::RecordedController& was);
 

@@ -14,7 +14,7 @@
 namespace spillway::sim {
 namespace {
 
-constexpr int kFormat = 1;  // of the data; the page refuses another one
+constexpr int kFormat = 1;  // version of the data; the page refuses another one
 
 /// A JSON string in which nothing can be taken for the end of a script element.
 std::string quoted(std::string_view text) {

@@ -9,7 +9,7 @@ namespace spillway::sim {
 
 struct PageFile {
   std::span<const std::string_view> pieces;  // one after another they are the file
-  std::string_view sha256;                   // of all of it, in hexadecimal; empty: nobody asks
+  std::string_view sha256;                   // the file's digest, in hexadecimal; empty: not used
 };
 
 extern const PageFile kPageScript;

@@ -1,5 +1,5 @@
-// A report of simulated runs: one HTML file that asks nobody for anything, with the data in it. Its policy lets it run
-// its own script and style sheet, by their digests, and nothing else. Thread: any (pure).
+// A report of simulated runs: one HTML file that loads nothing, with the data in it. Its policy lets it run its own
+// script and style sheet, by their digests, and nothing else. Thread: any (pure).
 #pragma once
 
 #include "sim/report/page_data.h"

@@ -1,5 +1,6 @@
-// What settings would cost: scenarios under other thresholds, reservations, brakes and configurations, and what comes
-// of each. Of recordings: sim/replay/recorded_cost.h. Thread: any (values). Source: docs/simulate.md, "Which settings".
+// The cost of settings: scenarios are played under other thresholds, reservations, brakes and configurations, and their
+// outcomes counted. For recordings: sim/replay/recorded_cost.h. Thread: any (values). Source: docs/simulate.md,
+// "Which settings".
 #pragma once
 
 #include "api/json/json.h"
@@ -20,15 +21,17 @@ namespace spillway::sim {
 struct ConfigChoice {
   std::string file;
   std::string text;
-  ReadText read;  // of files it names
+  ReadText read;  // reads files that it names
 
   friend bool operator==(const ConfigChoice& a, const ConfigChoice& b) { return a.file == b.file && a.text == b.text; }
 };
 
-/// What its `agents:` makes of a node with that memory; nullopt: it has none. kInvalid: it does not parse.
+/// The options that its `agents:` gives a node with that memory; nullopt: it has no such member. kInvalid: it does not
+/// parse.
 Result<std::optional<agent::AgentOptions>> agents_under(const ConfigChoice& config, Bytes node_memory);
 
-/// What is changed in a scenario, or for a recording; absent: as it is there. The others take precedence over `config`.
+/// The settings that are changed in a scenario, or for a recording; absent: as it is there. The others take precedence
+/// over `config`.
 struct Choice {
   std::optional<std::string> memory_available;  // hard threshold: a quantity or a percentage
   std::optional<std::string> system_reserved;   // memory: a quantity
@@ -63,14 +66,14 @@ struct Cost {
   std::uint64_t evicted = 0;
   std::uint64_t deleted = 0;
   std::uint64_t tainted = 0;  // NoExecute taints put on nodes
-  std::uint64_t flips = 0;    // of nodes' readiness
+  std::uint64_t flips = 0;    // changes of nodes' readiness
   std::uint64_t unplaced = 0;
   std::uint64_t failed_expectations = 0;
-  std::uint64_t violations = 0;  // of the product's invariants
+  std::uint64_t violations = 0;  // violations of the product's invariants
   Bytes kept_free;               // per node, on average: what is reserved, and the hard threshold on top of it
   std::uint64_t runs = 0;
-  std::uint64_t recordings = 0;   // of the runs: no OOM kill of them is known
-  std::uint64_t controllers = 0;  // of the recordings: they say nothing of memory
+  std::uint64_t recordings = 0;   // runs that replay recordings, in which OOM kills are not known
+  std::uint64_t controllers = 0;  // recordings of controllers, which say nothing of memory
   /// Evictions after the first one that was otherwise in the recording, and those in it that would not be: what
   /// would have followed, an OOM kill perhaps, is not recorded.
   std::uint64_t without_evidence = 0;

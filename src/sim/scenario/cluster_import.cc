@@ -114,7 +114,7 @@ class Importer {
     return found != deployment_of_.end() && deployments_.contains(found->second) ? found->second : owner;
   }
 
-  /// What its pods use, for the template of their owner: the most that one of them does.
+  /// Notes the use of a pod for the template of its owner: the most that one of its pods uses.
   void note_use(const Json& pod) {
     if (pod.string_at({"kind"}) != "Pod") return;
     const std::string owner = owner_of(pod);
@@ -200,7 +200,7 @@ class Importer {
     const Json* replicas = object.at({"spec", "replicas"});
     const std::string id = fmt::format("{}/{}", object.string_at({"kind"}), key_of(object));
     const std::string& roller = roller_of(id);
-    // Of an old rollout: nothing of it runs, and nobody could undo to it.
+    // A set of an old rollout has no pods, and without its Deployment it is no use for an undo.
     if (replicas != nullptr && replicas->if_int64() == 0 && roller == id && plural == "replicasets") return;
     Json out = plain(object);
     const Json* spec = object.at({"spec", "template", "spec"});

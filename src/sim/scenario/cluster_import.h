@@ -19,7 +19,7 @@ namespace spillway::sim {
 
 struct ImportOptions {
   enum class Load { kRequests, kLimits };
-  /// What a pod uses whose use is not known otherwise; where it has neither, 10Mi.
+  /// The assumed use of a pod that was not measured: its requests or its limits; where it has neither, 10Mi.
   Load load = Load::kRequests;
   std::vector<std::pair<std::string, Bytes>>
       profile;                            // glob of namespace/name; the first that matches, before all else
@@ -33,7 +33,7 @@ Result<Inventory> import_cluster(const api::Json& list, const ImportOptions& opt
 std::span<const std::string_view> cluster_lists();
 inline constexpr std::string_view kMeasuredList = "/apis/metrics.k8s.io/v1beta1/pods";
 
-/// What of a cluster has been read so far.
+/// The lists of a cluster that have been read so far.
 struct ClusterLists {
   api::Json::Array items;
   ImportOptions options;

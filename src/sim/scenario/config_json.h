@@ -6,7 +6,7 @@
 
 namespace spillway::sim {
 
-/// What differs from the defaults; an empty mapping: nothing.
+/// The settings that differ from the defaults; an empty mapping: none.
 api::Json config_json(const ScenarioConfig& config);
 
 }  // namespace spillway::sim

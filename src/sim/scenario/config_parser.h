@@ -18,11 +18,12 @@ struct DocumentPart {
 Result<ScenarioConfig> parse_config(const yaml::Place& config, const DocumentPart& part, const ReadText& read,
                                     ScenarioConfig base = {});
 
-/// What its `agents` makes of a node with that memory; nullopt: it has none. The other members are not looked at.
+/// The options that its `agents` gives a node with that memory; nullopt: it has no such member. The other members are
+/// not read.
 Result<std::optional<agent::AgentOptions>> parse_agents_of(const yaml::Place& config, const DocumentPart& part,
                                                            const ReadText& read, Bytes node_memory);
 
-/// What agents of these members of a KubeletConfiguration are started with.
+/// The options of agents with these members of a KubeletConfiguration.
 Result<agent::AgentOptions> agent_options_of(const api::Json& members);
 
 }  // namespace spillway::sim

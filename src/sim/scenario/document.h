@@ -97,7 +97,7 @@ struct UseMemory {
   Bytes rate_per_second;
 };
 
-/// What pods have on their machine's disk, likewise; it is theirs until they are stopped.
+/// Fills the disk by these pods, at once or little by little; the space is theirs until they are stopped.
 struct FillDisk {
   PodChoice pods;
   Bytes to;
@@ -173,13 +173,13 @@ struct WorsenLinks {
   Link link;
 };
 
-/// What the containers of these pods do when they are told to end.
+/// Changes the reaction of these pods' containers to a stop.
 struct HoldEndings {
   PodChoice pods;
   SimHost::Ending ending = SimHost::Ending::kAtGrace;
 };
 
-/// Images that nobody uses on the disk of each of these machines.
+/// Puts images that no container uses on the disk of each of these machines.
 struct KeepImages {
   NodeChoice nodes;
   Bytes to;
@@ -199,12 +199,13 @@ struct MuteWatch {
   std::string path;
 };
 
-/// What an administrator creates: a pod that uses memory, or a Namespace, ConfigMap or Service (a NodePort).
+/// Creates an object as an administrator does: a pod that uses memory, or a Namespace, ConfigMap or Service (a
+/// NodePort).
 struct CreateObject {
   std::string kind;
   std::string ns = "default";  // not of a Namespace
   std::string name;
-  // Of a pod.
+  // Members for a pod.
   Bytes memory = mebibytes(10);
   Bytes growth_per_second;     // zero: all of it from the start
   std::string memory_request;  // a quantity; empty: none
@@ -217,10 +218,10 @@ struct DeleteObject {
   std::string ns = "default";
   std::string name;
   std::optional<std::size_t> place;  // in place of a name: of all pods in the order of their names, modulo their number
-  bool at_once = false;              // of a pod: without its grace
+  bool at_once = false;              // a pod is deleted without its grace
 };
 
-/// What happens to the store of all servers, by number of a member or, with kCutOff, of a server.
+/// Breaks the store of all servers: stops or cuts off a member by its number or, with kCutOff, cuts off a server.
 struct BreakEtcd {
   enum class What { kStop, kPart, kCutOff };
   What what{};
@@ -266,14 +267,14 @@ struct GeneratedCluster {
     std::string ns = "default";
     std::string name;
     std::int64_t replicas = 1;
-    Bytes memory = mebibytes(10);  // what a pod of it uses
+    Bytes memory = mebibytes(10);  // the use of each of its pods
     Bytes growth_per_second;       // zero: all of it from the start
     std::string memory_request;    // quantities; empty: none
     std::string memory_limit;
     std::string cpu_request;
     std::string priority_class;                    // empty: none
     std::string node;                              // its pods name that one and are not scheduled; empty: none
-    api::Json max_unavailable;                     // of a Deployment: a number, or a text like "25%"; null: its default
+    api::Json max_unavailable;                     // a Deployment's: a number, or a text like "25%"; null: its default
     api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
     /// How long its pods stay on a node that is not ready or unreachable, in seconds; nullopt: the server's 300.
@@ -298,7 +299,7 @@ struct ScenarioConfig {
   controllers::ControllerSet::Options controllers;
 };
 
-/// What goes wrong by chance while the timeline lasts.
+/// Faults that happen by chance while the timeline lasts.
 struct ChanceFaults {
   NetworkFaults network;
   StoreFaults store;
@@ -310,7 +311,7 @@ struct ChanceFaults {
   friend bool operator==(const ChanceFaults&, const ChanceFaults&) = default;
 };
 
-/// Of the control plane.
+/// The servers of the control plane and their store.
 struct ServerPlan {
   std::size_t servers = 1;
   std::size_t etcd = 0;  // members of the etcd that they share; 0: one server, its store in memory
@@ -329,7 +330,7 @@ struct Scenario {
   ChanceFaults faults;
   bool no_surplus = false;          // a ReplicaSet never has a pod too many, not even for a moment
   Duration settle = minutes(2);     // before the timeline begins
-  Duration duration = minutes(10);  // of the timeline
+  Duration duration = minutes(10);  // duration of the timeline
   /// After the timeline everything is healed, and the cluster has to come to rest within this; nullopt: it ends there.
   std::optional<Duration> rest;
   std::vector<TimelineEvent> timeline;
@@ -339,7 +340,7 @@ struct Scenario {
 /// "replicasets" of ReplicaSet, and the like of DaemonSet and Deployment.
 std::string_view plural_of(std::string_view kind);
 
-/// What a generated cluster consists of.
+/// The machines, objects and pods of a generated cluster.
 Inventory inventory_of(const GeneratedCluster& cluster);
 
 std::vector<MachineSpec> machines_of(const Scenario& scenario);

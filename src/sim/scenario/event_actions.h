@@ -1,4 +1,4 @@
-// What an event of a timeline does to a cluster, and how it is taken back. Thread: one.
+// Carries out the events of a timeline on a cluster, and takes them back. Thread: one.
 #pragma once
 
 #include "sim/cluster.h"
@@ -25,7 +25,7 @@ class EventActions {
   /// As it was before.
   void take_back(const Action& action);
 
-  // Of the variants.
+  // One function for each action of a timeline.
   void operator()(const PartitionNodes& action);
   void operator()(const HealNodes& action);
   void operator()(const CrashNodes& action);

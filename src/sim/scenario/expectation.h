@@ -1,4 +1,5 @@
-// What a scenario expects, one line each: "evicted <= 3 before 5m", "no default/db-* evicted", "recovered before 20m".
+// The expectations of a scenario, one line each: "evicted <= 3 before 5m", "no default/db-* evicted",
+// "recovered before 20m".
 // Thread: any (pure).
 #pragma once
 
@@ -14,8 +15,8 @@ namespace spillway::sim {
 
 struct RunOutcome;
 
-/// What is counted: nodes whose Ready left True, taints NoExecute of silence, pods evicted by agents, pods that began
-/// to be deleted, processes killed by the kernel, pods that found no node.
+/// The happenings that are counted: nodes whose Ready left True, taints NoExecute of silence, pods evicted by agents,
+/// pods that began to be deleted, processes killed by the kernel, pods that found no node.
 enum class HappeningKind { kFlip, kTaint, kEvicted, kDeleted, kOomKill, kUnplaced };
 
 /// "flips", "taints", "evicted", "deletions", "oomKills", "unplaced".

@@ -1,4 +1,4 @@
-// What a scenario file says of faults: those by chance, of processes of the control plane, of etcd, and objects that
+// Parses the faults in a scenario file: those by chance, of processes of the control plane, of etcd, and objects that
 // come and go. Thread: any (pure).
 #pragma once
 
@@ -18,7 +18,7 @@ Result<Action> read_etcd(const yaml::Place& place);
 Result<Action> read_crash_of_process(const yaml::Place& place);
 Result<Action> read_restart_of_process(const yaml::Place& place);
 
-/// Of the number of members and servers that there are: every one that is named must be there.
+/// Checks that every member and server that the timeline names exists.
 Outcome check_servers(const yaml::Place& scenario, const ServerPlan& plan, const std::vector<TimelineEvent>& timeline);
 
 }  // namespace spillway::sim

@@ -1,4 +1,4 @@
-// What a simulated cluster consists of: machines, objects and pods, and what of the original had to be left out.
+// The parts of a simulated cluster: machines, objects and pods, and the parts of the original that had to be left out.
 // Thread: any (values).
 #pragma once
 

@@ -18,7 +18,7 @@ using yaml::Place;
 
 constexpr std::size_t kListedMax = 8;
 
-/// Of "/apis/apps/v1/namespaces/shop/replicasets": "shop".
+/// The namespace in a path: "shop" for "/apis/apps/v1/namespaces/shop/replicasets".
 std::string namespace_of(const std::string& collection) {
   constexpr std::string_view kBefore = "/namespaces/";
   const std::size_t at = collection.find(kBefore);
@@ -59,7 +59,7 @@ class KnownNames {
     return all;
   }
 
-  /// Whether a pod can have a name that the pattern stands for.
+  /// True if a pod can have a name that matches the pattern.
   bool may_have_pod(std::string_view glob) const {
     const std::string_view literal = glob.substr(0, glob.find_first_of("*?["));
     return std::ranges::any_of(pods_, [glob](const std::string& each) { return matches_glob(glob, each); }) ||

@@ -1,5 +1,5 @@
-// What the events of a scenario may name: the nodes and workloads of its cluster, their pods, and what other events
-// create. An event about anything else would do nothing, and nobody would know. Thread: any (pure).
+// The names that events of a scenario may use: the nodes and workloads of its cluster, their pods, and objects that
+// other events create. An event about anything else would silently do nothing. Thread: any (pure).
 #pragma once
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// What came of a scenario: everything that happened to nodes and pods, in order, and what the expectations make of it.
+// The outcome of a scenario: everything that happened to nodes and pods, in order, and the results of the expectations.
 // Thread: any (values).
 #pragma once
 
@@ -44,7 +44,7 @@ struct RunOutcome {
   std::set<std::string> held_by;             // brakes
   std::uint64_t tainted_nodes_max = 0;       // at the same time
   std::vector<std::string> unplaced;         // pods without a node at the end
-  std::vector<std::string> unrecovered;      // what was not well at the end, at most 20
+  std::vector<std::string> unrecovered;      // problems that were left at the end, at most 20
   std::vector<LeftOut> left_out;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> violations;        // one line each

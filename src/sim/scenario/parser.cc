@@ -93,7 +93,7 @@ Result<Workload> read_workload(const Place& place) {
   return out;
 }
 
-/// Nobody places a pod that names its node; one of a node that is not there would wait for ever.
+/// A pod that names its node is not scheduled; if that node does not exist, the pod would wait for ever.
 Outcome check_pinned(const Place& place, const GeneratedCluster& cluster) {
   std::vector<std::string> nodes;
   for (const MachineSpec& each : inventory_of(cluster).machines) nodes.push_back(each.name);

@@ -19,7 +19,7 @@ using ReadText = std::function<Result<std::string>(const std::string& file)>;
 /// In place of what the file says of its cluster.
 struct ClusterOverride {
   std::optional<Inventory> inventory;
-  std::optional<std::int64_t> nodes;  // of a generated one
+  std::optional<std::int64_t> nodes;  // nodes of a generated cluster
   std::optional<std::int64_t> zones;
 };
 
@@ -31,8 +31,8 @@ Result<Scenario> parse_scenario(const std::string& file, const std::string& text
 Result<ScenarioConfig> parse_scenario_config(const std::string& file, const std::string& text, const ReadText& read,
                                              ScenarioConfig base = {});
 
-/// Whether an agent can be started on each of its machines, and with what the timeline tells it later. Files are read
-/// so already; for whoever changes the configuration of what was read.
+/// Checks that an agent can be started on each of its machines, also with the settings that the timeline gives it
+/// later. Parsed files have passed this check; callers that change the configuration afterwards repeat it.
 Outcome check_agents(const Scenario& scenario);
 
 /// `brakes: on`.

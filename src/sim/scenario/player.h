@@ -1,5 +1,5 @@
 // Plays a scenario on the product's engines in virtual time. Thread: one. The same scenario and seed give the same
-// outcome, trace hash included, whoever looks at it.
+// outcome, trace hash included, with or without an observer.
 #pragma once
 
 #include "sim/run_observer.h"
@@ -14,7 +14,7 @@ namespace spillway::sim {
 
 struct PlayOptions {
   std::uint64_t seed = 1;
-  RunObserver* observer = nullptr;  // null: nobody looks
+  RunObserver* observer = nullptr;  // null: not observed
   /// Asked every virtual second with the share that is done, 0 to 1; false: the run ends there, interrupted.
   std::function<bool(double share)> go_on;
   /// Lines of every engine, each with its virtual time as the field t_s; null: none.

@@ -23,7 +23,7 @@ Result<std::optional<Bytes>> read_bytes(const yaml::Place& place, std::string_vi
 Result<std::optional<Bytes>> read_rate(const yaml::Place& place, std::string_view name);
 /// A number within these bounds, with a fraction or without.
 Result<std::optional<double>> read_fraction(const yaml::Place& place, std::string_view name, double least, double most);
-/// Of a request or a limit, as written; empty where the member is missing.
+/// The quantity of a request or a limit, as written; empty where the member is missing.
 Result<std::string> read_quantity(const yaml::Place& place, std::string_view name);
 /// "key=value".
 Result<std::optional<std::pair<std::string, std::string>>> read_label(const yaml::Place& place, std::string_view name);

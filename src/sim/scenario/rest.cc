@@ -48,7 +48,7 @@ void look_at_deployments(const Cluster& cluster, std::vector<Unrest>& unrest) {
 
 void heal_everything(Cluster& cluster) {
   cluster.end_faults();
-  cluster.run_for(seconds(10));  // whoever has died is back
+  cluster.run_for(seconds(10));  // crashed processes are back
   cluster.network().unmute();
   for (std::size_t i = 0; i < cluster.server_count(); ++i) {
     cluster.restart_server(i);

@@ -12,9 +12,9 @@ namespace spillway::sim {
 /// No fault by chance any more; every process, machine, network and member of etcd is there.
 void heal_everything(Cluster& cluster);
 
-/// What an administrator does again until it is done: nodes that were drained take pods again.
+/// Makes nodes that were drained take pods again, as an administrator does; repeated until it is done.
 void uncordon_nodes(Cluster& cluster);
-/// Likewise: no rollout is paused.
+/// Likewise: resumes paused rollouts.
 void resume_rollouts(Cluster& cluster);
 
 struct Unrest {

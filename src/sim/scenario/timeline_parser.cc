@@ -66,7 +66,7 @@ Outcome check_node_names(const Place& place, const Machines& machines) {
   });
 }
 
-/// The members that choose nodes; whoever calls has checked that there are no others.
+/// Reads the members that choose nodes; the caller has checked that there are no others.
 Result<NodeChoice> read_choice(const Place& place, const Machines& machines) {
   NodeChoice choice;
   SPILLWAY_TRY(zone, place.optional_text("zone"));
@@ -139,7 +139,7 @@ Result<Action> read_api_server(const Place& place) {
   return SlowApiServer{*slow};
 }
 
-/// The members that choose pods; whoever calls has checked that there are no others.
+/// Reads the members that choose pods; the caller has checked that there are no others.
 Result<PodChoice> read_pod_choice(const Place& place) {
   PodChoice choice;
   SPILLWAY_TRY(pods, place.optional_text("pods"));
@@ -152,7 +152,7 @@ Result<PodChoice> read_pod_choice(const Place& place) {
   return choice;
 }
 
-/// Of an event that has these as well: to, over, rate.
+/// Reads the pods of an event that has the members to, over and rate as well.
 Result<PodChoice> read_pods(const Place& place) {
   SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate"}));
   return read_pod_choice(place);

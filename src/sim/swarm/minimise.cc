@@ -36,7 +36,7 @@ std::int64_t requested(const std::string& quantity, std::int64_t pods) {
   return each ? each->value() * pods : 0;
 }
 
-/// What a node has without what is reserved for its system.
+/// The memory of a node without the reservation for its system.
 std::int64_t memory_for_pods(const Scenario& scenario) {
   const std::int64_t memory = std::get<GeneratedCluster>(scenario.cluster).memory.count();
   if (!scenario.config.agents) return memory;
@@ -44,8 +44,9 @@ std::int64_t memory_for_pods(const Scenario& scenario) {
   return found == scenario.config.agents->system_reserved.end() ? memory : memory - found->second.value();
 }
 
-/// Whether the pods of the cluster find a place with a quarter of the memory left for hard thresholds, for pods of the
-/// timeline and for what does not fit in exactly. Else "a pod has no place" would take the place of the failure.
+/// True if the pods of the cluster find a place with a quarter of the memory left: for hard thresholds, for pods of the
+/// timeline and for pods that do not fit in exactly. Otherwise "a pod has no place" would take the place of the
+/// failure.
 bool pods_fit(const Scenario& scenario) {
   const GeneratedCluster& cluster = std::get<GeneratedCluster>(scenario.cluster);
   std::int64_t bytes = 0;
@@ -202,7 +203,7 @@ class Minimising {
         const std::size_t count = std::min(size, best_.timeline.size() - from);
         candidate.timeline.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
         if (accept(candidate))
-          better = true;  // what follows stands at `from` now
+          better = true;  // the next events stand at `from` now
         else
           from += size;
       }

@@ -372,7 +372,7 @@ class Drawing {
   Rng rollouts_;
   Rng agents_;  // drawn apart, as rollouts are
   Scenario plan_;
-  bool nothing_lost_ = false;  // and nobody crashes who makes pods
+  bool nothing_lost_ = false;  // no message gets lost, and no process crashes that makes pods
   std::size_t nodes_ = 0;
   std::int64_t replicas_ = 0;
   int hogs_ = 0;

@@ -65,7 +65,7 @@ std::move_only_function<void()> VirtualTime::take(const EventId& id) {
 
 void VirtualTime::cancel(const EventId& id) {
   if (!is_live(id)) return;
-  const std::move_only_function<void()> cancelled = take(id);  // what it holds goes last: it may set or cancel others
+  const std::move_only_function<void()> cancelled = take(id);  // its captures go last: they may set or cancel others
   tidy();
 }
 

@@ -48,7 +48,7 @@ class VirtualTime {
   Instant now_{};
   Duration wall_offset_{};
 
-  /// What is to run, as long as the number is that of the entry in the queue; 0: nothing.
+  /// A function that is to run, as long as the number is that of the entry in the queue; 0: none.
   struct Slot {
     std::uint64_t number = 0;
     std::move_only_function<void()> event;

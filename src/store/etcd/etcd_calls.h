@@ -1,6 +1,6 @@
-// Calls that one member answers, made again at another one or later while that can help and harm nobody.
-// Thread: loop. Bounds: an attempt takes at most kAttemptMax, a call as long as it is given. Source: spec "etcd as the
-// store", 3, 5.3, 8.2; its deadline outlasts etcd's own of 7 s, so that etcd's verdict arrives.
+// Calls that one member answers, repeated at another one or later while that can help and cannot do harm.
+// Thread: loop. Bounds: an attempt takes at most kAttemptMax, a call as long as it is given. Source:
+// spec "etcd as the store", 3, 5.3, 8.2; its deadline outlasts etcd's own of 7 s, so that etcd's verdict arrives.
 #pragma once
 
 #include "base/rng.h"
@@ -25,7 +25,7 @@ class EtcdCalls {
   /// A member that has not answered is asked by no new call for so long, while another one may be.
   static constexpr Duration kAvoidedFor = seconds(10);
 
-  /// What may be asked again once it may have been done.
+  /// Says if a call may be repeated after an attempt that may have been carried out.
   enum class Repeat { kAlways, kUnlessSent };
 
   /// `uncertain`: an attempt before the answer, or the last one, may have been done all the same.
@@ -37,7 +37,7 @@ class EtcdCalls {
   void range(EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done);
   void txn(EtcdTxn txn, Repeat repeat, Duration at_most, Done<EtcdTxnAnswer> done);
   void compact(Revision revision, Duration at_most, Done<Revision> done);
-  /// A lease that was granted though nobody said so ends by itself.
+  /// A lease that etcd granted without an answer ends by itself.
   void grant(Duration life, Duration at_most, Done<EtcdLease> done);
 
  private:

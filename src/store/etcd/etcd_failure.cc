@@ -7,7 +7,7 @@
 namespace spillway::store {
 namespace {
 
-// Of gRPC. Source: its documentation, "Status codes".
+// Status codes of gRPC. Source: its documentation, "Status codes".
 constexpr int kDeadlineExceeded = 4;
 constexpr int kPermissionDenied = 7;
 constexpr int kResourceExhausted = 8;
@@ -39,7 +39,7 @@ constexpr std::array kKnown = {
     Words{kLeaseGone, EtcdVerdict::kBusy},
 };
 
-/// Of kUnavailable: nothing has reached a member that could do it.
+/// Messages of kUnavailable that show that the request has reached no member that could carry it out.
 constexpr std::array<std::string_view, 6> kNeverReached = {"no leader",          "not capable",
                                                            "server stopped",     "failed to connect",
                                                            "connection refused", "connections to all backends failing"};

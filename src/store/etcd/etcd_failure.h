@@ -1,4 +1,4 @@
-// What a refusal of etcd means for what was asked. Thread: any (pure).
+// Tells from a refusal of etcd if the request was carried out, and if a repetition can help. Thread: any (pure).
 // Source: etcd, api/v3rpc/rpctypes; spec "etcd as the store", 3.
 #pragma once
 
@@ -26,7 +26,7 @@ bool is_token_gone(const EtcdFailure& failure);
 /// A put named a lease that has ended, or that another cluster gave.
 bool is_lease_gone(const EtcdFailure& failure);
 
-/// For whoever asked: etcd's own words.
+/// The error for the caller, in etcd's own words.
 Error error_of(const EtcdFailure& failure);
 
 }  // namespace spillway::store

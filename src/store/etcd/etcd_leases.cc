@@ -26,7 +26,7 @@ void EtcdLeases::take(Duration ttl, Done done) {
   if (waiting_.size() == 1) grant();
 }
 
-/// For the first that waits, and whoever else it fits.
+/// Asks etcd for a lease with the life that the first waiting caller needs; it serves every other caller that it fits.
 void EtcdLeases::grant() {
   const Duration ttl = waiting_.front().ttl;
   // Whole seconds; the grant itself takes time.

@@ -1,4 +1,4 @@
-// What a store in etcd says about itself in numbers. Thread: any.
+// The metrics of a store in etcd. Thread: any.
 #pragma once
 
 #include "telemetry/metrics.h"
@@ -11,8 +11,8 @@ struct EtcdMetrics {
   /// Without a registry nothing is counted. `store` tells several of them apart, as a label; empty: there is none.
   EtcdMetrics(telemetry::Registry* registry, std::string_view store);
 
-  telemetry::Counter repeats;    // of calls, at another member or later
-  telemetry::Counter uncertain;  // writes of which nobody can say whether they were done
+  telemetry::Counter repeats;    // calls repeated at another member or later
+  telemetry::Counter uncertain;  // writes whose outcome stays unknown
   telemetry::Counter watch_resumes;
   telemetry::Counter watch_repeats;
   telemetry::Counter watch_gaps;

@@ -28,9 +28,9 @@ struct EtcdStore::WriteJob {
   EtcdTxn txn;
   Completion<WriteResult> done;
   std::size_t bytes = 0;
-  Revision asked_at;  // what it may do lies behind this
+  Revision asked_at;  // whatever this write does has a later revision
   int attempts = 0;
-  bool uncertain = false;  // an attempt may have done it, and nobody knows
+  bool uncertain = false;  // an attempt may have been carried out without an answer
   bool leased_again = false;
 
   bool creates() const { return write.value && write.expected == Revision(); }
@@ -112,7 +112,7 @@ void EtcdStore::on_watch_delivered(Revision revision) {
   release();
 }
 
-/// For whoever asked, and for whoever asks how the store is.
+/// The error for the caller; also records why the store refuses, for its health checks.
 Error EtcdStore::failed(const Failure& failure) {
   const EtcdVerdict verdict = judge(failure);
   full_ = full_ || verdict == EtcdVerdict::kNoSpace;
@@ -206,8 +206,8 @@ void EtcdStore::on_txn(const std::shared_ptr<WriteJob>& job, EtcdTxnAnswer done)
   settle(job, std::move(done.entry), done.present);
 }
 
-/// Of a creation that was refused, or may have been done: what there is is asked for. If that is gone by then, one that
-/// was refused for sure is tried again.
+/// Reads the key of a creation that was refused, or may have been carried out. If the key is gone by then, a creation
+/// that was certainly refused is tried again.
 void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job) {
   calls_.range(key_alone(job->txn.key), kCallMax, [this, job](std::expected<EtcdRangeAnswer, Failure> found, bool) {
     if (!found) return refuse(job, found.error());
@@ -218,7 +218,7 @@ void EtcdStore::on_exists(const std::shared_ptr<WriteJob>& job) {
   });
 }
 
-/// Not done by the last attempt. One before it, that nobody knows of, may have done it.
+/// Answers a write that its last attempt did not carry out. An earlier attempt without an answer may have done it.
 void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry> found, Revision present) {
   if (found) found->key = job->write.key;
   WriteResult result{.committed = false, .revision = present, .current = std::move(found)};
@@ -227,10 +227,11 @@ void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry
        [this, job, result = std::move(result)]() mutable { answer(job, what_became_of(*job, std::move(result))); });
 }
 
-/// An attempt that nobody knows of came before one that was refused: the key as it stands tells, or our bytes in its
-/// history. Refused for sure is a write that expected a revision which cannot come again, if one watch has shown all
-/// that was written since it was asked for: one that began later, as after a gap, says nothing of what came before it.
-/// A creation may still be done once the key is free, and whose deletion it was nobody can say.
+/// Finds out if an attempt without an answer, before one that was refused, was carried out: the key as it stands shows
+/// it, or our bytes in its history. A write that expected a revision which cannot come again is certainly refused, if
+/// one watch has shown all writes since the request: a watch that began later, as after a gap, says nothing about
+/// earlier writes. A creation may still be carried out once the key is free, and it cannot be known whose deletion
+/// freed it.
 Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult refused) {
   const Write& asked = job.write;
   if (!asked.value && !refused.current) {
@@ -326,7 +327,7 @@ void EtcdStore::next_page(const std::shared_ptr<RangeJob>& job) {
   });
 }
 
-/// Whoever asked for what is too old may ask next for what is left.
+/// Reads the compacted revision, so that a caller that asked for too old a revision can ask for one that is left.
 void EtcdStore::learn_compacted(std::move_only_function<void()> then) {
   calls_.range(key_alone(std::string(kCompactionKey)), kCallMax,
                [this, then = std::move(then)](std::expected<EtcdRangeAnswer, Failure> found, bool) mutable {
@@ -434,7 +435,7 @@ void EtcdStore::compact_now(Revision revision, Completion<Revision> done) {
                  });
 }
 
-// What everybody has written is reached.
+// Barrier(): waits until the writes of all clients of etcd are visible here.
 
 void EtcdStore::barrier(Completion<Revision> done) {
   if (barriers_.size() >= options_.limits.pending_operations_max)

@@ -1,7 +1,7 @@
 // The store in an etcd cluster, which other programs may write, too. A write is one transaction of upstream's shape:
-// compare the key's mod_revision, then put or delete, else read. What may have been done although nobody said so is
-// asked again where that harms nobody, and told as 504 where it cannot be found out.
-// Thread: loop. Bounds: StoreLimits. Answers are held until the watches have delivered what they speak of, at most
+// compare the key's mod_revision, then put or delete, else read. A request that may have been carried out without an
+// answer is repeated where that does no harm, and answered with 504 where the outcome cannot be found out.
+// Thread: loop. Bounds: StoreLimits. Answers are held until the watches have delivered the revisions in them, at most
 // kHeldMax. Source: spec "etcd as the store", 3 to 6; docs/adr/0016-etcd.md.
 #pragma once
 
@@ -24,14 +24,14 @@
 
 namespace spillway::store {
 
-/// What fits into a request of 1.5 MiB beside two keys and the frame around them.
+/// The largest value that fits into a request of 1.5 MiB beside two keys and the frame around them.
 inline constexpr std::size_t kEtcdValueBytesMax = 1'572'864 - 2 * 1024 - 512;
 
 struct EtcdOptions {
   StoreLimits limits{.value_bytes_max = kEtcdValueBytesMax};
-  std::string name;                  // of one among several, in metrics and refusals; empty: it is the main one
-  std::string root = "/registry";    // with which the port's keys begin
-  std::string prefix = "/registry";  // what stands in its place in etcd
+  std::string name;                  // in metrics and refusals, if it is one of several; empty: it is the main one
+  std::string root = "/registry";    // the prefix of the port's keys
+  std::string prefix = "/registry";  // the prefix that takes its place in etcd
   /// Compaction as upstream agrees on it: of all API servers of one etcd one does it at a time.
   bool agrees_on_compaction = true;
   /// Changes tell the state before them (Change::previous), which costs etcd a read for each.
@@ -124,7 +124,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   std::size_t pending_ = 0;
   std::size_t pending_bytes_ = 0;
 
-  /// Of a write that is not answered.
+  /// A write that has no answer yet.
   struct Written {
     Value value;
     Revision seen;  // where a watch has shown these bytes; 0: nowhere yet

@@ -21,7 +21,7 @@ namespace spillway::store {
 /// Where kube-apiserver and this store agree on compaction; without a prefix.
 inline constexpr std::string_view kCompactionKey = "compact_rev_key";
 
-/// What the value of that key says; nullopt: nothing.
+/// The revision in the value of the compaction key; nullopt: it holds none.
 std::optional<Revision> compaction_in(const Value& value);
 
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
@@ -42,7 +42,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   };
 
   struct Wanted {
-    std::string prefix;  // of the port's keys
+    std::string prefix;  // a prefix of the port's keys
     Revision after;
     Watcher& watcher;
     bool previous = false;  // changes tell the state before them

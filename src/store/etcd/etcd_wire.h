@@ -1,4 +1,4 @@
-// What the store asks of an etcd cluster and hears from it, and the port to whoever speaks to its members.
+// Requests to an etcd cluster and its answers, and the port to the client that speaks to its members.
 // Thread: loop. Source: etcd v3 API; spec "etcd as the store", 3, 4.
 #pragma once
 
@@ -31,9 +31,9 @@ struct EtcdRange {
 };
 
 struct EtcdRangeAnswer {
-  Revision present;  // of the cluster, not of the state shown
+  Revision present;  // the cluster's revision, not that of the state shown
   std::vector<Entry> entries;
-  std::size_t count = 0;  // of keys from EtcdRange::key on, whatever the limit
+  std::size_t count = 0;  // number of keys from EtcdRange::key on, whatever the limit
 };
 
 /// A put or a deletion of one key, if a comparison holds.
@@ -43,9 +43,9 @@ struct EtcdTxn {
   std::string key;
   Value put;  // null: delete
   Compare compare = Compare::kNothing;
-  std::uint64_t compared = 0;   // what it must be
+  std::uint64_t compared = 0;   // the value that the comparison requires
   bool read_otherwise = false;  // where the comparison fails, tell the key as it stands
-  std::int64_t lease = 0;       // with which a put ends; 0: none
+  std::int64_t lease = 0;       // the lease that ends the put key; 0: none
 };
 
 struct EtcdLease {
@@ -64,7 +64,7 @@ struct EtcdEvent {
   std::string key;
   Value value;  // null: deleted
   Revision revision;
-  Revision create_revision;  // of a deletion: 0 unless the state before was asked for
+  Revision create_revision;  // for a deletion: 0 unless the state before was asked for
   Value previous;            // only if asked for
 };
 

@@ -34,7 +34,7 @@ struct Checkpointer::Impl {
   std::int64_t moved = 0;
   std::int64_t not_before = 0;  // pages; after a failure
   bool busy = false;
-  bool outrun = false;  // what the pass has moved is of a log that is no more
+  bool outrun = false;  // the writer has restarted the log: the pass moved pages of the old one
   bool stopping = false;
   std::optional<Error> failure;
   std::thread thread;

@@ -28,9 +28,9 @@ class Checkpointer {
 
   struct Log {
     std::int64_t pages = 0;          // in the log
-    std::int64_t waiting = 0;        // of them, those that are not moved, at most
+    std::int64_t waiting = 0;        // pages of them that are not moved, at most
     bool busy = false;               // a pass is running
-    std::optional<Error> failure{};  // of the last pass
+    std::optional<Error> failure{};  // why the last pass failed
   };
 
   /// After a commit that left `pages` in the log: begins a pass if at least `pages_min` (≥ 1) wait and none is running.

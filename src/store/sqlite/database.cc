@@ -151,7 +151,7 @@ Result<std::int64_t> Connection::number(std::string_view sql) {
 }
 
 void Connection::ask_to_go_on(std::function<bool()> go_on) {
-  constexpr int kSteps = 10'000;  // of SQLite's virtual machine: some tenths of a millisecond
+  constexpr int kSteps = 10'000;  // instructions of SQLite's virtual machine: some tenths of a millisecond
   go_on_ = std::make_unique<std::function<bool()>>(std::move(go_on));
   const auto ask = [](void* function) { return (*static_cast<std::function<bool()>*>(function))() ? 0 : 1; };
   sqlite3_progress_handler(handle_.get(), kSteps, ask, go_on_.get());

@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 namespace spillway::store::sqlite {
 
-/// What kind of failure the last one on a connection was: decides whether trying again can help.
+/// The kind of the last failure on a connection: decides if another attempt can help.
 enum class Trouble {
   kNone,
   kFull,     // no space for another page: goes away when space comes back
@@ -115,7 +115,7 @@ class Connection {
   void ask_to_go_on(std::function<bool()> go_on);
 
   Trouble trouble() const;
-  /// Whether a transaction is open.
+  /// True while a transaction is open.
   bool in_transaction() const;
 
  private:

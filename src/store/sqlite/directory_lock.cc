@@ -18,7 +18,7 @@
 namespace spillway::store::sqlite {
 namespace {
 
-/// What the holder wrote, if it is a number; it may be just about to write it.
+/// The number that the holder wrote into the file; nullopt: none, as the holder may be just about to write it.
 std::optional<pid_t> holder_of(int descriptor) {
   std::array<char, 24> buffer{};
   const ssize_t size = ::pread(descriptor, buffer.data(), buffer.size(), 0);

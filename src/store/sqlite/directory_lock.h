@@ -24,7 +24,7 @@ class DirectoryLock {
   /// Takes `file` in `directory`. kConflict: "data directory D is in use by process N". kInvalid: the file cannot be
   /// made. Waits, at most 3 s, only while N has died and a child of it has not let go.
   static Result<DirectoryLock> take(const std::string& directory, const std::string& file);
-  /// The lock of whoever writes to this database, whose directory must exist.
+  /// Takes the lock that a writer of this database holds; its directory must exist.
   static Result<DirectoryLock> take_for(const std::string& database);
 
  private:

@@ -21,12 +21,12 @@ class History {
   /// Without a connection: may only be assigned to.
   History() = default;
 
-  /// What `connection` refers to must outlive the history; the object itself may be moved.
+  /// The object that `connection` refers to must outlive the history; the history itself may be moved.
   static Result<History> open(Connection& connection);
 
-  /// Hands the changes of `prefix` with after < revision ≤ upto to `sink`, in revision order, in pieces of about
-  /// 1 MiB, from one state of the file. kExpired: `after` is compacted. Memory: two numbers per change, one piece.
-  /// Of a key without history: its last change, if it is among them and nothing has overwritten it, and deletions.
+  /// Hands the changes of `prefix` with after < revision ≤ upto to `sink`, in revision order, in pieces of about 1 MiB,
+  /// from one state of the file. kExpired: `after` is compacted. Memory: two numbers per change, one piece. A key
+  /// without history has its last change, if it is among them and was not overwritten, and deletions.
   Outcome replay(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
 
   /// As Store::oldest_within().
@@ -38,7 +38,7 @@ class History {
   struct Step {
     Revision revision;
     std::optional<Revision> next;
-    std::string key{};  // of a change without a row in the log
+    std::string key{};  // the key of a change without a row in the log
   };
 
   Outcome replay_in_transaction(std::string_view prefix, Revision after, Revision upto, const Sink& sink);

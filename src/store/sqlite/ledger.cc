@@ -6,7 +6,7 @@
 namespace spillway::store::sqlite {
 namespace {
 
-/// What a row costs besides key and value: numbers, headers, its share of the tree. Only bounds history.
+/// Bytes of a row besides key and value: numbers, headers, its share of the tree. Only bounds history.
 constexpr std::int64_t kRowBytes = 40;
 
 Bytes row_bytes(const std::string& key, const Value& value) {

@@ -22,7 +22,7 @@ struct LedgerState {
   Revision head;
   Revision compacted;
   Bytes live_bytes;     // keys and values of `current`
-  Bytes history_bytes;  // of `log`, rows that trim() will delete included
+  Bytes history_bytes;  // bytes of `log`, rows that trim() will delete included
   Revision log_first;   // no row of `log` is older
 };
 

@@ -1,4 +1,4 @@
-// What a SQLite store says about itself in numbers.
+// The metrics of a SQLite store.
 // Thread: any.
 #pragma once
 
@@ -19,11 +19,11 @@ struct StoreMetrics {
   telemetry::Gauge compacted_revision;
   telemetry::Gauge live_bytes;
   telemetry::Gauge history_bytes;
-  telemetry::Gauge log_bytes;               // of the write-ahead log
+  telemetry::Gauge log_bytes;               // size of the write-ahead log
   telemetry::Counter checkpoints;           // passes of the checkpointer
-  telemetry::Counter failed_checkpoints;    // of the checkpointer and of the writer
+  telemetry::Counter failed_checkpoints;    // those of the checkpointer and of the writer
   telemetry::Counter writer_checkpoints;    // the writer had to finish, between two groups
-  telemetry::Histogram checkpoint_seconds;  // of a pass
+  telemetry::Histogram checkpoint_seconds;  // duration of a pass
 };
 
 }  // namespace spillway::store::sqlite

@@ -13,8 +13,8 @@ namespace spillway::store::sqlite {
 
 namespace {
 
-constexpr std::int64_t kReserveShare = 8;  // of the free space
-constexpr std::int64_t kLeastShare = 2;    // of what is wanted
+constexpr std::int64_t kReserveShare = 8;  // the reserve is this fraction of the free space
+constexpr std::int64_t kLeastShare = 2;    // half of the wanted size is enough
 
 }  // namespace
 
@@ -33,12 +33,13 @@ bool Reserve::hold(Bytes free) {
   const Bytes there = free_space(path_);
   struct stat left{};
   if (size_ == Bytes{0} && ::lstat(path_.c_str(), &left) == 0 && S_ISREG(left.st_mode)) {
-    size_ = kept_ = std::min(Bytes{left.st_size}, kReserveMax);  // of the run before
+    size_ = kept_ = std::min(Bytes{left.st_size}, kReserveMax);  // the reserve that the run before has left
     held_ = size_ > Bytes{0};
     if (held_) return true;
   }
   if (size_ == Bytes{0}) size_ = std::max(std::min(Bytes{there.count() / kReserveShare}, kReserveMax), Bytes{1});
-  // What the database has grown by out of the reserve is not free any more: half of it is enough from then on.
+  // The space by which the database has grown out of the reserve is not free any more: half of the reserve is enough
+  // from then on.
   if (there < Bytes{size_.count() / kLeastShare} + free) return false;
   kept_ = std::min(size_, there - free);
   const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

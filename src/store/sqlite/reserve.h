@@ -19,10 +19,10 @@ class Reserve {
   /// Puts the space aside, unless it is already: as much as the first time, or at least half of that. False: the disk
   /// has not so much left besides `free`.
   bool hold(Bytes free);
-  /// Gives the space to whoever writes next.
+  /// Frees the space, so that the database can grow into it.
   void release();
 
-  /// What was put aside by the last hold().
+  /// The bytes that the last hold() put aside.
   Bytes size() const { return kept_; }
 
  private:

@@ -34,7 +34,7 @@ constexpr const char* kTables = R"(
   INSERT INTO state VALUES(1, 0, 0, 0, 0);
 )";
 
-/// What schema 2 has besides those of schema 1.
+/// The tables that schema 2 has besides those of schema 1.
 constexpr const char* kTablesOf2 = "CREATE TABLE without_history(prefix TEXT PRIMARY KEY) WITHOUT ROWID;";
 
 Error in_file(const std::string& path, Error error) {

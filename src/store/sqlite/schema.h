@@ -25,7 +25,7 @@ using Prefixes = std::vector<std::string>;
 
 bool is_below(std::string_view key, const Prefixes& prefixes);
 
-/// What the file says of them; none if it is of schema 1, which has no such keys.
+/// The prefixes of keys without history, as the file lists them; empty for schema 1, which has no such keys.
 Result<Prefixes> prefixes_without_history(Connection& file);
 
 /// Opens `path` for writing, creating it if it is absent or empty, and brings it to this schema. kInvalid: the file is

@@ -16,7 +16,7 @@ class Snapshot {
   /// Without a connection: may only be assigned to.
   Snapshot() = default;
 
-  /// What `connection` refers to must outlive the snapshot; the object itself may be moved.
+  /// The object that `connection` refers to must outlive the snapshot; the snapshot itself may be moved.
   static Result<Snapshot> open(Connection& connection);
 
   /// Errors as for Store::range(); kInternalError: the file cannot be read.

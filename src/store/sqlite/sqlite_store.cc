@@ -29,7 +29,7 @@ class RecentChanges {
     }
   }
 
-  /// Whether every change after `revision` is here.
+  /// True if every change after `revision` is here.
   bool reach_back_to(Revision revision) const {
     return !changes_.empty() && changes_.front().revision.number() <= revision.number() + 1;
   }
@@ -79,7 +79,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
   std::optional<std::string> refusing;
   WatchRegistry watches;
   RecentChanges recent;
-  /// What shows a revision that is not delivered yet; in the order of arrival.
+  /// Answers that show a revision which is not delivered yet, in the order of arrival.
   std::vector<std::pair<Revision, std::move_only_function<void()>>> held;
 
   /// Runs `task(*this)` on the loop, if this still exists then.

@@ -20,14 +20,14 @@ namespace spillway::store::sqlite {
 namespace {
 
 constexpr std::int64_t kVacuumPages = 128;       // given back in one step
-constexpr std::uint64_t kEmergencyRows = 1'000;  // of history, deleted in one step when the disk is full
+constexpr std::uint64_t kEmergencyRows = 1'000;  // rows of history that are deleted in one step when the disk is full
 constexpr std::int64_t kEmergencyPages = 32;     // given back in one step then: each goes through the log
 constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
-constexpr std::int64_t kLogPagesMin = 16;        // of the write-ahead log that may make the file grow
-constexpr std::int64_t kRestPages = 2'048;       // of the log, that the writer moves itself without being held up long
+constexpr std::int64_t kLogPagesMin = 16;        // pages of the write-ahead log that may make the file grow, at least
+constexpr std::int64_t kRestPages = 2'048;       // pages of the log that the writer moves itself without a long stop
 constexpr std::int64_t kLogPageBytes = 4'096 + 24;  // with its header
 constexpr Duration kLookForSpace = seconds(1);
-constexpr std::int64_t kFileReserveShare = 16;  // of a file that is limited
+constexpr std::int64_t kFileReserveShare = 16;  // fraction of a file with a size limit that is kept free
 constexpr std::string_view kFull = "the disk is full: only deletions and heartbeats are stored";
 
 Instant steady_now() {
@@ -156,7 +156,7 @@ struct Writer::Impl {
     move_log();
   }
 
-  /// What stands in the log makes the file grow when it is moved there: half of the reserve has to be enough for that.
+  /// Pages in the log make the file grow when they are moved there: half of the reserve must be enough for that.
   void bound_growth() {
     const Result<std::int64_t> page = ledger->connection().number("PRAGMA page_size");
     if (page) growth_pages_max = std::max(reserve.size().count() / 2 / *page, kLogPagesMin);
@@ -224,8 +224,8 @@ struct Writer::Impl {
     }
   }
 
-  /// Moves the log into the file; it begins anew in the space it has, which nobody else can take. Does not wait long
-  /// for readers: they end, and the next one succeeds.
+  /// Moves the log into the file; it begins anew in the space it has, which no other file can take. Does not wait long
+  /// for readers: they end, and the next attempt succeeds.
   void move_log() {
     checkpointer->wait();
     ignored(ledger->connection().exec("PRAGMA busy_timeout=100"), "it waits longer");
@@ -254,7 +254,7 @@ struct Writer::Impl {
                                [&](const std::string& prefix) { return write->write.key.starts_with(prefix); });
   }
 
-  /// Whether there is room for the reserve and `free` besides; then it is held.
+  /// True if there is room for the reserve and `free` besides; then the reserve is held.
   bool hold_reserve(Bytes free) {
     if (!reserve.hold(free)) return false;
     if (!options.file_bytes_max) return true;
@@ -388,7 +388,8 @@ struct Writer::Impl {
     options.log.info("store takes writes again", {{"file", path}});
   }
 
-  /// Nobody waits: deletes history, gives pages back to the file system, until there is nothing left to do.
+  /// Works while no request waits: deletes history, gives pages back to the file system, until there is nothing left to
+  /// do.
   void tidy() {
     if (short_of_space) {
       make_room();
@@ -419,7 +420,7 @@ struct Writer::Impl {
     return true;
   }
 
-  /// All of it: to be able to write is worth more than the past, and nobody loses what he has.
+  /// Deletes all history: to be able to write is worth more than the past, and no present object is lost.
   Outcome give_back_history() {
     do {
       if (broken) return *broken;

@@ -1,7 +1,7 @@
-// The thread that writes: everything that waits becomes one transaction. It also forgets the past, a little with each
-// transaction and the rest when nobody waits.
+// The thread that writes: all waiting requests become one transaction. It also deletes history, a little with each
+// transaction and the rest when no request waits.
 // Thread: refusal(), submit() and stop() the loop's; `deliver` is called on the writer's own. Invariants: a request
-// taken is delivered, in the order of submit() unless space is short; what is delivered as committed is on the disk.
+// taken is delivered, in the order of submit() unless space is short; changes delivered as committed are on the disk.
 #pragma once
 
 #include "base/error.h"
@@ -31,7 +31,7 @@ struct CompactRequest {
 
 using Request = std::variant<WriteRequest, CompactRequest>;
 
-/// What a transaction has done. Whoever gets it tells the watchers first, then completes the requests.
+/// The result of a transaction. Its receiver notifies the watchers first, then completes the requests.
 struct Committed {
   std::vector<Change> changes;
   std::vector<Request> requests;

@@ -179,11 +179,11 @@ struct GrpcTransport::Impl {
 
   std::mutex mutex;
   std::condition_variable idle;
-  std::map<const void*, std::function<void()>> under_way;  // what ends it
+  std::map<const void*, std::function<void()>> under_way;  // functions that cancel calls under way
 
   using SignedIn = std::move_only_function<void(const std::optional<EtcdFailure>&)>;
 
-  // Of the loop alone.
+  // Used on the loop alone.
   std::string username;
   std::string password;
   std::string token;               // empty: there is none, or it is good no more
@@ -304,7 +304,7 @@ template <typename Impl>
 class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::WatchResponse>,
                      public std::enable_shared_from_this<Stream<Impl>> {
  public:
-  /// On the loop: whoever hears; null once nobody wants to.
+  /// The receiver of a watch, used on the loop; null once the watch was cancelled.
   struct Listener {
     EtcdTransport::WatchReceiver* receiver = nullptr;
   };
@@ -485,7 +485,7 @@ std::unique_ptr<EtcdTransport::WatchStream> GrpcTransport::watch(std::size_t mem
   impl_->signed_in(member, kSignInMax,
                    [impl = impl_.get(), member, from, previous, listener = handle->listener,
                     stream = handle->stream](const std::optional<EtcdFailure>& refused) {
-                     if (listener->receiver == nullptr) return;  // nobody wants it any more
+                     if (listener->receiver == nullptr) return;  // the watch was cancelled
                      if (refused) return listener->receiver->on_watch_broken(*refused);
                      const auto begun = std::make_shared<OwnStream>(*impl, listener);
                      *stream = begun.get();

@@ -14,10 +14,10 @@ namespace spillway::store {
 
 struct GrpcTransportOptions {
   std::vector<std::string> servers;  // "http://127.0.0.1:2379", "https://etcd-0:2379"
-  std::string ca_pem;                // who signs the members' certificates; empty: the system's authorities
+  std::string ca_pem;                // the authority of the members' certificates; empty: the system's authorities
   std::string certificate_pem;       // the client's, with its key; empty: none
   std::string key_pem;
-  std::string username;  // empty: nobody; else every call shows a token that the password has been given for
+  std::string username;  // empty: no login; else every call carries a token that the password was exchanged for
   std::string password;
 };
 
@@ -45,7 +45,7 @@ class GrpcTransport final : public EtcdTransport {
   GrpcTransport(std::shared_ptr<Impl> impl, std::shared_ptr<const bool> alive);
 
   std::shared_ptr<Impl> impl_;
-  std::shared_ptr<const bool> alive_;  // what is posted does nothing without it
+  std::shared_ptr<const bool> alive_;  // tasks that were posted do nothing without it
 };
 
 /// "https://etcd-0:2379": whether the way is secured, and the address as gRPC has it. kInvalid: it is no such URL.

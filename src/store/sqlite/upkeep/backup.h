@@ -17,7 +17,7 @@
 
 namespace spillway::store::sqlite {
 
-/// How far the revision of a copy is ahead of what was copied: more than is written until somebody needs the copy.
+/// A copy's revision is ahead of the original's by this much: more than is written until the copy is needed.
 inline constexpr std::uint64_t kRevisionLead = 1'000'000'000;
 
 /// Asked while the work goes on; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
@@ -26,18 +26,18 @@ using GoOn = std::function<bool(double share)>;
 struct BackupReport {
   Revision revision;  // that was copied
   std::uint64_t objects = 0;
-  Bytes bytes;  // of the copy
+  Bytes bytes;  // size of the copy
 };
 
 /// Copies the database `from`, which may be written meanwhile, to `to`. kAlreadyExists: `to` is there and is to be
 /// kept. kServiceUnavailable: no space. Otherwise as open_to_examine(), NewFile.
 Result<BackupReport> write_backup(const std::string& from, const std::string& to, Existing existing, const GoOn& go_on);
 
-// What the other upkeep is made of.
+// Steps that the other upkeep commands share.
 
 /// Copies everything, as it stands at one revision and without unused pages, into a file that is made. History as well.
 Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on);
-/// The revision as of which this file was made by write_backup(), if nobody has written to it since.
+/// The revision as of which this file was made by write_backup(), if it was not written since.
 Result<std::optional<Revision>> backup_revision(Connection& file);
 /// Makes a copy forget its history and go on at `revision`. `backup_of`: what backup_revision() says from then on.
 Outcome advance(Connection& copy, Revision revision, std::optional<Revision> backup_of);

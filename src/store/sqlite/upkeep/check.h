@@ -17,11 +17,11 @@
 
 namespace spillway::store::sqlite {
 
-/// What a value is by its key, and what is wrong with it.
+/// The resource of a value, by its key, and the problem found in it.
 struct CheckedValue {
   std::string resource;  // "pods", "deployments.apps"
   std::string problem;   // empty: nothing
-  std::string note;      // what is no problem, but worth a line; empty: nothing
+  std::string note;      // a remark that is no problem, but worth a line; empty: none
 };
 
 using CheckValue = std::function<CheckedValue(std::string_view key, std::string_view value)>;
@@ -29,7 +29,7 @@ using CheckValue = std::function<CheckedValue(std::string_view key, std::string_
 struct CheckReport {
   Revision revision;
   Revision compacted;
-  std::optional<Revision> backup_of;             // what was copied, of a backup
+  std::optional<Revision> backup_of;             // for a backup: the revision that was copied
   std::uint64_t history = 0;                     // changes that are kept
   std::map<std::string, std::uint64_t> objects;  // by resource
   Findings findings;

@@ -13,7 +13,7 @@ namespace spillway::store::sqlite {
 
 struct DefragPlan {
   Bytes before;  // the file as it is
-  Bytes needed;  // of free space, until it is done
+  Bytes needed;  // free space that is needed until it is done
   Bytes free;
 };
 

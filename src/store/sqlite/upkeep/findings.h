@@ -1,4 +1,4 @@
-// What a look at a database found wrong: lines for people, as many as anybody reads.
+// The problems found in a database: lines for people, up to a readable number.
 // Thread: one at a time.
 #pragma once
 

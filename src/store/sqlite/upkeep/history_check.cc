@@ -16,7 +16,7 @@ void HistoryCheck::check_place(const LogRow& row) {
                   row.revision.number(), head_.number());
     return;
   }
-  // What is compacted may be gone, or just going.
+  // Compacted rows may be gone, or may just be going.
   const std::uint64_t expected = std::max(first_ ? last_.number() : 0, compacted_.number()) + 1;
   if (row.revision.number() > expected) missing(expected, row.revision.number() - 1);
 }
@@ -59,7 +59,7 @@ void HistoryCheck::check_change(const LogRow& row, const State* last) {
   }
 }
 
-/// What happened between two rows is not told, but the second comes later.
+/// Checks a key without history: changes between two rows are not recorded, but the second must come later.
 void HistoryCheck::check_unlogged(const LogRow& row, const State* last) {
   const Revision earlier = last == nullptr ? Revision() : last->modified;
   const bool created_since = row.created > earlier;

@@ -1,5 +1,5 @@
-// Whether the log of a database tells one story: every revision once, and of each key states that follow each other.
-// Where keys keep no history, revisions may be missing, and of those keys deletions alone are told.
+// Checks that the log of a database is consistent: every revision once, and for each key states that follow each other.
+// Where keys keep no history, revisions may be missing, and the log has only the deletions of those keys.
 // Thread: one at a time. Memory: one state per key of the log. Source: schema.h.
 #pragma once
 
@@ -65,7 +65,7 @@ class HistoryCheck {
   Revision head_;
   Prefixes without_history_;
   Findings& findings_;
-  std::optional<Revision> first_;  // of the log
+  std::optional<Revision> first_;  // the first revision of the log
   Revision last_;
   std::map<std::string, State, std::less<>> states_;
 };

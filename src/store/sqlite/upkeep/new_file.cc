@@ -21,7 +21,7 @@ Error told(Error error, std::string_view doing) {
   return error;
 }
 
-/// Whether the open file is still the one of that name: another maker may have ended, and taken its file away, between
+/// True if the open file is still the one of that name: another maker may have ended, and taken its file away, between
 /// open() and flock().
 bool is_file_of(int file, const std::string& path) {
   struct stat open_one{};
@@ -61,7 +61,7 @@ Result<NewFile> NewFile::make(const std::string& path, std::string_view suffix) 
     }
     if (!is_file_of(file.get(), partial)) continue;
     SPILLWAY_TRY_VOID(take_over(file.get(), partial));
-    SPILLWAY_TRY_VOID(drop_journal(partial));  // of the one before
+    SPILLWAY_TRY_VOID(drop_journal(partial));  // the journal of the maker before
     return NewFile(path, partial, std::move(file));
   }
   return Error{ErrorCode::kConflict, "other processes make and remove this file all the time", partial};

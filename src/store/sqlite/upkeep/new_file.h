@@ -1,5 +1,5 @@
 // A file that is made under another name, and appears under its own when it is complete and on the disk: until commit()
-// nobody finds it, and without commit() nothing of it is left. Two makers of one file meet: the second is refused.
+// it is not visible, and without commit() nothing of it is left. Two makers of one file meet: the second is refused.
 // Thread: any that may wait for the disk.
 #pragma once
 
@@ -12,13 +12,13 @@
 
 namespace spillway::store::sqlite {
 
-/// What becomes of a file that is there under the name.
+/// Says if commit() keeps or replaces a file that has the name.
 enum class Existing { kKept, kReplaced };
 
 class NewFile {
  public:
-  /// Makes the empty file "PATH.SUFFIX" with mode 0600; one that somebody left there before is taken over. Objects hold
-  /// secrets: it is for its owner alone. kConflict: another process is making it. kForbidden: it is another user's.
+  /// Makes the empty file "PATH.SUFFIX" with mode 0600; one that an earlier maker has left is taken over. Objects hold
+  /// secrets: only the owner may read it. kConflict: another process is making it. kForbidden: it is another user's.
   static Result<NewFile> make(const std::string& path, std::string_view suffix);
   ~NewFile();
   NewFile(NewFile&& other) noexcept = default;
@@ -38,7 +38,7 @@ class NewFile {
 
   std::string path_;
   std::string partial_;
-  UniqueFd lock_;  // nobody else writes the file while it is held
+  UniqueFd lock_;  // the lock that keeps other makers from writing the file
 };
 
 /// Flushes the directory that holds `path`: what is named there survives a loss of power.

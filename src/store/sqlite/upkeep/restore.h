@@ -1,5 +1,5 @@
 // Puts a copy of a database in place of a store that no server uses. Its revision goes on far ahead of the copy's and
-// of the replaced store's, with no history: whoever watched before is told to list again.
+// of the replaced store's, with no history: clients that watched before are told to list again.
 // Thread: any that may wait for the disk. Source: spec "API server contract", 22.2 (restore).
 #pragma once
 
@@ -21,8 +21,8 @@ struct RestoreReport {
   std::string kept;  // where the store that was there is now; empty: there was none
 };
 
-/// Whether restore_database() would begin, before a long look at the copy: its kConflict, or its kAlreadyExists for a
-/// store that is there when `replaces` is false. Nobody is kept from changing that afterwards.
+/// Checks, before the copy is read at length, if restore_database() would begin: returns its kConflict, or its
+/// kAlreadyExists for a store that is there when `replaces` is false. The situation may change afterwards.
 Outcome may_restore(const std::string& to, bool replaces);
 
 /// `to`: the database of a directory that exists. `keep_as`: the name for the store that is there; empty: it must not
@@ -31,7 +31,7 @@ Outcome may_restore(const std::string& to, bool replaces);
 Result<RestoreReport> restore_database(const std::string& from, const std::string& to, const std::string& keep_as,
                                        const GoOn& go_on);
 
-// What other makers of a store are made of.
+// Steps that other makers of a store share.
 
 /// Where a store that no server uses was: its revision, with its journal moved into the file if the file is whole
 /// enough for that. A store that cannot be read tells no revision.

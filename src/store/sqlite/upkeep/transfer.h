@@ -44,7 +44,7 @@ class StoreMaker {
 
   /// Keys that are not there yet.
   Outcome add(const std::vector<Entry>& entries);
-  /// What has been added so far, as StoreReader::read().
+  /// Reads the entries added so far, as StoreReader::read().
   Result<RangeResult> read(const std::string& start_after, std::size_t limit);
   /// The store has its name. Its first write gets the revision after the one that is answered, which lies beyond
   /// `seen` and whatever the replaced store has given out. Nothing may be added afterwards.
