@@ -35,8 +35,8 @@ struct MemoryStats {
   std::optional<std::uint64_t> usage_bytes;
   std::optional<std::uint64_t> working_set_bytes;
   std::optional<std::uint64_t> rss_bytes;
-  // Not part of upstream's Summary, and in no document:
-  // Memory that could be taken without swapping; for a cgroup: within it.
+  // The next two are not in upstream's Summary, and in no document. Memory that could be taken without swapping; for a
+  // cgroup, within it.
   std::optional<std::uint64_t> mem_available_bytes = {};
   std::optional<std::int64_t> swap_left_bytes = {};  // memory that could be swapped out besides
   std::optional<std::uint64_t> page_faults = {};

@@ -13,7 +13,7 @@ namespace spillway::store::sqlite {
 
 namespace {
 
-constexpr std::int64_t kReserveShare = 8;  // the reserve is this fraction of the free space
+constexpr std::int64_t kReserveShare = 8;  // an eighth of the free space
 constexpr std::int64_t kLeastShare = 2;    // half of the wanted size is enough
 
 }  // namespace

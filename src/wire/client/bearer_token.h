@@ -1,8 +1,7 @@
-// What one shows to a server to be known there: a fixed text, or a file whose text changes from time to time, as a
-// pod's service account token does. Such a file is read again once a minute, and at once after a server has refused
-// what it said.
-// Thread: one. Source: Kubernetes docs, "Configure Service Accounts for Pods", projected tokens: whoever uses one must
-// read it again, once in five minutes at least; client-go does so once a minute.
+// The bearer token of a client: a fixed text, or a file whose text changes from time to time, as a pod's service
+// account token does. Such a file is read again once a minute, and at once after a server has refused the token.
+// Thread: one. Source: Kubernetes docs, "Configure Service Accounts for Pods", projected tokens: a client must read the
+// file again, once in five minutes at least; client-go does so once a minute.
 #pragma once
 
 #include "base/error.h"

@@ -22,7 +22,8 @@ ClientCredentials::ClientCredentials(runtime::Loop& loop, CredentialSource sourc
 bool ClientCredentials::ready(Now now) const {
   if (!source_.program) return true;
   if (!good_) return false;
-  const bool just_made = ran_at_ && now.mono - *ran_at_ < kBetweenRuns;  // what it printed may have expired already
+  // A fresh credential counts even if it has expired already.
+  const bool just_made = ran_at_ && now.mono - *ran_at_ < kBetweenRuns;
   return just_made || !expires_ || now.wall + kBeforeExpiry < *expires_;
 }
 

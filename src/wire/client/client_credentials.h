@@ -1,7 +1,7 @@
-// What a client shows to a server to be known there: a fixed text, a file that changes, or what a program prints. The
-// program runs when something is to be sent and there is nothing that is still good: at the first request, ten seconds
-// before its answer expires, and after a server has refused what it said. Thread: the client's loop. Bounds: one run at
-// a time, one a second; after a refusal at most one in ten seconds.
+// The credentials of a client: a fixed text, a file that changes, or the output of a program. The program runs when a
+// request needs credentials and there are no valid ones: at the first request, ten seconds before its answer expires,
+// and after a server has refused its credentials. Thread: the client's loop. Bounds: one run at a time, one a second;
+// after a refusal at most one in ten seconds.
 #pragma once
 
 #include "base/error.h"
@@ -62,9 +62,9 @@ class ClientCredentials {
   std::shared_ptr<const TlsContext> tls_;
   std::uint64_t generation_ = 0;
   bool good_ = false;                // a program's answer is at hand
-  std::optional<WallTime> expires_;  // of it
+  std::optional<WallTime> expires_;  // end of the credential
   std::optional<Instant> ran_at_;
-  std::optional<Error> failure_;  // of the last run
+  std::optional<Error> failure_;  // why the last run failed
   std::unique_ptr<ProgramRun> run_;
   std::vector<Ready> waiting_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -26,7 +26,7 @@ enum class Lane { kHeartbeats, kOrdinary };
 /// Calls that keep a node alive, or an elected controller in office: small, and late ones are expensive.
 Lane lane_of(ExchangeKind kind, api::Method method, std::string_view target);
 
-/// What a connection speaks; undecided while it is on its way.
+/// The protocol of a connection; undecided while it is being established.
 enum class Spoken { kUndecided, kHttp11, kHttp2 };
 
 /// A connection as the plan sees it.
@@ -43,10 +43,10 @@ struct PlannedConnection {
 struct PlanBounds {
   std::size_t call_connections_max = 8;   // over HTTP/1.1
   std::size_t http2_connections_max = 8;  // in each lane
-  std::size_t streams_max = 100;          // of a connection whose server has not said how many it takes
+  std::size_t streams_max = 100;          // for a connection whose server has not said how many it takes
 };
 
-/// What waits for a connection.
+/// An exchange that waits for a connection.
 struct PlannedExchange {
   ExchangeKind kind = ExchangeKind::kCall;
   Lane lane = Lane::kOrdinary;

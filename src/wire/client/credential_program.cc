@@ -206,12 +206,12 @@ void ProgramRun::read_output() {
 }
 
 void ProgramRun::on_exit() {
-  if (output_) read_output();  // what it printed last; a child of its own may still hold the pipe
+  if (output_) read_output();  // its last output; a child of its own may still hold the pipe
   if (pid_ < 0) return;        // it had printed too much
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  ::kill(-pid_, SIGKILL);  // what it left behind
+  ::kill(-pid_, SIGKILL);  // children that it left behind
   pid_ = -1;
   kill_and_reap();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return finish(std::move(text_));

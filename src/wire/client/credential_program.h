@@ -18,7 +18,7 @@
 
 namespace spillway::wire {
 
-/// What a program printed. A token, a certificate with its key, or both.
+/// The output of a program: a token, a certificate with its key, or both.
 struct ProgramCredential {
   std::string token;
   std::string certificate_pem;
@@ -42,7 +42,8 @@ class ProgramRun {
   static constexpr Duration kProgramTimeMax = seconds(60);
   static constexpr std::size_t kProgramOutputMax = std::size_t{1024} * 1024;
 
-  /// What it printed; kServiceUnavailable: why there is nothing, naming the program. Called once, never from inside.
+  /// Gets the output; kServiceUnavailable: the reason why there is none, naming the program. Called once, never from
+  /// inside.
   using Done = std::move_only_function<void(Result<std::string>)>;
 
   ProgramRun(runtime::Loop& loop, CredentialProgram program, std::string info, Done done);

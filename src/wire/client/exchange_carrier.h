@@ -15,7 +15,7 @@ namespace spillway::wire {
 
 class ExchangeCarrier {
  public:
-  /// What is sent. The body of `head` is not looked at.
+  /// One request to send. The body of `head` is not used.
   struct Question {
     api::Request head;                        // as it goes out
     std::shared_ptr<const std::string> body;  // null: none
@@ -40,7 +40,7 @@ class ExchangeCarrier {
     virtual ~Owner() = default;
     virtual void on_head(std::uint64_t exchange, const api::Response& head) = 0;
     virtual void on_data(std::uint64_t exchange, std::string data) = 0;
-    /// What was given to write() has left.
+    /// So many bytes of those given to write() have been sent.
     virtual void on_written(std::uint64_t exchange, std::size_t bytes) = 0;
     /// The last of an exchange: its answer is whole, or why not.
     virtual void on_end(std::uint64_t connection, std::uint64_t exchange, std::optional<Failure> failure) = 0;

@@ -182,7 +182,7 @@ std::size_t Http2ClientConnection::fill(std::string& ready) {
   return ready.size();
 }
 
-/// What the turn adds leaves together.
+/// Sends at the end of the turn, so that everything the turn adds leaves together.
 void Http2ClientConnection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   loop_.at_end_of_turn([weak = weak_from_this()] {

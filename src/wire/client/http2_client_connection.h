@@ -74,7 +74,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   // SocketWriter::Source
   std::size_t fill(std::string& ready) override;
 
-  /// Null: nobody wants to hear of it any more.
+  /// Null: the exchange was dropped.
   Exchange* find(StreamId stream);
   void finish(std::uint64_t exchange, std::optional<Failure> failure);
   /// Tells what was held.
@@ -109,7 +109,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   std::map<std::uint64_t, Exchange> exchanges_;
   std::map<StreamId, std::uint64_t> streams_;  // whose last the session has not told
 
-  Instant heard_{};                // of the server, last
+  Instant heard_{};                // when the server was last heard
   std::optional<Instant> pinged_;  // since
   std::optional<runtime::Loop::TimerId> timer_;
 };

@@ -190,8 +190,8 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     });
   }
 
-  /// Those that wait for the same thing, in order. Heartbeats come first, then streams: over HTTP/1.1 they wait for
-  /// nobody.
+  /// The queue of exchanges that wait for the same kind of connection, in order. Heartbeats come first, then streams:
+  /// over HTTP/1.1 they have connections of their own.
   std::deque<std::uint64_t>& queue_of(const PlannedExchange& wanted) {
     if (wanted.lane == Lane::kHeartbeats) return queues_[0];
     return queues_[wanted.kind == Kind::kCall ? 2 : 1];
@@ -247,8 +247,8 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     for (const std::uint64_t key : keys) settle(key);
   }
 
-  /// What is shown with each request. A new token gets a new connection over HTTP/2, where a server or a balancer may
-  /// remember the old one.
+  /// The authorization header of each request. A new token gets a new connection over HTTP/2, where a server or a
+  /// balancer may remember the old one.
   const std::string& authorization() {
     const std::string& header = credentials_.header(loop_.now().mono);
     if (header == shown_) return header;
@@ -440,7 +440,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
 
   runtime::Loop& loop_;
   ClientCredentials credentials_;
-  std::uint64_t generation_ = 0;  // of the credentials in use
+  std::uint64_t generation_ = 0;  // counts changes of the credentials in use
   std::string shown_;             // the authorization of what was sent last
   HttpEndpoint endpoint_;
   const Limits limits_;
@@ -450,7 +450,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
   std::map<std::uint64_t, Exchange> exchanges_;
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t last_connection_ = 0;
-  std::array<std::deque<std::uint64_t>, 3> queues_;  // of exchanges without a connection
+  std::array<std::deque<std::uint64_t>, 3> queues_;  // exchanges without a connection
   std::vector<std::uint64_t> without_credentials_;   // exchanges that wait for a program
 };
 

@@ -27,7 +27,7 @@ class HttpClient {
   struct Limits {
     std::size_t connections_max = 8;                             // for calls; over HTTP/2 for all, in each lane
     std::size_t waiting_max = 4096;                              // exchanges of a kind that wait for a connection
-    std::size_t body_bytes_max = std::size_t{64} * 1024 * 1024;  // of the answer to a call
+    std::size_t body_bytes_max = std::size_t{64} * 1024 * 1024;  // for the answer to a call
     Duration connect_max = seconds(10);                          // name, TCP and TLS
     Duration idle_max = seconds(90);
     Http2Patience http2_patience = {};

@@ -70,7 +70,7 @@ class HttpClientConnection final : public ExchangeCarrier, public std::enable_sh
 
   std::string input_;
   std::uint64_t exchange_ = 0;              // at hand
-  std::unique_ptr<ResponseParser> parser_;  // of it
+  std::unique_ptr<ResponseParser> parser_;  // parses its answer
   bool head_reported_ = false;
   bool touched_ = false;
   bool may_upgrade_ = false;

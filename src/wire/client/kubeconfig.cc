@@ -200,7 +200,7 @@ Outcome read_token(const Field& user, Kubeconfig& config) {
 }
 
 Outcome read_user(const Field& user, Kubeconfig& config) {
-  if (!user.present()) return {};  // nobody in particular
+  if (!user.present()) return {};  // no credentials
   for (const char* way : {"auth-provider", "as", "as-uid", "as-groups", "as-user-extra"}) {
     if (const Field field = user.child(way); field.present()) {
       return field.wrong("not supported; use exec, a client certificate, a token or a password");

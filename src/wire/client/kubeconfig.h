@@ -27,7 +27,7 @@ struct CredentialProgram {
 
 /// One context of a kubeconfig, the files that it names read in.
 struct Kubeconfig {
-  std::string path;             // of the file, or "a:b"; for messages
+  std::string path;             // path of the file, or "a:b"; for messages
   std::string server;           // "https://127.0.0.1:6443[/prefix]"
   std::string authority_pem;    // empty: the system's authorities
   bool verify = true;           // false: insecure-skip-tls-verify
@@ -35,16 +35,16 @@ struct Kubeconfig {
   std::string certificate_pem;  // with key_pem, or both empty
   std::string key_pem;
   std::string token;
-  std::string token_file;  // what `token` was read from, to be read again (bearer_token.h); empty: from nowhere
+  std::string token_file;  // the file that `token` was read from, to be read again (bearer_token.h); empty: none
   std::string username;    // with password, or both empty
   std::string password;
   std::optional<CredentialProgram> program;  // counts only where the user has nothing else
-  std::string name_space;                    // of the context; empty: none
+  std::string name_space;                    // the context's namespace; empty: none
 
   friend bool operator==(const Kubeconfig&, const Kubeconfig&) = default;
 };
 
-/// What a command line says against the files; empty: as they have it.
+/// The choices of a command line that override the files; empty: the files decide.
 struct KubeconfigChoice {
   std::string context;
   std::string cluster;

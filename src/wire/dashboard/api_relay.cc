@@ -20,7 +20,7 @@ constexpr std::size_t kSinkFull = std::size_t{1024} * 1024;
 
 }  // namespace
 
-/// What lives on the relay's thread.
+/// The parts that live on the relay's thread.
 struct ApiRelay::Far {
   std::optional<HttpClient> client;
 };

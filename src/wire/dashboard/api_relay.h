@@ -20,7 +20,7 @@ class ApiRelay {
   struct Options {
     HttpEndpoint endpoint;
     HttpClient::Limits limits;
-    Duration answer_max = seconds(60);  // of a call, and to the header of a watch
+    Duration answer_max = seconds(60);  // for the answer to a call, and to the header of a watch
     std::size_t exchanges_max = 64;
   };
 
@@ -33,7 +33,7 @@ class ApiRelay {
   /// An answer of the server, also a refusal, goes to `sink` as it is, but for its headers, of which the type stays.
   /// No answer is a 503 Status, too many exchanges a 429. `id` is the caller's and names the exchange.
   void open(std::uint64_t id, api::Request request, HttpClient::Kind kind, std::shared_ptr<api::ResponseSink> sink);
-  /// Nobody waits for the answer any more.
+  /// The answer is not wanted any more.
   void abandon(std::uint64_t id);
 
  private:

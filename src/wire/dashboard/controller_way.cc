@@ -35,8 +35,7 @@ class CatchingSink final : public api::ResponseSink {
   api::Response answer_;
 };
 
-/// An API server without such a page knows no path of that name, or lets nobody at it; a page that does not know a node
-/// says so.
+/// An API server without such a page does not know the path, or forbids it; a page that does not know a node says so.
 bool has_no_page(const api::Response& answer) {
   return answer.status == 403 || (answer.status == 404 && answer.body.find("nodes \\\"") == std::string::npos);
 }
@@ -67,7 +66,8 @@ void ControllerWay::abandon(std::uint64_t id) {
   if (leader_) leader_->abandon(id);
 }
 
-/// `next` runs in a turn of its own, unless nobody waits any more: then the exchange before is over and its id is free.
+/// `next` runs in a turn of its own, unless the request was abandoned: then the exchange before is over and its id is
+/// free.
 void ControllerWay::catch_answer(const AskedPtr& asked, api::Request request, std::function<void(api::Response)> next) {
   api_.open(asked->id, std::move(request), HttpClient::Kind::kCall,
             std::make_shared<CatchingSink>(

@@ -23,8 +23,8 @@ namespace spillway::wire {
 class ControllerWay {
  public:
   struct Options {
-    std::string lease_path;  // of the controllers, at the API server; empty: only the API server is asked
-    /// Who leads, with the credentials for it. The error says why nobody can be asked.
+    std::string lease_path;  // the controllers' lease at the API server; empty: only the API server is asked
+    /// The address of the leader, with the credentials for it. The error says why no controller can be asked.
     std::function<Result<HttpEndpoint>(const api::Json& lease)> endpoint;
   };
 

@@ -10,9 +10,9 @@
 
 namespace spillway::wire {
 
-/// What the page says of itself.
+/// The facts that the page knows about its server.
 struct DashboardDoor {
-  std::string version;   // of this program
+  std::string version;   // true: it can play simulations
   std::string through;   // "dashboard" or "apiserver"
   bool what_if = false;  // it plays what would happen
   std::string server;    // the API server behind it, "192.0.2.7:6443"; empty: this one
@@ -21,8 +21,8 @@ struct DashboardDoor {
   std::string root = {};
 };
 
-/// The answer to a GET of "/ui…"; nullopt: not one of these paths. It may run scripts of its own origin only, and ask
-/// nobody else for anything.
+/// The answer to a GET of "/ui…"; nullopt: not one of these paths. The page may run scripts of its own origin only, and
+/// send requests to no other.
 std::optional<api::Response> dashboard_page(std::string_view path, const DashboardDoor& door);
 
 }  // namespace spillway::wire

@@ -14,11 +14,11 @@ namespace spillway::wire {
 
 namespace {
 
-/// Of one person's browser: few connections, small bodies.
+/// The limits for one person's browser: few connections, small bodies.
 HttpLimits dashboard_limits() {
   HttpLimits limits = HttpLimits::small();
   limits.connections = {.connections_max = 64, .unproven_max = 64, .unproven_per_address_max = 64, .ordinary_max = 64};
-  limits.unproven_idle_max = seconds(120);  // nobody shows who he is here: the path does
+  limits.unproven_idle_max = seconds(120);  // no client authenticates here: the token in the path does
   return limits;
 }
 

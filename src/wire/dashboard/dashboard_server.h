@@ -1,6 +1,6 @@
 // The server behind `spillway dashboard`: the page, and the requests it may make of an API server with the caller's own
-// credentials, for whoever knows the path. It keeps nothing. A request passes if it is addressed to this server by a
-// name of its own, knows the token of the path, comes from no page of another origin, and is on the list of
+// credentials, for clients that know the path. It keeps nothing. A request passes if it is addressed to this server by
+// a name of its own, knows the token of the path, comes from no page of another origin, and is on the list of
 // proxied_request.h. Thread: loop.
 #pragma once
 
@@ -27,7 +27,7 @@ class WhatIfPlayer {
   virtual ~WhatIfPlayer() = default;
   /// Answers `sink` once, also with a refusal. `id` is unknown to it.
   virtual void open(std::uint64_t id, const api::Json& question, std::shared_ptr<api::ResponseSink> sink) = 0;
-  /// Nobody waits for the answer any more.
+  /// The answer is not wanted any more.
   virtual void abandon(std::uint64_t id) = 0;
 };
 
@@ -36,7 +36,7 @@ class DashboardServer final : private RequestHandler {
   struct Options {
     std::string address = "127.0.0.1";  // numeric
     std::uint16_t port = 0;             // 0: any free one
-    HttpEndpoint endpoint;              // of the API server, with the credentials
+    HttpEndpoint endpoint;              // the API server, with the credentials
     ControllerWay::Options controllers;
     std::shared_ptr<WhatIfPlayer> what_if;  // null: the page does not offer it
     std::string version;
@@ -46,7 +46,7 @@ class DashboardServer final : private RequestHandler {
   /// Listens. The error says where, or that there are no random bytes.
   static Result<std::unique_ptr<DashboardServer>> start(runtime::Loop& loop, Options options);
 
-  /// What to open in a browser; whoever knows it acts as the owner of the credentials.
+  /// The URL to open in a browser; any client that knows it acts as the owner of the credentials.
   std::string url() const;
 
   void stop(runtime::Loop::Task done);

@@ -101,7 +101,7 @@ Result<std::string> body_text(Body wanted, const api::Request& asked) {
       return make_error(ErrorCode::kBadRequest, "a {} has no body", api::to_string(asked.method));
     return std::string();
   }
-  // A form of another origin cannot have this type without asking first, and nobody answers such a question here.
+  // A form of another origin cannot have this type without a preflight request, and this server answers none.
   if (asked.header("content-type") != "application/json")
     return make_error(ErrorCode::kBadRequest, "expected a body of the type application/json");
   SPILLWAY_TRY(document, api::parse_json(asked.body));

@@ -1,6 +1,6 @@
-// What the page of `spillway dashboard` may have asked of the API server with the credentials of whoever started it: a
-// list of reads, the writes of hold and resume, and the question what the user may do. What is sent is built from what
-// was judged, never from the text that came. Thread: any (pure).
+// The requests that the page of `spillway dashboard` may send to the API server with the credentials of the user who
+// started it: a list of reads, the writes of hold and resume, and the question what the user may do. The forwarded
+// request is built from the values that were checked, never from the text that came. Thread: any (pure).
 #pragma once
 
 #include "api/exchange/exchange.h"

@@ -17,7 +17,7 @@ enum class ClientRank {
 ClientRank rank_of(const api::UserInfo& user);
 
 enum class RequestClass {
-  kHeartbeat,  // of a vital client: a lease, the status of a node, health, metrics; late ones cost a node its pods
+  kHeartbeat,  // a vital client's lease, node status, health, metrics; late ones cost a node its pods
   kVital,
   kOrdinary,
 };

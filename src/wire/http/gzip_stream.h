@@ -30,7 +30,7 @@ class GzipStream {
 /// Says so in the head of an answer.
 void announce_gzip(api::Response& head);
 
-/// Whether Accept-Encoding offers gzip.
+/// True if Accept-Encoding offers gzip.
 bool offers_gzip(std::string_view accept_encoding);
 
 }  // namespace spillway::wire

@@ -7,7 +7,7 @@
 
 namespace spillway::wire {
 
-/// What one request may consist of.
+/// The parts of one request.
 struct RequestBounds {
   std::size_t head_bytes_max = std::size_t{64} * 1024;  // request line, fields, and the empty line that ends them
   /// With its line end. As much as the head: selectors and continue tokens are long.
@@ -19,13 +19,14 @@ struct RequestBounds {
   std::size_t chunking_bytes_per_byte = 8;
 };
 
-/// Who may hold how many connections (connection_table.h). Vital clients have what the others may not take.
+/// Shares of the connections (connection_table.h). Vital clients have those that the others may not take.
 struct ConnectionBounds {
   std::size_t connections_max = 4096;
-  /// Of clients that have not shown who they are, all together and from one address; an older one goes for a newer one.
+  /// Connections of clients that have not authenticated, all together and from one address; an older one goes for a
+  /// newer one.
   std::size_t unproven_max = 1024;
   std::size_t unproven_per_address_max = 512;
-  /// Of clients that are not vital; one that is idle goes for a new one.
+  /// Connections of clients that are not vital; one that is idle goes for a new one.
   std::size_t ordinary_max = 2048;
 };
 
@@ -34,11 +35,11 @@ struct WaitingBounds {
   std::size_t total_bytes_max = std::size_t{256} * 1024 * 1024;
   /// The last part is for vital clients.
   std::size_t ordinary_bytes_max = std::size_t{192} * 1024 * 1024;
-  /// Of one client that is not vital, unless it is a single answer.
+  /// For one client that is not vital, unless it is a single answer.
   std::size_t client_bytes_max = std::size_t{64} * 1024 * 1024;
   /// A request is answered before it is carried out (429) when less room than this is left.
   std::size_t room_bytes = std::size_t{16} * 1024 * 1024;
-  /// What a connection may have waiting in any case.
+  /// Bytes that may wait for a connection in any case.
   std::size_t connection_bytes_free = std::size_t{32} * 1024;
 };
 
@@ -58,10 +59,10 @@ struct HttpLimits {
   ConnectionBounds connections;
   WaitingBounds waiting;
   QueueBounds queue;
-  /// Of requests that are being received or answered, over all connections; the last part is for vital clients.
+  /// Bytes of requests that are being received or answered, over all connections; the last part is for vital clients.
   std::size_t request_bytes_max = std::size_t{256} * 1024 * 1024;
   std::size_t ordinary_request_bytes_max = std::size_t{192} * 1024 * 1024;
-  /// Of a body from a client that has not shown who it is.
+  /// Bytes of a body from a client that has not authenticated.
   std::size_t unproven_body_bytes_max = std::size_t{64} * 1024;
   /// Bytes of one stream that wait for a slow client. Most of them are shared with other watchers.
   std::size_t stream_bytes_max = std::size_t{64} * 1024 * 1024;
@@ -78,7 +79,7 @@ struct HttpLimits {
   Duration stalled_max = seconds(30);
   Duration stalled_pressed_max = seconds(5);
 
-  /// Of a server that few clients ask, such as a node's: an eighth of the memory, small bodies.
+  /// The limits of a server that few clients ask, such as a node's: an eighth of the memory, small bodies.
   static HttpLimits small();
 };
 

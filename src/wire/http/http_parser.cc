@@ -23,7 +23,8 @@ using boost::beast::error_code;
 using boost::beast::iequals;
 using boost::beast::string_view;
 
-constexpr std::size_t kBodyReserveMax = std::size_t{64} * 1024;  // what a Content-Length alone makes us allocate
+// The most that a Content-Length alone makes us allocate.
+constexpr std::size_t kBodyReserveMax = std::size_t{64} * 1024;
 
 std::string_view view(string_view text) {
   return {text.data(), text.size()};
@@ -90,7 +91,7 @@ class HeadMeter {
 
   void consume(std::size_t bytes) { measured_ -= std::min(measured_, bytes); }
 
-  /// Of the head so far; the whole head once that is complete.
+  /// Bytes of the head so far; of the whole head once it is complete.
   std::size_t bytes() const { return bytes_; }
 
  private:
@@ -98,7 +99,7 @@ class HeadMeter {
   std::size_t measured_ = 0;  // leading bytes of the input
   std::size_t bytes_ = 0;
   std::size_t lines_ = 0;
-  std::size_t line_bytes_ = 0;  // of the line that has not ended
+  std::size_t line_bytes_ = 0;  // bytes of the line that has not ended
   char last_ = 0;
   bool complete_ = false;
 };
@@ -114,7 +115,7 @@ bool is_host(std::string_view text) {
 
 }  // namespace
 
-// What Beast tells of a request, kept as a Request.
+// Receives the events of Beast's parser and keeps them as a Request.
 struct RequestParser::Impl {
   class Message final : public http::basic_parser<true> {
    public:
@@ -290,7 +291,7 @@ bool RequestParser::started() const {
   return impl_->message->got_some();
 }
 
-// What Beast tells of an answer: status and headers kept, body bytes passed on.
+// Receives the events of Beast's parser: status and headers are kept, body bytes passed on.
 struct ResponseParser::Impl {
   class Message final : public http::basic_parser<false> {
    public:

@@ -20,7 +20,7 @@ namespace spillway::wire {
 class RequestParser {
  public:
   enum class Step {
-    kNeedMore,  // of the header
+    kNeedMore,  // more bytes of the header
     kBody,      // the header is complete, the body is not
     kDone,      // take the request
   };
@@ -33,7 +33,7 @@ class RequestParser {
   /// Consumes what it can from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status()
   /// says which). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
   Result<Step> feed(std::string& input);
-  /// Of an error of feed(): 413, 414 (request line), 431 (fields, or the head as a whole), else 400.
+  /// The status for an error of feed(): 413, 414 (request line), 431 (fields, or the head as a whole), else 400.
   int http_status() const;
 
   /// The request as far as it is known: its header after kBody, and after an error what preceded it.
@@ -45,7 +45,7 @@ class RequestParser {
   bool keep_alive() const;
   bool expects_continue() const;
   bool http_1_0() const;
-  /// Whether any byte of the present request has been seen.
+  /// True once a byte of the present request has been seen.
   bool started() const;
 
  private:
@@ -58,7 +58,7 @@ class ResponseParser {
  public:
   enum class Step { kNeedMore, kBody, kDone };
 
-  /// Whether the request asked to leave HTTP: then 101 is an answer, without a body, and no interim one.
+  /// Says if the request asked to leave HTTP: then 101 is an answer, without a body, and no interim one.
   enum class Upgrade { kNotAsked, kAsked };
 
   /// `to`: the method of the request (an answer to HEAD has no body).
@@ -77,7 +77,7 @@ class ResponseParser {
   const api::Response& head() const;
   /// Body bytes since the last call.
   std::string take_body();
-  /// Whether the connection can carry another request.
+  /// True if the connection can carry another request.
   bool keep_alive() const;
 
  private:

@@ -136,10 +136,10 @@ struct Http2ClientSession::Impl final : Http2Core {
 
   Handler& handler;
   const Http2Bounds bounds;
-  std::map<StreamId, Stream> streams;  // of which the handler has not heard the last
+  std::map<StreamId, Stream> streams;  // streams whose end the handler has not been told
   std::int64_t wanted_bytes = 0;
   std::int64_t given_bytes = 0;
-  std::int64_t unwanted_bytes_max = 0;  // of streams that were taken back, and a part of a frame under way
+  std::int64_t unwanted_bytes_max = 0;  // bytes of streams that were taken back, and of a part of a frame under way
 };
 
 Http2ClientSession::Http2ClientSession(Handler& handler, const Http2Bounds& bounds)

@@ -66,12 +66,12 @@ struct Http2Core::Callbacks {
   static int on_header(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name, std::size_t name_size,
                        const std::uint8_t* value, std::size_t value_size, std::uint8_t, void* self) {
     const auto found = of(self).heads_.find(frame->hd.stream_id);
-    if (found == of(self).heads_.end()) return 0;  // a trailer, which nobody reads
+    if (found == of(self).heads_.end()) return 0;  // a trailer, which is not used
     return of(self).add_field(found->second, view(name, name_size), view(value, value_size));
   }
 
-  /// Frames of priorities are told of nowhere else: nobody here follows them. A promise would be told of when its
-  /// fields have been read: they are refused in the settings.
+  /// Frames of priorities are only counted: no session here follows them. A push promise would otherwise be reported
+  /// once its fields have been read; they are refused in the settings.
   static int on_begin_frame(nghttp2_session*, const nghttp2_frame_hd* head, void* self) {
     if (head->type == NGHTTP2_PRIORITY || head->type == NGHTTP2_PRIORITY_UPDATE)
       of(self).count(FloodGuard::Frame::kPriority);

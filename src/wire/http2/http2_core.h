@@ -1,6 +1,6 @@
-// What both ends of an HTTP/2 connection do alike, as a state machine without I/O: bytes in and out, heads of messages
-// as they come, bodies in both directions, and the limits against a peer that makes work. Only the sessions of this
-// folder include it, and know nghttp2. Thread: one at a time. Source: RFC 9113, RFC 7541; spec "HTTP/2", 3-5, 8.
+// The common part of both ends of an HTTP/2 connection, as a state machine without I/O: bytes in and out, heads of
+// messages as they come, bodies in both directions, and the limits against a peer that makes work. Only the sessions of
+// this folder include it, and know nghttp2. Thread: one at a time. Source: RFC 9113, RFC 7541; spec "HTTP/2", 3-5, 8.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -28,9 +28,9 @@ class Http2Core {
 
   /// The head of a message, as far as it has come. What comes beyond the bounds is left out.
   struct Head {
-    std::string method;  // of a request
+    std::string method;  // set for a request
     std::string path;
-    int status = 0;  // of an answer
+    int status = 0;  // set for an answer
     api::HeaderList headers;
     std::size_t bytes = 0;
     std::size_t fields = 0;
@@ -67,11 +67,11 @@ class Http2Core {
   nghttp2_session* raw() const { return session_.get(); }
 
  protected:
-  /// Whether the block of fields that begins is a head; else it is a trailer, which nobody reads.
+  /// True if the block of fields that begins is a head; else it is a trailer, which is not used.
   virtual bool begins_head(const nghttp2_frame& frame) = 0;
   virtual void on_head(Http2StreamId stream, Head head, bool ends) = 0;
   virtual void on_body(Http2StreamId stream, std::string_view bytes) = 0;
-  /// Of a message that has not ended with its head.
+  /// A message that has not ended with its head has ended.
   virtual void on_message_end(Http2StreamId stream) = 0;
   virtual void on_stream_closed(Http2StreamId stream, std::uint32_t code) = 0;
   virtual Http2BodyPart next_body(Http2StreamId stream, std::size_t max) = 0;
@@ -101,9 +101,9 @@ class Http2Core {
   std::unique_ptr<nghttp2_session, SessionFree> session_;
   FloodGuard guard_;
   std::optional<FloodGuard::Frame> flood_;
-  Instant now_{};  // of the feed() under way
+  Instant now_{};  // the time of the feed() under way
   std::map<Http2StreamId, Head> heads_;
-  std::string* out_ = nullptr;  // of the pull() under way
+  std::string* out_ = nullptr;  // the output of the pull() under way
   std::string_view sending_;    // the part of a body that goes into the frame at hand
 };
 

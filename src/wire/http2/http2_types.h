@@ -21,7 +21,7 @@ enum class Http2Code : std::uint32_t {
   kHttp11Required = 13,
 };
 
-/// What is left to send of a body. Neither bytes nor the last: more comes later.
+/// The next bytes of a body. Neither bytes nor the last: more comes later.
 struct Http2BodyPart {
   std::string_view bytes;
   bool last = false;
@@ -29,12 +29,12 @@ struct Http2BodyPart {
 
 struct Http2Bounds {
   std::uint32_t streams_max = 100;                                   // at the same time
-  std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;     // of a body, not yet consumed
-  std::int32_t connection_window_bytes = std::int32_t{1024} * 1024;  // of all of them
+  std::uint32_t stream_window_bytes = std::uint32_t{256} * 1024;     // for a body, not yet consumed
+  std::int32_t connection_window_bytes = std::int32_t{1024} * 1024;  // for all bodies together
   std::size_t head_bytes_max = std::size_t{64} * 1024;               // names and values, 32 more for each field
   std::size_t fields_max = 256;
 
-  /// Of a client: answers are larger than requests.
+  /// The bounds of a client: answers are larger than requests.
   static constexpr Http2Bounds client();
 };
 

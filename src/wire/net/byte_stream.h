@@ -1,5 +1,5 @@
-// One connected socket as a stream of bytes that never blocks, in the clear or (tls.h) encrypted. Whoever waits for
-// readiness retries the same call. Thread: one at a time.
+// One connected socket as a stream of bytes that never blocks, in the clear or (tls.h) encrypted. A caller that waited
+// for readiness retries the same call. Thread: one at a time.
 #pragma once
 
 #include "base/error.h"
@@ -17,12 +17,12 @@
 
 namespace spillway::wire {
 
-/// What a peer's certificate says. Present only if it showed one.
+/// The contents of a peer's certificate. Present only if the peer showed one.
 struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
   std::optional<std::string> problem;  // why it is not to be believed; nullopt: it verified
-  std::optional<WallTime> end = {};    // of what it says; connections may outlive it
+  std::optional<WallTime> end = {};    // end of its validity; connections may outlive it
 
   friend bool operator==(const PeerCertificate&, const PeerCertificate&) = default;
 };
@@ -57,7 +57,7 @@ class ByteStream {
 
   virtual std::optional<PeerCertificate> peer_certificate() const { return std::nullopt; }
 
-  /// What the handshake chose to speak ("h2"); empty: nothing was said of it.
+  /// The protocol that the handshake chose ("h2"); empty: none was negotiated.
   virtual std::string_view protocol() const { return {}; }
 
   const Socket& socket() const { return socket_; }

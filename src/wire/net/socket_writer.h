@@ -23,11 +23,11 @@ class SocketWriter {
     /// there is nothing to send. A compressed body may need more before it gives any.
     virtual std::size_t fill(std::string& ready) = 0;
 
-    /// What was filled has been taken by the socket whole.
+    /// The socket has taken all bytes that were filled.
     virtual void on_sent() {}
   };
 
-  /// What holds the output up.
+  /// The reason why output waits.
   enum class Wait {
     kNothing,
     kWritable,  // the socket takes no more, or the other connections of the thread have their turn
@@ -44,13 +44,13 @@ class SocketWriter {
   /// Sends what the socket takes.
   Flushed flush();
 
-  /// Of the last flush().
+  /// The result of the last flush().
   Wait waits() const { return waits_; }
 
   /// Nothing is ready that the socket has not taken. The source may have more.
   bool empty() const { return sent_ == ready_.size(); }
 
-  /// What the client's system has taken. The bytes of TLS are left out, so only differences count.
+  /// The bytes that the client's system has taken. Those of TLS are left out, so only differences count.
   std::int64_t taken_bytes() const;
 
  private:

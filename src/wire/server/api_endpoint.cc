@@ -9,7 +9,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr std::size_t kMarkBytes = 128;  // of a path in a report of slow turns
+constexpr std::size_t kMarkBytes = 128;  // bytes of a path in a report of slow turns
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// Who sends a request: client certificate, bearer token (of a static file, of a service account, or of a machine that
-// is to become a node), or nobody; and whom an administrator acts as. Thread: any (immutable once made). Source: spec
-// "API server contract", 19.1-19.3; Kubernetes docs, "Authenticating".
+// Identifies the sender of a request: by client certificate, bearer token (of a static file, of a service account, or
+// of a machine that is to become a node), or as anonymous; and the user as whom an administrator acts. Thread: any
+// (immutable once made). Source: spec "API server contract", 19.1-19.3; Kubernetes docs, "Authenticating".
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -22,7 +22,7 @@
 
 namespace spillway::wire {
 
-/// Who sends requests, shared by them.
+/// The sender of requests, shared by them.
 using UserPtr = std::shared_ptr<const api::UserInfo>;
 
 /// One line of a static token file: token,user,uid[,"group1,group2"].
@@ -40,8 +40,8 @@ std::optional<std::string_view> bearer_token(std::string_view header);
 
 class Authenticator final : public apiserver::TokenAuthenticator {
  public:
-  /// Who judges tokens. kHandler: whoever shows one is anonymous here, the header stays with the request, and nobody
-  /// acts as somebody else.
+  /// The place where tokens are verified. kHandler: a client with a token is anonymous here, the header stays with the
+  /// request, and impersonation is not possible.
   enum class Tokens { kHere, kHandler };
 
   struct Options {
@@ -50,15 +50,15 @@ class Authenticator final : public apiserver::TokenAuthenticator {
     std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens = {};  // null: none is known
     Tokens judged = Tokens::kHere;
     telemetry::Registry* metrics = nullptr;  // must outlive it; nullptr: nothing is counted
-    /// Who a request without credentials comes from.
+    /// The user of a request without credentials.
     api::UserInfo anonymous = {std::string(api::kAnonymousUser), "", {std::string(api::kUnauthenticatedGroup)}};
   };
 
   explicit Authenticator(Options options);
 
   /// The certificate counts before the token. kUnauthorized: a certificate that does not verify or has ended since the
-  /// connection began, an unknown token, a service account token that is forged, expired or for others.
-  /// kForbidden: impersonation by somebody outside system:masters. kBadRequest: impersonated groups without a user.
+  /// connection began, an unknown token, a service account token that is forged, expired or for others. kForbidden:
+  /// impersonation by a user outside system:masters. kBadRequest: impersonated groups without a user.
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
 
@@ -67,7 +67,7 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<UserPtr> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                WallTime now, UserPtr& of_certificate) const;
 
-  /// As authenticate(), but himself: whoever he wants to act as.
+  /// As authenticate(), but ignores impersonation: the real sender.
   Result<api::UserInfo> identify(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                  WallTime now) const;
 

@@ -19,7 +19,7 @@ namespace spillway::wire {
 
 /// Reads of one connection; then the others of the thread have their turn.
 inline constexpr int kReadsPerTurn = 8;
-/// Of a connection that has said its last word: many clients read no answer before all of their body has left.
+/// Bounds of a connection that has sent its last answer: many clients read no answer before all of their body has left.
 inline constexpr std::size_t kLingerMax = std::size_t{32} * 1024 * 1024;
 inline constexpr Duration kLingerTime = seconds(2);
 
@@ -43,9 +43,9 @@ class ConnectionOwner {
   virtual const HttpServer::Options& options() const = 0;
   /// Memory to read into, shared by the connections of the thread.
   virtual std::span<char> scratch() = 0;
-  /// What the connection's client has shown. False: there is no place for it.
+  /// The connection's client has authenticated with this rank. False: there is no place for it.
   virtual bool prove(std::uint64_t connection, ClientRank rank) = 0;
-  /// Whether nothing is asked or answered on the connection.
+  /// `idle`: no request or answer is under way on the connection.
   virtual void set_idle(std::uint64_t connection, bool idle) = 0;
   virtual const std::shared_ptr<const AnswerDesk>& desk() const = 0;
   /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
@@ -55,13 +55,13 @@ class ConnectionOwner {
   virtual void count_streams(int change) = 0;
   /// The server stops: no answer that would go on for as long as its client likes may begin.
   virtual bool stopping() const = 0;
-  /// Whether the client of a request is to come anew once it is answered.
+  /// Draws if the client of a request is to open a new connection once it is answered.
   virtual bool draw_goaway() = 0;
   /// Hands on what an upgraded connection has read.
   virtual void pass_input(std::shared_ptr<HttpExchange> exchange, std::string bytes) = 0;
   /// Tells the handler that a stream has the room it waits for.
   virtual void report_room(std::shared_ptr<HttpExchange> exchange) = 0;
-  /// Tells the handler that nobody reads the answer.
+  /// Tells the handler that the client does not read the answer any more.
   virtual void report_gone(std::shared_ptr<HttpExchange> exchange) = 0;
   /// `change` more (or fewer) bytes of requests are in memory. False: there are too many for a client of this rank.
   virtual bool account(std::ptrdiff_t change, ClientRank rank) = 0;

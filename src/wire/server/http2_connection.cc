@@ -17,7 +17,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr Duration kLookInterval = seconds(5);
-constexpr Duration kSilenceMax = seconds(30);  // of a client that has something under way; then it is asked
+constexpr Duration kSilenceMax = seconds(30);  // silence of a client with open exchanges; then it gets a ping
 constexpr Duration kPingAnswerMax = seconds(15);
 
 constexpr std::size_t kSmallAnswer = std::size_t{16} * 1024;
@@ -37,7 +37,7 @@ Http2Bounds bounds_of(const HttpLimits& limits) {
   return bounds;
 }
 
-/// What Content-Length says; 0 if it says nothing.
+/// The length in Content-Length; 0 without one.
 std::size_t announced_bytes(const api::Request& head) {
   const std::string_view text = head.header("content-length");
   std::size_t bytes = 0;
@@ -215,7 +215,7 @@ void Http2Connection::dispatch(StreamId id, Stream& stream) {
   stream.body_due.reset();
   api::Request request = *std::exchange(stream.request, std::nullopt);
   UserPtr user = std::exchange(stream.user, nullptr);
-  // Whoever has shown nothing asks once: a connection costs it more than us.
+  // A client without credentials gets one request per connection: a connection costs it more than us.
   const HttpServer::Options& options = owner_.options();
   const bool is_judged =
       options.authenticator && options.authenticator->tokens_judged() == Authenticator::Tokens::kHere;
@@ -289,7 +289,7 @@ void Http2Connection::on_answer(const std::shared_ptr<HttpExchange>& exchange, A
 void Http2Connection::on_answer_stream(const std::shared_ptr<HttpExchange>& exchange, api::Response head) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;
-  if (stream->method == api::Method::kHead) {  // nobody waits for the body
+  if (stream->method == api::Method::kHead) {  // HEAD has no body
     drop_exchange(*stream);
     send_answer(exchange->stream, *stream, std::move(head));
   } else {
@@ -398,7 +398,7 @@ std::size_t Http2Connection::fill(std::string& ready) {
   return ready.size();
 }
 
-/// What the turn adds leaves together.
+/// Sends at the end of the turn, so that everything the turn adds leaves together.
 void Http2Connection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   owner_.loop()->at_end_of_turn([weak = weak_from_this()] {

@@ -67,13 +67,13 @@ class Http2Connection final : public ClientConnection,
     api::Method method = api::Method::kGet;
     bool gzip_offered = false;
     bool streams = false;              // without an end of its own
-    std::shared_ptr<GzipStream> gzip;  // of an answer in pieces
+    std::shared_ptr<GzipStream> gzip;  // compresses an answer in pieces
     bool answered = false;             // nothing more is added to the body
     bool goes_away = false;            // with the answer: the client is to come anew
     std::size_t accounted = 0;
-    std::optional<Instant> body_due;  // of the request's
+    std::optional<Instant> body_due;  // deadline of the request's body
     AnswerBody body;
-    std::int64_t taken_bytes = 0;  // of the body, by the client
+    std::int64_t taken_bytes = 0;  // bytes of the body that the client has taken
     StallWatch stall;
   };
 
@@ -139,12 +139,12 @@ class Http2Connection final : public ClientConnection,
   std::map<StreamId, Stream> streams_;
   std::vector<std::weak_ptr<HttpExchange>> abandoned_;  // which the handler may still work on
 
-  Instant heard_{};                    // of the client, last
+  Instant heard_{};                    // when the client was last heard
   Instant idle_since_{};               // if no stream is open
   bool told_to_go_ = false;            // because it was idle
   std::optional<Instant> head_since_;  // a head that has not come whole
   bool pinged_ = false;                // since heard_
-  std::optional<Instant> deadline_;    // of the phase, or of an idle connection
+  std::optional<Instant> deadline_;    // the end of the phase, or of an idle connection
   std::optional<Instant> timer_due_;
   runtime::Loop::TimerId timer_ = 0;
 };

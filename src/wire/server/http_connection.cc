@@ -227,7 +227,7 @@ void HttpConnection::on_answer_stream(const std::shared_ptr<HttpExchange>& excha
   if (phase_ == Phase::kClosed || exchange != current_.exchange) return;
   const auto self = shared_from_this();
   if (end_of_input_ && !exchange->in_pieces) return close();
-  if (current_.method == api::Method::kHead) {  // nobody waits for the body
+  if (current_.method == api::Method::kHead) {  // HEAD has no body
     drop_exchange();
     send_answer(std::move(head));
     if (phase_ != Phase::kClosed) update_interest();
@@ -267,7 +267,7 @@ void HttpConnection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exch
   if (!input_.empty()) pass_input(std::exchange(input_, {}));
   settle_account();
   flush();
-  if (phase_ != Phase::kClosed) receive();  // what TLS has decrypted already is reported by no socket
+  if (phase_ != Phase::kClosed) receive();  // bytes that TLS has decrypted already are reported by no socket
   if (phase_ != Phase::kClosed) update_interest();
 }
 
@@ -291,7 +291,7 @@ void HttpConnection::on_answer_end(const std::shared_ptr<HttpExchange>& exchange
   flush_at_end();
 }
 
-/// What the turn adds leaves together.
+/// Sends at the end of the turn, so that everything the turn adds leaves together.
 void HttpConnection::flush_at_end() {
   if (std::exchange(flush_due_, true)) return;
   owner_.loop()->at_end_of_turn([weak = weak_from_this()] {

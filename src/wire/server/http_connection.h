@@ -28,7 +28,7 @@ class HttpConnection final : public ClientConnection,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
   static constexpr std::size_t kPipelinedMax = std::size_t{64} * 1024;
-  /// Of an upgraded connection: bytes that were read and that the handler has not used.
+  /// Bound for an upgraded connection: bytes that were read and that the handler has not used.
   static constexpr std::size_t kInputMax = std::size_t{256} * 1024;
 
   /// `stream`: data may flow. `address`: where the client is.
@@ -60,7 +60,7 @@ class HttpConnection final : public ClientConnection,
     /// How the body of the answer is sent.
     enum class AnswerBody { kWhole, kChunks, kUntilEnd };
 
-    std::optional<Result<UserPtr>> user;  // who sent it, until it is dispatched
+    std::optional<Result<UserPtr>> user;  // the sender, until the request is dispatched
     std::shared_ptr<HttpExchange> exchange;
     std::size_t body_bytes = 0;
     api::Method method = api::Method::kGet;
@@ -71,9 +71,9 @@ class HttpConnection final : public ClientConnection,
     bool refused = false;  // it was not taken in whole
     AnswerBody body = AnswerBody::kWhole;
     bool in_pieces = false;            // the stream is a whole answer, which has an end of its own
-    std::shared_ptr<GzipStream> gzip;  // of such a stream
+    std::shared_ptr<GzipStream> gzip;  // compresses such a stream
     bool answered = false;             // the answer is queued whole
-    bool upgraded = false;             // what follows is not HTTP
+    bool upgraded = false;             // the following bytes are not HTTP
 
     bool streams() const { return body != AnswerBody::kWhole && !in_pieces; }
   };
@@ -99,7 +99,7 @@ class HttpConnection final : public ClientConnection,
   void flush();
   void flush_at_end();
   void on_drained();
-  enum class Unread { kNothing, kRest };  // of the last request
+  enum class Unread { kNothing, kRest };  // unread bytes of the last request
   void linger(Unread unread);
 
   void drop_exchange();

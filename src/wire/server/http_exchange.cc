@@ -107,7 +107,7 @@ void HttpSink::on_end() {
   exchange_->on_room = nullptr;
   const auto input = std::exchange(exchange_->input, nullptr);
   put(Outbox::End{});
-  if (input) input->on_input_end();  // last: whoever hears of it may let go of this sink
+  if (input) input->on_input_end();  // last: its receiver may release this sink
 }
 
 void HttpSink::on_cut() {

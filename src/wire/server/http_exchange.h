@@ -54,15 +54,15 @@ struct HttpExchange {
   ClientRank rank = ClientRank::kUnproven;
   RequestClass of = RequestClass::kOrdinary;
   bool repeatable = false;  // nothing happens by it: it may be refused once it has been carried out
-  std::int32_t stream = 0;  // of HTTP/2, on its connection
+  std::int32_t stream = 0;  // the HTTP/2 stream on its connection
   ReadAhead read_ahead;
 
   // Both threads.
-  std::atomic<bool> gone = false;              // set by the connection: nobody reads the answer any more
-  std::atomic<std::size_t> waiting_bytes = 0;  // of a stream: handed over, not yet taken by the socket
-  std::atomic<std::size_t> input_bytes = 0;    // of an upgraded connection: read, not yet used by the handler
-  std::atomic<std::size_t> room_below = 0;     // what on_room waits for
-  std::atomic<bool> asks_room = false;         // set by the loop; whoever clears it has on_room called
+  std::atomic<bool> gone = false;              // set by the connection: the client does not read the answer any more
+  std::atomic<std::size_t> waiting_bytes = 0;  // bytes of a stream: handed over, not yet taken by the socket
+  std::atomic<std::size_t> input_bytes = 0;    // bytes of an upgraded connection: read, not yet used by the handler
+  std::atomic<std::size_t> room_below = 0;     // the fill level that on_room waits for
+  std::atomic<bool> asks_room = false;         // set by the loop; the side that clears it has on_room called
 
   // Loop only.
   bool handed_over = false;  // the handler has it
@@ -78,7 +78,7 @@ struct HttpExchange {
   bool take(std::size_t bytes);
 };
 
-/// What is shared by the answers of a server.
+/// Objects that the answers of a server share.
 struct AnswerDesk {
   std::shared_ptr<ByteLedger> ledger;
   std::shared_ptr<Refusals> refusals;

@@ -71,7 +71,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   ConnectionTable table;
   std::shared_ptr<const AnswerDesk> desk;
   std::shared_ptr<RequestLine> line;
-  /// Of bodies that were read and whose requests are not over. Exchanges outlive the server.
+  /// Bytes of bodies that were read and whose requests are not over. Exchanges outlive the server.
   const std::shared_ptr<std::atomic<std::size_t>> read_ahead_bytes = std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::uint64_t> requests = 0;
   std::atomic<std::uint64_t> request_tasks = 0;
@@ -323,7 +323,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
-  /// Reads ahead what may be: not the body of somebody unknown, and no more of them than a turn and memory have room
+  /// Reads bodies ahead where that is allowed: not from unknown clients, and no more than a turn and memory have room
   /// for.
   void read(HttpExchange& exchange, Incoming& incoming) {
     const std::size_t size = incoming.request.body.size();
@@ -375,7 +375,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   std::atomic<int> load_ = 0;
   bool called_ = false;         // the end of the turn has been asked for
   std::size_t entered_ = 0;     // requests of this turn
-  std::size_t read_bytes_ = 0;  // of their bodies
+  std::size_t read_bytes_ = 0;  // bytes of their bodies
   std::vector<runtime::Loop::Task> for_loop_;
   runtime::LoopThread thread_;  // nothing is posted to it before the rest is there
   const std::shared_ptr<Outbox> outbox_;

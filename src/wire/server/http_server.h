@@ -32,11 +32,11 @@ namespace spillway::wire {
 struct Incoming {
   api::Request request;
   std::shared_ptr<const api::UserInfo> user;  // authenticated; not null
-  /// What has been read of it before its turn; null: nothing.
+  /// The parts that were read before its turn; null: none.
   std::shared_ptr<const apiserver::ReadRequest> read = {};
 };
 
-/// Whether a body is read before the turn of its request.
+/// Says if a body is read before the turn of its request.
 enum class ReadBody { kNo, kYes };
 
 /// Port: who answers requests. Thread: loop, but for read().
@@ -46,8 +46,8 @@ class RequestHandler {
   using Ticket = std::uint64_t;
 
   virtual ~RequestHandler() = default;
-  /// What of a request can be found out without the state of the handler. Pure; comes back with the request.
-  /// Thread: any, while the handler lives.
+  /// Finds out what it can about a request without the state of the handler. Pure; the result comes back with the
+  /// request. Thread: any, while the handler lives.
   virtual std::shared_ptr<const apiserver::ReadRequest> read(const Incoming& incoming, ReadBody body) const;
   /// Answers into `sink`, now or later.
   virtual Ticket on_request(Incoming incoming, std::shared_ptr<api::ResponseSink> sink) = 0;
@@ -64,10 +64,11 @@ class HttpServer {
     std::uint16_t port = 0;                              // 0: the system picks a free one
     std::shared_ptr<const TlsContext> tls;               // null: plain HTTP
     std::shared_ptr<const Authenticator> authenticator;  // null: everybody is anonymous
-    const apiserver::Auditor* auditor = nullptr;         // of what is refused here; null: none; must outlive the server
+    // Records refusals of this server; null: none; must outlive the server.
+    const apiserver::Auditor* auditor = nullptr;
     HttpLimits limits;
     int threads = 1;           // that serve connections, from 1
-    double goaway_chance = 0;  // of a request over HTTP/2: that its client is to come anew afterwards; from 0 to 1
+    double goaway_chance = 0;  // chance that an HTTP/2 client is to reconnect after a request; from 0 to 1
     telemetry::Log log;
     telemetry::Registry* metrics = nullptr;  // must outlive the server
   };
@@ -90,7 +91,7 @@ class HttpServer {
   /// How often something crossed between the threads and the loop.
   struct Crossings {
     std::uint64_t requests = 0;       // that came in
-    std::uint64_t request_tasks = 0;  // by which they came, and word of those that nobody waits for any more
+    std::uint64_t request_tasks = 0;  // tasks that brought them, and that reported abandoned ones
     std::uint64_t answer_tasks = 0;   // by which answers and pieces of streams left
   };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr int kStatusUnauthorized = 401;
 constexpr int kStatusForbidden = 403;
 
-/// What an audit log tells of a request, without its body.
+/// The head of a request as an audit log records it, without its body.
 api::Request told_head(const api::Request& request) {
   api::Request head{.method = request.method, .target = request.target, .headers = {}, .body = {}, .document = {}};
   for (const std::string_view name : {"user-agent", "x-forwarded-for", "x-real-ip"}) {
@@ -113,7 +113,7 @@ void RequestIntake::audit(const api::Request& head, const api::UserInfo* user, a
   const HttpServer::Options& options = owner_.options();
   if (options.auditor == nullptr || !head.target.starts_with('/')) return;  // not even a path was understood
   std::optional<api::UserInfo> sender;
-  // Who may not act as somebody else is known himself.
+  // A refused impersonation still names the real user.
   if (user == nullptr && answer.status == kStatusForbidden && options.authenticator) {
     auto known = options.authenticator->identify(peer_, head, runtime::RealClock::read().wall);
     if (known) user = &sender.emplace(*std::move(known));

@@ -24,12 +24,14 @@ class RequestIntake {
   /// The last name it has shown, or its address.
   const std::string& client() const { return client_; }
 
-  /// What it has shown so far.
+  /// The rank that the client has shown so far.
   ClientRank rank() const { return rank_; }
 
-  /// Who sends a request of this head; anonymous where nobody asks. The error is the answer.
+  /// The sender of a request with this head; anonymous where the server authenticates no clients. The error is the
+  /// answer.
   Result<UserPtr> identify(const api::Request& head);
-  /// Counts what he has shown. False: there is no place for the connection of such a client, which is counted.
+  /// Counts the credentials that the user has shown. False: there is no place for the connection of such a client,
+  /// which is counted.
   bool admit(const api::UserInfo& user);
   /// A body that only a client that has shown who it is may send.
   bool is_too_large(std::size_t body_bytes) const;
@@ -40,7 +42,7 @@ class RequestIntake {
                                                                        std::weak_ptr<AnswerTaker> taker,
                                                                        std::int32_t stream = 0);
 
-  /// What every answer has.
+  /// Adds the headers that every answer has.
   void complete(api::Response& answer) const;
 
   void count(Refusal refusal) const;

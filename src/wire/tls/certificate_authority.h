@@ -13,7 +13,7 @@
 
 namespace spillway::wire {
 
-/// What a certificate is for and whom it names.
+/// The purpose of a certificate and the names in it.
 struct CertificateRequest {
   enum class Use { kServer, kClient };
 
@@ -58,7 +58,7 @@ class CertificateAuthority {
 
   Result<KeyPair> issue(const CertificateRequest& request, WallTime now) const;
 
-  /// A PEM certificate for somebody else's public key.
+  /// A PEM certificate for a public key of another process.
   Result<std::string> certify(const KeyPtr& key, const CertificateRequest& request, Duration life, WallTime now) const;
 
   /// The pair kept in the folder as NAME.crt and NAME.key; issued anew if there is none, if it is about to expire, was

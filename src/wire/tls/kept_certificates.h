@@ -1,5 +1,6 @@
 // The certificates that a process keeps of an authority of its own, in one folder: made when they are missing, renewed
-// before they end, for as long as the process runs. It has no clock: whoever has one asks when something is due.
+// before they end, for as long as the process runs. It has no clock: a caller with a clock asks when a certificate is
+// due.
 // Thread: one at a time that may block on the disk. Source: spec "API server contract", 19.1.
 #pragma once
 

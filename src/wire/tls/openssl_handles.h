@@ -32,7 +32,7 @@ using SslPtr = std::unique_ptr<ssl_st, OpensslFree>;
 using CertificatePtr = std::unique_ptr<x509_st, OpensslFree>;
 using RequestPtr = std::unique_ptr<X509_req_st, OpensslFree>;
 
-/// What the oldest entry of this thread's error queue says; empties the queue.
+/// The text of the oldest entry of this thread's error queue; empties the queue.
 std::string take_openssl_problem();
 /// kInternalError: "DOING: " and the oldest entry of the error queue, which it empties.
 Error openssl_error(std::string_view doing);
@@ -45,7 +45,7 @@ Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view 
 Result<WallTime> end_of_certificate(const x509_st* certificate);
 /// A digest of the public key (SHA-256 of its SubjectPublicKeyInfo, base64url): the same for all who have that key.
 Result<std::string> key_id(evp_pkey_st* key);
-/// Of the key of the first certificate of a PEM text.
+/// The id of the key of the first certificate of a PEM text.
 Result<std::string> certificate_key_id(std::string_view pem, std::string_view what);
 /// A private key without a pass phrase.
 Result<KeyPtr> parse_key(std::string_view pem, std::string_view what);

@@ -15,7 +15,7 @@ namespace {
 constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 constexpr mode_t kOpenToOthers = S_IWGRP | S_IRWXO;
 
-/// Whoever may be trusted with secrets: this process's user, and the one who may do everything anyway.
+/// True for owners that may hold secrets: this process's user, and root, which may read everything anyway.
 bool is_ours(const struct stat& found) {
   return found.st_uid == ::geteuid() || found.st_uid == 0;
 }

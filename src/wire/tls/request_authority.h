@@ -29,7 +29,7 @@ class OpensslRequestAuthority final : public apiserver::RequestAuthority {
 
  private:
   CertificateAuthority authority_;
-  CertificateRequest::Use use_;  // of what it signs
+  CertificateRequest::Use use_;  // the use of certificates that it signs
 };
 
 }  // namespace spillway::wire

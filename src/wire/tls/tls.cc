@@ -15,7 +15,7 @@ namespace spillway::wire {
 
 namespace {
 
-/// What TLS 1.2 may use: forward secrecy and authenticated encryption. (TLS 1.3 has nothing else.)
+/// The ciphers of TLS 1.2: forward secrecy and authenticated encryption. (TLS 1.3 has nothing else.)
 constexpr const char* kTls12Ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 using ContextPtr = std::shared_ptr<SSL_CTX>;

@@ -28,7 +28,7 @@ struct TlsSubject {
   std::string organization;  // one of them
 };
 
-/// What is offered in the handshake (ALPN).
+/// The protocols that the handshake offers (ALPN).
 enum class Protocols { kHttp11, kHttp2AndHttp11 };
 
 inline constexpr std::string_view kHttp2 = "h2";
@@ -64,7 +64,7 @@ class TlsContext {
   std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host,
                                              Protocols at_most = Protocols::kHttp2AndHttp11) const;
 
-  /// Of a client: what it offers.
+  /// The protocols that a client offers.
   Protocols protocols() const { return protocols_; }
 
  private:

@@ -20,7 +20,7 @@ namespace spillway::wire {
 
 namespace {
 
-constexpr int kNumberBytes = 32;  // of each of the two numbers of a P-256 signature
+constexpr int kNumberBytes = 32;  // length of each of the two numbers of a P-256 signature
 constexpr std::size_t kSignatureBytes = 64;
 constexpr std::string_view kEcdsa = "ES256";
 constexpr std::string_view kRsa = "RS256";
@@ -123,7 +123,7 @@ Outcome add_keys(std::vector<TokenKey::Key>& keys, const std::string& path) {
                                                              std::unique_ptr<void, OpensslBytesFree>(header),
                                                              std::unique_ptr<void, OpensslBytesFree>(data)};
     if (!found) break;
-    if (std::string_view(label) == PEM_STRING_ECPARAMETERS) continue;  // what openssl writes before a key
+    if (std::string_view(label) == PEM_STRING_ECPARAMETERS) continue;  // openssl writes it before a key
     KeyPtr key = key_in(label, data, size);
     if (!key) {
       take_openssl_problem();

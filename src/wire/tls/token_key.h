@@ -37,7 +37,7 @@ class TokenKey final : public apiserver::TokenSigner {
   /// With what the files say. Without any it is open(folder).
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder, const Files& files);
 
-  /// Whether the files can be used; nothing is made.
+  /// Checks that the files can be used; nothing is made.
   static Outcome check(const Files& files);
 
   struct Key {
@@ -49,7 +49,7 @@ class TokenKey final : public apiserver::TokenSigner {
   /// The first key signs.
   explicit TokenKey(std::vector<Key> keys) : keys_(std::move(keys)) {}
 
-  /// Of the key that signs: the same for servers that sign with the same one.
+  /// The id of the key that signs: the same for servers that sign with the same key.
   const std::string& id() const { return keys_.front().id; }
 
   std::string issuer() const override { return std::string(kIssuer); }

@@ -1,6 +1,6 @@
-// What a transport asks an API server to answer in, and what it makes of the answers: reads of the API are asked for in
-// Kubernetes' protobuf, or JSON from servers and of kinds that have nothing else; whoever hears the answer gets the
-// document. Thread: any (DecodingWish), one at a time (WatchDecoder).
+// Chooses the encoding in which a transport asks an API server, and decodes the answers: reads of the API are asked for
+// in Kubernetes' protobuf, or JSON from servers and of kinds that have nothing else; the receiver of the answer gets
+// the document. Thread: any (DecodingWish), one at a time (WatchDecoder).
 // Source: Kubernetes docs, "Kubernetes API Concepts", alternate representations; spec "API server contract", 5.4, 9.6.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 namespace spillway::wire {
 
-/// Whether protobuf is still asked for. A server that refuses it, or sends what cannot be read, is asked for JSON from
-/// then on.
+/// Remembers if protobuf is still asked for. A server that refuses it, or sends bytes that cannot be decoded, is asked
+/// for JSON from then on.
 class DecodingWish {
  public:
   explicit DecodingWish(bool protobuf) : protobuf_(protobuf) {}
 
-  /// Of a GET below /api/ or /apis/ that accepts JSON: asks for protobuf before that.
+  /// Makes a GET below /api/ or /apis/ that accepts JSON prefer protobuf.
   void apply(api::Request& request) const;
 
   /// The answer with its document, if it is protobuf; a refusal with a Status in JSON. kInternalError: it cannot be
@@ -57,7 +57,7 @@ class WatchDecoder {
 
   /// kRequestEntityTooLarge: an event is too long; kInternalError: it cannot be read. The stream is unusable then.
   Result<std::vector<Frame>> push(std::string_view data);
-  /// What is left at the end. kInternalError: an event is cut off.
+  /// Decodes the bytes that are left at the end. kInternalError: an event is cut off.
   Result<std::vector<Frame>> finish();
 
  private:

@@ -1,5 +1,5 @@
-// What a transport has open for its receivers, and the way of events to them: always posted, nothing after a receiver
-// has dropped the call. Thread: loop; post_frame() and post_last() any.
+// The calls that a transport has open for its receivers, and the delivery of events to them: always posted, none after
+// a receiver has dropped the call. Thread: loop; post_frame() and post_last() any.
 #pragma once
 
 #include "client/engine.h"
@@ -24,7 +24,7 @@ class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
   struct Entry {
     Receiver* receiver = nullptr;  // loop; null once it has dropped the call
     client::CallId id = 0;
-    std::uint64_t work = 0;  // what the transport calls it
+    std::uint64_t work = 0;  // the transport's number for it
     std::atomic<std::size_t> queued_bytes = 0;
   };
 
@@ -39,9 +39,9 @@ class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
   std::vector<EntryPtr> remove_all(Receiver& receiver);
   std::vector<EntryPtr> remove_all();
 
-  /// `event`: what the frame says, if somebody has it parsed, which nobody else changes; `frame` may be null then.
-  /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped. `bytes`:
-  /// what it counts for; 0: the size of the frame.
+  /// `event`: the parsed frame, if there is one, which must not be changed any more; `frame` may be null then.
+  /// `delivered`, if given, is called on the loop when the frame has left the queue, delivered or dropped. `bytes`: the
+  /// size for which it counts; 0: the size of the frame.
   void post_frame(const EntryPtr& entry, std::shared_ptr<const std::string> frame,
                   std::move_only_function<void()> delivered = {}, api::WatchDocumentPtr event = {},
                   std::size_t bytes = 0);

@@ -26,9 +26,9 @@ class ExtenderCaller {
  public:
   struct Question {
     std::size_t extender = 0;  // its number among the endpoints
-    std::string verb;          // what follows the URL: "filter"
+    std::string verb;          // the path behind the URL: "filter"
     std::string body;          // JSON
-    Duration timeout{};        // after which nobody waits for the answer
+    Duration timeout{};        // after it the answer is dropped
     /// Asking twice is as good as once: it is asked again if a kept connection has ended before any answer.
     bool repeatable = true;
   };

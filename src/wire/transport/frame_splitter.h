@@ -23,7 +23,7 @@ class FrameSplitter {
   Result<std::vector<Frame>> push(std::string_view data);
   /// The same for a shared chunk; one that is exactly one line is passed on without copying.
   Result<std::vector<Frame>> push(const Frame& chunk);
-  /// What stands after the last line end, if it is more than blanks.
+  /// The text after the last line end, if it is more than blanks.
   Frame finish();
 
  private:

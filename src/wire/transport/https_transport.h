@@ -21,9 +21,9 @@ class HttpsTransport final : public client::Transport {
   struct Options {
     HttpEndpoint endpoint;
     HttpClient::Limits limits;
-    /// Of a call, unless its target says less ("timeout=10s"); of the header of a watch.
+    /// For a call, unless its target says less ("timeout=10s"); for the header of a watch.
     Duration answer_max = seconds(30);
-    /// Whether reads are asked for in protobuf; JSON is taken all the same.
+    /// Reads are asked for in protobuf; JSON is taken all the same.
     bool protobuf = true;
   };
 

@@ -18,7 +18,7 @@ class HttpsNodeGateway final : public apiserver::NodeGateway {
  public:
   struct Options {
     std::shared_ptr<const TlsContext> tls;  // null: plain HTTP (tests)
-    /// Whether an agent has to show a certificate for system:node:NAME of system:nodes, signed by the authority of
+    /// kVerified: an agent must show a certificate for system:node:NAME of system:nodes, signed by the authority of
     /// `tls`. A node says itself where it lives: without this, it can name any place.
     enum class Agents { kVerified, kUnverified };
     Agents agents = Agents::kUnverified;

@@ -16,7 +16,7 @@ namespace spillway::wire {
 class HttpsPodGateway final : public apiserver::PodGateway {
  public:
   struct Options {
-    std::shared_ptr<const TlsContext> tls;  // verifies nobody, shows nothing
+    std::shared_ptr<const TlsContext> tls;  // verifies no server, shows no certificate
     Relays::Bounds bounds = {.limits = {}, .exchanges_max = 128};
   };
 

@@ -106,7 +106,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     return ear;
   }
 
-  /// What the client sends once its connection is upgraded.
+  /// Sends bytes of the client once its connection is upgraded.
   void send(std::string bytes) {
     if (!ear_) return;
     relays_.io_->loop().post([ear = ear_, bytes = std::move(bytes)] {
@@ -173,7 +173,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
     keep_pace();
   }
 
-  /// Of a sink that can tell, whoever reads hears that the answer is not whole.
+  /// Cuts the answer; if the sink can tell, the reader learns that it is not whole.
   static void cut(api::ResponseSink& sink) {
     api::PacedSink* paced = api::paced(sink);
     paced != nullptr ? paced->on_cut() : sink.on_end();
@@ -220,7 +220,7 @@ class Relays::Relay final : public std::enable_shared_from_this<Relay> {
 
   Relays& relays_;
   std::uint64_t id_;
-  std::string problem_;  // what an answer that is missing is told as
+  std::string problem_;  // the error text for an answer that is missing
   std::shared_ptr<api::ResponseSink> sink_;
   std::shared_ptr<Ear> ear_;
   std::optional<api::Response> head_;

@@ -25,8 +25,8 @@ class Relays {
     std::size_t exchanges_max = 256;
   };
 
-  /// What goes on as it comes: successes, while of a failure 1 MiB is held and passed on whole; or everything that has
-  /// a body. Of the latter, headers of the connection are left to the sink.
+  /// The answers that are passed on as they come: successes, while up to 1 MiB of a failure is held and passed on
+  /// whole; or all answers that have a body. With kEverything, headers of the connection are left to the sink.
   enum class Passing { kSuccesses, kEverything };
 
   /// `loop` must outlive the relays. `thread_name`: at most 15 characters.
@@ -35,7 +35,7 @@ class Relays {
   Relays(const Relays&) = delete;
   Relays& operator=(const Relays&) = delete;
 
-  /// No place for another one: whoever asks says so.
+  /// There is no place for another exchange: the caller refuses it.
   bool full() const { return open_.size() >= bounds_.exchanges_max; }
 
   /// The answer goes to `sink`; one that ends too early is cut (api::PacedSink::on_cut). No answer is a 503 Status that

@@ -1,6 +1,7 @@
 // Spans on their way to a collector: OTLP over HTTP, some hundred in one request, one request at a time.
-// What cannot be delivered is tried kTriesMax times and then dropped; both are counted, and the first failure of a row
-// is logged. Thread: loop; the connection lives on a thread of its own. Bounds: those of the Tracer, and one batch.
+// A batch that cannot be delivered is tried kTriesMax times and then dropped; both are counted, and the first failure
+// of a row is logged. Thread: loop; the connection lives on a thread of its own. Bounds: those of the Tracer, and one
+// batch.
 // Source: OpenTelemetry Protocol Specification, "OTLP/HTTP".
 #pragma once
 
@@ -59,7 +60,7 @@ class SpanExporter {
   Pace pace_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   std::optional<runtime::Loop::TimerId> timer_;
-  std::string body_;         // of the batch at hand
+  std::string body_;         // the batch at hand
   std::size_t in_body_ = 0;  // spans
   int tries_ = 0;
   bool in_flight_ = false;

@@ -24,7 +24,7 @@ class HttpsWebhookCaller final : public apiserver::WebhookCaller {
                               .connect_max = seconds(10),
                               .idle_max = seconds(30)};
     std::size_t clients_max = 64;                            // places that are asked, each with its authority
-    std::size_t answers_bytes_max = std::size_t{64} << 20U;  // of all answers that are being read
+    std::size_t answers_bytes_max = std::size_t{64} << 20U;  // for all answers that are being read
   };
 
   /// `loop` must outlive the caller.

@@ -68,7 +68,7 @@ class ByteLedger : public std::enable_shared_from_this<ByteLedger> {
   /// Bytes that have to be taken, because what they tell has happened.
   Charge charge_anyway(const std::string& client, std::shared_ptr<const std::string> data);
 
-  /// Whether there is room for another large answer to this client.
+  /// True if there is room for another large answer to this client.
   bool has_room(const std::string& client, ClientRank rank) const;
 
   /// More than half of what may wait does.

@@ -1,5 +1,5 @@
-// Who holds the connections of a server, and which one goes when there is no place for another: shares for clients that
-// have not shown who they are, for ordinary and for vital ones, the oldest or longest idle first. No I/O. Thread: any.
+// Places of a server's connections, and which connection goes when there is no place for another: shares for clients
+// that have not authenticated, for ordinary and for vital ones, the oldest or longest idle first. No I/O. Thread: any.
 #pragma once
 
 #include "wire/http/client_rank.h"
@@ -35,10 +35,10 @@ class ConnectionTable {
 
   /// A new connection from `address`, which may be any text that tells sources apart.
   Decision admit(Id id, const std::string& address);
-  /// What its client has shown. A rank is not lost by a request without credentials. Not admitted: its place is given
-  /// up. Harmless for a connection that is not in the table.
+  /// The connection's client has authenticated with this rank. A rank is not lost by a request without credentials. Not
+  /// admitted: its place is given up. Harmless for a connection that is not in the table.
   Decision prove(Id id, ClientRank rank);
-  /// Whether the connection could be closed without loss: nothing is asked or answered on it.
+  /// `idle`: the connection could be closed without loss, as no request or answer is under way on it.
   void set_idle(Id id, bool idle);
   /// Harmless if it has been displaced.
   void remove(Id id);
@@ -51,7 +51,7 @@ class ConnectionTable {
   struct Entry {
     ClientRank rank = ClientRank::kUnproven;
     std::string address;
-    std::uint64_t since = 0;  // of its coming while unproven
+    std::uint64_t since = 0;  // order of arrival while unproven
     std::optional<std::uint64_t> idle_since;
   };
 

@@ -55,7 +55,7 @@ void Refusals::count(Refusal refusal, std::string_view who, Instant now) {
     reason.last_line = now;
     times = std::exchange(reason.unsaid, 0);
   }
-  // What any client may cause without credentials is no news.
+  // Refusals that any client may cause without credentials are expected.
   const bool expected =
       refusal == Refusal::kHandshakeTime || refusal == Refusal::kMalformed || refusal == Refusal::kRequestTime;
   if (expected) {

@@ -1,4 +1,5 @@
-// What an HTTP server has turned away, and why: a metric for each reason, and a log line from time to time.
+// Counts the requests and connections that an HTTP server has refused: a metric for each reason, and a log line from
+// time to time.
 // Thread: any.
 #pragma once
 

@@ -95,7 +95,7 @@ void RequestLine::leave(RequestClass of) {
     --classes_[index].seated;
     more = can_serve(index);
   }
-  // Who waited for the seat was passed over when he was called.
+  // A request that waited for the seat was passed over when it was called.
   if (more) call_();
 }
 

@@ -1,5 +1,5 @@
-// Whether a client takes what waits for it: so many bytes in so much time. No I/O; time is an argument.
-// Thread: one at a time. Bounds: HttpLimits::stalled_max and what stands with it.
+// Checks that a client takes its waiting bytes: so many bytes in so much time. No I/O; time is an argument.
+// Thread: one at a time. Bounds: HttpLimits::stalled_max and its neighbours.
 #pragma once
 
 #include "base/time.h"

@@ -31,7 +31,7 @@ class AnswerBody {
 
   struct Part {
     std::string_view bytes;  // empty: there are none yet
-    bool last = false;       // of what has been added
+    bool last = false;       // ends the bytes added so far
   };
 
   /// The next bytes, `max` at most; they stay where they are until take().
@@ -39,8 +39,8 @@ class AnswerBody {
   /// So many of them are used. How many of those were of a stream.
   std::size_t take(std::size_t bytes);
 
-  /// Of streams that are compressed: bytes that the compression has taken in since the last call. It may keep megabytes
-  /// of text before it gives a byte.
+  /// Bytes of compressed streams that the compression has taken in since the last call. It may keep megabytes of text
+  /// before it gives a byte.
   std::size_t take_packed_stream_bytes() { return std::exchange(packed_stream_bytes_, 0); }
 
   /// Drops what waits.
@@ -48,7 +48,7 @@ class AnswerBody {
 
  private:
   std::deque<Piece> pieces_;
-  std::string packed_;  // of the front piece, if that is compressed
+  std::string packed_;  // the front piece, compressed
   std::size_t packed_taken_ = 0;
   std::size_t packed_stream_bytes_ = 0;
 };

@@ -1,5 +1,5 @@
-// What the loop has to say to the connections of one thread: collected during a turn, handed over at its end in one
-// piece. So a turn in which a thousand watches of a thread got an event costs that thread one wake-up, not a thousand.
+// Messages of the loop to the connections of one thread: collected during a turn, handed over at its end in one piece.
+// So a turn in which a thousand watches of a thread got an event costs that thread one wake-up, not a thousand.
 // Order: as added. Bounds: kBatchMax pieces are handed over at once. Thread: the loop's, but for the connections' side.
 #pragma once
 
@@ -38,7 +38,7 @@ class AnswerTaker {
   /// The handler has used up input.
   virtual void on_input_room(const std::shared_ptr<HttpExchange>& exchange) = 0;
   virtual void on_answer_end(const std::shared_ptr<HttpExchange>& exchange) = 0;
-  /// What is missing of the stream will not come, and the client is to see that.
+  /// The rest of the stream will not come, and the client must be able to see that.
   virtual void on_answer_cut(const std::shared_ptr<HttpExchange>& exchange) = 0;
 };
 

@@ -1,5 +1,5 @@
-// What an HTTP/1.1 connection has to send, encoded piece by piece as its socket takes it: heads, bodies, chunks of
-// streams. Thread: the connection's loop. Bounds: how much waits is bounded by who adds it (ByteLedger).
+// The output of an HTTP/1.1 connection, encoded piece by piece as its socket takes it: heads, bodies, chunks of
+// streams. Thread: the connection's loop. Bounds: the caller of add() bounds the waiting bytes (ByteLedger).
 // Source: RFC 9112, 7.1.
 #pragma once
 
@@ -34,7 +34,7 @@ class OutputQueue final : public SocketWriter::Source {
 
   void clear() { pieces_.clear(); }
 
-  /// Of streams, which the socket has taken since the last call.
+  /// Bytes of streams that the socket has taken since the last call.
   std::size_t take_sent_stream_bytes() { return std::exchange(sent_stream_bytes_, 0); }
 
   std::size_t fill(std::string& ready) override;
