@@ -4,9 +4,9 @@
 usage: tools/words.py [--root DIR] [--list [PATH...]] [--write [--force]]
 
 Refused in comments and docstrings of the folders below:
-  - a comment that begins with What, Of, Who, Whoever, Whether or Nobody: it has no noun, so a reader must already
-    know the code;
-  - the words nobody, somebody and whoever: they stand there for programs or objects, which have names.
+  - a comment that begins with `What`, `Of`, `Who`, `Whoever`, `Whether` or `Nobody`: it has no noun, so a reader must
+    already know the code;
+  - the words `nobody`, `somebody` and `whoever`: they stand there for programs or objects, which have names.
 Refused in the string literals of src/cli:
   - in src/cli/flags, a text that begins with How, Whether or What: a description begins with a verb or names the thing;
   - more than 25 words without a full stop.

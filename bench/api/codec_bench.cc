@@ -1,4 +1,4 @@
-// What one watch event costs: text to document, document to Pod, Pod back over the document, document to text.
+// The cost of one watch event: text to document, document to Pod, Pod back over the document, document to text.
 #include "api/codec/codec.h"
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
@@ -62,7 +62,7 @@ void copy_document(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(Json(pod));
 }
 
-/// What a status patch does to a document that others read meanwhile.
+/// The change that a status patch makes to a document that others read meanwhile.
 void copy_and_change_document(benchmark::State& state) {
   const Json pod = document_of(kPod);
   for (auto _ : state) {

@@ -1,4 +1,4 @@
-// What one write costs before it is stored: text to document, document to canonical form, owners tracked; the lease of
+// The cost of one write before it is stored: text to document, document to canonical form, owners tracked; the lease of
 // a node, a node's heartbeat patch. BM_Parse is the yardstick.
 #include "api/patch/apply.h"
 #include "api/patch/patch.h"

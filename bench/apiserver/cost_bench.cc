@@ -79,7 +79,7 @@ class Steps {
   }
 
  private:
-  /// Of this thread: what others do meanwhile does not count.
+  /// Processor time of this thread: other threads do not count.
   static double milliseconds_of_processor() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,7 +1,7 @@
-// What one pass of a controller costs: it looks at all of its objects, finds each as it should be, and writes nothing.
+// The cost of one pass of a controller: it reads all of its objects, finds each as it should be, and writes nothing.
 // The cluster is made by the product's own controllers, scheduler and API server; then a fresh process of controllers
-// reads it, and what is timed is the step in which its caches are full and it looks at everything. Items are objects:
-// the pods and what they belong to.
+// reads it, and the measured step is the one in which its caches are full and it syncs everything. Items are objects:
+// the pods and their owners.
 #include "api/codec/codec.h"
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
@@ -112,7 +112,7 @@ Json node(int number) {
       .value();
 }
 
-/// What its kubelet would say.
+/// Reports the status that the pod's kubelet would report.
 void begin_to_run(TestCluster& cluster, const Json& pod) {
   const std::string path =
       fmt::format("/api/v1/namespaces/default/pods/{}/status", pod.string_at({"metadata", "name"}));
@@ -131,7 +131,7 @@ std::unique_ptr<TestCluster> converged(Owners kind) {
   telemetry::Registry registry;
   telemetry::Registry scheduler_registry;
   ControllerSet::Options options;
-  options.enabled.node_lifecycle = options.enabled.taint_eviction = false;  // nobody sends heartbeats
+  options.enabled.node_lifecycle = options.enabled.taint_eviction = false;  // there are no heartbeats
   ControllerSet controllers(options, Rng(1), telemetry::Log(), registry);
   Scheduler scheduler({}, Rng(2), telemetry::Log(), scheduler_registry);
   for (int i = 0; i < kNodes; ++i) {
@@ -194,7 +194,7 @@ class Fresh {
     return {200, {{"Content-Type", "application/json"}}, api::to_text(*document), document};
   }
 
-  /// Whether nothing is left to be answered but what is held back.
+  /// True if only held-back calls are left to be answered.
   bool answer() {
     std::vector<client::SendCall> calls;
     for (client::ApiCommand& command : controllers_.take_api_commands()) {

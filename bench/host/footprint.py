@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a node costs: resident memory and processor time of the agent, without pods and with many sleeping ones, idle and
-under memory pressure.
+"""The cost of a node: resident memory and processor time of the agent, without pods and with many sleeping ones, idle
+and under memory pressure.
 
 Starts the control plane as one process and `spillway agent` as another, waits for quiet, and measures the agent for a
 while; then again while one hog after the other grows by 50 MiB a second and is evicted. The last rows are `spillway up`:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What confining a pod costs at its start: from the request that creates the pod to the first thing its container does.
+"""The cost of confining a pod at its start: from the request that creates the pod to the first action of its container.
 
 Two `spillway up` beside each other on this machine, one with --process-isolation=namespaces and one with none, take turns: each
 creates a pod, bound to its node, that prints the time and ends. Prints for each: the time from the request to that print, and from

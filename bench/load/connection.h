@@ -1,5 +1,5 @@
 // One client connection, HTTP/1.1 with keep-alive over a stream that does not block: one request at a time.
-// Thread: one. Edge-triggered readiness: whoever owns the epoll calls drive() on every event.
+// Thread: one. Edge-triggered readiness: the owner of the epoll calls drive() on every event.
 #pragma once
 
 #include "wire/net/byte_stream.h"
@@ -15,7 +15,7 @@ namespace spillway::load {
 
 class Connection;
 
-/// Who uses connections. Calls may send() the next request from inside on_idle().
+/// The user of connections. Calls may send() the next request from inside on_idle().
 class ConnectionUser {
  public:
   virtual ~ConnectionUser() = default;
@@ -34,7 +34,7 @@ class Connection final : private ResponseReader::Receiver {
   Connection(std::size_t index, std::unique_ptr<wire::ByteStream> stream, ConnectionUser& user)
       : index(index), stream_(std::move(stream)), user_(user) {}
 
-  /// As whoever made it counts.
+  /// The number that its maker gave it.
   const std::size_t index;
 
   int fd() const { return stream_->socket().fd(); }

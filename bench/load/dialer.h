@@ -20,7 +20,7 @@ namespace spillway::load {
 
 Instant now();
 
-/// What is to be added to an instant for the time of day, as it is now.
+/// The difference between the time of day and an instant, as it is now.
 Duration wall_behind();
 WallTime wall_of(Instant at, Duration behind);
 

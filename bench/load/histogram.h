@@ -26,7 +26,7 @@ class Histogram {
  private:
   static constexpr unsigned kSubBits = 6;
   static constexpr std::size_t kSub = std::size_t{1} << kSubBits;
-  static constexpr unsigned kExponents = 40;  // of microseconds: 12 days
+  static constexpr unsigned kExponents = 40;  // powers of two of microseconds: 12 days
 
   static std::size_t bucket_of(std::uint64_t microseconds);
   static std::uint64_t upper_bound(std::size_t bucket);

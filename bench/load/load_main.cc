@@ -20,7 +20,7 @@ Duration seconds_of(double count) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
 }
 
-/// For whoever measures the server meanwhile.
+/// Prints a line for the script that measures the server meanwhile.
 void say(std::string_view what) {
   fmt::print(stderr, "{}\n", what);
 }
@@ -69,7 +69,7 @@ struct Load {
     say("measuring");
     turn_until(end);
     say("measured");
-    // What is late is waited for, so that it counts as what it is.
+    // Late answers are waited for, so that they count with their real latency.
     if (renews()) renewer.advance();
     if (lists()) lister.advance();
     dialer.turn_until([this] { return !renewer.waits() && !lister.waits(); }, kDrainMax);

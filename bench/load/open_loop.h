@@ -60,14 +60,14 @@ class OpenLoop {
   Connection& take_idle();
   std::vector<Connection*> take_all_idle();
 
-  /// What is to be sent now; nullopt: nothing is due, or no connection is idle. Every turn ends with finish().
+  /// The request to send now; nullopt: none is due, or no connection is idle. Every turn ends with finish().
   std::optional<Turn> next();
   void finish(Instant due, bool fine, int status);
 
   /// Something is due or under way.
   bool waits() const { return !due_.empty() || busy_ != 0; }
 
-  /// What is still open counts as unanswered.
+  /// Requests that are still open count as unanswered.
   void end();
 
   const Tally& tally() const { return tally_; }

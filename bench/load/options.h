@@ -1,4 +1,4 @@
-// What is asked of a server, how often, and what came of it. Thread: any (values).
+// The load on a server, its rates, and the results. Thread: any (values).
 #pragma once
 
 #include "base/error.h"
@@ -26,7 +26,7 @@ struct Options {
   double rate = 500;  // renewals a second
   std::size_t connections = 32;
   std::size_t watches = 0;          // all of them
-  std::size_t general_watches = 0;  // of them, those of every lease; the others are narrowed to one each
+  std::size_t general_watches = 0;  // watches of every lease; the others are narrowed to one each
   double list_rate = 0;             // lists a second
   std::size_t list_connections = 8;
   std::string list_path = "/api/v1/pods";
@@ -43,7 +43,7 @@ Result<Options> parse_options(int argc, char** argv);
 /// Requests of one kind.
 struct Tally {
   std::uint64_t due = 0;       // arrivals in the time that is measured
-  std::uint64_t answered = 0;  // of them, with 2xx
+  std::uint64_t answered = 0;  // answers with 2xx
   std::uint64_t in_time = 0;   // answers with 2xx that came in the time that is measured
   std::uint64_t unanswered = 0;
   std::map<int, std::uint64_t> errors;  // by HTTP code; 0: the connection was lost

@@ -68,7 +68,7 @@ class Bindings(threading.Thread):
 
 
 def bare_node(server):
-    """What admission has marked as not ready, freed of it: no controller runs here."""
+    """Returns a function that removes the taint of a new node: no controller runs here that would do it."""
     client = Client(server)
 
     def free(index):

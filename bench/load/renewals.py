@@ -29,7 +29,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Usage:
-    """What a process has used so far."""
+    """The processor time that a process has used so far."""
 
     def __init__(self, pid):
         self.at, self.threads = time.monotonic(), {}

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kPage = 2'000;                      // leases of one list
 constexpr std::size_t kBacklogMax = 1'000'000;            // arrivals that wait for a connection
 constexpr std::size_t kMagicBytes = 4;                    // "k8s\0"
-constexpr std::string_view kUnknownField{"\x78\x00", 2};  // of the envelope, where every server skips it
+constexpr std::string_view kUnknownField{"\x78\x00", 2};  // a field of the envelope that every server skips
 constexpr Duration kFillMax = seconds(300);
 constexpr Duration kLearnMax = seconds(60);
 

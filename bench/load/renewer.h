@@ -70,7 +70,7 @@ class Renewer final : public ConnectionUser {
   void send_due();
   std::size_t next_lease();
   std::string json_body(std::size_t lease, WallTime renewed) const;
-  /// What the next renewal has to repeat.
+  /// Keeps the parts of the answer that the next renewal has to repeat.
   void note(Lease& lease, std::string_view answer) const;
   void send_page(Connection& connection);
   void learn_page(const std::string& text);

@@ -33,7 +33,7 @@ class ResponseReader {
   bool on_line(Receiver& receiver);
 
   State state_ = State::kHead;
-  std::string line_;  // of the head: all of it so far
+  std::string line_;  // the line of the head that is not complete
   std::string head_;
   std::uint64_t left_ = 0;
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What one API server holds and how lists and heartbeats get on together: memory with many nodes, leases and pods; bytes per watch
-and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as many lists are asked for as are answered
-one after the other. Over TLS on loopback; SQLite.
+"""The capacity of one API server, and how lists and heartbeats get on together: memory with many nodes, leases and
+pods; bytes per watch and per idle TLS connection; lists of all nodes; heartbeats in quiet and while ten times as
+many lists are asked for as are answered one after the other. Over TLS on loopback; SQLite.
 
 Starts the server and ends by itself: making the objects takes --fill-seconds at most (the report tells how many there are), the rest
 about a minute. Build both with the release preset; run it on a quiet machine.

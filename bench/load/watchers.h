@@ -33,7 +33,7 @@ class Watchers final : public ConnectionUser {
   const Options& options_;
   Dialer& dialer_;
   std::vector<Connection*> connections_;
-  std::vector<std::string> rest_;  // of each, a line that is not complete
+  std::vector<std::string> rest_;  // an incomplete line of each watch
   Duration wall_behind_{};
   Instant measured_{};
   Instant end_{};

@@ -8,8 +8,8 @@
 
 namespace spillway::load {
 
-/// What the field at the end of a path of numbers holds, from field to field the first of its number; all of them have
-/// a length. nullopt: there is none, or the bytes are none of a message.
+/// The bytes of the field at the end of a path of numbers, taking the first field of each number; all of them have a
+/// length. nullopt: there is none, or the bytes are no message.
 std::optional<std::string_view> field_at(std::string_view message, std::initializer_list<std::uint32_t> path);
 
 /// The same of a number.

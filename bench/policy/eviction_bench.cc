@@ -44,7 +44,7 @@ void calibration(benchmark::State& state) {
   }
 }
 
-/// One round of the calibration loop on this machine: the best of a hundred, which is what nobody disturbed.
+/// One round of the calibration loop on this machine: the best of a hundred, which other work did not disturb.
 double calibration_nanos() {
   static const double nanos = [] {
     const std::string bytes = calibration_bytes();

@@ -1,7 +1,7 @@
-// Where one pod after another goes, on clusters of three sizes with 30 pods on each node: the placer, which looks again
-// only at what changed, beside the plain scan of all rules on all nodes that defines its answers (place_pod). Pods that
-// nobody selects, pods of a ReplicaSet, and pods whose topology spread is an order; items are pods placed. Only ratios
-// within one run mean anything.
+// Placement of one pod after another, on clusters of three sizes with 30 pods on each node: the placer, which evaluates
+// only changed nodes again, beside the plain scan of all rules on all nodes that defines its answers (place_pod). Pods
+// that no object selects, pods of a ReplicaSet, and pods whose topology spread is required; items are pods placed. Only
+// ratios within one run mean anything.
 #include "api/codec/codec.h"
 #include "policy/scheduling/place.h"
 #include "policy/scheduling/placer.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether builds of the program play the same seeds alike: equal hashes of all writes, whichever compiler made them.
+"""Checks that builds of the program play the same seeds alike: equal hashes of all writes, whichever compiler made
+them.
 
 Each program plays the seeds, and the first of them plays them once more. If two sums differ, the seeds are halved until the first
 one that differs is found. Scenario files are played as well, if any are named.
@@ -17,7 +18,7 @@ import time
 
 
 def play_seeds(program, first, last, jobs):
-    """What `spillway swarm -o json` says of them; a violation (exit code 1) is an answer as well."""
+    """The answer of `spillway swarm -o json` about these seeds; a violation (exit code 1) is an answer as well."""
     command = [program, "swarm", "--seeds", f"{first}..{last}", "--jobs", str(jobs), "--minimise", "0", "-o", "json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if done.returncode not in (0, 1) or not done.stdout:

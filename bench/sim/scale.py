@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What simulated clusters of several sizes cost: processor time until every pod runs, virtual seconds per second at rest, memory.
+"""The cost of simulated clusters of several sizes: processor time until every pod runs, virtual seconds per second at
+rest, memory.
 
 Each size runs in a process of its own. Processor time is what counts; the time on the wall stands beside it and tells how quiet the
 machine was. The hash is that of the run: a change that only makes things faster leaves it as it is.

@@ -33,7 +33,7 @@ constexpr std::string_view kReplicaSet = R"({"apiVersion": "apps/v1", "kind": "R
            "template": {"metadata": {"labels": {"app": "web"}},
                         "spec": {"containers": [{"name": "main", "image": "none", "command": ["serve"]}]}}}})";
 
-/// What the process has used so far.
+/// Time and memory that the process has used so far.
 struct Spent {
   double wall_seconds = 0;
   double cpu_seconds = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the connections of our own clients cost: a controller and a scheduler at an API server over HTTP/1.1 and over HTTP/2, in silence and while
-a pod that all of them watch is changed again and again.
+"""The cost of connections of our own clients: a controller and a scheduler at an API server over HTTP/1.1 and over
+HTTP/2, in silence and while a pod that all of them watch is changed again and again.
 
 Starts processes of its own on loopback ports, and prints a line per protocol and round: connections, resident memory, processor time.
 HTTP/1.1 is the peer. Rounds alternate; run it on a quiet machine.

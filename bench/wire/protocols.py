@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a request costs a client over HTTP/1.1 and over HTTP/2: the same GETs of one namespace by h2load (Debian's
+"""The cost of a request for a client over HTTP/1.1 and over HTTP/2: the same GETs of one namespace by h2load (Debian's
 nghttp2-client), on connections that each have so many requests under way.
 
 Starts an API server of its own on a loopback port, and prints a line per run. HTTP/1.1 is the peer: one request at a time

@@ -210,7 +210,7 @@ TEST(ServerSideApply, EqualValuesAreShared) {
   const Json shared = *apply_config(config_map(), &live, config(R"(,"data":{"a":"1"})"), writer("m2"), Force::kNo);
   // No time: m2 changed nothing.
   EXPECT_EQ(owners(shared), "m2!:.data.a;m1!:.data.a;");
-  // Leaving it out gives it up; it goes when nobody is left.
+  // Leaving the field out gives it up; it goes when no manager is left.
   const Json one = *apply_config(config_map(), &shared, config(""), writer("m1"), Force::kNo);
   EXPECT_EQ(*one.find("data"), parse(R"({"a":"1"})"));
   const Json none = *apply_config(config_map(), &one, config(""), writer("m2"), Force::kNo);
@@ -236,7 +236,7 @@ TEST(ServerSideApply, OfKubectlTellsItsClientSideApplyWhatWasApplied) {
   const auto object = apply_config(config_map(), &live, sent, writer("kubectl"), Force::kNo);
   ASSERT_TRUE(object) << object.error().message;
   EXPECT_EQ(last_applied(*object), to_text(sent) + "\n");
-  // The annotation is nobody's that did not send it.
+  // The annotation belongs to the manager that sent it alone.
   EXPECT_EQ(owners(*object).find("kubectl!:.data.a,.data.c;"), 0u) << owners(*object);
 
   Json with_annotation = sent;

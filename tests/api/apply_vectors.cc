@@ -15,7 +15,7 @@ using support::Mismatch;
 
 constexpr std::string_view kStatus[] = {"status"};
 
-/// What the server adds to a Deployment that does not say otherwise.
+/// The values that the server adds to a Deployment that does not set them.
 bool is_default(std::string_view key, const Json& value) {
   static const Json defaults =
       Json::object({{"replicas", 1},

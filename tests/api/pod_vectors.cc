@@ -36,7 +36,7 @@ std::optional<Mismatch> check_qos(const Json& row) {
   if (!pod) return undecodable(pod.error());
   const std::string_view computed = to_string(compute_qos(pod->spec, features_of(in)));
   const std::string_view set = pod->status.qos_class;
-  // A class nobody knows is passed on as text; as a value it counts as computed.
+  // An unknown class is passed on as text; as a value it counts as computed.
   if (const auto known = parse_qos(set); known && qos_of(*pod) != *known) return Mismatch{std::string(set), "another"};
   return support::compare(*row.find("want"),
                           Json::object({{"computed", computed}, {"qos", set.empty() ? computed : set}}));

@@ -37,7 +37,7 @@ bool has_absent_bytes(const Json& object) {
   return items != nullptr && items->if_array() != nullptr && std::ranges::any_of(*items->if_array(), has_absent_bytes);
 }
 
-/// A value at rest that is read and written again is the same bytes: whoever compares them finds no change.
+/// A value at rest that is read and written again has the same bytes, so that a comparison finds no change.
 std::optional<support::Mismatch> check_way_back(const Json& object, const std::string& bytes) {
   const Type* type = find_kind(object.string_at({"apiVersion"}), object.string_at({"kind"}));
   if (type == nullptr || object.find("metadata") == nullptr || has_absent_bytes(object)) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<support::Mismatch> check_way_back(const Json& object, const std::s
   return support::Mismatch{encode_base64(bytes), encode_base64(again)};
 }
 
-/// What a client reads of an answer says the same bytes again.
+/// The document that a client decodes from an answer encodes to the same bytes again.
 std::optional<support::Mismatch> check_answer(const Json& object, const std::string& bytes) {
   if (object.string_at({"apiVersion"}).starts_with("meta.k8s.io/") || has_absent_bytes(object)) return std::nullopt;
   const auto read = read_protobuf_answer(bytes);

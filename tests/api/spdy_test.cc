@@ -1,5 +1,6 @@
-// Goal: SPDY is taken apart whatever it is cut into, what is no SPDY or too much ends it, and header blocks are those
-// of others; over it commands have their channels and forwarded ports their pairs, and nobody gets more than his share.
+// Goal: SPDY is decoded however it is cut, input that is no SPDY or too large ends the connection, and header blocks
+// are compatible with other programs; over it commands have their channels and forwarded ports their pairs, and no
+// client gets more than its share.
 #include "api/stream/port_streams.h"
 #include "api/stream/spdy_channels.h"
 #include "api/stream/spdy_frames.h"
@@ -14,7 +15,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// What zlib of another program makes of {streamtype: error}, then of {streamtype: data, port: 80, requestid: 7}.
+/// The output of another program's zlib for {streamtype: error}, then for {streamtype: data, port: 80, requestid: 7}.
 constexpr std::string_view kFirstBlock =
     "\x78\xf9\xe3\xc6\xa7\xc2\x02\xa6\x23\x46\x70\x3a\x2b\x29\x4a\x4d\xcc\x85\x16\x25\xac\xa9\xa0\x80\x06\x00\x00\x00\xff\xff"sv;
 constexpr std::string_view kSecondBlock =
@@ -36,7 +37,7 @@ std::string all(std::initializer_list<std::string> parts) {
   return text;
 }
 
-/// What a client opens: with one writer for all, as they share a state.
+/// A client that opens streams, with one writer for all, as they share a state.
 class Client {
  public:
   std::string open(SpdyStreamId stream, const HeaderList& headers) { return writer_.open(stream, headers); }

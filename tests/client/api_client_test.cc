@@ -49,7 +49,7 @@ TEST(ApiClient, SendsWhatWasAsked) {
   EXPECT_EQ(call.request.body, R"({"a":1})");
 }
 
-/// Of what may be malformed, the server is to see every byte.
+/// A heartbeat that may be malformed goes with its text, so that the server sees every byte.
 TEST(ApiClient, AHeartbeatGoesWithoutItsText) {
   ScriptedEngine engine;
   engine.start();
@@ -70,7 +70,7 @@ TEST(ApiClient, AHeartbeatGoesWithoutItsText) {
   EXPECT_EQ(engine.take<SendCall>().request.body, R"({"kind":"Lease"})");
 }
 
-/// What a server has answered with is not looked through; what goes to it for the first time is.
+/// Metadata that a server has answered with is not checked again; metadata that goes to it for the first time is.
 TEST(ApiClient, TheMetadataOfAHeartbeatIsVouchedForByItsUid) {
   ScriptedEngine engine;
   engine.start();

@@ -81,7 +81,7 @@ TEST_F(InformerTest, ListsAgainWhenTheVersionHasExpired) {
       R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"old","code":410})");
   EXPECT_EQ(engine.take<CloseWatch>().id, watch);
   const auto list = engine.take<SendCall>();
-  engine.frame(watch, "ADDED", node_document("ghost", "99"));  // of the closed watch
+  engine.frame(watch, "ADDED", node_document("ghost", "99"));  // an event of the closed watch
   engine.answer(list.id, 200, list_document("50", node_document("n2", "8") + "," + node_document("n4", "49")));
   EXPECT_THAT(changes, ElementsAre("n4 ->49", "n1 7>-"));
 }
@@ -132,7 +132,7 @@ TEST_F(InformerTest, ASilenceIsNotFollowedByTheWaitForAServerThatWasAway) {
   EXPECT_THAT(engine.take<SendCall>().request.target, StartsWith("/api/v1/nodes?limit="));
 }
 
-/// What was written before a list began is in it, or has gone.
+/// An object that was written before a list began is in that list, or was deleted.
 TEST_F(InformerTest, TellsWhichListItHasReadToTheEnd) {
   EXPECT_EQ(nodes.last_whole_list(), 0U);
   engine.start();

@@ -27,7 +27,7 @@ class Election : public ::testing::Test {
     std::unique_ptr<LeaderElection> engine;
     bool reaches = true;  // the server
     bool runs = true;     // the process is not stopped
-    Duration delay{};     // of answers; requests arrive at once
+    Duration delay{};     // delay of answers; requests arrive at once
     std::deque<Answer> answers;
     std::optional<Instant> elected;
     std::optional<Instant> lost;
@@ -320,7 +320,7 @@ TEST_F(Election, AConflictIsAnsweredByAReadNotByTheSameWriteAgain) {
   Candidate& a = add("a");
   advance(seconds(5));
   ASSERT_TRUE(a.elected);
-  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);  // somebody annotated it
+  lease->make({"metadata", "resourceVersion"}) = std::to_string(++version);  // another client annotated it
   sent.clear();
   advance(seconds(6));
   EXPECT_TRUE(a.engine->may_act(now));

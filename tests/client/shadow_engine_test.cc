@@ -1,4 +1,5 @@
-// What an engine would write is answered with 404, not sent; wanted for long, it is told as a difference.
+// A write of a shadowed engine is answered with 404, not sent; a write that it goes on wanting is reported as a
+// difference.
 #include "client/shadow_engine.h"
 
 #include "client/recording_engine.h"

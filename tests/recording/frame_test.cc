@@ -14,7 +14,7 @@ namespace {
 struct Written {
   std::string file{kAgentKind.header};
   std::vector<std::string> records;
-  std::vector<std::size_t> ends{kAgentKind.header.size()};  // of the header and of each frame
+  std::vector<std::size_t> ends{kAgentKind.header.size()};  // ends of the header and of each frame
 
   explicit Written(std::uint64_t seed) {
     Rng rng(seed);
@@ -70,7 +70,7 @@ TEST(RecordingFrames, AChangedByteIsSeen) {
 TEST(RecordingFrames, ADamagedMiddleIsNamed) {
   Written written(7);
   ASSERT_GE(written.records.size(), 2u);
-  written.file[kAgentKind.header.size() + 4] ^= 1;  // of the checksum of the first frame
+  written.file[kAgentKind.header.size() + 4] ^= 1;  // in the checksum of the first frame
   const auto read = read_frames(written.file, kAgentKind);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().message, "the recording is damaged at byte 27: wrong checksum");

@@ -1,4 +1,4 @@
-// A lock that somebody holds: one try, or as many as there is patience for.
+// A lock that another descriptor holds: one try, or as many as the caller's patience allows.
 #include "base/file_lock.h"
 
 #include "base/unique_fd.h"

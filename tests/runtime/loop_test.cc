@@ -151,7 +151,7 @@ TEST(Loop, CallsBackWhileADescriptorIsReady) {
     if (++calls < 3) return;  // level-triggered: not consumed, so it comes again
     event.take();
     loop.unwatch_fd(event.fd());
-    event.ring();  // nobody is told
+    event.ring();  // no callback is left to call
     loop.at(loop.now().mono + milliseconds(2), [&] { loop.stop(); });
   });
   event.ring();

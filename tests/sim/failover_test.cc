@@ -43,13 +43,13 @@ std::string app_of(const api::Pod& pod) {
   return label == pod.metadata.labels.end() ? std::string() : label->second;
 }
 
-/// What the cluster was like, change by change.
+/// Records the state of the cluster, change by change.
 class Watching final : public RunObserver {
  public:
   struct Moment {
     Instant at;
     std::map<std::string, std::int64_t> serving;    // by app, wherever the zone may be lost
-    std::map<std::string, std::int64_t> elsewhere;  // of these, outside of the zone
+    std::map<std::string, std::int64_t> elsewhere;  // those of them outside of the zone
     std::int64_t roomless = 0;                      // without a node
   };
 
@@ -57,7 +57,7 @@ class Watching final : public RunObserver {
     Instant at;
     std::string app;
     std::string zone;
-    std::int64_t ready = 0;  // of the app, as the API says it
+    std::int64_t ready = 0;  // the app's ready pods, as the API reports them
   };
 
   void on_begin(Cluster& cluster) override {
@@ -113,7 +113,7 @@ class Watching final : public RunObserver {
 struct Measured {
   std::map<std::string, std::optional<Duration>> serving_again;  // by app, and "" for all: after the loss
   std::map<std::string, Duration> below_budget;
-  std::int64_t deleted = 0;            // of the lost zone, while it was lost
+  std::int64_t deleted = 0;            // pods of the lost zone, while it was lost
   std::int64_t deleted_elsewhere = 0;  // preempted
   std::int64_t budgets_broken = 0;     // deletions of pods whose budget had fewer ready ones than it asks for
   std::int64_t roomless = 0;           // pods without a node just before the zone came back

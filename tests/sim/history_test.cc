@@ -1,4 +1,4 @@
-// What is recorded of a run, and that recording changes nothing of it.
+// The recorded course of a run is true, and recording changes nothing in the run.
 #include "base/check.h"
 #include "cli/text/explanation.h"
 #include "sim/cluster.h"
@@ -137,7 +137,7 @@ TEST(Recorder, AnEvictionWithItsDecisionAndItsMemory) {
   EXPECT_EQ(decided->decision.verdict, policy::Verdict::kActs);
   EXPECT_FALSE(decided->decision.candidates.empty());
   const std::string told = cli::explain(decided->decision, std::nullopt, cli::Paint::kNone);
-  EXPECT_NE(told.find("gone after"), std::string::npos) << told;  // what came of it is added later
+  EXPECT_NE(told.find("gone after"), std::string::npos) << told;  // the outcome is added later
   const Series& available = history.nodes[0].available_kib;
   EXPECT_LT(
       std::ranges::min(available, {}, [](const Point& point) { return point.value < 0 ? 1 << 30 : point.value; }).value,

@@ -214,7 +214,7 @@ TEST(LifecycleReplay, RefusesWhatIsNone) {
   std::string strange(recording::kControllerKind.header);
   ASSERT_TRUE(recording::append_frame(strange, "\x09strange"));
   EXPECT_EQ(replay_lifecycle(strange).error().message, "a record that cannot be read");
-  // A heartbeat of a node that nobody has named.
+  // A heartbeat of a node without a name record.
   std::string without(recording::kControllerKind.header);
   controllers::ControllerState state;
   ASSERT_TRUE(recording::append_frame(without, controllers::encode_record(state)));

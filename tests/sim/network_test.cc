@@ -1,4 +1,4 @@
-// What a sender hears of its requests when the simulated connection breaks.
+// The answers that a sender gets when the simulated connection breaks.
 #include "sim/cluster.h"
 #include "sim/sim_network.h"
 

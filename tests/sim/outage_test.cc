@@ -1,5 +1,5 @@
-// The API server away for five minutes, and clocks that jump by an hour: heartbeats come back at once, nobody storms,
-// and nobody is declared ill who is well.
+// The API server away for five minutes, and clocks that jump by an hour: heartbeats come back at once, there is no
+// storm of requests, and no healthy node is marked.
 #include "sim/cluster.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kLeases = "/registry/leases/kube-node-lease/";
 constexpr std::int32_t kNodes = 30;
 
-/// What the store sees of heartbeats and health.
+/// Records heartbeats and health of nodes from the store's changes.
 class Witness {
  public:
   explicit Witness(Cluster& cluster) {
@@ -88,7 +88,7 @@ ClusterOptions calm_cluster() {
   return options;
 }
 
-/// What an outage of five minutes leaves ill, with a line of what was seen.
+/// The nodes that an outage of five minutes leaves marked; prints a line about the run.
 std::set<std::string> ill_after_an_outage(const ClusterOptions& options, const char* brakes) {
   Cluster cluster(options);
   Witness witness(cluster);

@@ -29,7 +29,7 @@ api::Json hog() {
 struct Episode {
   std::map<std::string, agent::MemoryRecording> recordings;  // by node
 
-  /// Of the node whose memory ran out.
+  /// The recording of the node whose memory ran out.
   const agent::MemoryRecording& of_the_hog() const {
     const auto most = std::ranges::max_element(recordings, {}, [](const auto& each) {
       const auto report = agent::replay_recording(each.second.file());

@@ -1,5 +1,5 @@
-// ReplicaSets and DaemonSets while answers and watch events overtake each other: no pod is ever made that nobody asked
-// for. Each size is tried with many seeds: 6 in a test run, SPILLWAY_REPLICASET_ROUNDS for more.
+// ReplicaSets and DaemonSets while answers and watch events overtake each other: no pod is ever made without need. Each
+// size is tried with many seeds: 6 in a test run, SPILLWAY_REPLICASET_ROUNDS for more.
 #include "sim/cluster.h"
 #include "sim/workload.h"
 

@@ -1,4 +1,4 @@
-// What settings cost: which are tried, what they change in a scenario, and how they compare.
+// The cost of settings: which settings are tried, what they change in a scenario, and how they compare.
 #include "sim/scenario/advice.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"

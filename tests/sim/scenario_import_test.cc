@@ -29,7 +29,7 @@ std::string reason_for(const Inventory& inventory, const std::string& what) {
   return {};
 }
 
-/// What the one container of a pod is told to use.
+/// The memory that the command of a pod's one container names.
 std::string memory_of(const Inventory& inventory, std::string_view name) {
   for (const PlacedObject& pod : inventory.pods) {
     if (pod.object.string_at({"metadata", "name"}) != name) continue;

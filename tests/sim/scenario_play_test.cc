@@ -56,7 +56,7 @@ TEST_P(Named, HoldsWhatItExpects) {
 
 INSTANTIATE_TEST_SUITE_P(Scenarios, Named, ::testing::Values("memory-leak", "imported-zone"));
 
-/// An hour of pods that no node can keep: without the back-off, and with it. Nobody else is evicted either way.
+/// An hour of pods that no node can keep: without the back-off, and with it. No other pod is evicted either way.
 TEST(EvictLoop, SlowsDownWithTheBackoff) {
   Scenario scenario = load("tests/scenarios/evict-loop.yaml");
   const auto evictions = [](const RunOutcome& outcome) {
@@ -317,7 +317,7 @@ TEST(Play, DrainKeepsToTheBudgetAndEndsWithoutPods) {
   }
 }
 
-/// Of two servers one counts budgets. It ends before the pods of a node stop being ready; the other one takes its place
+/// One of two servers counts budgets. It ends before the pods of a node stop being ready; the other one takes its place
 /// 25 s later, and is asked for evictions before that.
 TEST(Play, DrainKeepsToTheBudgetWhileNobodyCountsIt) {
   for (const std::string server : {"server-0", "server-1"}) {
@@ -361,7 +361,7 @@ TEST(Comparison, PutsWhatDiffersFirst) {
   EXPECT_LT(comparison_text(a, b).find("taints"), comparison_text(a, b).find("flips"));
 }
 
-// What machines and their links do wrong.
+// Faults of machines and of their links.
 
 std::optional<Duration> time_of_first(const RunOutcome& outcome, HappeningKind kind) {
   for (const Happening& each : outcome.happenings) {

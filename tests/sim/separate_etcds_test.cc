@@ -123,7 +123,7 @@ class SeparateEtcds : public ::testing::Test {
     one.read = 0;
   }
 
-  /// What the streams say by now; those that have ended go on.
+  /// Reads the events that have come on the streams; streams that have ended are opened again.
   void listen() {
     for (std::size_t number = 0; number < followers.size(); ++number) {
       Follower& one = followers[number];

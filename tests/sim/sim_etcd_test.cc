@@ -273,7 +273,7 @@ TEST_F(SimEtcdMembers, ItsWatchesAreWrongWhereThatIsAskedFor) {
   EXPECT_EQ(pieces.whole, 1);
 }
 
-/// What its watches deliver is looked at by CheckedStore.
+/// A watcher; CheckedStore checks the changes that it gets.
 class Follower final : public store::Watcher {
  public:
   void on_changes(const std::vector<store::Change>& changes) override { reached = changes.back().revision; }

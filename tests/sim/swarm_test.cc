@@ -124,7 +124,7 @@ TEST(Minimise, LeavesNodesEnoughForThePods) {
   GeneratedCluster& cluster = std::get<GeneratedCluster>(plan.cluster);
   cluster.nodes = 8;
   cluster.memory = mebibytes(256);
-  cluster.workloads.front().replicas = 30;  // of 20Mi each
+  cluster.workloads.front().replicas = 30;  // with 20Mi each
   const auto has_30 = [](const Scenario& each) {
     const auto& workloads = std::get<GeneratedCluster>(each.cluster).workloads;
     return std::ranges::any_of(workloads, [](const auto& workload) { return workload.replicas == 30; });

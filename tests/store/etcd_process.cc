@@ -18,7 +18,7 @@
 namespace spillway::store {
 namespace {
 
-/// Nobody has it at this moment.
+/// A port that is free at this moment.
 int free_port() {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

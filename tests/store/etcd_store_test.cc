@@ -74,7 +74,7 @@ struct EtcdStoreTest : ::testing::Test {
     return done ? done->revision : Revision();
   }
 
-  /// With the time it takes until somebody asks again.
+  /// Writes, and advances the clock until calls are repeated.
   Result<WriteResult> write(const std::string& key, const std::string& text, std::optional<Revision> expected) {
     std::optional<Result<WriteResult>> answer;
     store_->write({key, value_of(text), expected}, [&](Result<WriteResult> result) { answer = std::move(result); });
@@ -121,7 +121,7 @@ TEST_F(EtcdStoreTest, AWriteThatWasNotDoneIsDoneByTheNextMember) {
 }
 
 TEST_F(EtcdStoreTest, ACreationThatMayBeDoneIsNotMadeTwice) {
-  // Somebody deletes what the attempt made whose answer is lost: the key is free again.
+  // The object of an attempt whose answer is lost is deleted by another client: the key is free again.
   const auto create = [this] {
     etcd_.faults = {Fault::kAnswerLost};
     etcd_.then = [this] { etcd_.write({{"/a", nullptr}}); };
@@ -190,7 +190,7 @@ TEST_F(EtcdStoreTest, WhatCannotBeKnownIsNotCalledRefused) {
     EXPECT_EQ(done.error().code, ErrorCode::kTimeout);
     EXPECT_THAT(done.error().text(), HasSubstr("may have been stored"));
   };
-  // Nobody watches, so that nobody has seen whether our bytes were there.
+  // No watch is open, so that the store has not seen if our bytes were there.
   etcd_.write({{"/a", value_of("theirs")}});
   etcd_.faults = {Fault::kRequestLost};
   expect_unknown(write("a", "ours", known));

@@ -27,7 +27,7 @@ class FakeEtcd {
     std::uint64_t version = 0;
   };
 
-  /// What one member does wrong with its watches.
+  /// The faults of one member's watches.
   struct Member {
     std::set<std::uint64_t> leaves_out;  // revisions
     bool repeats = false;                // each message begins with what came last
@@ -51,7 +51,7 @@ class FakeEtcd {
 
   /// All streams end, as when a member ends.
   void break_watches();
-  /// What silent members have kept back.
+  /// Delivers the events that silent members have kept back.
   void push();
 
   void advance(Duration time) {
@@ -77,7 +77,7 @@ class FakeEtcd {
 
   std::map<std::int64_t, Granted> leases;  // by id
 
-  /// Of the history: how often a key has been written.
+  /// Counts how often a key was written, by the history.
   std::size_t writes_of(const std::string& key) const {
     std::size_t count = 0;
     for (const EtcdEvent& event : history_) count += event.key == key ? 1 : 0;
@@ -85,7 +85,7 @@ class FakeEtcd {
   }
 
   std::vector<Member> members;
-  std::deque<Fault> faults;        // of the next transactions
+  std::deque<Fault> faults;        // faults of the next transactions
   std::function<void()> then;      // after a transaction whose answer is lost
   std::size_t ranges = 0;          // asked
   std::size_t watches = 0;         // begun

@@ -34,7 +34,7 @@ void apply(const Step& step, std::string& content) {
   content.replace(step.offset, step.bytes.size(), step.bytes);
 }
 
-/// What one file holds for certain, and what was done to it since.
+/// The content of a file that is certain, and the steps since.
 struct Content {
   std::string synced;
   std::vector<Step> since;

@@ -14,7 +14,7 @@ namespace spillway::store {
 
 class FaultyDisk {
  public:
-  /// What comes of a write or sync that fails.
+  /// The kinds of failure of a write or sync.
   enum class Fault {
     kNone,
     kIo,          // EIO: nothing is written
@@ -30,7 +30,7 @@ class FaultyDisk {
   /// Until told otherwise, of database and log files.
   void fail_writes(Fault fault);
   void fail_syncs(Fault fault);
-  /// Of database files alone: their logs are written.
+  /// Fails writes to database files alone: their logs are written.
   void fail_database_writes(Fault fault);
 
   /// Database files have no space beyond so many bytes; nullopt: any.

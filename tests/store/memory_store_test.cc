@@ -1,4 +1,4 @@
-// What only the store in memory promises.
+// Promises that only the store in memory makes.
 #include "store/memory_store.h"
 
 #include "store/store_client.h"
@@ -43,7 +43,7 @@ TEST(MemoryStore, BoundsTheBytesThatWait) {
   write();
   write();
   loop.run_posted();
-  write();  // what waited has gone
+  write();  // the waiting write has gone
   loop.run_posted();
   std::ranges::sort(written);
   EXPECT_THAT(written, ElementsAre(0, 1, 1));

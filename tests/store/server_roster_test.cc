@@ -1,4 +1,4 @@
-// Goal: a server with other keys than those that run does not serve beside them; one that has gone binds nobody.
+// Goal: a server with other keys than those that run does not serve beside them; a server that has gone binds no other.
 #include "store/server_roster.h"
 
 #include "store/memory_store.h"
@@ -114,7 +114,7 @@ TEST_F(ServerRosterTest, OfTwoOfOneNameTheLaterYields) {
   EXPECT_EQ(later->yields, 1);
   later->roster.leave([] {});
   loop_.run_posted();
-  EXPECT_THAT(entries(), ElementsAre("a"));  // of the first one
+  EXPECT_THAT(entries(), ElementsAre("a"));  // the entry of the first one
   EXPECT_EQ(first.yields, 0);
 }
 

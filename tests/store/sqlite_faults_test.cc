@@ -165,7 +165,8 @@ TEST_F(SqliteFaults, AWriteThatFailsEndsTheWritesUntilRestart) {
   EXPECT_THAT(list(*client_), ElementsAre("a=1 c1 m1 v1", "d=2 c2 m2 v1"));
 }
 
-/// The log is moved into the file beside the writer: that it fails is told, holds up nobody, loses nothing, and passes.
+/// The log is moved into the file beside the writer: a failure of that is reported, delays no write, loses nothing, and
+/// passes.
 TEST_F(SqliteFaults, ALogThatCannotBeMovedHoldsUpNoWrite) {
   SqliteOptions options;
   options.checkpoint_pages = 64;

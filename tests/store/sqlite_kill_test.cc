@@ -27,10 +27,10 @@ constexpr const char* kPathVariable = "SPILLWAY_KILL_TEST_PATH";
 constexpr const char* kPipeVariable = "SPILLWAY_KILL_TEST_PIPE";
 constexpr const char* kWithoutHistoryVariable = "SPILLWAY_KILL_TEST_WITHOUT_HISTORY";
 
-/// What the writing process says about one write, after it was told that it is stored.
+/// The message of the writing process about one write, after it was told that it is stored.
 struct Acknowledged {
   std::uint64_t writer;
-  std::uint64_t count;  // of this writer's key, from 1
+  std::uint64_t count;  // number of writes to this writer's key, from 1
   std::uint64_t revision;
 };
 
@@ -226,7 +226,8 @@ class SqliteKillTest : public ::testing::Test {
     }
   }
 
-  /// The last one that was acknowledged, of a key without history, and one behind it that nobody was told of.
+  /// The acknowledged write was the last of a key without history, and a later write to that key was stored without an
+  /// acknowledgement.
   static bool was_overwritten(const Acknowledged& said, const std::map<std::uint64_t, Change>& told) {
     return sqlite::is_below(key_of(said.writer), busy_options().without_history) && !deletes(said.count) &&
            std::any_of(told.upper_bound(said.revision), told.end(),

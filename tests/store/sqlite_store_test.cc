@@ -1,4 +1,4 @@
-// What only the store in SQLite promises: the file, its lock, its limits, its growth.
+// Promises that only the store in SQLite makes: the file, its lock, its limits, its growth.
 #include "store/sqlite/sqlite_store.h"
 
 #include "base/file_lock.h"
@@ -513,7 +513,7 @@ TEST_F(SqliteStoreTest, OldHistoryGoesAndTheFileShrinks) {
   *time += Duration(minutes(5)).count();
   put("k0", "makes history old");
   EXPECT_EQ(store_->compacted(), Revision(4'992));
-  // The rows go, and the pages with them, in steps while nobody writes.
+  // The rows go, and the pages with them, in steps while no request waits.
   const std::int64_t pages_before = number("PRAGMA page_count");
   int writes = 0;
   while (number("PRAGMA page_count") > pages_before / 3 && ++writes < 2'000) put("k1", "waits for a step");

@@ -1,5 +1,5 @@
-// Keys without history: whoever goes on from any revision ends where one that saw everything is, exact states of the
-// past are told or refused and never guessed, and the rest of the store keeps what it had.
+// Keys without history: a watcher that resumes at any revision ends in the state of one that saw everything, exact
+// states of the past are returned or refused and never guessed, and the rest of the store keeps its history.
 #include "base/rng.h"
 #include "store/sqlite/database.h"
 #include "store/store_client.h"
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// What a watcher that began with some state has in the end.
+/// Holds the state that a watcher reaches that began with some state.
 class Follower final : public Watcher {
  public:
   explicit Follower(std::map<std::string, std::string> state = {}) : state_(std::move(state)) {}
@@ -127,7 +127,7 @@ TEST_F(WithoutHistory, EachRevisionLeadsToTheSameEnd) {
     note_state();
     write_at_random(rng, 40);
     expect_each_revision_leads_to_the_same_end();
-    open_without({"l"});  // what was in memory is gone
+    open_without({"l"});  // memory is lost
     expect_each_revision_leads_to_the_same_end();
     close();
     EXPECT_THAT(problems(path_), IsEmpty());

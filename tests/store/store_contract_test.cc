@@ -1,4 +1,4 @@
-// What every store promises (store/store.h), run against each of them: writes, reads, compaction, barriers.
+// Promises that every store makes (store/store.h), run against each of them: writes, reads, compaction, barriers.
 #include "store/store_contract.h"
 
 #include <gmock/gmock.h>

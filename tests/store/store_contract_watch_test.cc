@@ -1,4 +1,4 @@
-// What every store promises (store/store.h) of its watches, and of what they have delivered.
+// Promises that every store makes (store/store.h) about its watches and what they have delivered.
 #include "store/store_contract.h"
 
 #include <gmock/gmock.h>
@@ -168,7 +168,7 @@ TEST_P(StoreContract, ABarrierTellsWhatHasBeenDelivered) {
   ASSERT_TRUE(loop_.run_until([&] { return reached.has_value(); }));
 }
 
-/// What it was told at once, each time.
+/// Keeps each batch of changes that it was given at once.
 class BatchWatcher final : public Watcher {
  public:
   void on_changes(const std::vector<Change>& changes) override { batches.push_back(changes); }

@@ -31,7 +31,7 @@ struct Followed {
   WatchId id = 0;
   RecordingWatcher watcher;
   bool too_old = false;
-  /// What is known to be right.
+  /// The revision up to which the changes were compared with the model.
   Revision checked;
   std::vector<std::string> want;
 };
@@ -139,7 +139,7 @@ class RandomWork {
   void write_burst() {
     const std::uint64_t drawn = 1 + rng_.below(30);
     const std::uint64_t count =
-        kind_ == Kind::kEtcd || kind_ == Kind::kSimEtcd ? 1 : drawn;  // what is under way at once is done in any order
+        kind_ == Kind::kEtcd || kind_ == Kind::kSimEtcd ? 1 : drawn;  // concurrent writes are carried out in any order
     std::vector<WriteResult> got;
     std::vector<WriteResult> want;
     for (std::uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// What one of several servers sees of a store, which may not answer it, or be full; and their clock.
+// One server's view of a store that several share, which may not answer that server, or be full; and their clock.
 // Thread: the test's.
 #pragma once
 

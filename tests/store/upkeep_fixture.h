@@ -73,7 +73,7 @@ class UpkeepTest : public ::testing::Test {
     put("c", "c is 1");
   }
 
-  /// Runs statements on a closed file, as nobody should.
+  /// Runs statements on a closed file, to damage it.
   void tamper(const std::string& sql) {
     auto connection = sqlite::Connection::open(path_, sqlite::Access::kReadWrite);
     ASSERT_TRUE(connection);

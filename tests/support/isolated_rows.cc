@@ -23,7 +23,7 @@ std::optional<Mismatch> guarded(const VectorCheck& check, const api::Json& row) 
 void write_all(int out, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(out, bytes.data(), bytes.size());
-    if (written <= 0) _exit(3);  // nobody reads any more
+    if (written <= 0) _exit(3);  // the reader has gone
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }

@@ -23,7 +23,7 @@ struct VectorRow {
   std::string name() const;
 };
 
-/// What was expected and what came, both as text; nullopt: the row passes.
+/// The expected and the actual value, both as text; nullopt: the row passes.
 struct Mismatch {
   std::string want;
   std::string got;

@@ -1,4 +1,4 @@
-"""What a build prints: from recorded lines of ninja, and from a ninja that is a script."""
+"""The output of a build: from recorded lines of ninja, and from a ninja that is a script."""
 import io
 import os
 import pathlib
@@ -26,7 +26,7 @@ class Progress(unittest.TestCase):
         self.now, self.log = 0.0, io.StringIO()
 
     def filtered(self, lines, out, seconds=60, pace=1):
-        """What is printed when these lines come, each unit after `pace` times what was estimated, one at a time."""
+        """The output for these lines, each unit after `pace` times its estimate, one at a time."""
         progress = build_progress.Progress(dict.fromkeys(UNITS, seconds), 1, out, lambda: self.now)
         output = build_progress.Filter(progress, self.log)
         for line in lines:

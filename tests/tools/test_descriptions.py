@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/descriptions.py finds in a small tree, and what it lets pass."""
+"""tools/descriptions.py reports missing descriptions of a small tree, and passes complete ones."""
 
 import json
 import pathlib

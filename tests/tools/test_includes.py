@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/includes.py finds in a small tree, and what it lets pass."""
+"""tools/includes.py reports growth of a small tree, and passes the recorded state."""
 
 import pathlib
 import sys

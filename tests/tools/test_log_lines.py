@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/log_lines.py finds, and that the fields of docs/observability.md are fields of more than one message."""
+"""tools/log_lines.py finds every message, and the fields of docs/observability.md are fields of more than one message."""
 
 import collections
 import pathlib

@@ -39,7 +39,7 @@ class Mutants(unittest.TestCase):
             subprocess.run(command, cwd=self.folder / "build", check=True)
 
     def link(self, objects):
-        """What `ninja -t commands` says."""
+        """Makes a ninja whose `-t commands` prints a link command."""
         script = self.folder / "bin/ninja"
         script.write_text(f"#!/bin/sh\necho ': && c++ {objects} -o a_test liba.a && :'\n")
         script.chmod(0o755)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tools/wired.py finds in a small tree, and what it lets pass."""
+"""tools/wired.py reports rules of a small tree that only tests reach, and passes others."""
 
 import pathlib
 import sys
