@@ -150,7 +150,7 @@ class Browser:
         return told
 
     def requests(self):
-        """What it asked for, data of the page itself apart."""
+        """The URLs that the page requested, data of the page itself apart."""
         asked = [event["params"]["request"]["url"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [url for url in asked if not url.startswith("data:")]
 

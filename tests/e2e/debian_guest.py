@@ -57,7 +57,7 @@ def program(name):
 
 
 def missing():
-    """What this machine lacks, or "": then it has all."""
+    """The programs and rights that this machine lacks, as a text; "" if it has all."""
     lacks = [f"{name} (package {package})" for name, package in (("qemu-system-x86_64", "qemu-system-x86"), ("mke2fs", "e2fsprogs")) if not program(name)]
     if not kernel():
         lacks.append("a guest kernel (tools/peers, or linux-image-cloud-amd64)")
@@ -114,7 +114,7 @@ class Guest:
         return time.monotonic() - self.began
 
     def processor_seconds(self):
-        """What it has cost this machine."""
+        """Processor seconds that the guest has cost this machine."""
         fields = pathlib.Path(f"/proc/{self.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
@@ -146,7 +146,7 @@ class Guest:
         return printed, int(self.line(deadline).removeprefix(b"."))
 
     def run(self, script, code=0, timeout=GUEST_PATIENCE):
-        """What it printed, both streams."""
+        """The output of the script, both streams."""
         printed, found = self.try_run(script, timeout)
         assert found == code, f"{script}: exit {found}, expected {code}\n{printed}"
         return printed

@@ -1,6 +1,6 @@
 """Commands of a document, run as they stand in it: in one shell, in a fresh root with the Debian package at hand, in a network of its own.
 
-Of a document's fenced blocks these are run, in their order:
+These fenced blocks of a document are run, in their order:
   sh                                  in the shell; the first command that fails ends it
   sh in another terminal, until WORD  beside the shell, until its output has WORD (the rest of the line); ended with the document
   text                                nothing to run: what the block before it prints. Its lines stand in the output in this order; "…" is anything, a line of
@@ -66,7 +66,7 @@ class Shell:
                                       env={**fresh_root.ENVIRONMENT, "PATH": f"/usr/local/bin:{fresh_root.ENVIRONMENT['PATH']}", "TERM": "dumb"})
 
     def run(self, text, timeout=PATIENCE):
-        """What it printed."""
+        """The output of the block."""
         self.child.stdin.write(f"{text}\necho {LAST}\0".encode())
         self.child.stdin.flush()
         printed, deadline = b"", time.monotonic() + timeout

@@ -1,4 +1,4 @@
-"""What another client of etcd reads, writes and watches, by its JSON gateway."""
+"""A client of etcd beside the API server: it reads, writes and watches by etcd's JSON gateway."""
 import base64
 import json
 import urllib.request
@@ -11,7 +11,7 @@ def coded(text):
 
 
 class Gateway:
-    """What another client of etcd reads and writes, by its JSON gateway."""
+    """Reads and writes keys by the JSON gateway of one member."""
 
     def __init__(self, member):
         self.url = member.url

@@ -119,7 +119,7 @@ ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBI
 
 
 def run(root, *words, code=0, given=None):
-    """What it printed, both streams."""
+    """The output of the command, both streams."""
     done = subprocess.run(inside(root, *words), capture_output=True, text=True, check=False, env=ENVIRONMENT, input=given, timeout=PATIENCE)
     assert done.returncode == code, f"{' '.join(map(str, words))}: exit {done.returncode}, expected {code}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr

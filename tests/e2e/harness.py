@@ -251,12 +251,12 @@ def node_cgroups(state):
 
 
 def state_folders(folder):
-    """Of the nodes that have run pods there."""
+    """State directories of nodes that have run pods below `folder`."""
     return [pods.parent for depth in range(1, 4) for pods in pathlib.Path(folder).glob("*/" * depth + "pods")]
 
 
 def pids_in(procs):
-    """Of a cgroup.procs that may go away meanwhile."""
+    """The processes in a cgroup.procs that may go away meanwhile."""
     try:
         return [int(pid) for pid in procs.read_text().split()]
     except OSError:
@@ -266,12 +266,13 @@ def pids_in(procs):
 def processes_of_pods(folder, part="kubepods"):
     """Those of `spillway up` or of agents whose files are below the folder; part "supervisors": what runs beside their containers."""
     tops = [top for state in [pathlib.Path(folder) / "data", *state_folders(folder)] for top in node_cgroups(state)]
-    groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]  # what goes away meanwhile is passed by
+    # Cgroups that go away meanwhile are skipped.
+    groups = [group for top in tops for node in os.listdir(top) for group, _, _ in os.walk(top / node / part)]
     return sorted({pid for group in groups for pid in pids_in(pathlib.Path(group, "cgroup.procs"))})
 
 
 def end_cgroups(*states):
-    """Of nodes with these state directories: their processes, then the cgroups."""
+    """Ends the processes of nodes with these state directories, then removes their cgroups."""
     for state in states:
         for node in node_cgroups(state):
             for at, _, _ in os.walk(node, topdown=False):
@@ -339,7 +340,7 @@ class Kubectl:
         return done.stderr if code else done.stdout
 
     def log_of(self, name):
-        """What the pod's container has written, once it has begun and written something."""
+        """The log of the pod's container, once it has begun and written something."""
         def written():
             if self("get", "pod", name, "-o", "jsonpath={.status.phase}") == "Pending":
                 return ""

@@ -113,7 +113,8 @@ class Check:
                 self.wrong("refused, and in the history", operation)
 
     def check_reads(self):
-        """What an answer shows held at some revision not before all that had been answered when it was asked."""
+        """Checks that an answer shows the state at some revision that is not before all that had been answered when it
+        was asked."""
         answered = sorted((each.ended, each.revision) for each in self.operations if each.code == 200 and each.revision and each.kind != "get" and each.kind != "delete")
         times, greatest, newest = [], [], 0
         for ended, revision in answered:

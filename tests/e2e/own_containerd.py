@@ -30,7 +30,7 @@ NEEDS = "needs root, cgroups that can be written, containerd and runc"
 
 @contextlib.contextmanager
 def runtime_flags(folder):
-    """What a node is started with for the runtime that is wanted."""
+    """The flags of a node for the wanted runtime."""
     if not is_wanted():
         yield []
         return
@@ -72,7 +72,7 @@ class Containerd(containerd_pods.Containerd):
 
     @contextlib.contextmanager
     def stopped(self):
-        """It answers nobody."""
+        """Stops the daemon for a while, so that it answers no call."""
         self.daemon.send_signal(signal.SIGSTOP)
         try:
             yield

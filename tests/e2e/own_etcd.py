@@ -20,7 +20,7 @@ NEEDS = "needs etcd"
 
 
 def free_ports(count):
-    """Ports that nobody has now, below those that the kernel gives to whoever asks for any: they are bound later, and again after a kill."""
+    """Free ports below those that the kernel gives out by itself: they are bound later, and again after a kill."""
     first = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     sockets = []
     while len(sockets) < count:
@@ -56,7 +56,7 @@ class Cluster:
         folder.mkdir(parents=True, exist_ok=True)
         ports = free_ports(2 * members)
         peers_at = [f"http://127.0.0.1:{port}" for port in ports[members:]]
-        # What the other members send to one passes through its way.
+        # Messages of the other members to a member pass through its way.
         self.ways = [way.Way(url) for url in peers_at] if ways else []
         advertised = [each.url for each in self.ways] or peers_at
         cluster = ",".join(f"m{i}={url}" for i, url in enumerate(advertised))

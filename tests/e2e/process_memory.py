@@ -9,7 +9,7 @@ def _of(process, field):
 
 
 def resident(*processes):
-    """What all of them have now."""
+    """Resident memory of all these processes together."""
     return sum(_of(each, "VmRSS") for each in processes)
 
 

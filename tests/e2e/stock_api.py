@@ -51,7 +51,7 @@ class StockApi:
     def __init__(self, objects=None):
         self.lock = threading.Lock()
         self.revision = 1000
-        self.removed_at = 0  # of the last object that went
+        self.removed_at = 0  # revision of the last deletion
         self.refused, self.extra, self.asked = [], {}, []
         self.watches = []
         given = objects if objects is not None else json.loads((SAMPLES / "stock.json").read_text())
@@ -158,7 +158,7 @@ class StockApi:
         return self.reply(request, 200, {"kind": list_kind, "apiVersion": "v1", "metadata": {"resourceVersion": revision, **rest}, "items": items[first:first + limit]})
 
     def watch(self, request, kind, selects, since):
-        """What has changed since then, and what changes from now on."""
+        """Streams the changes since that revision, and those from now on."""
         waiting, ended = queue.Queue(), self.ended
         with self.lock:
             if since < self.removed_at:

@@ -24,7 +24,7 @@ class Admission(unittest.TestCase):
         cls.api, cls.kubectl = cls.process.api, cls.process.kubectl
 
     def place(self, name, **spec):
-        """A pod bound to the node by hand: nobody but the agent is asked."""
+        """Binds a pod to the node by hand, so that the agent alone decides."""
         self.kubectl.apply(pod(name, SLEEP, nodeName="n", **spec))
 
     def wait_phase(self, name, phase):

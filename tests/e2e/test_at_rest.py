@@ -24,7 +24,7 @@ def varint(number):
 
 
 def field(number, value):
-    """Of a message: bytes, text or a number that is not negative."""
+    """Encodes a field of a message: bytes, text or a number that is not negative."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
@@ -116,11 +116,11 @@ class AtRest(unittest.TestCase):
         after, revision = self.etcd.bytes_of(KEYS + "m3")
         self.assertEqual(after, config_map({**metadata("m3"), "managedFields": served["metadata"].get("managedFields", [])}, {"empty": "", "n": "4"}))
         self.assertEqual(served["metadata"]["resourceVersion"], str(revision))
-        # Whoever read the version before is told of the conflict.
+        # A client that read the version before gets a conflict.
         with self.assertRaises(ApiError) as refused:
             api.request("PUT", f"{MAPS}/m3", found)
         self.assertEqual(refused.exception.code, 409)
-        # What the server makes is protobuf as well, until it is told otherwise.
+        # Objects that the server makes are protobuf as well, until it is configured otherwise.
         kubectl("create", "configmap", "new", "--from-literal=a=b")
         self.assertTrue(self.etcd.bytes_of(KEYS + "new")[0].startswith(b"k8s\0"))
         as_protobuf = api.get(f"{MAPS}/new")
@@ -157,7 +157,7 @@ class AtRest(unittest.TestCase):
         for key, value in strange.items():
             self.assertEqual(self.etcd.bytes_of(key)[0], value)
         self.assertIn(f"spillway_storage_unreadable_values {len(bad)}", Kubectl(kubeconfig)("get", "--raw", "/metrics"))
-        self.etcd.put_bytes(KEYS + "cut", config_map(metadata("cut"), {"a": "b"}))  # somebody has repaired it
+        self.etcd.put_bytes(KEYS + "cut", config_map(metadata("cut"), {"a": "b"}))  # another client has repaired it
         self.assertEqual(api.get(f"{MAPS}/cut")["data"], {"a": "b"})
 
     def test_fields_of_a_newer_version_are_not_lost(self):

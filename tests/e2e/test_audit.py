@@ -20,7 +20,7 @@ MEMBERS = ["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "ver
 
 
 def events_in(path):
-    """Of all lines but one that is being written."""
+    """The events of all complete lines; the last line may be in the middle of being written."""
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
     return [json.loads(line) for line in lines]
 

@@ -183,7 +183,7 @@ class BadInput(unittest.TestCase):
             (folder / "d/pki").chmod(0o770)
             refused(folder, str(folder / "d/pki"), "0770", "0700")
             (folder / "d/pki").chmod(0o700)
-            # Somebody has left a file and a link where the administrator's key will be drafted and put.
+            # Another user has left a file and a link at the places of the administrator's key and its draft.
             (folder / "mine").write_text("mine")
             (folder / "k.new").write_text("")
             (folder / "k.new").chmod(0o666)

@@ -19,7 +19,7 @@ def encoded(text):
 
 
 def serial_of(kubeconfig):
-    """Of the certificate in it."""
+    """Serial number and subject of the client certificate in the kubeconfig."""
     data = re.search(r"client-certificate-data: (\S+)", kubeconfig.read_text()).group(1)
     return subprocess.run(["openssl", "x509", "-noout", "-serial", "-subject"], input=base64.b64decode(data), capture_output=True, check=True).stdout
 

@@ -1,4 +1,4 @@
-"""What clients may take up: connections that say nothing, answers and logs that nobody takes, plain HTTP beyond this machine."""
+"""Bounds on clients: connections that say nothing, answers and logs that are not read, plain HTTP beyond this machine."""
 import contextlib
 import http.client
 import re
@@ -41,7 +41,7 @@ class Silent:
         self.socket.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
     def answered(self):
-        """Whether the answer has begun; takes its first byte."""
+        """True once the answer has begun; takes its first byte."""
         if not self.begun:
             self.socket.setblocking(False)
             with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
@@ -103,7 +103,8 @@ class Server(unittest.TestCase):
             self.api.create(lease, {"metadata": {"name": "n1"}, "spec": {"holderIdentity": "n1"}})
             self.assertEqual(self.fresh(lease + "/n1")["metadata"]["name"], "n1")
             self.assertGreater(metric(self.api, "spillway_http_connections"), 16 + 1, "the lease was answered when the lists had made room")
-            # Of one user 16 are under way. Those who take nothing make room for those who wait, one after the other.
+            # A user has 16 requests under way. Connections that take nothing make room for those that wait, one after
+            # the other.
             wait_for("the end of those that others wait for", lambda: metric(self.api, "spillway_http_connections") <= 16 + 1)
             # 1 MiB and a piece that waits for each, one piece of one object of 1 MB being made, and what the connections keep.
             self.assertLessEqual(metric(self.api, "spillway_http_waiting_bytes"), 16 * 3 * MEBIBYTE)

@@ -104,7 +104,7 @@ class Certificates(unittest.TestCase):
 
 
 class Brought:
-    """An authority of somebody else, and what it signs."""
+    """A foreign authority, and certificates that it signs."""
 
     def __init__(self, folder, name):
         self.folder, self.certificate, self.key = folder, folder / f"{name}.crt", folder / f"{name}.key"
@@ -127,7 +127,7 @@ CLIENT = "extendedKeyUsage = clientAuth\n"
 
 
 def ask(api, client, authority, path):
-    """What a client with this certificate is answered, and by whom it believes."""
+    """The status and the body that a client with this certificate gets from a server that `authority` has signed."""
     context = ssl.create_default_context(cafile=authority)
     context.load_cert_chain(*client)
     connection = http.client.HTTPSConnection(api.host, api.port, context=context, timeout=PATIENCE)
@@ -161,7 +161,7 @@ class CertificatesOfOthers(unittest.TestCase):
         return running(self.folder, "apiserver", "--data-dir", self.folder / "data", "--port", "0", "--write-kubeconfig", self.folder / "kubeconfig", *arguments)
 
     def refused(self, **flags):
-        """What a server says that does not begin."""
+        """The last output of a server that does not start."""
         with self.start(**flags) as process:
             process.child.wait(timeout=PATIENCE)
             self.assertNotEqual(process.child.returncode, 0)

@@ -32,7 +32,7 @@ def is_v1():
 
 
 class KubeletTree:
-    """What a kubelet and its runtime make of cgroups, below a root that nobody else uses."""
+    """Makes cgroups as a kubelet and its runtime do, below a root of its own."""
 
     def __init__(self, driver, runtime="containerd"):
         self.driver, self.runtime = driver, runtime
@@ -197,7 +197,7 @@ class Companion(unittest.TestCase):
         self.start_pod("idle", "sleep", "600")
 
     def start_hog(self, process, memory="400Mi", rate="40Mi"):
-        """It begins when it has been found: what nobody knows of cannot be chosen."""
+        """Starts a pod whose memory grows only once the companion has found it: an unknown pod cannot be chosen."""
         go = self.folder / "go"
         self.start_pod("hog", "sh", "-c", f"until [ -e {go} ]; do sleep 0.05; done; exec {BINARY} stress --memory {memory} --rate {rate} --hold 10m", request="32Mi")
         self.wait_evictable(process, *(name for name in self.pods if self.pod_status(name)["phase"] == "Running"))
@@ -227,8 +227,9 @@ class Companion(unittest.TestCase):
 
     @contextlib.contextmanager
     def agent_as_kubelet(self):
-        """A kubelet's server over HTTPS, which asks the API server who somebody is and what he may: an agent of ours, a node of its own, whose
-        configuration says where the tree is. The companion is the service account of deploy/companion/companion.yaml. Yields the authority's file."""
+        """A kubelet's server over HTTPS, which asks the API server for the identity and the rights of each client: an
+        agent of ours, a node of its own, whose configuration says where the tree is. The companion is the service
+        account of deploy/companion/companion.yaml. Yields the authority's file."""
         config = self.folder / "kubelet.conf"
         config.write_text(json.dumps(kubelet_config(self.tree, evictionHard={"memory.available": "16Mi"})))
         with running(self.folder, "agent", "--kubeconfig", self.folder / "kubeconfig", "--node-name", "served", "--node-ip", "127.0.0.1", "--port", "0",

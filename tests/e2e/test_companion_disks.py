@@ -1,6 +1,7 @@
-"""A companion that asks a container runtime: a real containerd with its own root, state and socket on small file systems of the
-test's own, pods made through the CRI from an image of busybox, no network. One pod fills the disk: its writable layer and its logs
-are seen growing, it is evicted, and nobody else is while the kubelet (the test) has not yet deleted what it wrote.
+"""A companion that asks a container runtime: a real containerd with its own root, state and socket on small file
+systems of the test's own, pods made through the CRI from an image of busybox, no network. One pod fills the disk:
+its writable layer and its logs are seen growing, and it is the only pod that is evicted while the kubelet (the test)
+has not yet deleted its files.
 
 containerd and runc are those that tools/peers unpacks, else the machine's. Skipped where there are none, where python3-grpcio is not
 installed, or where nothing can be mounted.
@@ -86,7 +87,7 @@ class Disks(unittest.TestCase):
             tree = companion.KubeletTree("cgroupfs")
             stack.callback(remove_cgroups, tree.name)
             stack.callback(tree.remove)
-            tree.limit(tree.top, 1024 * MIB)  # what is on the disk is in memory
+            tree.limit(tree.top, 1024 * MIB)  # files on the disk are in memory
             containerd = Containerd(disk / "containerd")
             stack.callback(containerd.close)
             containerd.read()
@@ -201,7 +202,7 @@ class Disks(unittest.TestCase):
             self.start_pod("idle", "sleep 1000")
             self.containerd.ask(remove=self.pods.pop("idle"))
             self.containerd.close()
-            # There is no room left by this threshold, but nobody knows who took it.
+            # There is no room left by this threshold, but the use of each pod is unknown.
             with self.companion("--eviction-hard", "nodefs.available<10Gi") as process:
                 wait_for("the reason", lambda: "containerd.sock" in process.page("/debug/spillway").get("storageProblem", ""))
                 summary = process.page("/stats/summary")

@@ -1,4 +1,5 @@
-"""What a pod of the process runtime sees of the machine and can do to it, against a real `spillway up`."""
+"""The confinement of pods of the process runtime: what they see of the machine and can do to it, against a real
+`spillway up`."""
 import json
 import pathlib
 import re
@@ -44,7 +45,7 @@ class Confined(unittest.TestCase):
             self.api.delete(f"{PODS}/{name}", grace=0)
 
     def said(self, script, **context):
-        """What a container prints that runs this script to its end."""
+        """The output of a container that runs this script to its end."""
         type(self).count += 1
         name = self.place(secured(pod(f"p{self.count}", ["sh", "-c", script], restartPolicy="Never"), **context))
         wait_for(f"the end of {script}", lambda: self.api.pod_phases().get(name) in ("Succeeded", "Failed"))

@@ -1,4 +1,5 @@
-"""What one request may cost: bombs are refused at once, lists are written in slices, a full disk still takes deletions.
+"""Bounds on the cost of a request: bombs are refused at once, lists are written in slices, a full disk still takes
+deletions.
 
 Counts, not times: how fast it goes is measured by bench/apiserver/cost.py.
 """

@@ -23,7 +23,7 @@ from test_leader import silent_node
 
 AXE = ROOT / "ui/node_modules/axe-core/axe.min.js"
 WIDTHS = (390, 1280, 2560)
-# Whether some tile has the colour that the style sheet gives to nodes that are ready.
+# True if some tile has the colour that the style sheet gives to nodes that are ready.
 TILES_FOLLOW = """(() => {
     const canvas = document.querySelector('canvas'), copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', {willReadFrequently: true});
     copy.drawImage(canvas, 0, 0);
@@ -35,7 +35,8 @@ FAST = ("--node-monitor-period", "200ms", "--node-monitor-grace-period", "1s")
 HOG = ["spillway", "stress", "--memory", "400Mi", "--rate", "60Mi/s", "--hold", "1h"]
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/spillway-controller"
 HOLD = "/api/v1/namespaces/kube-system/configmaps/spillway-hold"
-# What a page of a stock cluster asks for in vain, and the browser tells: whether somebody of ours answers.
+# Paths that a page asks for in vain in a stock cluster, which the browser reports: they find out if programs of ours
+# answer.
 ASKED_IN_VAIN = ("/debug/spillway/", "/proxy/", "/spillway-hold")
 # Measures frames while every tile may change its colour.
 FRAMES = """new Promise(done => {
@@ -77,7 +78,7 @@ def playing_of(parent):
 
 
 class Looking(unittest.TestCase):
-    """What the tests of pages share: one browser."""
+    """Common parts of the tests of pages: one browser."""
 
     @classmethod
     def setUpClass(cls):
@@ -125,7 +126,7 @@ class Looking(unittest.TestCase):
         self.browser.settle()
 
     def assert_quiet(self, base, in_vain=()):
-        """It asked nobody else, and nothing was complained of but answers that are not there."""
+        """The page sent requests to this server alone, and the console has no complaint but missing answers."""
         strange = [url for url in self.browser.requests() if not url.startswith(base) and not url.startswith(("about:", "blob:"))]
         self.assertEqual(strange, [])
         failed = {event["params"]["requestId"]: event["params"]["response"]["url"] for event in self.browser.events
@@ -158,7 +159,7 @@ class Looking(unittest.TestCase):
             self.assert_tables_fit((what, width))
 
     def assert_tables_fit(self, what, tables=".table"):
-        """Nobody has to scroll sideways."""
+        """No table has to be scrolled sideways."""
         wide = self.browser.run(f"[...document.querySelectorAll({json.dumps(tables)})].filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.ariaLabel)")
         self.assertEqual(wide, [], what)
 
@@ -211,7 +212,7 @@ class Stock(Looking):
             self.assert_accessible("an image without words")
         # Nothing of the browser's is passed on.
         for _, path, headers in self.api.asked:
-            self.assertNotIn("Authorization", headers, path)  # over plain HTTP nobody's is sent
+            self.assertNotIn("Authorization", headers, path)  # over plain HTTP no credentials are sent
             self.assertNotIn("Cookie", headers)
             self.assertNotIn("Referer", headers)
 
@@ -381,7 +382,7 @@ class Stock(Looking):
         self.show(self.dashboard.url, "cluster")
         self.see("6 in 3 zones", "Live")
         self.api.stop()
-        self.see("Disconnected", "The connection is lost", "6 in 3 zones")  # what was known stays
+        self.see("Disconnected", "The connection is lost", "6 in 3 zones")  # the last state stays
         self.in_every_window("disconnected")
         self.api.put("nodes", stock_api.node("worker-9", "a"))
         self.api.start()
@@ -509,7 +510,7 @@ class Spillway(Looking):
                 self.see("node n1 is", "its last sign of life")
                 self.assert_quiet(page.base, ("/spillway-hold", "/proxy/"))
 
-            # Somebody who may look at zones, and not hold them; then somebody who may do nothing.
+            # An account that may look at zones, and not hold them; then an account without rights.
             api.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"metadata": {"name": "viewer"}, "rules": [
                 {"apiGroups": ["", "coordination.k8s.io"], "resources": ["nodes", "pods", "events", "leases"], "verbs": ["get", "list", "watch"]},
                 {"nonResourceURLs": ["/debug/spillway/*"], "verbs": ["get"]}]})
@@ -587,7 +588,8 @@ PODS = 280  # more than a page of a list
 @needs(browser.find(), "there is no Chromium; tools/peers unpacks one")
 @needs(AXE.exists(), "there is no axe-core; ./dev build installs it")
 class PlayedByTheServer(Looking):
-    """What if at `/ui/` of an API server: a player, somebody who may only look, somebody who may play and not read."""
+    """The view "What if" at `/ui/` of an API server: a user who may play, one who may only look, and one who may play
+    and not read."""
 
     def setUp(self):
         super().setUp()

@@ -101,7 +101,7 @@ class LifecycleController(unittest.TestCase):
         return self.api.find(f"/api/v1/namespaces/default/pods/{name}") is None
 
     def metrics_of_the_leader(self, account):
-        """What a scraper with the token of this account gets; the empty string if it is not let in."""
+        """The page that a scraper with the token of this account gets; the empty string if it is not let in."""
         lease = self.api.find(OWN_LEASE)
         if not lease or not lease["spec"].get("holderIdentity"):
             return ""
@@ -152,7 +152,7 @@ class LifecycleController(unittest.TestCase):
             self.assertNotRegex(process.log.read_text(), r"(?i)forbidden|cannot (get|list|watch|create|patch|update|delete)")
             self.assertEqual(refusals(self.api), {})
 
-            # What the manifests do not grant.
+            # Requests that the manifests do not allow.
             controller = Api(self.account)
             self.addCleanup(controller.close)
             for path in (f"{SYSTEM}/secrets", LEASES.format("kube-system"), f"{SYSTEM}/configmaps/other", "/api/v1/namespaces/default/pods/stays"):
@@ -165,7 +165,7 @@ class LifecycleController(unittest.TestCase):
             Kubectl(self.account)("auth", "can-i", "list", "secrets", "-A", code=1)
 
     def test_budgets_need_no_deletion(self):
-        """What the manifest says of --respect-disruption-budgets."""
+        """With --respect-disruption-budgets the controllers need no right to delete pods, as the manifest says."""
         role = self.api.get(ROLES[0])
         role["rules"] = [rule for rule in role["rules"] if rule["verbs"] != ["delete"]]
         self.api.request("PUT", ROLES[0], role)
@@ -208,7 +208,8 @@ class LifecycleController(unittest.TestCase):
         print(f"{len(rows)} permissions, each refused when it is missing", flush=True)
 
     def provocation(self, permission, node, scraper):
-        """What else is missing, the flags that differ, and what must happen to the node or the leader for the permission to be asked for."""
+        """The permissions that must be missing as well, the flags that differ, and the event on the node or the leader
+        that makes the program ask for the permission."""
         key = (permission.group, permission.resource, permission.verb)
         taken, flags, provoke = {permission}, (), lambda: False
         if key == ("", "nodes", "get"):  # read again when a write failed

@@ -25,7 +25,7 @@ class Deployments(unittest.TestCase):
         self.assertIn("successfully rolled out", self.kubectl("rollout", "status", f"deployment/{name}"))
 
     def images(self, name):
-        """Of the pods that are not on their way out, once none is."""
+        """The images of pods that are not on their way out, once none is."""
         def settled():
             pods = self.kubectl.get("pods", "-l", f"app={name}")["items"]
             return None if any("deletionTimestamp" in pod["metadata"] for pod in pods) else pods
@@ -77,7 +77,7 @@ class Deployments(unittest.TestCase):
         self.assertIn("targetCPUUtilizationPercentage: 50", self.kubectl("get", "horizontalpodautoscalers.v1.autoscaling", "busy", "-o", "yaml"))
         measured = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods?labelSelector=app%3Dbusy"
         wait_for("both pods to be measured", lambda: len(self.api.get(measured)["items"]) == 2)
-        # What a pod holds of memory counts at once; its processor time would not, for the first minutes.
+        # The memory of a pod counts at once; its processor time would not, for the first minutes.
         self.kubectl("patch", "hpa", "busy", "--type=merge", "-p", '{"spec":{"metrics":[{"type":"Resource","resource":{"name":"memory",'
                      '"target":{"type":"AverageValue","averageValue":"1"}}}]}}')
         wait_for("the autoscaler to have read what its pods hold", lambda: self.kubectl(*replicas) == "3")

@@ -71,7 +71,7 @@ class Devices(unittest.TestCase):
         self.assertEqual([each["ids"] for each in plugin.calls("allocate")], [["b", "c"]])
         self.assertEqual([each["ids"] for each in plugin.calls("pre_start")], [["b", "c"]])
 
-        # What is handed out cannot be had twice: the scheduler sees it first.
+        # A device that is handed out cannot be had twice: the scheduler sees it first.
         self.api.create("/api/v1/namespaces/default/pods", consumer("greedy", 2))
         wait_for("the scheduler's answer", lambda: "Insufficient example.com/fake" in self.kubectl("describe", "pod", "greedy"))
         self.kubectl("delete", "pod", "greedy")

@@ -78,7 +78,7 @@ def leases_of(api):
 
 
 def resume(api, revision, leases, expected):
-    """What a watch from that revision makes of them until they are as expected, and in the second after that."""
+    """The counts by a watch from that revision, read until they are as expected and in the second after that."""
     connection, last = api.connect(), int(revision)
     with contextlib.closing(connection), contextlib.suppress(TimeoutError):
         headers = {"Authorization": f"Bearer {api.token}"} if api.token else {}
@@ -120,7 +120,7 @@ class Durability(unittest.TestCase):
         return process, serving(process, kubeconfig)
 
     def counts(self, api):
-        """What is found, by name."""
+        """The stored counts, by name."""
         found = {item["metadata"]["name"]: int(item["data"]["count"])
                  for item in api.get("/api/v1/namespaces/default/configmaps")["items"] if "count" in item.get("data", {})}
         return found | {item["metadata"]["name"]: int(item["spec"]["renewTime"][-7:-1]) for item in api.get(LEASES)["items"]}

@@ -70,7 +70,7 @@ class Etcd(unittest.TestCase):
         recorder.ended = True
         gateway.put("/others", "nothing of ours")
         self.assertGreaterEqual(int(api.get(MAPS)["metadata"]["resourceVersion"]), gateway.revision())
-        # An update by the version that somebody else has overtaken is refused, and by the newest one is not.
+        # An update by a version that another client has overtaken is refused, and by the newest one is not.
         with self.assertRaises(ApiError) as refused:
             api.request("PUT", f"{MAPS}/shared", made)
         self.assertEqual(refused.exception.code, 409)

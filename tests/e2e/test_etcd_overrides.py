@@ -29,7 +29,7 @@ def overrides(cluster, *resources):
 
 
 class Watch(threading.Thread):
-    """What happens to the objects of a path: ["ADDED name"], from a revision on."""
+    """Collects the events of the objects below a path from a revision on: ["ADDED name"]."""
 
     def __init__(self, kubeconfig, path, version):
         super().__init__(daemon=True)

@@ -91,7 +91,7 @@ class Suite(unittest.TestCase):
         return {each["metadata"]["name"]: (each["status"].get("phase"), each["status"].get("reason")) for each in self.api.get(PODS)["items"]}
 
     def run_until_evicted(self, *order, survivors=(), pressure=None):
-        """Those of `order` are evicted, in this order; nobody of `survivors` fails, neither then nor later."""
+        """Pods of `order` are evicted, in this order; no pod of `survivors` fails, neither then nor later."""
         seen, pressed = [], False
 
         def all_evicted():
@@ -129,7 +129,7 @@ class Suite(unittest.TestCase):
                          for each in self.api.get(f"{CORE}/events")["items"])
 
     def settle(self, pressure, survivors):
-        """The condition clears and stays clear, nobody else fails, and a fresh pod is admitted."""
+        """The condition clears and stays clear, no other pod fails, and a fresh pod is admitted."""
         wait_for(f"{pressure} to clear", lambda: not self.condition(pressure))
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:

@@ -38,7 +38,7 @@ class Explain(unittest.TestCase):
         return said
 
     def comes_to(self, what, words, *more):
-        """What is said of it once it says that."""
+        """The explanation, once it contains these words."""
         return wait_for(lambda: f"{words!r} of {what}: {self.explain(what, *more)}",
                         lambda: (said := self.explain(what, *more)) and words in said and said)
 
@@ -106,7 +106,7 @@ class Explain(unittest.TestCase):
         said = self.comes_to("hpa/idle", "missing request for cpu")
         self.assertIn("it stays at 1 replica: 1 of 1 metric cannot be read", said.splitlines()[0])
         self.kubectl("set", "resources", "deployment", "idle", "--requests=cpu=10m")
-        # What it recommended first holds it, until it is five minutes old.
+        # Its first recommendation holds it, until that is five minutes old.
         said = self.comes_to("hpa/idle", "its metrics ask for 0 replicas, and it stays at 1: more were recommended within the last 5m")
         self.assertRegex(said, r"cpu +read +0% +50% +")
         self.assertIn("Deployment idle has 1 replica", said)

@@ -14,8 +14,8 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PAGES = "/debug/api_priority_and_fairness"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"  # costs the server more than the client
 FLOODERS = 90   # more than the seats that one account can come by, and the places in its queue
-REFUSALS = 300  # of all of them together, then they leave
-RENEWALS = 20   # of each node meanwhile, at least
+REFUSALS = 300  # number of refusals after which the flood ends
+RENEWALS = 20   # renewals of each node meanwhile, at least
 NODES = 4
 TOKENS = "".join([*(f'node-{i},system:node:n{i},{i},"system:nodes"\n' for i in range(NODES)),
                   'flood,system:serviceaccount:shop:flood,10,"system:serviceaccounts"\n', 'calm,system:serviceaccount:shop:calm,11,"system:serviceaccounts"\n',
@@ -24,7 +24,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1/clusterrole"
 
 
 class Client:
-    """One connection of somebody with a token."""
+    """A connection of a client with a token."""
 
     def __init__(self, api, token):
         self.connection, self.token = http.client.HTTPSConnection(api.host, api.port, timeout=PATIENCE, context=plain_context(api)), token

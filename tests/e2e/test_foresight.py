@@ -1,5 +1,5 @@
-"""What `spillway simulate --from-cluster` says of a node that is lost, and what then happens when it is lost: the same taints and deletions, in the
-same order, and none before its time.
+"""The forecast of `spillway simulate --from-cluster` for a lost node, compared with its real loss: the same taints and
+deletions, in the same order, and none before its time.
 
 Prints both, with their times in seconds since the loss.
 """
@@ -73,7 +73,8 @@ class Foresight(unittest.TestCase):
         return [(each["what"], each["object"], each["atSeconds"]) for each in outcome["events"]]
 
     def look(self):
-        """What has come to pass so far, of whom, and when by the clock of who did it: whole seconds."""
+        """The acts on the lost node and its pods so far, with their times by the clock of the program that acted: whole
+        seconds."""
         node = self.api.get(f"/api/v1/nodes/{LOST}")
         ready = next(each for each in node["status"]["conditions"] if each["type"] == "Ready")
         found = {("flips", LOST): moment(ready["lastTransitionTime"])} if ready["status"] != "True" else {}
@@ -85,14 +86,15 @@ class Foresight(unittest.TestCase):
         return found
 
     def seen(self, foreseen):
-        """What happens when the node is lost, once all of `foreseen` has happened: (what, name, seconds since its last renewal)."""
+        """The course of the real loss, once all of `foreseen` has happened: (what, name, seconds since its last
+        renewal)."""
         self.agents[LOST].kill()
         last = moment(self.api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{LOST}")["spec"]["renewTime"])
         wait_for(lambda: f"{foreseen - set(self.look())}", lambda: foreseen <= set(self.look()))
         return [(what, name, (at - last).total_seconds()) for (what, name), at in self.look().items()]
 
     def replayed(self, *more):
-        """What the controllers decided, told by their recording."""
+        """The decisions of the controllers, by their recording."""
         file = self.folder / "controller.rec"
         code, _, error = run("record", "controller", "--kubeconfig", self.kubeconfig, "-o", file)
         self.assertEqual(code, 0, error)
@@ -105,7 +107,7 @@ class Foresight(unittest.TestCase):
         on_it = {each["metadata"]["name"] for each in self.api.get(PODS)["items"] if each["spec"]["nodeName"] == LOST}
         self.assertTrue(on_it)
         predicted = self.predicted()
-        self.assertLess(max(at for _, _, at in predicted), GRACE + TOLERATION + 3)  # of virtual time
+        self.assertLess(max(at for _, _, at in predicted), GRACE + TOLERATION + 3)  # in virtual time
         print("predicted", [(what, name, round(at, 1)) for what, name, at in predicted], flush=True)
         self.in_order_and_not_early(predicted)
         seen = self.seen({(what, name.split("/")[-1]) for what, name, _ in predicted})
@@ -129,7 +131,8 @@ class Foresight(unittest.TestCase):
         self.assertGreaterEqual(min(times["deletions"]), times["taints"][0] + TOLERATION - 1)
 
     def it_is_fetched_as_it_lies_on_the_disk(self):
-        """Of a controller that is found by its lease, and of a node over HTTPS. Both go on: what is read later begins as what was read before."""
+        """Recordings of a controller, which is found by its lease, and of a node over HTTPS. Both programs go on: a
+        recording that is read later begins like the one before."""
         for whose, directory in ((("controller",), self.folder / "controller"), (("n0",), self.folder / "n0" / "n0"), (("node/n0",), self.folder / "n0" / "n0")):
             fetched, read = self.folder / "fetched.rec", self.folder / "read.rec"
             code, text, error = run("record", *whose, "--kubeconfig", self.kubeconfig, "-o", fetched)

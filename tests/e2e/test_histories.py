@@ -22,7 +22,7 @@ MEMBER_BYTES = 160 * 1024 * 1024  # etcd keeps 64 MiB ahead for its log
 
 
 class TheCheck(unittest.TestCase):
-    """What it calls wrong, and what it lets pass."""
+    """Histories that the checker refuses, and histories that it accepts."""
 
     EVENTS = [(5, "x/key-0", '{"data": {"token": "a"}}'), (7, "x/key-0", '{"data": {"token": "b"}}'), (9, "x/key-0", None)]
 

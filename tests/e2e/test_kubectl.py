@@ -77,7 +77,7 @@ class Kubectl(unittest.TestCase):
         self.assertEqual(self.kubectl.get("configmap", "settings")["data"], {"a": "1", "c": "3"})
         apply(settings(a="1"))
         self.assertEqual(self.kubectl.get("configmap", "settings")["data"], {"a": "1"})
-        # What admission gave a pod stays when it is moved to server-side apply.
+        # Fields that admission gave a pod stay when it is moved to server-side apply.
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "moved", "namespace": "default"},
                "spec": {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "one", "command": ["sleep", "1d"]}]}}
         apply(pod)

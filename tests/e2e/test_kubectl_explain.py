@@ -11,7 +11,7 @@ BOOKS = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinit
                       "type": "object", "description": "A book on a shelf.", "properties": {"spec": {
                           "type": "object", "description": "What book it is.", "properties": {"title": {"type": "string", "description": "Its title."}}}}}}}]}}
 
-# What is asked for, and words that the answer has to hold: of the field itself, of its type, of a field below.
+# Questions, and words that the answer must contain: from the field itself, from its type, from a field below.
 QUESTIONS = [
     ("pod", ["KIND:       Pod", "containers that run together on one node", "What is to run and where"]),
     ("pod.spec", ["What is to run and where", "how it is to be placed, run and ended", "Seconds from SIGTERM to SIGKILL"]),

@@ -87,7 +87,8 @@ class Managers(unittest.TestCase):
         self.assertIn("ok", self.kubectl("get", "--raw", "/api/v1/nodes/n/proxy/healthz"))
 
     def test_a_shutdown_ends_pods_with_their_grace(self):
-        # What they do last goes to one file of the host, in the order it happens: for that they must not be confined.
+        # The containers' last actions go to one file of the host, in the order they happen: for that they must not be
+        # confined.
         self.process.stop()
         self.process = self.enterContext(one_node(self.folder, "--config", self.folder / "kubelet.yaml", "--process-isolation=none"))
         self.api, self.kubectl = self.process.api, self.process.kubectl

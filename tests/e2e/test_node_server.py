@@ -21,7 +21,7 @@ UPSTREAM_NAMES = {"kubelet_evictions", "resource_scrape_error", "container_memor
 
 SAMPLES = pathlib.Path(__file__).parent / "samples"
 ABSENT_IN_SUMMARY = re.compile(r"pods\[\]\.volume\b")
-# What the agent does not read of a spec, volumes, and what the test itself changes in the sample.
+# Fields of a spec that the agent does not read, volumes, and fields that the test itself changes in the sample.
 ABSENT_IN_POD = re.compile(r"metadata\.annotations\b|spec\.(volumes|dnsPolicy|automountServiceAccountToken|enableServiceLinks)\b|"
                            r"spec\.(initContainers|containers)\[\]\.(imagePullPolicy|terminationMessage\w+|volumeMounts|args|lifecycle)\b|"
                            r"status\.containerStatuses\[\]\.volumeMounts\b")

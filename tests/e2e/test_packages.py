@@ -53,7 +53,7 @@ def depended_on(deb):
 
 
 def names_of(bill, *relations):
-    """Of the packages that the program has these relations to."""
+    """Names of the packages to which the program has these relations."""
     related = {row["relatedSpdxElement"] for row in bill["relationships"] if row["relationshipType"] in relations}
     return {row["name"] for row in bill["packages"] if row["SPDXID"] in related}
 
@@ -94,7 +94,7 @@ class Made(unittest.TestCase):
             self.assertTrue(owners & set(names), f"{path} of {owners}")
         compiled_in = names_of(bill, "CONTAINS")
         self.assertLess({"preact", "uplot", "libcli11-dev"}, compiled_in)
-        # What is part of the program itself has its notice in the program's copyright file.
+        # Packages that are compiled into the program have their notice in the program's copyright file.
         notice = (ROOT / "packaging/debian/copyright").read_text()
         words = {"preact": "Preact", "uplot": "uPlot", "libcli11-dev": "(CLI11)", "libboost1.81-dev": "Boost.Asio", "libboost-url1.81-dev": "URL)"}
         self.assertEqual({name for name in compiled_in if name not in words or words[name] not in notice}, set())
@@ -146,7 +146,7 @@ class Made(unittest.TestCase):
 
 
 class Unit:
-    """What systemd would do of a unit file: state directories, environment, user, command line."""
+    """Does with a unit file what systemd would do: state directories, environment, user, command line."""
 
     def __init__(self, root, name):
         self.text = (root / f"usr/lib/systemd/system/spillway-{name}.service").read_text()
@@ -184,7 +184,7 @@ class Unit:
 
 
 def processes_of(document):
-    """Of a pod's cgroup, on this machine."""
+    """Processes in a pod's cgroup, on this machine."""
     found = set()
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -212,7 +212,7 @@ class Debian(unittest.TestCase):
         self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway-agent/nodes")  # the machine's
 
     def number_of(self, file):
-        """Of the user or group spillway."""
+        """The id of the user or group spillway."""
         return int(re.search(r"^spillway:x:(\d+)", (self.root / "etc" / file).read_text(), re.M).group(1))
 
     def install(self, deb):
@@ -286,7 +286,7 @@ class Debian(unittest.TestCase):
             self.assertEqual(processes_of(steady), processes)
             api.delete("/api/v1/namespaces/default/pods/hog")
             wait_for("its end", lambda: list(api.pod_phases()) == ["steady"])
-            # What runs under a node that is run is not ended.
+            # Processes under a running node are not ended.
             self.assertIn("is run by another process", fresh_root.run(self.root, "spillway", "end-pods", "/var/lib/spillway", code=1))
             self.assertEqual(processes_of(steady), processes)
         self.assertEqual(processes_of(steady), processes)

@@ -37,7 +37,7 @@ def received(connection):
 
 
 def said(port, data):
-    """What comes back for `data` and the end."""
+    """The answer to `data` and the end of input."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(received, connection)

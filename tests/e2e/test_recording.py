@@ -1,4 +1,5 @@
-"""What a node records while memory runs out: fetched, replayed under its own configuration and under another one; and files that are none."""
+"""A node's recording of a time when memory runs out: fetched, replayed under its own configuration and under another
+one; and files that are no recordings."""
 import json
 import os
 import pathlib

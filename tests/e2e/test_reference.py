@@ -73,7 +73,7 @@ class Mentioned(unittest.TestCase):
         self.helps = {}
 
     def wrong(self, words):
-        """What of a command the program does not have."""
+        """The command, or those of its flags, that the program does not have."""
         name = tuple(words[: 2 if words[0] == "store" and re.fullmatch(r"[a-z]+", "".join(words[1:2])) else 1])
         if name not in self.helps:
             done = subprocess.run([BINARY, *name, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=False)

@@ -50,7 +50,7 @@ class Page(unittest.TestCase):
         self.browser.open((file or self.file).as_uri())
 
     def assert_quiet(self, file=None):
-        """It asked for nothing but itself, and nobody complained."""
+        """The page requested nothing but itself, and the console has no complaint."""
         self.assertEqual(self.browser.requests(), [(file or self.file).as_uri()])
         self.assertEqual(self.browser.complaints(), [])
 
@@ -190,7 +190,7 @@ class Page(unittest.TestCase):
 
 
 class File(unittest.TestCase):
-    """What needs no browser."""
+    """Tests that need no browser."""
 
     def simulate(self, file):
         return run("simulate", "zone-outage", "--nodes", "3", "--report", file)

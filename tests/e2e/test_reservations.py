@@ -1,4 +1,4 @@
-"""Reservations that are enforced on daemons, and a node that somebody else makes, against `spillway agent`."""
+"""Reservations that are enforced on daemons, and a node whose object another client makes, against `spillway agent`."""
 import os
 import pathlib
 import unittest

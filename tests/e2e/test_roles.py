@@ -7,7 +7,7 @@ import unittest
 from harness import Kubectl, needs, running, serving, wait_for, workspace
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-STOCK_ROLES = 64  # of kube-apiserver 1.32.3 with its feature gates as they are by default
+STOCK_ROLES = 64  # number in kube-apiserver 1.32.3 with its default feature gates
 PEOPLE = ("viewer", "editor", "admin", "nobody")
 
 

@@ -1,4 +1,5 @@
-"""What may change of a pod that runs, as kubectl does it: containers for debugging, an image, the deadline; with both runtimes."""
+"""Changes of a running pod, as kubectl makes them: containers for debugging, an image, the deadline; with both
+runtimes."""
 import json
 import os
 import shutil

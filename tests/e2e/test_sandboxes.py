@@ -1,5 +1,6 @@
-"""What a container runtime keeps of pods over time: sandboxes that die and are replaced, logs that are rotated, what nobody needs any more; and
-RuntimeClasses and resolvers on both runtimes. The runtime is a containerd of the test's own.
+"""The remains of pods in a container runtime over time: sandboxes that die and are replaced, logs that are rotated,
+leftovers that are removed; and RuntimeClasses and resolvers on both runtimes. The runtime is a containerd of the
+test's own.
 """
 import json
 import os
@@ -74,7 +75,8 @@ class InContainerd(Node):
         cls.api = cls.node.api
 
     def remove_all(self):
-        """What is deleted without a grace is gone before its sandbox is, and the next test kills the only one there is."""
+        """Pods that are deleted without a grace are gone before their sandboxes are, and the next test kills the only
+        sandbox there is."""
         super().remove_all()
         wait_for("their sandboxes to end", lambda: not self.tasks())
 

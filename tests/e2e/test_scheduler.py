@@ -44,7 +44,8 @@ def pod(name, scheduler):
 
 
 class Pages:
-    """What a scheduler serves. Its certificate is of its own making: whom it lets in is what matters here."""
+    """The pages of a scheduler. Its certificate is self-made and not checked: these tests are about the clients that it
+    lets in."""
 
     def __init__(self, process):
         found = wait_for("its port", lambda: re.search(r"serving\b.*https://[^\s\"]*:(\d+)", process.log.read_text()))

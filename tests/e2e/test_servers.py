@@ -292,7 +292,7 @@ class SeveralServers(unittest.TestCase):
 
         _, second = self.start("second")
         self.assertEqual(added(told(second, since)), [*(f"m-{number}" for number in range(40)), "end"])
-        # Of a store that has been compacted, what is left.
+        # A client of a compacted store gets the history that is left.
         kept = second.get(f"{MAPS}/m-19")["metadata"]["resourceVersion"]
         self.gateway.put("compact_rev_key", kept)
         self.gateway.compact(int(kept))
@@ -362,7 +362,8 @@ class SeveralServers(unittest.TestCase):
         return processes, ports, third, balanced
 
     def test_elections_while_servers_are_killed(self):
-        """A server that is killed takes nobody's lead; a leader that is killed loses it when its lease has run out, and not before."""
+        """A server that is killed costs no leader its lease; a leader that is killed loses it when its lease has run
+        out, and not before."""
         processes, ports, third, balanced = self.start_balanced()
         leases, lease_seconds = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", 8  # from the moment the leader is killed: none else loses its own
         lease = Follower(third, f"{leases}?fieldSelector=metadata.name%3Dspillway-controller", third.get(leases)["metadata"]["resourceVersion"])

@@ -70,7 +70,7 @@ class Signing(unittest.TestCase):
             condition = self.api.get(f"{REQUESTS}/{name}")["status"]["conditions"][0]
             self.assertRegex(condition["lastTransitionTime"], r"^20\d\d-")
             self.assertRegex(condition["lastUpdateTime"], r"^20\d\d-")
-        # What was decided stays.
+        # A decision stays.
         self.assertIn("already Approved", self.kubectl("certificate", "deny", "yes", code=1))
 
     def test_the_requestor_cannot_be_forged(self):

@@ -33,7 +33,7 @@ def server(folder, data, *more):
 
 
 def store(*arguments, code=0):
-    """What the command said: on standard error if it is to fail."""
+    """The output of the command: standard error if it is to fail."""
     done, out, err = run("store", *arguments)
     assert done == code, f"store {arguments}: exit {done}, expected {code}\n{out}{err}"
     return err if code else out

@@ -16,7 +16,7 @@ KEYS = "/registry/configmaps/default/"
 
 
 def listed(kubectl):
-    """What kubectl sees of everything that holds something, without what a move changes."""
+    """All objects of kinds with content, as kubectl sees them, without the fields that a move changes."""
     seen = {}
     for kind in ("namespaces", "configmaps", "secrets", "serviceaccounts", "priorityclasses", "clusterroles", "deployments", "pods"):
         for each in kubectl.get(kind, "-A")["items"]:

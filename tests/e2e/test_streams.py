@@ -13,7 +13,7 @@ import unittest
 import own_containerd
 from harness import PATIENCE, Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
 
-OF_NODE = '--overrides={"spec":{"nodeName":"n"}}'  # nobody schedules
+OF_NODE = '--overrides={"spec":{"nodeName":"n"}}'  # no scheduler runs
 SLEEPER = ["/bin/sh", "-c", "echo begun; exec sleep 10000"]
 
 

@@ -95,7 +95,7 @@ class Machine(unittest.TestCase):
         return status["containerStatuses"][0]["containerID"], status["containerStatuses"][0]["restartCount"]
 
     def pids(self):
-        """Of the steady pod; the brackets keep grep from finding itself."""
+        """Processes of the steady pod; the brackets keep grep from finding itself."""
         return self.guest.run("grep -lsxz '[3]600' /proc/[0-9]*/cmdline | tr -dc '0-9\\n'").split()
 
 

@@ -57,7 +57,7 @@ def stock(api, folder):
 
 
 def signals_of(standing):
-    """What was measured of each signal against what, without the measurements, which move."""
+    """The signals and thresholds in a standing, without the measurements, which change."""
     found = set()
     for reason in standing["reasons"]:
         facts = {each["name"]: each["value"] for each in reason["facts"]}

@@ -79,7 +79,7 @@ class Volumes(unittest.TestCase):
         return name
 
     def said(self, script, volumes, mounts, **spec):
-        """What a container prints that runs this script to its end."""
+        """The output of a container that runs this script to its end."""
         return self.log(self.said_by(script, volumes, mounts, **spec))
 
     def events(self, name, reason=None):

@@ -23,7 +23,7 @@ KINDS = ("containerStatuses", "initContainerStatuses")
 
 
 class Watched:
-    """What a watch of the pods says: every time a container that was ready is told not to be."""
+    """Collects from a watch of the pods every time that a container which was ready becomes not ready."""
 
     def __init__(self, kubeconfig):
         self.api = Api(kubeconfig, timeout=None)
@@ -64,7 +64,7 @@ class Watched:
 
 
 def own_uid(metadata):
-    """Of the pod itself, where this is the mirror of a static one."""
+    """The uid of the pod itself, where this is the mirror of a static one."""
     return metadata.get("annotations", {}).get("kubernetes.io/config.mirror", metadata["uid"])
 
 
@@ -77,7 +77,8 @@ def has_ended(pid):
 
 
 class WarmRestart:
-    """What holds on every runtime. Who inherits says what the agent is started with, which first process a container has, what is left of containers and of mounts."""
+    """Tests of every runtime. A subclass says with which flags the agent starts, which first process a container has,
+    and where containers and mounts are found."""
 
     @classmethod
     def setUpClass(cls):
@@ -193,7 +194,7 @@ class WarmRestart:
         for kill in (True, False, True):
             self.again(kill)
             wait_for("the pods to be taken over", lambda: self.agent.log.read_text().count("syncloop add") >= len(names))
-            time.sleep(3)  # what it thinks of them is told by then
+            time.sleep(3)  # until then it reports a change of its mind
             self.assertEqual(self.containers(), before)
             self.assertEqual(self.mounts(), mounts)
         self.assertEqual(watched.falls, [])

@@ -1,4 +1,4 @@
-"""What a controller process serves and says of itself: health, metrics, configuration, zones, holds, a node explained."""
+"""The pages and commands of a controller process: health, metrics, configuration, zones, holds, an explained node."""
 import json
 import re
 import shutil

@@ -150,7 +150,7 @@ def configured(api, *documents):
 
 
 def dead_port():
-    """A port that nobody listens on."""
+    """A port on which no program listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
