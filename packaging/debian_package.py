@@ -19,7 +19,7 @@ DESCRIPTION = """Kubernetes nodes and a control plane in one program
 
 
 def changelog(version, epoch):
-    """Of this package alone; what changed in the program is in CHANGELOG.md."""
+    """The changelog of this package alone; changes of the program are in CHANGELOG.md."""
     return (f"spillway ({version}) unstable; urgency=medium\n\n  * Packed from the source of that time; see CHANGELOG.md.gz.\n\n"
             f" -- {MAINTAINER}  {email.utils.formatdate(epoch)}\n")
 

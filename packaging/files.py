@@ -1,4 +1,5 @@
-"""What a package holds: paths with a mode and either bytes or the target of a link, written in one order and with one time."""
+"""The content of a package: paths with a mode and either bytes or the target of a link, written in one order and with
+one time."""
 import dataclasses
 import io
 import os
@@ -40,7 +41,7 @@ class Files:
         return sorted(everything.items())
 
     def write_below(self, root, epoch):
-        """As real files; owners are left to whoever packs them."""
+        """Writes them as real files; owners are left to the caller that packs them."""
         for path, file in self.in_order():
             place = root / path
             if file.folder:

@@ -60,7 +60,7 @@ def _shlibs(package):
 
 
 def dependencies(binary):
-    """What goes into Depends: for each library that is asked for, what its package's `shlibs` file says."""
+    """The relations for Depends: for each library that is asked for, the row of its package's `shlibs` file."""
     by_name = {each.name: each for each in libraries(binary)}
     needed = set()
     for name in asked_for(binary):

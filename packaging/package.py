@@ -46,7 +46,7 @@ def commit():
 
 
 def default_version(binary, epoch, name):
-    """Of the program, and which commit: a later commit is a later version to dpkg."""
+    """The version of the program with its commit: a later commit is a later version to dpkg."""
     own = output(binary, "--version").split()[-1]
     return f"{own}+git{time.strftime('%Y%m%d%H%M%S', time.gmtime(epoch))}.{name}" if name else own
 
@@ -59,7 +59,7 @@ def stripped(binary):
 
 
 def installed(program, pages, completions, bill, version, epoch):
-    """What the .deb puts where."""
+    """The files of the .deb."""
     root = packed.Files()
     root.add("usr/bin/spillway", program, 0o755)
     root.add_link("usr/bin/kubectl-spillway", "spillway")

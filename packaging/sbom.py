@@ -1,4 +1,5 @@
-"""What the program is made of, as SPDX 2.3 JSON: the Debian libraries it is linked with, what is compiled into it, the dashboard's packages."""
+"""The parts of the program, as SPDX 2.3 JSON: the Debian libraries it is linked with, sources that are compiled into
+it, the dashboard's packages."""
 import hashlib
 import json
 import pathlib
@@ -36,7 +37,7 @@ def debian_package(name):
 
 
 def npm_packages():
-    """What esbuild puts into the dashboard: everything that is not there for development only."""
+    """The packages that esbuild puts into the dashboard: all that are not for development only."""
     lock = json.loads((ROOT / "ui/package-lock.json").read_text())
     for path, package in sorted(lock["packages"].items()):
         if path.startswith("node_modules/") and not package.get("dev"):

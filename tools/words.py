@@ -36,7 +36,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 PAGES_SKIPPED = ("docs/spec/", "docs/changes/")
 LINE_MAX = 200
 
-OPENING = re.compile(r"(what|of|who|whoever|whether|nobody)\b", re.IGNORECASE)
+OPENING = re.compile(r"([Ww]hat|[Oo]f|[Ww]ho|[Ww]hoever|[Ww]hether|[Nn]obody)\b")
 SENTENCE_OPENING = re.compile(r"(What|Of|Who|Whoever|Whether|Nobody)\b")
 NAMELESS = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"')

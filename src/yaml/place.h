@@ -1,6 +1,5 @@
-// Strict reading of a configuration file: one value of a document and where it stands. Every error names file, line and
-// path, and of a member that nobody knows the one that may have been meant. Thread: any. A place must not outlive its
-// document.
+// Strict reading of a configuration file: one value of a document and its place. Every error names file, line and path,
+// and for an unknown member the known one that may have been meant. Thread: any. A place must not outlive its document.
 #pragma once
 
 #include "api/json/json.h"
@@ -60,7 +59,7 @@ class Place {
   /// The members of a mapping by name, in order of name.
   std::vector<std::pair<std::string, Place>> members() const;
 
-  /// Whether the member is there and not null.
+  /// True if the member is there and not null.
   bool has(std::string_view name) const;
 
   /// The member; null JSON if it is missing.

@@ -18,7 +18,7 @@ namespace spillway::yaml {
 struct Origin {
   int line = 0;      // from 1
   int column = 0;    // from 1
-  std::string text;  // of a plain scalar, as written; empty for anything else
+  std::string text;  // a plain scalar as written; empty for anything else
 };
 
 struct Document {

@@ -44,7 +44,7 @@ lane() {                                 # "SCENARIO AGENT [VAR=VALUE...]"...
   done
   return $failed
 }
-confined() {                             # what a confined pod sees on version 2
+confined() {                             # checks the confinement of a pod on version 2
   strip -o "$out/spillway" "$SPILLWAY"
   "$here/vm" --memory 768M --timeout 900 --file "$out/spillway:/bin/spillway" --out "$out/confined" "$here/guest/confined"
 }

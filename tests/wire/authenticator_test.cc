@@ -1,4 +1,4 @@
-// Who a request comes from.
+// The user that a request is authenticated as.
 #include "wire/server/authenticator.h"
 
 #include "api/exchange/account_token.h"

@@ -1,4 +1,4 @@
-// Who holds the connections of a server, and which one goes for another.
+// The places of a server's connections, and which connection goes for another.
 #include "wire/server/bounds/connection_table.h"
 
 #include <gtest/gtest.h>

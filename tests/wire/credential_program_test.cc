@@ -79,7 +79,7 @@ TEST(CredentialProgram, WhatIsWrongWithAnAnswerIsOneLine) {
   }
 }
 
-/// What one run of the program came to.
+/// The result of one run of the program.
 Result<std::string> run(const CredentialProgram& program) {
   runtime::Loop loop;
   std::optional<Result<std::string>> got;

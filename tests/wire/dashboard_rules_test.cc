@@ -103,7 +103,7 @@ TEST(ProxiedRequest, WritesHoldsAndAsksWhatOneMay) {
   EXPECT_FALSE(judge_proxied(asked(api::Method::kPost, maps, "not json")));
   EXPECT_FALSE(judge_proxied(asked(api::Method::kGet, "/api/v1/nodes", "{}")));
   api::Request form = asked(api::Method::kPost, maps, map);
-  form.headers = {{"content-type", "text/plain"}};  // what a form of another origin can send
+  form.headers = {{"content-type", "text/plain"}};  // a type that a form of another origin can send
   EXPECT_FALSE(judge_proxied(form));
   // A second name hides behind the first: what is sent is what was read.
   const auto twice =

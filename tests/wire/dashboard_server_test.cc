@@ -202,7 +202,7 @@ TEST(DashboardServer, SaysWhatTheServerSaidWhereNobodyLeads) {
   room.api.run([&] { room.api.handler.on("/lease", says(403, "{\"second\":true}")); });
   EXPECT_THAT(room.get(room.path + "/debug/spillway/zones"), HasSubstr("{\"first\":true}"));
   EXPECT_THAT(room.get(room.path + "/debug/spillway/nodes/x"),
-              HasSubstr("not found"));  // who knows no such node, answers
+              HasSubstr("not found"));  // the server that answers does not know such a node
 }
 
 TEST(DashboardServer, SaysThatTheApiServerIsNotThere) {

@@ -1,4 +1,4 @@
-// What a client of gzip reads.
+// Decompresses text as a client that takes gzip does.
 #pragma once
 
 #include <gtest/gtest.h>

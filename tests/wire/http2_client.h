@@ -23,7 +23,7 @@ class Http2Client {
     std::map<std::string, std::string> fields;
     std::string body;
     bool closed = false;
-    std::uint32_t code = 0;  // of its end
+    std::uint32_t code = 0;  // the code of its end
   };
 
   using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -88,7 +88,7 @@ class Http2Client {
     return got_[stream];
   }
 
-  /// What comes next, or false at the end of the connection.
+  /// Handles the next frames; false at the end of the connection.
   bool turn() {
     if (!connection_.receive()) return false;
     const std::string bytes = std::exchange(connection_.received, {});
@@ -104,7 +104,7 @@ class Http2Client {
     }
   }
 
-  /// What is asked until uncork() leaves together, in one piece.
+  /// Requests until uncork() leave together, in one piece.
   void cork() { corked_ = true; }
 
   void uncork() {
@@ -132,7 +132,7 @@ class Http2Client {
     }
   }
 
-  /// Of the GOAWAY that came; nullopt: none.
+  /// The code of the GOAWAY that came; nullopt: none.
   std::optional<std::uint32_t> went_away;
   int pongs = 0;
 

@@ -83,7 +83,7 @@ class ClientSession : public ::testing::Test, protected Http2ClientSession::Hand
   /// The server says this. False: the client gives the connection up at once.
   bool say(std::string_view frames, Instant now = Instant{} + hours(1)) { return session_.feed(frames, now); }
 
-  /// What the client says since the last time.
+  /// The frames that the client has sent since the last call.
   std::vector<SentFrame> sent() {
     std::string out;
     EXPECT_TRUE(session_.pull(out, kEverything));
@@ -426,7 +426,7 @@ TEST_F(ClientSession, PingsAreAnsweredWhileAnswersWait) {
   EXPECT_EQ(answers[0].flags, kAcknowledged);
 }
 
-/// What a server sends that answers nothing, and how much of it is no flood.
+/// Frames of a server that answers nothing, and how many of them are no flood.
 struct FloodRow {
   const char* name;
   std::string frame;

@@ -382,7 +382,8 @@ TEST_F(ClientOfHttp2, AWriteWhoseFateIsUnknownIsNotRepeated) {
   const FrameServer server(trust(), {[&](FrameServer::Peer& peer) {
                              peer.next(FrameType::kHeaders);
                              peer.say(ok_answer(1));
-                             peer.next(FrameType::kHeaders);  // of a kept connection, and then it ends
+                             // The head of a request on a kept connection, which then ends.
+                             peer.next(FrameType::kHeaders);
                              ++asked;
                            }});
   LoopRoom loops;

@@ -34,7 +34,7 @@ class Http2Server : public ::testing::Test {
         {.authority_pem = authority_.certificate_pem(), .identity = {}, .protocols = Protocols::kHttp2AndHttp11});
   }
 
-  /// Of a server that ends nobody for being silent.
+  /// The limits of a server that closes no connection for its silence.
   static HttpLimits patient() {
     HttpLimits limits;
     limits.unproven_idle_max = limits.idle_max = limits.header_max = minutes(5);
@@ -64,7 +64,7 @@ class Http2Server : public ::testing::Test {
     return made;
   }
 
-  /// What the GOAWAY at the end of the connection says; nullopt: there was none.
+  /// The code of the GOAWAY at the end of the connection; nullopt: there was none.
   static std::optional<std::uint32_t> end_of(TestClient& client) {
     client.drain();
     std::optional<std::uint32_t> code;
@@ -430,7 +430,7 @@ TEST_F(Http2Server, HeadsThatAreTooLargeAreRefused) {
   EXPECT_EQ(client.answer(client.ask("GET", "/b", kAlice)).status, 200);
 }
 
-/// What was taken back and is still worked on counts as well.
+/// A request that was reset and is still worked on counts as well.
 TEST_F(Http2Server, WhoTakesBackIsNotGivenMoreWork) {
   ServerRoom& room = serve();
   std::vector<std::shared_ptr<api::ResponseSink>> sinks;

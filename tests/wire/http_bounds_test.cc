@@ -1,4 +1,4 @@
-// What clients of an HTTP server may take up, and that those without which pods do not run get through.
+// Bounds of clients of an HTTP server, and the passage of those clients without which pods do not run.
 #include "api/json/json.h"
 #include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"

@@ -31,7 +31,7 @@ std::string get_as_alice(ServerRoom& room) {
   return client.answer().body;
 }
 
-/// Who is judged here need not be seen by the handler, which may write down or pass on what it sees.
+/// A token that was verified here is removed, as the handler may write down or pass on the headers that it sees.
 TEST(HttpServer, ATokenThatWasJudgedGoesNoFurther) {
   for (const auto judge : {Authenticator::Tokens::kHere, Authenticator::Tokens::kHandler}) {
     HttpServer::Options options;

@@ -20,7 +20,7 @@ using ::testing::Not;
 const std::string kConfigMaps = "/api/v1/namespaces/default/configmaps";
 const api::UserInfo kAdmin{"admin", "", {"system:masters", "system:authenticated"}};
 
-/// Somebody in the process, who gets whole answers.
+/// A client in the same process, which gets whole answers.
 class WholeAnswer final : public api::ResponseSink {
  public:
   void on_response(api::Response response) override { arrived.put(std::move(response)); }
@@ -125,7 +125,7 @@ TEST(LongLists, EndWithTheConnectionInHttp10) {
   EXPECT_EQ(client.problem(), "") << "not the end, but a failure";
 }
 
-/// Of an answer that begins, and is cut.
+/// Begins an answer, and cuts it.
 void begin_and_cut(ServerRoom& room) {
   room.run([&] {
     room.handler.on("/list", [](ScriptedHandler::Seen& seen) {

@@ -164,7 +164,7 @@ TEST(NodeGateway, SlowsTheNodeDownToItsClient) {
     room.sink->waiting = 100 * 1024 * 1024;  // the client takes nothing
   });
   room.open("/log", room.node.port);
-  // What comes through now fits into the transit and the sockets between; then nothing moves.
+  // The next bytes fit into the transit and the sockets between; then nothing moves.
   while (room.node.run([&] { return room.sink->body.size(); }) < 256 * 1024) std::this_thread::yield();
   const std::size_t held_up = room.node.run([&] { return room.sink->body.size(); });
   EXPECT_LT(held_up, kBlocks * 1024 * 1024 / 2);
@@ -223,7 +223,7 @@ HttpsNodeGateway::Options verifying(const CertificateAuthority& authority) {
   return {.tls = *context, .agents = HttpsNodeGateway::Options::Agents::kVerified};
 }
 
-// A node says itself where it lives; whoever answers there has to be that node.
+// A node says itself where it lives; the server at that address must prove that it is that node.
 TEST(NodeGateway, TalksOnlyToTheNodeThatIsMeant) {
   const TempFolder folder;
   auto authority = CertificateAuthority::open(folder / "pki", present());

@@ -1,4 +1,4 @@
-// Files with secrets: nobody else's file, folder or link is used for them.
+// Files with secrets: a file, folder or link of another user is not used for them.
 #include "wire/tls/private_file.h"
 
 #include "wire/temp_folder.h"
@@ -35,7 +35,7 @@ TEST(PrivateFile, IsItsOwners) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "no draft is left";
 }
 
-/// Somebody has made the file, or a link, where the text is going to be written.
+/// Another user has made the file, or a link, where the text is going to be written.
 TEST(PrivateFile, IsNotWrittenIntoWhatIsThere) {
   const TempFolder folder;
   folder.write("victim", "mine");

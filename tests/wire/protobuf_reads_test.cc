@@ -1,4 +1,4 @@
-// What own clients read in protobuf, and what they do with servers that cannot.
+// Reads of our own clients in protobuf, and their way with servers that cannot answer so.
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "client/api_client.h"

@@ -62,7 +62,7 @@ class RequestAccount : public ::testing::TestWithParam<Way> {
     return options;
   }
 
-  /// Whether the server comes to take a body again that fits only if nothing else is held.
+  /// True once the server takes a body that fits only if no other bytes are held.
   bool takes_a_body_again() {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
     for (;;) {
@@ -92,7 +92,7 @@ void answered_and_kept(ServerRoom& room, Sinks&) {
   for (int i = 0; i < 2; ++i) {
     kept.send(head("/", kBody) + std::string(kBody, 'x'));
     EXPECT_EQ(kept.answer().status, 200);
-    // What is refused is refused while a body is being read: all but its last byte has to have been.
+    // The refusal comes while a body is being read: all but its last byte must have been read.
     TestClient other(room.port);
     other.send(head("/", kBody, "Expect: 100-continue\r\n"));
     EXPECT_TRUE(other.receive_until("100 Continue"));

@@ -1,4 +1,4 @@
-// What a request may not be longer than, to the byte, and what is no request.
+// The greatest length of each part of a request, to the byte, and input that is no request.
 #include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"
 

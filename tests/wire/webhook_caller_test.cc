@@ -74,7 +74,7 @@ struct Room {
 
   TempFolder folder;
   std::string authority_pem;
-  std::shared_ptr<api::ResponseSink> kept;  // of the question that hangs
+  std::shared_ptr<api::ResponseSink> kept;  // the sink of the question that hangs
   std::unique_ptr<ServerRoom> hook;
   std::unique_ptr<HttpsWebhookCaller> caller;
   std::uint64_t last = 0;

@@ -3,7 +3,7 @@ CG=/sys/fs/cgroup/kubepods
 PODS=/run/lab/pods.tsv
 MB=1048576
 : "${THRESH_MB:=100}" "${AGENT:=none}" "${SCEN:=?}" "${CGROUP:=v2}" "${DRIVER:=cgroupfs}"
-: "${HARD:=memory.available<${THRESH_MB}Mi}"   # what the agent under test is told; scenarios may say more
+: "${HARD:=memory.available<${THRESH_MB}Mi}"   # the flags of the agent under test; scenarios may say more
 FILL_DIR=/data/pods/filler                     # where a pod that fills a disk writes
 PATH=$PATH:/lab/bin:/lab; mkdir -p /run/lab /run/lab/queue; : >$PODS; : >/run/lab/noted; : >/run/lab/faults
 case $AGENT in spillway*) FILL_DIR=fill;; esac  # in the pod's own directory
@@ -115,7 +115,7 @@ referee() {
     --series /out/series.csv "$@" >/out/result.json
 }
 note() { echo "\"$1\":$2" >>/run/lab/noted; }     # NAME JSON: told beside the referee's result
-fault() { echo "fault: $*"; echo "\"$*\"" >>/run/lab/faults; }   # what makes the outcome a wrong one, whoever died
+fault() { echo "fault: $*"; echo "\"$*\"" >>/run/lab/faults; }   # a reason why the outcome is wrong, whichever pod died
 go() { : >/run/lab/go; }                 # pods that wait for it: sh -c 'until [ -e /run/lab/go ]; do sleep 0.05; done; exec hog ...'
 wait_go="until [ -e /run/lab/go ]; do usleep 20000; done; exec"
 finish() { awk '$6 > 0 {print $6}' $PODS | while read -r p; do kill -9 "$p"; done 2>/dev/null; [ "$(cat /run/agent.pid)" = 0 ] || kill -9 "$(cat /run/agent.pid)" 2>/dev/null; dmesg | grep -E 'Killed process|oom-kill:' | tail -20

@@ -1,5 +1,6 @@
-# beside: memory ramp at 60 MB/s in a BestEffort pod that does not heed SIGTERM, beside a kubelet. The companion must find all pods, end the
-# hog's whole cgroup and nobody else's, and write its status and an event. DRIVER=systemd|cgroupfs, FROM=api|kubelet.
+# beside: memory ramp at 60 MB/s in a BestEffort pod that does not heed SIGTERM, beside a kubelet. The companion must
+# find all pods, end the hog's whole cgroup and no other, and write its status and an event. DRIVER=systemd|cgroupfs,
+# FROM=api|kubelet.
 #vm --memory 512M --timeout 180
 . /lab/lib.sh
 pod web-a  burstable  0 64 hog mem --name web-a --max 24 --touch

@@ -23,7 +23,8 @@ tries=0; until [ "$(high)" = max ] || [ $((tries += 1)) -gt 3000 ]; do usleep 10
 kill $watcher
 after=$(high)
 limits=$(grep -v max /out/high.txt | sort -n)
-member() { grep -o "\"$1\":[0-9.-]*" /out/result.json | head -1 | cut -d: -f2; }   # of result.json: the first of that name
+# The first member of that name in result.json.
+member() { grep -o "\"$1\":[0-9.-]*" /out/result.json | head -1 | cut -d: -f2; }
 hog_rate() {                             # FROM_MS TO_MS: MB/s that the hog took then
   awk -F'[ =]' -v from=$1 -v to=$2 '/ mb=/ { t = $4 / 1e6; if (t >= from && t < to) n++ } END { printf "%.1f", (to > from ? n * 1000 / (to - from) : 0) }' /out/hog.log
 }
