@@ -39,8 +39,8 @@ bool says_ascii(const api::Json& value) {
   return true;
 }
 
-/// The metadata of a heartbeat is what a server has answered with, which has been read there. Annotations are written
-/// by our own election, too, and are looked at.
+/// Checks a heartbeat beside its metadata, which a server has answered with, so that it was checked there. Annotations
+/// are written by our own election, too, and are checked.
 bool says_ascii_beside_metadata(const api::Json::Object& object) {
   for (const auto& [key, member] : object) {
     const bool is_answered =

@@ -75,7 +75,7 @@ void EventRecorder::enqueue(const EventKey& key, Known& known) {
   queue_.push_back(key);
 }
 
-/// The entry of this key, which is heard of now.
+/// The entry of this key, which has an event now.
 EventRecorder::Known& EventRecorder::use(const EventKey& key, Now now) {
   if (const auto found = known_.find(key); found != known_.end()) {
     by_use_.splice(by_use_.end(), by_use_, found->second.place);
@@ -87,7 +87,7 @@ EventRecorder::Known& EventRecorder::use(const EventKey& key, Now now) {
   return added->second;
 }
 
-/// Makes room: entries not heard of for an hour, else the one not heard of for longest.
+/// Makes room: drops entries without an event for an hour, else the one whose last event is oldest.
 void EventRecorder::forget_old(Now now) {
   for (auto next = by_use_.begin(); next != by_use_.end();) {
     const auto it = known_.find(**next++);

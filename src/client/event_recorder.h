@@ -79,7 +79,7 @@ class EventRecorder {
   Limits limits_;
   EventCorrelator correlator_;
   std::map<EventKey, Known> known_;
-  std::list<const EventKey*> by_use_;  // all of them, the one not heard of for longest first
+  std::list<const EventKey*> by_use_;  // all entries, the one whose last event is oldest first
   std::deque<EventKey> queue_;
   std::size_t in_flight_ = 0;
   std::uint64_t dropped_ = 0;

@@ -60,8 +60,8 @@ void InformerBase::request_page(const std::string& continue_token) {
 void InformerBase::on_page(const CallDone& answer, Now now) {
   const auto fail = [&](Error error) {
     listing_ = false;
-    // While a server starts, it may refuse everybody everything: a list that is not needed is asked for once more when
-    // those that are needed have been read. An answer that never came takes nothing back.
+    // While a server starts, it may refuse all requests: an optional list is requested once more when the required ones
+    // have been read. A request without an answer changes nothing.
     const bool are_others_read = std::ranges::all_of(client_.informers(), [](const InformerBase* each) {
       return each->need() == Need::kOptional || each->synced();
     });

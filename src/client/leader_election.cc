@@ -144,7 +144,7 @@ void LeaderElection::create(Now now) {
                  [this](const Result<api::Json>& outcome, Now then) { on_taken(outcome, then); });
 }
 
-/// The update carries the resourceVersion that was read: of two who try, one gets a conflict.
+/// The update carries the resourceVersion that was read: of two processes that try, one gets a conflict.
 void LeaderElection::take(const api::Json& lease, Now now) {
   sent_ = now.mono;
   api::Json taken = lease;
@@ -263,7 +263,7 @@ void LeaseGuard::judge(const Result<api::Json>& lease, Now now) {
   if (!lease && lease.error().code != ErrorCode::kNotFound) return;  // not known: ask again
   if (lease) observed_.see(*lease, now.mono);
   const bool held = lease && observed_.is_held(now.mono, options_.lease_duration);
-  // One look at a lease tells nothing about its age: that it moves does.
+  // One reading of a lease says nothing about its age: a change does.
   if (held && observed_.moved()) return listener_.on_held(observed_.holder(), now);
   if (!held && !std::exchange(told_free_, true)) listener_.on_free(now);
 }

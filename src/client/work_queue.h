@@ -1,5 +1,5 @@
-// Names of things to look at again: each name once, ordered by due time and then by arrival. A name being worked on is
-// not handed out a second time; if it is added meanwhile it comes back when the work is done. Retries back off
+// Names of objects to sync: each name once, ordered by due time and then by arrival. A name being worked on is not
+// handed out a second time; if it is added meanwhile it comes back when the work is done. Retries back off
 // exponentially per name, from `retry_min` to `retry_max`, without jitter: order is deterministic.
 // Thread: loop. Bounds: one entry per name; the names are those of objects in a cache.
 #pragma once

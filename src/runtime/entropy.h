@@ -1,6 +1,6 @@
-// Where random numbers of the running program begin. What has to be told apart from other processes' (identities of
-// leaders, uids, names made from a prefix) begins here; a clock does not do: two processes may start in the same
-// microsecond. Thread: any.
+// The source of random numbers of the running program. Values that must differ from those of other processes
+// (identities of leaders, uids, names made from a prefix) are seeded here; a clock is not enough: two processes may
+// start in the same microsecond. Thread: any.
 #pragma once
 
 #include <cstdint>

@@ -99,7 +99,7 @@ struct Loop::Impl {
 
   std::mutex mutex;
   std::deque<Task> posted;  // guarded by mutex
-  bool rung = false;        // guarded by mutex: the loop will look at `posted`
+  bool rung = false;        // guarded by mutex: the loop will read `posted`
   std::atomic<bool> stopping = false;
   std::vector<Task> ending;  // for the end of the turn
 
@@ -349,7 +349,7 @@ void Loop::run(std::function<void(int signal)> on_signal) {
     impl_->run_ending();
     impl_->end_turn();
   }
-  // From here on signals go where they went before; those that came during the last turn are told.
+  // From here on signals go where they went before; those of the last turn are reported.
   handlers.reset();
   Impl::tell_signals(tell);
   impl_->runner = std::thread::id();

@@ -227,7 +227,7 @@ Cluster::~Cluster() {
   retired_servers_.clear();
 }
 
-/// The world hears of every write as it is committed; the servers as etcd tells them.
+/// The world gets every write as it is committed; the servers get writes as etcd delivers them.
 void Cluster::begin_etcd() {
   etcd_.emplace(time_, rng_.fork("etcd"), SimEtcdOptions{.replicas = options_.etcd_replicas, .faults = {}});
   etcd_->observe([this](std::span<const store::EtcdEvent> events) {

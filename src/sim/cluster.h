@@ -61,7 +61,8 @@ struct ClusterOptions {
   std::vector<MachineSpec> machines;
   /// The options of every agent, apart from its name and labels; nullopt: plain_agents().
   std::optional<agent::AgentOptions> agent;
-  /// How rarely an agent may look at its memory. Large clusters without memory hogs need no second-by-second looks.
+  /// The longest time between two memory readings of an agent. Large clusters without memory hogs need none every
+  /// second.
   Duration observe_interval_max = seconds(1);
   NetworkFaults faults;
   StoreFaults store_faults;
@@ -120,7 +121,7 @@ class Cluster {
 
   std::size_t server_count() const { return servers_.size(); }
 
-  /// By which one server showed what another one had been told.
+  /// The number of reads by which one server showed a write that another one had acknowledged.
   std::uint64_t answers_confirmed() const { return read_back_ ? read_back_->confirmed() : 0; }
 
   /// The server's way to all members of etcd is cut: for its store, not for its clients.
@@ -190,7 +191,7 @@ class Cluster {
     bool dies = false;   // before its next command
     bool alone = false;  // … without its machine
     Duration clock_ahead{};
-    std::optional<agent::EvictionOptions> eviction;  // nullopt: as everybody's
+    std::optional<agent::EvictionOptions> eviction;  // nullopt: the settings of all agents
   };
 
   struct EngineParts {

@@ -16,8 +16,8 @@ std::string owner_uid(const api::Pod& pod) {
   return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
 }
 
-/// Ended by the pod collector, because its node is gone: the agent of that node may not have heard of it, and what it
-/// sent before may come after. The pod is deleted whatever its phase.
+/// Ended by the pod collector, because its node is gone: the agent of that node may not know it yet, and statuses that
+/// it sent before may come after. The pod is deleted whatever its phase.
 bool was_collected(const api::Pod& pod) {
   const api::PodCondition* target = api::find_condition(pod.status.conditions, "DisruptionTarget");
   return target != nullptr && target->reason == "DeletionByPodGC";

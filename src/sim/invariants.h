@@ -39,7 +39,8 @@ class Invariants {
     /// lifecycle, while nothing of the control plane is down.
     Duration surplus_max = minutes(2);
     Duration stale_taint_max = minutes(2);
-    /// How long an object may stand in a namespace that is gone: it was admitted before the server heard of that.
+    /// The longest time that an object may exist in a namespace that is gone: it was admitted by a server that did not
+    /// know of the deletion yet.
     Duration late_content_max = minutes(2);
   };
 

@@ -51,7 +51,7 @@ class ReadBack final : public client::Transport::Receiver {
   std::optional<client::CallId> waits_;
   api::Method asked_ = api::Method::kGet;
   std::size_t server_ = 0;
-  bool exists_ = false;  // as far as he was told
+  bool exists_ = false;  // by the answers so far
   std::uint64_t names_ = 0;
   std::uint64_t confirmed_ = 0;
 };

@@ -35,8 +35,8 @@ class SimDriver final : public client::Transport::Receiver {
     }
   }
 
-  /// `lives` is asked before every command: false ends the process there. Its remaining commands are lost, and it hears
-  /// nothing any more; the caller has to destroy it.
+  /// `lives` is asked before every command: false ends the process there. Its remaining commands are lost, and it gets
+  /// no event any more; the caller has to destroy it.
   void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
 
   /// For commands that after_step() executes.
@@ -45,7 +45,7 @@ class SimDriver final : public client::Transport::Receiver {
     return !dead_;
   }
 
-  /// Its wall clock is ahead of everybody's by this.
+  /// Its wall clock is ahead of all others by this.
   void set_clock(Duration ahead) { clock_ahead_ = ahead; }
 
   /// Called after every step, to execute commands beyond those of ApiEngine.

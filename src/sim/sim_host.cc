@@ -463,7 +463,7 @@ void SimHost::add_disk_and_processes(api::NodeStats& node) const {
 void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodStats& stats) const {
   const Now now = this->now();
   const Bytes written{pod.disk.at(now.mono)};
-  if (stats.uid != uid) {  // else it tells of this pod already
+  if (stats.uid != uid) {  // otherwise it is this pod's already
     stats.uid = uid;
     stats.ns = pod.key.ns;
     stats.name = pod.key.name;

@@ -50,8 +50,8 @@ class SimHost final : public agent::Host {
 
   void execute(agent::HostCommand command) override;
 
-  /// The process of the agent has ended and another one has begun, while the pods ran on: what is on its way to the one
-  /// before is lost, and the new one is told what is there (MachineInfo::keeps_pods).
+  /// The process of the agent has ended and another one has begun, while the pods ran on: events on their way to the
+  /// old process are lost, and the new one is told which pods are there (MachineInfo::keeps_pods).
   void attach(Deliver deliver);
 
   agent::MachineInfo machine_info(const std::string& node) const;

@@ -16,7 +16,7 @@ using UserPtr = std::shared_ptr<const api::UserInfo>;
 
 }  // namespace
 
-/// One request on its way, the answer or stream it gets, and what the sender may still hear of it.
+/// One request on its way, the answer or stream it gets, and the events that its sender may still get.
 class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(SimNetwork& network, std::string endpoint, std::size_t place, client::CallId id, bool watch,
@@ -169,7 +169,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
   bool watch_;
   client::Transport::Receiver* receiver_;
   std::optional<apiserver::RequestId> request_;
-  bool answered_ = false;  // the sender is told the end: it hears nothing more, though the request may still arrive
+  bool answered_ = false;  // the sender got the end, and gets nothing more, though the request may still arrive
   int in_transit_ = 0;
   Instant last_due_{};
 };

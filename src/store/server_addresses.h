@@ -33,7 +33,7 @@ class ServerAddresses {
 
   void start() { write(); }
 
-  /// Takes its own back; `done` runs when the store has answered, and nothing is told any more.
+  /// Deletes its own address; `done` runs when the store has answered, and no listener is called any more.
   void leave(std::function<void()> done);
 
  private:

@@ -46,7 +46,8 @@ class ServerLease {
   ServerLease& operator=(const ServerLease&) = delete;
 
   void start();
-  /// The next one need not wait. `done` runs when the store has answered; nothing is told any more.
+  /// Gives the lease up, so that the next server need not wait. `done` runs when the store has answered; no listener is
+  /// called any more.
   void give_back(std::function<void()> done);
 
   bool is_held() const { return held_; }

@@ -34,7 +34,7 @@ class Revision {
   std::uint64_t number_ = 0;
 };
 
-/// Immutable bytes shared by everybody who reads them; null means "no value".
+/// Immutable bytes shared by all readers; null means "no value".
 using Value = std::shared_ptr<const std::string>;
 
 /// One key as it stands at some revision.
@@ -84,7 +84,7 @@ struct Range {
   std::string start_after;     // exclusive; empty: from the beginning
   std::size_t limit = 0;       // 0: no limit
   std::optional<Revision> at;  // nullopt: now
-  bool known_only = false;     // keys whose state then is unknown are left out; a watch after `at` tells theirs
+  bool known_only = false;     // keys whose state then is unknown are left out; a watch after `at` delivers theirs
 };
 
 struct RangeResult {
@@ -134,14 +134,14 @@ class Store {
   /// complete inside the call.
   virtual void oldest_within(Revision head, std::uint64_t changes_max, Completion<Revision> done);
 
-  /// The revision up to which every write has been delivered that anybody had been told of before the call, through
-  /// this store or another one of the same keys. kTimeout: it has not arrived.
+  /// The revision up to which every write has been delivered that was acknowledged before the call, through this store
+  /// or another one of the same keys. kTimeout: it has not arrived.
   virtual void barrier(Completion<Revision> done);
 
   /// Write::ttl is heeded.
   virtual bool expires_keys() const { return false; }
 
-  /// Others write the same keys: what has been delivered may be behind what they were told.
+  /// Other processes write the same keys: delivered changes may be behind writes that those processes acknowledged.
   virtual bool is_shared() const { return false; }
 
   /// Why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still takes

@@ -1,4 +1,4 @@
-// The watches of one store: who wants changes of which keys, and up to where he has been told. Both stores deliver
+// The watches of one store: which keys each wants, and up to which revision it was notified. Both stores deliver
 // through it, so that they deliver alike.
 // Thread: loop. Invariant: a watcher sees strictly growing revisions; nothing reaches it after remove(). Callbacks may
 // add and remove watches, also their own.
@@ -21,7 +21,7 @@ class WatchRegistry {
 
   bool has(WatchId id) const { return watches_.contains(id); }
 
-  /// Up to where the watch has been told; it must exist.
+  /// The revision up to which the watch was notified; it must exist.
   Revision told(WatchId id) const;
   const std::string& prefix(WatchId id) const;
 
@@ -29,9 +29,9 @@ class WatchRegistry {
   void publish(const std::vector<Change>& changes);
   /// Tells one watch, live or not, the changes that concern it; ignored when it is gone.
   void tell(WatchId id, const std::vector<Change>& changes);
-  /// Nothing up to `revision` concerns the watch any more, which it is told; ignored when it is gone.
+  /// Notifies the watch that no change up to `revision` concerns it; ignored when it is gone.
   void skip_to(WatchId id, Revision revision);
-  /// Takes the watch off, then tells it so.
+  /// Removes the watch, then notifies it of the end.
   void end(WatchId id, const Error& error);
   void end_all(const Error& error);
 

@@ -10,7 +10,7 @@
 
 namespace spillway::telemetry {
 
-/// Which process tells of the spans: "service.name" and "service.version" of the resource.
+/// The process that reports the spans: "service.name" and "service.version" of the resource.
 struct TracedService {
   std::string name;
   std::string version;

@@ -73,7 +73,7 @@ struct UserInfo {
 struct WatchDocument {
   std::string type;          // "ADDED"
   DocumentPtr object;        // not null
-  mutable std::any decoded;  // the object as the value type of the first who decoded it, shared by all who watch
+  mutable std::any decoded;  // the value type of the object, left by its first decoder for all other watches
 };
 
 using WatchDocumentPtr = std::shared_ptr<const WatchDocument>;

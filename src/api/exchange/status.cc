@@ -109,7 +109,7 @@ StatusDetails parse_details(const Json& document) {
   return details;
 }
 
-/// The beginning of the value's text: no more of a large value is looked at than is told.
+/// Appends the beginning of the value's text; the rest of a large value is not read.
 void append_beginning(const Json& value, std::string& out) {
   if (out.size() > kCauseTextMax) return;
   if (const std::string* text = value.if_string()) {

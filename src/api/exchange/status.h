@@ -53,7 +53,7 @@ struct FieldError {
   std::string text() const { return field + ": " + message; }
 };
 
-/// How many things wrong with one object are told; the checks stop there.
+/// The number of mistakes in one object that are reported; the checks stop there.
 inline constexpr std::size_t kCausesMax = 64;
 /// Bytes of their fields and messages together; the one that goes beyond is the last.
 inline constexpr std::size_t kCauseBytesMax = 16U << 10U;

@@ -30,7 +30,7 @@ inline constexpr std::size_t kWireFieldsMax = 4 * kDocumentValuesMax;
 /// so many fields, as empty ones are written as well.
 inline constexpr std::size_t kStoredWireFieldsMax = 64 * kDocumentValuesMax;
 
-/// Unknown or repeated fields that are told, and bytes of the path of each.
+/// The number of unknown or repeated fields that are reported, and bytes of the path of each.
 inline constexpr std::size_t kComplaintsMax = 100;
 inline constexpr std::size_t kComplaintBytesMax = 1'024;
 

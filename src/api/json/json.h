@@ -163,7 +163,7 @@ class Json {
   /// Removes the member at the end of the path; false if it was absent.
   bool erase(std::initializer_list<std::string_view> path);
 
-  /// True if both are the same list or object, not yet told apart by a change: equal without a look inside.
+  /// True if both share the same list or object: equal without a comparison of the contents.
   bool shares(const Json& other) const;
 
   friend bool operator==(const Json& a, const Json& b);

@@ -1,4 +1,4 @@
-// policy/v1 PodDisruptionBudget as those who count and those who ask see it. Thread: any.
+// policy/v1 PodDisruptionBudget, as far as the counting of budgets and the eviction API read it. Thread: any.
 // Source: Kubernetes API reference, PodDisruptionBudget.
 #pragma once
 

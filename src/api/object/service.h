@@ -1,5 +1,5 @@
-// v1 Service, as far as nodes, the scheduler and the controllers of endpoints read it: its address, its ports, whom it
-// selects.
+// v1 Service, as far as nodes, the scheduler and the controllers of endpoints read it: its address, its ports, its
+// selector.
 // Thread: any. Source: Kubernetes API reference, Service.
 #pragma once
 

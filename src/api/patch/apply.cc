@@ -123,8 +123,8 @@ std::vector<Conflict> find_conflicts(const ManagedFields& owners, const ManagedF
   return conflicts;
 }
 
-/// `Apply failed with 1 conflict: conflict with "m": .data.a`, or a list by owner; one cause per path. Of very many
-/// conflicts the first kCausesMax are told.
+/// `Apply failed with 1 conflict: conflict with "m": .data.a`, or a list by owner; one cause per path. At most
+/// kCausesMax conflicts are listed.
 Status conflict_status(const std::vector<Conflict>& conflicts) {
   StatusDetails details;
   std::map<std::string, std::vector<std::string>> paths_by_owner;
@@ -182,9 +182,9 @@ bool may_take_over(const Type& type, const Json& live, const FieldWriter& writer
 /// All annotations of an object may take so many bytes.
 constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
 
-/// kubectl's client-side apply compares what it is given with what the annotation says was applied. Where there is one,
-/// kubectl's server-side apply has to say there what it applies, or a later client-side apply would not remove what is
-/// no longer given. It belongs to whom it belonged to. An object that has no room for it loses it.
+/// Updates the annotation with the configuration applied last. kubectl's client-side apply compares its input with that
+/// annotation. Where there is one, kubectl's server-side apply must update it, or a later client-side apply would not
+/// remove the fields that are no longer given. Its owner stays. An object that has no room for it loses it.
 void refresh_last_applied(Json& object, Json config) {
   if (object.string_at({"metadata", "annotations", kLastApplied}).empty()) return;
   config.erase({"metadata", "annotations", kLastApplied});

@@ -53,7 +53,7 @@ Json entry_json(const ManagedFieldsEntry& entry) {
   return out;
 }
 
-/// Total: what is not told apart here is the same manager.
+/// A total order: entries that compare equal here belong to the same manager.
 auto order_of(const ManagedFieldsEntry& entry) {
   return std::tuple(entry.operation == FieldOperation::kUpdate, entry.time.value_or(WallTime{}),
                     std::string_view(entry.manager), std::string_view(entry.api_version),

@@ -1,6 +1,6 @@
-// metadata.managedFields: who owns which fields of an object, one entry per manager, operation and subresource.
-// Thread: any (plain value). Source: Kubernetes docs, "Server-Side Apply", field management; spec "API server
-// contract", 7.6, 10.5.
+// metadata.managedFields: the owners of an object's fields, one entry per manager, operation and subresource.
+// Thread: any (plain value). Source: Kubernetes docs, "Server-Side Apply", field management;
+// spec "API server contract", 7.6, 10.5.
 #pragma once
 
 #include "api/json/json.h"

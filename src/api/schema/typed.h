@@ -1,5 +1,5 @@
-// Documents against their type: what a server does with a body before it looks at the content. The result is in
-// canonical form: values of the declared types, quantities and times as Kubernetes prints them, zero values left out
+// Documents against their type: the first step of a server with a body, before it evaluates the content. The result is
+// in canonical form: values of the declared types, quantities and times as Kubernetes prints them, zero values left out
 // unless they matter, nested objects present, unknown fields gone but listed.
 // Thread: any (pure). Source: spec "API server contract", 5.1-5.3, 5.6.
 #pragma once

@@ -45,7 +45,7 @@ std::string command_failure(const Result<std::int32_t>& exit_code);
 
 enum class Readiness {
   kAwaited,  // nothing may be said to the client
-  kLikely,   // nothing shows that it is not ready; it may lose what it is told in the same moment
+  kLikely,   // it has not shown that it is not ready; a message in the same moment may be lost
   kCertain,
 };
 

@@ -32,7 +32,7 @@ bool same(const store::Entry& a, const store::Entry& b) {
 
 }  // namespace
 
-/// Stands before one watcher and checks what it is told.
+/// Stands before one watcher and checks the changes that it gets.
 class CheckedStore::Told final : public store::Watcher {
  public:
   Told(CheckedStore& owner, std::string prefix, Revision after, store::Watcher& watcher)
@@ -124,7 +124,7 @@ void CheckedStore::check_write(const std::string& key, const store::Value& value
                                const store::WriteResult& result) const {
   if (result.committed) {
     const auto events = history_.events(Revision(result.revision.number() - 1), result.revision);
-    // A deletion whose answer got lost is told as done once nothing is there.
+    // A deletion whose answer got lost is answered as done once the key is absent.
     const bool is_there = std::ranges::any_of(events, [&](const EtcdEvent& event) {
       return event.key == key && !event.value == !value && bytes_of(event.value) == bytes_of(value);
     });

@@ -1,7 +1,7 @@
-// A store in a simulated etcd, held against etcd's own history: each watcher hears of its prefix what was written,
-// once, in order, no revision cut; what is read is what stood there; a committed write is in the history, at its
-// revision; a barrier is not behind any write that anybody was told of. Thread: one. In front of another store, which
-// it does not change. Source: spec "etcd as the store", 4.8, 5.1.
+// A store in a simulated etcd, checked against etcd's own history: each watcher gets the writes below its prefix once,
+// in order, no revision cut; a read returns the state of its revision; a committed write is in the history, at its
+// revision; a barrier is not behind any acknowledged write. Thread: one. In front of another store, which it does not
+// change. Source: spec "etcd as the store", 4.8, 5.1.
 #pragma once
 
 #include "sim/etcd/etcd_history.h"
@@ -16,7 +16,7 @@
 
 namespace spillway::sim {
 
-/// The newest write that the client of any server has been told of.
+/// The newest write that any server has acknowledged to a client.
 struct Acknowledged {
   store::Revision revision;
 };

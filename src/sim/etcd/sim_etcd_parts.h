@@ -19,7 +19,7 @@ struct SimEtcd::Call {
   std::string client;
   std::size_t member = 0;
   Request request;
-  std::move_only_function<void(Outcome)> done;  // empty: it has been told, or is gone
+  std::move_only_function<void(Outcome)> done;  // empty: it was answered, or its caller is gone
   std::uint64_t number = 0;
   std::optional<Outcome> outcome;  // the member's answer, on its way back
 
@@ -42,7 +42,7 @@ class SimEtcd::Stream final : public store::EtcdTransport::WatchStream {
 
   /// Sends the changes that its member has applied since.
   void push();
-  /// No message comes any more; the client is told after `in`.
+  /// No message comes any more; the client gets the end after `in`.
   void end(Duration in, int code, std::string why);
   /// Unless the member knows a leader again by then.
   void end_without_leader();

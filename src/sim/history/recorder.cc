@@ -353,7 +353,7 @@ void Recorder::learn_thresholds(std::size_t place) {
   if (known == history_.thresholds.end()) history_.thresholds.push_back(std::move(thresholds));
 }
 
-/// Zones and brakes as the controllers see them, and how they judge the nodes that changed.
+/// Records zones and brakes as the controllers see them, and their view of the nodes that changed.
 void Recorder::look_at_controllers() {
   const controllers::ControllerSet* controllers = cluster_->controllers();
   if (controllers == nullptr || !controllers->synced()) return;  // no controllers run: the states stay as they were

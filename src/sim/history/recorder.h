@@ -1,6 +1,6 @@
-// Records a run: hears of every write the store makes, looks at machines and controllers on a grid of virtual time, and
-// reads what agents write to their journals. Changes nothing: the run makes the same writes with it.
-// Thread: one. Cost: per look, every node, zone and pod once. Bounds: those of RunHistory.
+// Records a run: gets every write of the store, reads the state of machines and controllers on a grid of virtual time,
+// and reads the journals of agents. Changes nothing: the run makes the same writes with it.
+// Thread: one. Cost: at each point of the grid, every node, zone and pod once. Bounds: those of RunHistory.
 #pragma once
 
 #include "agent/contract/journal.h"
@@ -63,7 +63,7 @@ class Recorder final : public RunObserver {
   void on_journal(std::size_t node, const agent::JournalLine& line);
   void put_state(std::size_t node, const NodeState& state);
 
-  /// One look at everything, and the next one set.
+  /// Records the state of everything, and sets the next time for it.
   void look();
   void look_at_machines();
   void look_at_memory(std::size_t node);

@@ -117,7 +117,7 @@ struct RunHistory {
   Series pending;
   Series terminating;
   std::vector<Event> events;
-  std::vector<RecordedDecision> decisions;  // in the order in which they were heard of
+  std::vector<RecordedDecision> decisions;  // in the order in which they were recorded
   std::vector<std::string> violations;
   // Beyond the bounds.
   std::uint64_t points_left_out = 0;

@@ -36,7 +36,7 @@ std::string set_of(const api::Pod& pod) {
   return owner == nullptr || owner->kind != "ReplicaSet" ? std::string() : owner->uid;
 }
 
-/// Pods that are ready for a while before they count are not looked at.
+/// Deployments with minReadySeconds are not checked: their pods are ready for a while before they count.
 bool is_rolled(const api::Deployment& deployment) {
   return deployment.strategy == "RollingUpdate" && deployment.min_ready_seconds == 0 &&
          !deployment.metadata.deletion_timestamp;

@@ -20,7 +20,7 @@ class WatchAudit {
   /// One watch from its request to its end.
   class Stream {
    public:
-    /// An event, or a bookmark: up to this revision all is told.
+    /// An event, or a bookmark: every change up to this revision was delivered.
     void on_event(std::string_view type, std::uint64_t revision, Now now);
 
    private:
@@ -38,10 +38,10 @@ class WatchAudit {
 
   explicit WatchAudit(Verdicts& verdicts) : verdicts_(verdicts) {}
 
-  /// Every committed write, before anybody hears of it. `node`: that the object is, or is bound to.
+  /// Takes every committed write, before any watch delivers it. `node`: the node that the object is, or is bound to.
   void on_change(std::string_view key, std::uint64_t revision, std::string_view node);
 
-  /// nullopt: it is not looked at.
+  /// nullopt: this watch is not checked.
   std::optional<Stream> begin(const std::string& target);
 
  private:

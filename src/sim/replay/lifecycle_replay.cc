@@ -35,7 +35,7 @@ constexpr Duration kServerBoots = seconds(5);
 constexpr Duration kNodesBoot = seconds(10);
 /// From its start until the controllers' caches are filled, about.
 constexpr Duration kCachesFill = milliseconds(3);
-/// Beyond the grace period: who is silent that long is marked.
+/// A node that is silent for this long beyond the grace period is marked.
 constexpr Duration kWarmMargin = seconds(5);
 /// The longest silence of a node that a brake keeps from being marked.
 constexpr Duration kSilentMax = minutes(10);

@@ -1,10 +1,10 @@
-// Tells a node lifecycle controller what another one was told, as its recording has it: an API server of its own, whose
-// nodes post and renew their leases at the times of the recording; everything that controllers write is written by the
-// one that replays. So another configuration sees the same heartbeats, and what follows from its own decisions.
+// Shows a node lifecycle controller the heartbeats that another one had, by its recording: an API server of its own,
+// whose nodes post and renew their leases at the times of the recording; all writes of controllers are made by the one
+// that replays. So another configuration sees the same heartbeats, and the consequences of its own decisions.
 //
-// Where a recording begins in the middle of a run, the nodes are put in place as they were, and the replay begins
-// early enough for every silence to be as long as it was; how far the buckets of the zones and the windows of the
-// brakes were used up then is not known: they begin full.
+// Where a recording begins in the middle of a run, the nodes are put in place as they were, and the replay begins early
+// enough for every silence to be as long as it was; how far the buckets of the zones and the windows of the brakes were
+// used up then is not known: they begin full.
 // Thread: one. Bounds: the recording and its decisions. Source: docs/adr/0030-controller-recordings.md.
 #pragma once
 

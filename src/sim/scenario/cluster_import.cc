@@ -97,8 +97,8 @@ class Importer {
     out_.machines.push_back(std::move(machine));
   }
 
-  /// Which ReplicaSets are those of a Deployment that is there. Pods of all its templates use the same: the templates
-  /// of a Deployment and of its ReplicaSet are to be told as one.
+  /// Notes which ReplicaSets belong to a Deployment that is there. Pods of all its templates are assumed to use the
+  /// same: the templates of a Deployment and of its ReplicaSets count as one.
   void note_owner(const Json& object) {
     if (object.string_at({"kind"}) == "Deployment" && object.at({"spec", "template", "spec"}) != nullptr) {
       deployments_.insert(fmt::format("Deployment/{}", key_of(object)));

@@ -156,7 +156,7 @@ struct UndoRollout {
   DeploymentChoice deployment;
 };
 
-/// The wall clock of everybody; the monotonic one goes on as it did.
+/// Jumps all wall clocks; the monotonic clock goes on as before.
 struct JumpClock {
   Duration by{};
 };

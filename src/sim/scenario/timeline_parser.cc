@@ -165,7 +165,7 @@ Result<Action> read_hold_endings(const Place& place, SimHost::Ending ending) {
   return HoldEndings{std::move(pods), ending};
 }
 
-/// "-1h" is everybody's, a mapping that of some machines.
+/// "-1h" jumps all clocks, a mapping those of some machines.
 Result<Action> read_jump_clock(const Place& event, const Place& place, const Machines& machines) {
   if (!place.value().is_object()) {
     SPILLWAY_TRY(by, read_duration(event, "jumpClock", Sign::kAny));

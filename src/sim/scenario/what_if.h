@@ -1,6 +1,6 @@
-// The questions that the dashboard asks of a running cluster, as scenarios: nodes fall silent, with the brakes off and
-// on; or pods use more memory, with one eviction threshold and another. What is asked is judged word by word, and the
-// scenario is made of what was judged. Thread: any (pure). Source: docs/dashboard.md, "What if".
+// The questions that the dashboard asks about a running cluster, as scenarios: nodes fall silent, with the brakes off
+// and on; or pods use more memory, with one eviction threshold and another. A question is checked word by word, and the
+// scenario is made from the checked values. Thread: any (pure). Source: docs/dashboard.md, "What if".
 #pragma once
 
 #include "api/json/json.h"

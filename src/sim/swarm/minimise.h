@@ -16,9 +16,9 @@ struct Minimised {
   std::size_t runs = 0;
 };
 
-/// `fails`: plays it, and tells whether the same property is violated for the same kind of object; asked at most
-/// `runs_max` times. `failing` fails. Where the memory of its nodes is enough for its pods at the beginning, that of
-/// the result is, too.
+/// `fails` plays a scenario, and returns true if the same property is violated for the same kind of object; it is
+/// called at most `runs_max` times. `failing` fails. Where the memory of its nodes is enough for its pods at the
+/// beginning, that of the result is, too.
 Minimised minimise(Scenario failing, const std::function<bool(const Scenario&)>& fails, std::size_t runs_max);
 
 }  // namespace spillway::sim

@@ -253,7 +253,8 @@ class Drawing {
     add(std::move(leak));
   }
 
-  /// All of a zone, or its shape: its network, the size of what runs, the clock of everybody.
+  /// Cuts a whole zone off, or changes something for the whole cluster: the replicas of its workload, all clocks, the
+  /// speed of the API server.
   void draw_zone() {
     const auto zones = static_cast<std::uint64_t>(std::get<GeneratedCluster>(plan_.cluster).zones);
     NodeChoice zone;

@@ -8,7 +8,7 @@
 namespace spillway::store {
 
 struct EtcdMetrics {
-  /// Without a registry nothing is counted. `store` tells several of them apart, as a label; empty: there is none.
+  /// Without a registry nothing is counted. `store` distinguishes several stores, as a label; empty: no label.
   EtcdMetrics(telemetry::Registry* registry, std::string_view store);
 
   telemetry::Counter repeats;    // calls repeated at another member or later

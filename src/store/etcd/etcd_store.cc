@@ -444,7 +444,7 @@ void EtcdStore::barrier(Completion<Revision> done) {
   if (!barrier_asked_) ask_barrier();
 }
 
-/// One question for all that have come meanwhile: who comes later may mean what was written later.
+/// One question for all barriers that have come meanwhile: a later one may be about later writes.
 void EtcdStore::ask_barrier() {
   barrier_asked_ = true;
   EtcdRange nothing = key_alone(keys_.in_etcd(options_.root) + "/health");

@@ -135,7 +135,7 @@ class EtcdStore final : public Store, public EtcdWatch::Owner {
   WatchId last_watch_ = 0;
   std::multimap<Revision, Held> held_;
   std::uint64_t last_held_ = 0;
-  Revision seen_;  // the newest the cluster has told of
+  Revision seen_;  // the newest revision that the cluster has shown
   Revision compacted_;
   std::int64_t compactions_ = 0;  // upstream's logical time
   std::optional<std::string> refusing_;

@@ -1,8 +1,8 @@
 // One watcher of the store's port and the watch of etcd that feeds it, over any number of streams: each goes on where
-// the last one ended, at another member. What arrives is not believed: versions of etcd in the field repeat events,
-// leave some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so
-// that a gap shows, and every revision is reached. Thread: loop. Invariant: for its prefix the watcher hears etcd's
-// history once, in order, no revision cut. Source: spec "etcd as the store", 4.
+// the last one ended, at another member. Messages are not trusted: versions of etcd in the field repeat events, leave
+// some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so that
+// a gap shows, and every revision is reached. Thread: loop. Invariant: for its prefix the watcher gets etcd's history
+// once, in order, no revision cut. Source: spec "etcd as the store", 4.
 #pragma once
 
 #include "base/rng.h"
@@ -34,7 +34,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
    public:
     virtual ~Owner() = default;
     virtual void on_watch_delivered(Revision revision) = 0;
-    /// The watcher has not been told yet.
+    /// The watch is over; the watcher was not notified yet.
     virtual void on_watch_over(EtcdWatch& watch, const Error& error) = 0;
     virtual void on_compaction_seen(Revision revision) = 0;
     /// The same bytes, of a write of ours if it is one.
@@ -52,7 +52,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
             Owner& owner, Wanted wanted);
 
   void begin();
-  /// Nothing is told any more.
+  /// No event is delivered any more.
   void close();
 
   Revision delivered() const { return delivered_; }

@@ -35,7 +35,7 @@ struct SqliteOptions {
   std::int64_t log_pages_max = 65'536;
   /// nullopt: as large as the disk allows. Beyond it writes fail as on a full disk; a sixteenth of it is the reserve.
   std::optional<Bytes> file_bytes_max;
-  /// Keys below these prefixes keep no history but their deletions: what they were before is not told (Range, watch()).
+  /// Keys below these prefixes keep no history but their deletions: earlier states cannot be read (Range, watch()).
   /// Written to the file. A prefix that was there and is left out now ends all history.
   std::vector<std::string> without_history;
   /// Keys whose writes are taken when there is no space, as deletions are: heartbeats, so that nodes do not get lost

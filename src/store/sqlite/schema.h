@@ -33,7 +33,7 @@ Result<Prefixes> prefixes_without_history(Connection& file);
 Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options);
 
 /// A connection that only reads to any file: a store that may be in use, or a copy of one. kNotFound: there is none.
-/// kInvalid: not a Spillway database, or a newer one. Whether it is whole has not been looked at.
+/// kInvalid: not a Spillway database, or a newer one. The pages were not checked.
 Result<Connection> open_to_examine(const std::string& path);
 
 /// Another connection to a file that open_for_writing() has accepted.

@@ -75,7 +75,7 @@ struct Writer::Impl {
   std::int64_t looked_at = 0;                    // pages in the log, when it was looked whether the file would grow
   std::int64_t look_again_at = 0;                // pages in the log
   std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
-  bool log_stays = false;                        // it has been told that the log cannot be moved
+  bool log_stays = false;                        // the failure to move the log was reported
   std::thread thread;
 
   Instant now() const { return options.clock ? options.clock() : steady_now(); }
@@ -162,8 +162,8 @@ struct Writer::Impl {
     if (page) growth_pages_max = std::max(reserve.size().count() / 2 / *page, kLogPagesMin);
   }
 
-  /// Pages that the file does not have yet. More than a look found there can be only once the log has as many more: it
-  /// is not looked at before.
+  /// True if the log holds too many pages that the file does not have yet. After one count there can be more only once
+  /// the log has grown by as many: pages are not counted before.
   bool grows_too_far(std::int64_t pages) {
     if (pages < growth_pages_max || (pages >= looked_at && pages < look_again_at)) return false;
     const auto all = ledger->connection().number("PRAGMA page_count");
@@ -177,9 +177,9 @@ struct Writer::Impl {
     return growth > growth_pages_max;
   }
 
-  /// Between two groups, after those who wait have been answered: the log is moved beside the writer, which finishes
-  /// the move when that is a small thing, when the log is too long, or when the file would grow more than it could on a
-  /// disk that gets full.
+  /// Bounds the log between two groups, after the callers were answered: the log is moved beside the writer, which
+  /// finishes the move when little is left, when the log is too long, or when the file would grow more than it could on
+  /// a disk that gets full.
   void bound_log() {
     if (broken) return;
     const std::int64_t pages = ledger->connection().log_pages();

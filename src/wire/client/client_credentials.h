@@ -36,7 +36,7 @@ class ClientCredentials {
 
   /// Is there something to be shown now? If not, call obtain().
   bool ready(Now now) const;
-  /// `told` is called once, from the loop, when there is, or with the reason why not.
+  /// `told` is called once, from the loop, when there are credentials, or with the reason why there are none.
   void obtain(Ready told);
 
   /// The value of the header "authorization"; empty: none. Only when ready().

@@ -1,6 +1,5 @@
-// Programs that print credentials (users[].user.exec of a kubeconfig): what they are told, what they answer, and one
-// run of such a program. Source: Kubernetes docs, "Authenticating", client-go credential plugins;
-// client.authentication.k8s.io.
+// Programs that print credentials (users[].user.exec of a kubeconfig): their input, their output, and one run of such a
+// program. Source: Kubernetes docs, "Authenticating", client-go credential plugins; client.authentication.k8s.io.
 #pragma once
 
 #include "base/error.h"

@@ -52,9 +52,9 @@ class ExchangeCarrier {
 
   /// May report from one of the next turns on; over HTTP/1.1 only when nothing is under way.
   virtual void carry(std::uint64_t exchange, Question question) = 0;
-  /// Nothing more is heard of the exchange. Over HTTP/1.1 that closes the connection.
+  /// Ends the reports about the exchange. Over HTTP/1.1 that closes the connection.
   virtual void cancel(std::uint64_t exchange) = 0;
-  /// Stops and resumes what on_data() tells of it, and with that the server.
+  /// Stops and resumes its on_data(), and with that the server.
   virtual void pause(std::uint64_t exchange, bool paused) = 0;
   /// Sends bytes after an answer 101.
   virtual void write(std::uint64_t exchange, std::string_view bytes) = 0;

@@ -107,7 +107,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   std::size_t exchanges_max_ = 0;  // as the owner knows it
 
   std::map<std::uint64_t, Exchange> exchanges_;
-  std::map<StreamId, std::uint64_t> streams_;  // whose last the session has not told
+  std::map<StreamId, std::uint64_t> streams_;  // streams whose end the session has not reported
 
   Instant heard_{};                // when the server was last heard
   std::optional<Instant> pinged_;  // since

@@ -59,7 +59,7 @@ class HttpClient {
   /// `id` is the caller's and names the exchange until on_done. The target is relative to the endpoint.
   void start(std::uint64_t id, api::Request request, Kind kind, Duration answer_max,
              std::shared_ptr<Listener> listener);
-  /// Nothing more is heard of it.
+  /// Ends the reports about it.
   void cancel(std::uint64_t id);
   /// From now on new connections show this one's certificate; connections that show another end after their exchange.
   void use_certificate(std::shared_ptr<const TlsContext> tls);

@@ -75,7 +75,7 @@ class HttpClientConnection final : public ExchangeCarrier, public std::enable_sh
   bool touched_ = false;
   bool may_upgrade_ = false;
   bool upgraded_ = false;
-  std::size_t unreported_ = 0;  // bytes of write() that have not been told as written
+  std::size_t unreported_ = 0;  // bytes of write() that have not been reported as written
 };
 
 }  // namespace spillway::wire

@@ -1,4 +1,4 @@
-// Where an API server is and who one is there, as kubectl's configuration files say it.
+// The address of an API server and the user's credentials, from kubectl's configuration files.
 // Thread: any. Source: Kubernetes docs, "Organizing Cluster Access Using kubeconfig Files"; client-go clientcmd v1
 // types.
 #pragma once

@@ -28,7 +28,7 @@ struct ApiRelay::Far {
 /// One answer under way. Thread: loop, except Ear.
 class ApiRelay::Exchange final : public std::enable_shared_from_this<Exchange> {
  public:
-  /// Hears of the exchange on the relay's thread and posts what it hears.
+  /// Gets the events of the exchange on the relay's thread and posts them to its owner.
   struct Ear final : HttpClient::Listener {
     Ear(runtime::Loop& owner, std::shared_ptr<Far> at, std::uint64_t exchange, std::weak_ptr<Exchange> to)
         : loop(owner), far(std::move(at)), id(exchange), exchange_at(std::move(to)) {}

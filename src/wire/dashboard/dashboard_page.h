@@ -1,5 +1,5 @@
-// The page by which people look at a cluster, as files below …/ui/: the page, its script, its style sheet, and a
-// document that says by which door it is seen. It holds nothing of any cluster. Thread: any (pure).
+// The page that shows a cluster to people, as files below …/ui/: the page, its script, its style sheet, and a document
+// that says which server it comes from. It holds nothing of any cluster. Thread: any (pure).
 #pragma once
 
 #include "api/exchange/exchange.h"

@@ -1,4 +1,4 @@
-// How much a client, and what it asks, matters to the cluster when there is not enough for everybody. Pure.
+// The importance of a client and of its request to the cluster, when capacity is short. Pure.
 // Thread: any.
 #pragma once
 
@@ -9,7 +9,7 @@
 namespace spillway::wire {
 
 enum class ClientRank {
-  kUnproven,  // has not shown who it is
+  kUnproven,  // has not authenticated
   kOrdinary,
   kVital,  // nodes, controllers, schedulers, administrators: without them pods do not run
 };

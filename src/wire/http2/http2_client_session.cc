@@ -115,8 +115,8 @@ struct Http2ClientSession::Impl final : Http2Core {
 
   void on_data_frame(std::size_t bytes) override { wanted_bytes += static_cast<std::int64_t>(bytes); }
 
-  /// nghttp2 tells nothing of data of streams that are no more, but gives the connection's window back for them. What
-  /// is on its way when a request is taken back fits into its window; a server that goes on does not hear.
+  /// nghttp2 does not report data of streams that have ended, but gives the connection's window back for them. Bytes on
+  /// their way when a request is taken back fit into its window; a server that sends more ignores the reset.
   void on_window_given(std::int64_t bytes) {
     given_bytes += bytes;
     const std::int64_t greeting = bounds.connection_window_bytes - NGHTTP2_INITIAL_CONNECTION_WINDOW_SIZE;
@@ -136,7 +136,7 @@ struct Http2ClientSession::Impl final : Http2Core {
 
   Handler& handler;
   const Http2Bounds bounds;
-  std::map<StreamId, Stream> streams;  // streams whose end the handler has not been told
+  std::map<StreamId, Stream> streams;  // streams whose end was not reported to the handler
   std::int64_t wanted_bytes = 0;
   std::int64_t given_bytes = 0;
   std::int64_t unwanted_bytes_max = 0;  // bytes of streams that were taken back, and of a part of a frame under way

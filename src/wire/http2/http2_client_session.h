@@ -49,7 +49,7 @@ class Http2ClientSession {
   [[nodiscard]] bool feed(std::string_view bytes, Instant now);
   /// Adds what is to be sent to `out`, until that has `size` bytes or nothing is left. False: out of memory.
   [[nodiscard]] bool pull(std::string& out, std::size_t size);
-  /// The connection has nothing more to tell nor to hear, once what is pulled has left.
+  /// The connection has nothing more to send or to receive, once the pulled bytes have left.
   bool is_over() const;
   /// Why it was ended by us, if it was because of what the server did.
   std::optional<FloodGuard::Frame> flood() const;
@@ -59,11 +59,11 @@ class Http2ClientSession {
   /// As many as the server and the bounds allow at the same time.
   std::size_t streams_max() const;
 
-  /// Asks; request.body is not looked at. `body`: null for none. nullopt: takes_requests() is false.
+  /// Sends a request; request.body is not used. `body`: null for none. nullopt: takes_requests() is false.
   std::optional<StreamId> ask(const api::Request& head, std::string_view authority, Body body);
   /// A body's bytes were used: as many more may come.
   void consume(StreamId stream, std::size_t bytes);
-  /// Takes a request back: nothing more is heard of it.
+  /// Takes a request back: no event about it follows.
   void take_back(StreamId stream);
   void ping();
 

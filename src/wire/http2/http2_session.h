@@ -61,7 +61,7 @@ class Http2Session {
   [[nodiscard]] bool pull(std::string& out, std::size_t size);
   /// A head has begun and is not complete.
   bool awaits_head() const;
-  /// The connection has nothing more to tell nor to hear, once what is pulled has left.
+  /// The connection has nothing more to send or to receive, once the pulled bytes have left.
   bool is_over() const;
   /// Why it was ended by us, if it was because of what the client did.
   std::optional<FloodGuard::Frame> flood() const;
@@ -78,7 +78,7 @@ class Http2Session {
   void ping();
   /// No new streams; those there are go on.
   void go_away();
-  /// The connection ends as soon as that is told.
+  /// The connection ends as soon as the peer was sent this code.
   void terminate(Code code);
 
  private:

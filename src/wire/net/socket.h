@@ -54,7 +54,7 @@ std::string peer_address(const Socket& socket);
 /// Bytes that were written and that the peer's system has not taken yet; 0 if that cannot be told.
 std::size_t untaken_bytes(const Socket& socket);
 
-/// When the socket is closed, the peer hears of a failure instead of an end, and what it has not taken is lost.
+/// When the socket is closed, the peer sees a failure instead of an end, and bytes that it has not taken are lost.
 void close_as_failure(const Socket& socket);
 
 /// Begins to connect; the socket becomes writable when that has succeeded or failed.

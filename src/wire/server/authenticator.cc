@@ -39,7 +39,7 @@ void add_group(api::UserInfo& user, std::string_view group) {
   if (std::ranges::find(user.groups, group) == user.groups.end()) user.groups.emplace_back(group);
 }
 
-/// The user an administrator asks to act as; nullopt if he does not.
+/// The user as whom an administrator asks to act; nullopt: the request does not impersonate.
 Result<std::optional<api::UserInfo>> impersonated(const api::Request& request) {
   api::UserInfo target;
   target.name = request.header("impersonate-user");

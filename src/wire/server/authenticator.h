@@ -62,8 +62,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<api::UserInfo> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                      WallTime now) const;
 
-  /// The same of one connection. `of_certificate`: what its certificate says of the user, made with the first request
-  /// and shared by all; null before. Whether the certificate still counts is judged with every request.
+  /// The same for one connection. `of_certificate`: the user of its certificate, made with the first request and shared
+  /// by all; null before. The validity of the certificate is checked with every request.
   Result<UserPtr> authenticate(const std::optional<PeerCertificate>& certificate, const api::Request& request,
                                WallTime now, UserPtr& of_certificate) const;
 
@@ -83,7 +83,8 @@ class Authenticator final : public apiserver::TokenAuthenticator {
   Result<Identity> identify_account(std::string_view token, const std::vector<std::string>& audiences,
                                     WallTime now) const;
 
-  std::map<std::string, api::UserInfo> user_by_token_digest_;  // so that looking up takes no time that tells a token
+  // By digest, so that the time of a lookup does not reveal a token.
+  std::map<std::string, api::UserInfo> user_by_token_digest_;
   UserPtr anonymous_;
   std::shared_ptr<const TokenKey> account_key_;
   std::shared_ptr<const BootstrapTokenTable> bootstrap_tokens_;

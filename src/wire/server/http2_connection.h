@@ -101,7 +101,7 @@ class Http2Connection final : public ClientConnection,
   bool works_on_too_many();
   void dispatch(StreamId id, Stream& stream);
   void refuse(StreamId id, Stream& stream, const Error& error);
-  /// `user`: who sent it; null: that is not known.
+  /// `user`: the sender; null: unknown.
   void refuse(StreamId id, Stream& stream, const api::Request& head, const api::UserInfo* user, const Error& error,
               std::optional<int> http_status = std::nullopt);
   void send_answer(StreamId id, Stream& stream, Answer answer);

@@ -136,8 +136,8 @@ void HttpConnection::parse() {
   }
 }
 
-/// Finds out who sends the request, once its head is complete. False: it has been refused. Who could not be found out
-/// is told with the answer.
+/// Authenticates the sender of the request, once its head is complete. False: it was refused. An authentication that
+/// fails is reported with the answer.
 bool HttpConnection::authenticate() {
   current_.user = intake_.identify(parser_.request());
   if (!*current_.user || intake_.admit(***current_.user)) return true;

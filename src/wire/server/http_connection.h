@@ -89,7 +89,7 @@ class HttpConnection final : public ClientConnection,
   bool authenticate();
   void dispatch();
   void refuse(const Error& error, std::optional<int> http_status);
-  /// Sends an answer that the handler knows nothing of. `user`: who asked; null: that is not known.
+  /// Sends an answer that the handler knows nothing of. `user`: the sender; null: unknown.
   void deny(const api::Request& head, const api::UserInfo* user, api::Response answer);
   void send_answer(api::Response response);
   void send_answer(Answer answer);

@@ -71,7 +71,7 @@ struct HttpExchange {
   std::shared_ptr<api::UpgradedInput> input;  // once it is upgraded, until it has ended
   std::function<void()> on_room;
 
-  // Set on the loop before the connection is told of the answer.
+  // Set on the loop before the connection gets the answer.
   bool in_pieces = false;  // the stream is one whole answer
 
   /// The socket has taken so many bytes of the stream. True: on_room is to be called. Thread: the connection's.

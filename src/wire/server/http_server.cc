@@ -78,7 +78,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   telemetry::Counter refused;
   telemetry::Counter slow_streams;
 
-  /// Each id tells the thread.
+  /// The thread of a connection follows from its id.
   Shard& shard_of(std::uint64_t connection) { return *shards[connection % shards.size()]; }
 
   // Loop; the shards themselves do not change while connections are accepted.
@@ -311,7 +311,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
-  /// Behind what the loop has yet to hear of the connections.
+  /// Reports the end after all that the loop has yet to be told about the connections.
   void report_if_empty() {
     if (!stopping_ || !connections_.empty() || std::exchange(reported_, true)) return;
     tell_loop([weak = core_.weak_from_this()] {

@@ -39,7 +39,7 @@ struct Incoming {
 /// Says if a body is read before the turn of its request.
 enum class ReadBody { kNo, kYes };
 
-/// Port: who answers requests. Thread: loop, but for read().
+/// Port: the handler of requests. Thread: loop, but for read().
 class RequestHandler {
  public:
   /// Chosen by the handler, handed back in on_abandoned().
@@ -63,7 +63,7 @@ class HttpServer {
     std::string address = "127.0.0.1";                   // numeric, IPv4 or IPv6
     std::uint16_t port = 0;                              // 0: the system picks a free one
     std::shared_ptr<const TlsContext> tls;               // null: plain HTTP
-    std::shared_ptr<const Authenticator> authenticator;  // null: everybody is anonymous
+    std::shared_ptr<const Authenticator> authenticator;  // null: all clients are anonymous
     // Records refusals of this server; null: none; must outlive the server.
     const apiserver::Auditor* auditor = nullptr;
     HttpLimits limits;

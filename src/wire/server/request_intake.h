@@ -1,5 +1,5 @@
-// From the head of a request to the handler: who sends it, whether there is a place for him, and an exchange for the
-// answer. Of one connection, whatever protocol it speaks. Thread: the connection's loop.
+// The way of a request from its head to the handler: authentication, a place for the connection, and an exchange for
+// the answer. For one connection, whatever protocol it speaks. Thread: the connection's loop.
 #pragma once
 
 #include "wire/server/client_connection.h"
@@ -33,11 +33,12 @@ class RequestIntake {
   /// Counts the credentials that the user has shown. False: there is no place for the connection of such a client,
   /// which is counted.
   bool admit(const api::UserInfo& user);
-  /// A body that only a client that has shown who it is may send.
+  /// The body is too large for a client that has not authenticated.
   bool is_too_large(std::size_t body_bytes) const;
   Error too_large() const;
 
-  /// Passes the request on; its answer comes to `taker`. `stream`: see HttpExchange. Or the answer of who is refused.
+  /// Passes the request on; its answer comes to `taker`. `stream`: see HttpExchange. Or the answer to a client that is
+  /// refused.
   std::variant<std::shared_ptr<HttpExchange>, api::Response> hand_over(api::Request request, UserPtr user,
                                                                        std::weak_ptr<AnswerTaker> taker,
                                                                        std::int32_t stream = 0);
@@ -47,7 +48,7 @@ class RequestIntake {
 
   void count(Refusal refusal) const;
 
-  /// `answer` refuses a request of this head: the audit log is to know. `user`: who sent it, where that is known.
+  /// Records in the audit log that `answer` refuses a request of this head. `user`: the sender, where that is known.
   void audit(const api::Request& head, const api::UserInfo* user, api::Response& answer) const;
 
  private:

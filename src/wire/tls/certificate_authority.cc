@@ -228,7 +228,7 @@ Result<CertificateAuthority> CertificateAuthority::open(const std::string& folde
     SPILLWAY_TRY_VOID(replace_file(key_path, text));
     return certify_itself(folder, std::move(key), now);
   }
-  // A new key would silently lock everybody out who trusts the old one.
+  // A new key would silently lock out all clients that trust the old one.
   if (no_key) return invalid(key_path, "missing beside ca.crt");
   if (!key_pem) return key_pem.error();
   SPILLWAY_TRY(key, parse_key(*key_pem, key_path));

@@ -43,7 +43,8 @@ BioPtr read_from(std::string_view text);
 Result<CertificatePtr> parse_certificate(std::string_view pem, std::string_view what);
 /// When it ends, to the second.
 Result<WallTime> end_of_certificate(const x509_st* certificate);
-/// A digest of the public key (SHA-256 of its SubjectPublicKeyInfo, base64url): the same for all who have that key.
+/// A digest of the public key (SHA-256 of its SubjectPublicKeyInfo, base64url): the same in every process that has that
+/// key.
 Result<std::string> key_id(evp_pkey_st* key);
 /// The id of the key of the first certificate of a PEM text.
 Result<std::string> certificate_key_id(std::string_view pem, std::string_view what);

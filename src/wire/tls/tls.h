@@ -1,6 +1,6 @@
-// TLS for servers and clients: which certificates to show and whom to believe. TLS 1.2 and newer.
-// Thread: any (immutable once made, shared by all connections). Only the files of this folder and authenticator.cc
-// know OpenSSL.
+// TLS for servers and clients: the certificates to show and the authorities to trust. TLS 1.2 and newer.
+// Thread: any (immutable once made, shared by all connections). Only the files of this folder and authenticator.cc know
+// OpenSSL.
 #pragma once
 
 #include "base/error.h"
@@ -43,7 +43,7 @@ class TlsContext {
   };
 
   struct ClientOptions {
-    std::string authority_pem;  // whom to believe; empty: the system's authorities
+    std::string authority_pem;  // the trusted authorities; empty: the system's
     bool verify = true;
     std::optional<KeyPair> identity;
     Protocols protocols = Protocols::kHttp11;
@@ -58,7 +58,7 @@ class TlsContext {
   TlsContext& operator=(const TlsContext&) = delete;
 
   /// A stream over a connected socket, as the server or as a client that expects `host` (a name or an address) on the
-  /// certificate; empty: any that the authority has signed, for a caller that looks at peer_certificate() itself. The
+  /// certificate; empty: any that the authority has signed, for a caller that checks peer_certificate() itself. The
   /// handshake happens in handshake(). A client offers what the context does, or less.
   std::unique_ptr<ByteStream> accept_stream(Socket socket) const;
   std::unique_ptr<ByteStream> connect_stream(Socket socket, const std::string& host,

@@ -20,7 +20,7 @@ class DeliveryDesk : public std::enable_shared_from_this<DeliveryDesk> {
  public:
   using Receiver = client::Transport::Receiver;
 
-  /// A call or a watch that the receiver still wants to hear of.
+  /// A call or a watch whose receiver still wants its events.
   struct Entry {
     Receiver* receiver = nullptr;  // loop; null once it has dropped the call
     client::CallId id = 0;

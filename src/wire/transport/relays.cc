@@ -34,7 +34,7 @@ bool belongs_to_connection(std::string_view name) {
 /// One answer under way to a sink. Thread: loop, except Ear.
 class Relays::Relay final : public std::enable_shared_from_this<Relay> {
  public:
-  /// Hears of the exchange on the thread of the relays and posts what it hears.
+  /// Gets the events of the exchange on the thread of the relays and posts them to the loop.
   struct Ear final : HttpClient::Listener {
     Ear(runtime::Loop& owner_loop, std::weak_ptr<Relay> owner) : loop(owner_loop), relay(std::move(owner)) {}
 

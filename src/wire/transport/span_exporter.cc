@@ -22,7 +22,7 @@ bool may_come_again(int status) {
 
 }  // namespace
 
-/// Hears of one batch, on the thread of the connection, and tells the loop.
+/// Gets the answer to one batch, on the thread of the connection, and posts it to the loop.
 class SpanExporter::Ear final : public HttpClient::Listener {
  public:
   Ear(SpanExporter& exporter, runtime::Loop& loop) : exporter_(exporter), alive_(exporter.alive_), loop_(loop) {}

@@ -66,7 +66,7 @@ class SpanExporter {
   bool in_flight_ = false;
   bool failing_ = false;
   std::uint64_t last_id_ = 0;
-  runtime::Loop::Task flushed_;  // set: the end is near, and who waits for it
+  runtime::Loop::Task flushed_;  // called at the end, when spans were sent or the wait is over
   runtime::LoopThread io_;
   std::shared_ptr<HttpClient> client_;  // used on io_ only
 };

@@ -175,7 +175,7 @@ struct Member {
 struct GrpcTransport::Impl {
   std::vector<Member> members;
   Poster post;
-  std::weak_ptr<const bool> alive;  // set once; whether it still holds is looked at on the loop alone
+  std::weak_ptr<const bool> alive;  // set once; tested on the loop alone
 
   std::mutex mutex;
   std::condition_variable idle;

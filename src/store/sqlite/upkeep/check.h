@@ -1,5 +1,5 @@
-// Looks at a database from end to end and changes nothing: its pages, its revisions, its values.
-// Thread: any that may wait for the disk. The file may be written meanwhile: what is looked at is one state of it.
+// Checks a database from end to end and changes nothing: its pages, its revisions, its values.
+// Thread: any that may wait for the disk. The file may be written meanwhile: one state of it is checked.
 // Source: schema.h; SQLite docs, "PRAGMA integrity_check".
 #pragma once
 
@@ -36,7 +36,7 @@ struct CheckReport {
   Findings notes;
 };
 
-/// Errors: the file cannot be looked at, as of open_to_examine(), or `go_on` has said to stop.
+/// Errors: the file cannot be read, as of open_to_examine(), or `go_on` has said to stop.
 Result<CheckReport> check_database(const std::string& path, const CheckValue& check_value, const GoOn& go_on);
 
 }  // namespace spillway::store::sqlite

@@ -22,8 +22,8 @@ struct DefragReport {
   Bytes after;
 };
 
-/// `begin` is told before anything is written. kConflict: a server uses the database. kServiceUnavailable: there is not
-/// enough space. kInvalid: it is no database of ours, or damaged. When it fails, the file is as it was.
+/// `begin` is called before anything is written. kConflict: a server uses the database. kServiceUnavailable: there is
+/// not enough space. kInvalid: it is no database of ours, or damaged. When it fails, the file is as it was.
 Result<DefragReport> defragment(const std::string& path, const std::function<void(const DefragPlan&)>& begin,
                                 const GoOn& go_on);
 

@@ -33,8 +33,8 @@ Result<RestoreReport> restore_database(const std::string& from, const std::strin
 
 // Steps that other makers of a store share.
 
-/// Where a store that no server uses was: its revision, with its journal moved into the file if the file is whole
-/// enough for that. A store that cannot be read tells no revision.
+/// The last revision of a store that no server uses; its journal is moved into the file if the file is whole enough for
+/// that. A store that cannot be read has no revision.
 Revision settle(const std::string& store);
 /// The old store under another name as well: a reader of the directory finds one under the old name at any time.
 Outcome keep(const std::string& store, const std::string& as);

@@ -33,7 +33,7 @@ class ConnectionTable {
   ConnectionTable(const ConnectionTable&) = delete;
   ConnectionTable& operator=(const ConnectionTable&) = delete;
 
-  /// A new connection from `address`, which may be any text that tells sources apart.
+  /// A new connection from `address`, which may be any text that distinguishes sources.
   Decision admit(Id id, const std::string& address);
   /// The connection's client has authenticated with this rank. A rank is not lost by a request without credentials. Not
   /// admitted: its place is given up. Harmless for a connection that is not in the table.

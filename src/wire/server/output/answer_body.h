@@ -1,5 +1,5 @@
 // The body of one answer on its way out, piece by piece, compressed on the way where that was agreed.
-// Thread: the connection's loop. Bounds: how much waits is bounded by who adds it (ByteLedger).
+// Thread: the connection's loop. Bounds: the caller of add() bounds the waiting bytes (ByteLedger).
 #pragma once
 
 #include "wire/http/gzip_stream.h"
