@@ -10,7 +10,7 @@ namespace spillway {
 /// is zero. `bytes` may be negative.
 std::string bytes_text(double bytes);
 
-/// One decimal, unless it is zero: "1.5", "2".
+/// The number with one decimal, unless that is zero: "1.5", "2".
 std::string short_number(double number);
 
 }  // namespace spillway

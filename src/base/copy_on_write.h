@@ -36,7 +36,7 @@ class CopyOnWrite {
     return node_ != nullptr ? node_->value : empty;
   }
 
-  /// To change: from now on this holder has the value for itself.
+  /// The value, to be changed: from now on this holder has it for itself.
   T& write() {
     if (node_ == nullptr) {
       node_ = new Node(T());  // NOLINT(cppcoreguidelines-owning-memory)

@@ -10,14 +10,14 @@
 
 namespace spillway {
 
-/// No file that is read as a whole is longer.
+/// The size limit of files that are read as a whole.
 inline constexpr std::size_t kFileBytesMax = std::size_t{8} << 20;
 
 /// The error of a failed system call: kForbidden for missing rights, kNotFound, kAlreadyExists, kConflict when
 /// something is busy, kServiceUnavailable when a table or a disk is full, else kInternalError. `at` names file or call.
 Error errno_error(std::string_view at, int error);
 
-/// From where it stands to its end; kInvalid: longer than kFileBytesMax. `at`: its name in errors.
+/// Reads the file from its current offset to its end; kInvalid: longer than kFileBytesMax. `at`: its name in errors.
 Result<std::string> read_open_file(int fd, std::string_view at);
 /// Errors name the path.
 Result<std::string> read_file(const std::string& path);

@@ -15,8 +15,8 @@ bool is_utf8(std::string_view text);
 /// carriage return. nullopt: all of it is. yaml-cpp does not come back from some of these bytes.
 std::optional<std::size_t> find_non_text(std::string_view bytes);
 
-/// Each byte that is not text, each carriage return and each of U+0080 to U+009F as question marks: what another
-/// machine has said may hold sequences that a terminal obeys.
+/// Replaces each byte that is not text, each carriage return and each of U+0080 to U+009F by question marks: text of
+/// another machine may hold sequences that a terminal obeys.
 std::string printable(std::string_view bytes);
 
 /// `text` in at most `bytes_max` bytes and a mark ("..."), cut between two characters.

@@ -61,8 +61,8 @@ class ApiClient {
     std::size_t in_flight_max = 1024;
     std::size_t waiting_max = 65536;  // reads, and as many writes
     std::int64_t list_page_objects = 500;
-    /// How often a call is sent again, after the wait the server asks for, a minute at most: 429 or 5xx
-    /// with Retry-After.
+    /// The number of times that a call is repeated after 429 or 5xx with Retry-After, after the wait that the server
+    /// asks for, a minute at most.
     int retries_max = 0;
     /// The limit on writes; nullopt: writes are not limited.
     std::optional<Rate> write_rate = std::nullopt;

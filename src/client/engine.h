@@ -67,7 +67,7 @@ class ApiEngine {
  public:
   virtual ~ApiEngine() = default;
 
-  /// For logs and the User-Agent header: "node-lifecycle-controller".
+  /// The name in logs and the User-Agent header: "node-lifecycle-controller".
   virtual std::string_view name() const = 0;
   virtual void start(Now now) = 0;
   virtual void on_api_event(const ApiEvent& event, Now now) = 0;

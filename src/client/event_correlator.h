@@ -20,8 +20,8 @@ namespace spillway::client {
 
 enum class EventType { kNormal, kWarning };
 
-/// From that many texts about one object for one reason on, none ten minutes after the one before it, further ones are
-/// one event.
+/// From this many texts about one object for one reason on, none more than ten minutes after the one before it, further
+/// ones become one event.
 inline constexpr std::size_t kSimilarMax = 10;
 inline constexpr Duration kSimilarWithin = minutes(10);
 /// A source may send this many events about one object at once, and one more every five minutes.

@@ -36,7 +36,7 @@ class InformerBase {
 
   Need need() const { return need_; }
 
-  /// Why a list was refused (kForbidden, kNotFound), until one is complete; nullopt: none was since.
+  /// The reason why a list was refused (kForbidden, kNotFound), until one is complete; nullopt: none was refused since.
   const std::optional<Error>& refusal() const { return refusal_; }
 
   /// When the server was last heard on this collection (a page, an event, a bookmark); nullopt: never.
@@ -63,7 +63,7 @@ class InformerBase {
   /// other informer gets the object.
   virtual void on_put(const api::Json& object, std::any* decoded, Now now) = 0;
   virtual void on_deleted(const api::Json& object, Now now) = 0;
-  /// Everything not put since on_list_started() is gone.
+  /// The list is complete: objects that were not put since on_list_started() are gone.
   virtual void on_list_completed(Now now) = 0;
 
   void count_undecodable() { ++undecodable_; }

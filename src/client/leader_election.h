@@ -66,10 +66,10 @@ class LeaderElection final : public ApiEngine {
   };
 
   struct Listener {
-    /// Each time it begins to lead.
+    /// Called each time it begins to lead.
     std::function<void(Now)> on_elected;
-    /// Each time it ends: whatever acts must be gone for good, a later term begins anew. It goes on taking part.
-    /// `why`: one line.
+    /// Called each time its term ends: engines that act must be gone for good, a later term begins anew. It goes on
+    /// taking part. `why`: one line.
     std::function<void(const std::string& why, Now)> on_lost;
     /// Another process leads now.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
@@ -87,7 +87,7 @@ class LeaderElection final : public ApiEngine {
 
   bool leads() const { return leads_; }
 
-  /// How often it was elected so far. What acts belongs to one term.
+  /// The number of times it was elected so far. An engine that acts belongs to one term.
   std::uint64_t term() const { return term_; }
 
   /// Gives the lease back if it is held, so that the next one need not wait; call it when nothing acts any more.

@@ -29,7 +29,7 @@ class WorkQueue {
 
   explicit WorkQueue(Limits limits) : limits_(limits) {}
 
-  /// To be worked on at or after `due`; an entry that is due earlier stays as it is.
+  /// Adds a name to be worked on at or after `due`; an entry that is due earlier stays as it is.
   void add(std::string_view name, Instant due);
   /// Adds the name after its next back-off; false if it has been retried too often (it is forgotten then).
   bool retry(std::string_view name, Instant now);
@@ -58,7 +58,7 @@ class WorkQueue {
   /// Names that take() would hand out.
   std::size_t count_due(Instant now) const;
 
-  /// How often a name came into the queue, and how often by retry(), so far.
+  /// The number of times that a name was added so far, and by retry().
   std::uint64_t adds() const { return adds_; }
 
   std::uint64_t retries() const { return retries_; }

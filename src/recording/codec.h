@@ -134,7 +134,7 @@ class Reader {
   /// Marks the input as invalid.
   void fail() { good_ = false; }
 
-  /// Everything was read, and all of it could be.
+  /// Everything was read, and all of it was valid.
   bool is_done() const { return good_ && rest_.empty(); }
 
  private:
@@ -157,7 +157,7 @@ class Reader {
     if constexpr (std::unsigned_integral<T>) good_ = good_ && static_cast<std::uint64_t>(value) == bits;
   }
 
-  /// Its values count from 0 to last_of(value).
+  /// Reads an enumerator; its values count from 0 to last_of(value).
   template <typename T>
     requires std::is_enum_v<T>
   void get(T& value) {

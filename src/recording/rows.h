@@ -12,7 +12,7 @@
 
 namespace spillway::recording {
 
-/// One thing that was decided.
+/// One decision.
 struct ReplayOutcome {
   Now at{};
   std::string subject;  // "shop/cart-7", "node"
@@ -22,7 +22,7 @@ struct ReplayOutcome {
   std::string line;  // exactly; empty: `what` says it all
 };
 
-/// At least one of them is there.
+/// A recorded decision, the decision of the replay, or both side by side.
 struct ReplayRow {
   std::optional<ReplayOutcome> decided;
   std::optional<ReplayOutcome> would_be;

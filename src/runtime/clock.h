@@ -8,7 +8,7 @@ namespace spillway::runtime {
 
 class RealClock {
  public:
-  /// Both clocks, read one right after the other.
+  /// Reads both clocks, one right after the other.
   static Now read();
   /// The monotonic clock alone.
   static Instant read_mono();

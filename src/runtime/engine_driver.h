@@ -19,7 +19,7 @@ class EngineDriver final : public client::Transport::Receiver {
   EngineDriver& operator=(const EngineDriver&) = delete;
 
   void start();
-  /// No event is delivered afterwards.
+  /// Stops the engine: no event is delivered afterwards.
   void stop();
 
   void on_api_event(client::ApiEvent event) override;

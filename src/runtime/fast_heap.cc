@@ -38,7 +38,7 @@ constexpr std::size_t kPages = kSegment / kPage;
 constexpr std::size_t kAddressBits = 47;  // bits of an address of a process
 constexpr std::size_t kSegments = (std::size_t{1} << kAddressBits) / kSegment;
 
-/// In its first page.
+/// The head of a segment, in its first page.
 struct Segment {
   std::array<std::uint8_t, kPages> size_of_page;  // its number
 };
@@ -109,7 +109,7 @@ bool add_page(Shelf& shelf, std::size_t number) {
   return true;
 }
 
-/// From 1 on; `bytes` at most kSmallMax.
+/// The number of a block size, from 1 on; `bytes` at most kSmallMax.
 std::size_t number_of_size(std::size_t bytes) {
   if (bytes <= kFineMax) return bytes == 0 ? 1 : (bytes + kStep - 1) / kStep;
   return kFineSizes + (bytes - kFineMax + kCoarseStep - 1) / kCoarseStep;

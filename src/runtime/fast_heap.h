@@ -10,7 +10,7 @@
 
 namespace spillway::runtime {
 
-/// From now on. False: this build has no such heap.
+/// Serves small blocks from this heap from now on. False: this build has no such heap.
 bool use_fast_heap();
 
 }  // namespace spillway::runtime

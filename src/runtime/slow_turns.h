@@ -25,7 +25,7 @@ class SlowTurns {
     std::string cause;  // the cause of the longest turn, in words
   };
 
-  /// How long the thread has waited for a processor since it began; nullopt: not known. Asked once a minute.
+  /// Returns how long the thread has waited for a processor since it began; nullopt: not known. Called once a minute.
   using Waited = std::function<std::optional<Duration>()>;
 
   explicit SlowTurns(Waited waited) : waited_(std::move(waited)) {}

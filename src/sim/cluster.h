@@ -57,7 +57,7 @@ struct ClusterOptions {
   std::int32_t nodes = 3;
   std::int32_t zones = 1;
   Bytes node_memory = mebibytes(512);
-  /// In place of `nodes`, `zones` and `node_memory`, unless empty.
+  /// The machines, in place of `nodes`, `zones` and `node_memory`; empty: those decide.
   std::vector<MachineSpec> machines;
   /// The options of every agent, apart from its name and labels; nullopt: plain_agents().
   std::optional<agent::AgentOptions> agent;
@@ -76,11 +76,11 @@ struct ClusterOptions {
   std::uint32_t death_ppm = 0;
   /// Evictions that are written into a journal, after which the agent does nothing more: it ends with its machine.
   std::uint32_t journal_death_ppm = 0;
-  /// Likewise, but it ends alone: its pods run on, and it is back at once.
+  /// Likewise, but the agent ends alone: its pods run on, and it is back at once.
   std::uint32_t agent_death_ppm = 0;
   controllers::ControllerSet::Options controllers;
   telemetry::Log log;  // the log of every engine
-  /// Where an agent's recording goes; null, or nothing: nowhere. What it points to outlives the cluster.
+  /// The sink of an agent's recording; null, or a null result: none. The sink must outlive the cluster.
   std::function<recording::Sink*(const std::string& node)> recording;
 };
 
@@ -103,9 +103,9 @@ class Cluster {
 
   void run_for(Duration duration);
 
-  /// Those of the options.
+  /// Begins the faults of the options.
   void begin_faults();
-  /// No message, write or process is lost any more.
+  /// Ends the faults: no message, write or process is lost any more.
   void end_faults();
 
   // Actions of an administrator; refusals of a server that is down or disagrees are ignored.
@@ -202,7 +202,7 @@ class Cluster {
 
   EngineParts drive(std::unique_ptr<client::ApiEngine> engine, const std::string& endpoint, std::string_view user,
                     std::function<void()> on_death);
-  /// Before a command is executed: whether its process lives on. `on_death` runs once it does not.
+  /// Decides, before a command is executed, if its process lives on. `on_death` runs once it does not.
   bool lives_on(const std::function<void()>& on_death);
   /// `machine`: one that has run on; null: it boots.
   void begin_agent(std::size_t node, std::unique_ptr<SimHost> machine);

@@ -9,7 +9,7 @@
 
 namespace spillway::sim {
 
-/// From `before` at `since` to `to`; at once if that is less, or without a rate.
+/// An amount that grows from `before` at `since` to `to`; it changes at once if `to` is less, or without a rate.
 struct Growth {
   std::int64_t before = 0;
   std::int64_t to = 0;

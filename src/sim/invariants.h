@@ -35,8 +35,8 @@ class Invariants {
  public:
   struct Limits {
     ActAudit::Limits acts;
-    /// How long a ReplicaSet may have more active pods than it asks for, and a Ready node a NoExecute taint of the node
-    /// lifecycle, while nothing of the control plane is down.
+    /// The longest time that a ReplicaSet may have more active pods than it asks for, and a Ready node a NoExecute
+    /// taint of the node lifecycle, while no part of the control plane is down.
     Duration surplus_max = minutes(2);
     Duration stale_taint_max = minutes(2);
     /// The longest time that an object may exist in a namespace that is gone: it was admitted by a server that did not
@@ -78,7 +78,7 @@ class Invariants {
   /// An object, by its key, is still there although its namespace is gone (`is_there`), or it is gone as well.
   void on_late_content(const std::string& key, bool is_there, Now now);
 
-  /// Nothing that should have been put right by now is left.
+  /// Checks that everything is gone that should have been put right by now.
   void look(Now now);
 
   /// From now on a ReplicaSet may never have a pod too many, unless it was asked for fewer less than surplus_max ago,
@@ -100,7 +100,7 @@ class Invariants {
   WatchAudit& watches() { return watches_; }
 
  private:
-  /// Something that must end, since when it lasts.
+  /// States that must end, with the time when each began.
   using Lasting = std::map<std::string, Instant>;
 
   void check_status(const api::Pod& before, const api::Pod& after, Now now);
@@ -124,7 +124,8 @@ class Invariants {
   std::map<std::string, std::int64_t> wanted_replicas_;  // by uid of the set
   std::map<std::string, std::set<std::string>> active_;  // pods by uid of their set
   Lasting surplus_;                                      // by uid of the set
-  /// By uid: when a set was last asked to become smaller, or a pod of it that was being replaced came to count again.
+  /// The time when a set was last asked to become smaller, or a pod of it that was being replaced came to count again;
+  /// by uid.
   std::map<std::string, Instant> lowered_;
   std::map<std::string, std::string> replaced_;  // nodes of pods that are being replaced, by their keys
   std::set<std::string> silent_nodes_;           // with a NoExecute taint of the node lifecycle

@@ -51,7 +51,7 @@ void ReadBack::ask() {
   });
 }
 
-/// It may be done, now or later: another name.
+/// A write of unknown outcome may be carried out now or later: goes on with another name.
 void ReadBack::give_up() {
   waits_.reset();
   if (asked_ != api::Method::kGet) {

@@ -13,9 +13,9 @@ class RunObserver {
   RunObserver(const RunObserver&) = delete;
   RunObserver& operator=(const RunObserver&) = delete;
 
-  /// Before time moves.
+  /// Called before time moves.
   virtual void on_begin(Cluster& cluster) = 0;
-  /// After the last event, while the cluster still stands.
+  /// Called after the last event, while the cluster still exists.
   virtual void on_end(Cluster& cluster) = 0;
 };
 

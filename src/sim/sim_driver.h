@@ -39,7 +39,7 @@ class SimDriver final : public client::Transport::Receiver {
   /// no event any more; the caller has to destroy it.
   void before_command(std::function<bool()> lives) { lives_ = std::move(lives); }
 
-  /// For commands that after_step() executes.
+  /// Asks if a command that after_step() executes may be executed.
   bool may_execute() {
     if (!dead_ && lives_ && !lives_()) dead_ = true;
     return !dead_;
@@ -52,7 +52,7 @@ class SimDriver final : public client::Transport::Receiver {
   void after_step(std::function<void()> execute) { after_step_ = std::move(execute); }
 
  private:
-  /// With its own wall clock.
+  /// The time, with its own wall clock.
   Now own_time() const;
 
   void begin() { stepping_ = true; }

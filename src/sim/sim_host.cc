@@ -329,7 +329,7 @@ Bytes SimHost::usage() const {
   return total;
 }
 
-/// No more than there is swap.
+/// The swapped bytes: usage beyond the memory, at most the size of the swap.
 Bytes SimHost::swapped() const {
   if (size_.swap == Bytes{0}) return size_.swap;
   return std::clamp(usage() - size_.memory, Bytes{0}, size_.swap);
@@ -342,7 +342,7 @@ Bytes SimHost::in_memory(Bytes used) const {
   return used - Bytes{static_cast<std::int64_t>(static_cast<double>(used.count()) * share)};
 }
 
-/// As the kernel's trigger does: at most once in a while.
+/// Wakes the listener for stalls as the kernel's trigger does: at most once in a while.
 void SimHost::tell_of_stall() {
   const Instant now = time_.now().mono;
   if (told_of_stall_ && now - *told_of_stall_ < kStallWakeInterval) return;

@@ -66,18 +66,18 @@ class SimHost final : public agent::Host {
 
   Bytes swap() const { return size_.swap; }
 
-  /// From now on the running containers of this pod use `target` together, in equal parts: at once, or growing by
-  /// `rate_per_second` from what they use. Containers that start later do as their command says.
+  /// Makes the running containers of this pod use `target` together, in equal parts: at once, or growing by
+  /// `rate_per_second` from their present use. Containers that start later do as their command says.
   void use_memory(const std::string& uid, Bytes target, Bytes rate_per_second);
 
   /// The memory that the pod uses now; zero if it is not here.
   Bytes usage_of_pod(const std::string& uid) const;
 
-  /// From now on the pod has `target` on the disk, likewise.
+  /// Makes the pod have `target` on the disk, likewise.
   void use_disk(const std::string& uid, Bytes target, Bytes rate_per_second);
   Bytes disk_of_pod(const std::string& uid) const;
 
-  /// From now on the pod has `target` processes, likewise, until none of its containers runs.
+  /// Makes the pod have `target` processes, likewise, until none of its containers runs.
   void fork_processes(const std::string& uid, std::int64_t target, std::int64_t rate_per_second);
   std::int64_t processes_of_pod(const std::string& uid) const;
 
@@ -93,7 +93,7 @@ class SimHost final : public agent::Host {
   /// Images that no container uses are on the disk; they go when the agent asks for that, unless `undeletable`.
   void keep_images(Bytes bytes, bool undeletable);
 
-  /// By how much its wall clock is ahead of what it should say.
+  /// Sets the wall clock ahead of the right time.
   void set_clock(Duration ahead) { clock_ahead_ = ahead; }
 
   std::uint64_t kernel_oom_kills() const { return kernel_oom_kills_; }

@@ -53,7 +53,7 @@ class SimNetwork::Exchange final : public api::ResponseSink, public std::enable_
 
   void on_stream(api::Response) override {}
 
-  /// One line, or several: each is an event, as the clients of real connections cut them.
+  /// Writes one line, or several: each is an event, as the clients of real connections cut them.
   [[nodiscard]] bool write(std::shared_ptr<const std::string> chunk) override {
     if (chunk->find('\n') + 1 == chunk->size()) return write_event(std::move(chunk), nullptr);
     for (std::size_t from = 0, end = 0; from < chunk->size(); from = end) {
@@ -212,7 +212,7 @@ class SimNetwork::Connection final : public client::Transport {
     open_.clear();
   }
 
-  /// Both ends learn that everything open is broken; with one server, if it is named.
+  /// Breaks all open exchanges, and reports that to both ends; with one server, if it is named.
   void break_all(std::optional<std::size_t> place = {}) {
     const auto all = std::exchange(open_, {});
     for (const auto& [id, exchange] : all) {

@@ -42,7 +42,7 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-/// Which way of an endpoint is cut: what it sends, what is sent to it, or both.
+/// The direction of an endpoint's traffic that is cut.
 enum class Cut { kBoth, kToServer, kFromServer };
 
 class SimNetwork {
@@ -81,7 +81,7 @@ class SimNetwork {
 
   void set_link(const std::string& endpoint, const Link& link) { links_.insert_or_assign(endpoint, link); }
 
-  /// As good as any.
+  /// Makes the link as good as any other.
   void mend_link(const std::string& endpoint) { links_.erase(endpoint); }
 
   bool is_partitioned(const std::string& endpoint) const { return partitioned_.contains(endpoint); }
@@ -97,7 +97,7 @@ class SimNetwork {
   const Link* link_of(const std::string& endpoint) const;
   Duration draw_delay(const std::string& endpoint);
   bool draw_loss(const std::string& endpoint);
-  /// Where a server listens; `present`, if none does.
+  /// Draws a place where a server listens; `present`, if none does.
   std::size_t draw_place(std::size_t present);
 
   apiserver::ApiServer* server_at(std::size_t place) const {

@@ -46,7 +46,7 @@ class SimServer {
 
   bool is_acting() const { return lease_ && lease_->is_held(); }
 
-  /// After anything that may have moved its next wakeup.
+  /// Sets the timer anew after anything that may have moved the next wakeup.
   void arm();
 
  private:

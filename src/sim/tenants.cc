@@ -25,7 +25,7 @@ std::string text_at(const api::Json& object, std::string_view name) {
   return text == nullptr ? std::string() : *text;
 }
 
-/// Its address, and the ports that it has on all nodes.
+/// The address of a service, and the ports that it has on all nodes.
 std::set<std::string> claims_of(const api::Json& service) {
   std::set<std::string> claims;
   const api::Json* const spec = service.find("spec");

@@ -11,7 +11,7 @@ namespace spillway::sim {
 
 /// A ReplicaSet that selects its pods by the label app=NAME.
 api::Json replica_set(const std::string& name, std::int64_t replicas, api::Json pod_spec);
-/// One that is updated in a rolling way; `max_unavailable`, `max_surge`: a number, a text like "25%", or null.
+/// A Deployment with rolling updates; `max_unavailable`, `max_surge`: a number, a text like "25%", or null.
 api::Json deployment(const std::string& name, std::int64_t replicas, api::Json pod_spec,
                      const api::Json& max_unavailable, const api::Json& max_surge);
 api::Json daemon_set(const std::string& name, api::Json pod_spec);

@@ -40,10 +40,10 @@ class World final : public store::Watcher {
 
   const std::map<std::string, api::Node>& nodes() const { return nodes_; }
 
-  /// By namespace/name.
+  /// The ReplicaSets by namespace/name.
   const std::map<std::string, api::ReplicaSet>& replica_sets() const { return replica_sets_; }
 
-  /// Likewise.
+  /// The Deployments by namespace/name.
   const std::map<std::string, api::Deployment>& deployments() const { return deployments_; }
 
   const Tenants& tenants() const { return tenants_; }

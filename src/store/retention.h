@@ -15,11 +15,11 @@ struct HistoryPolicy {
   /// Younger history, and the newest `revisions_min` revisions, stay.
   Duration age_min = minutes(5);
   std::uint64_t revisions_min = 10'000;
-  /// But history does not outgrow half of the live objects, or this where they are few: churn (leases) shortens
-  /// history instead of letting the file grow. Even so the newest `revisions_floor` revisions stay.
+  /// A limit on history: it does not outgrow half of the live objects, or this where they are few: churn (leases)
+  /// shortens history instead of letting the file grow. Even so the newest `revisions_floor` revisions stay.
   Bytes bytes_max = mebibytes(16);
   std::uint64_t revisions_floor = 1'000;
-  /// How often ages are noted: history is kept up to this much longer than `age_min`.
+  /// The time between two notes of ages: history is kept up to this much longer than `age_min`.
   Duration interval = minutes(1);
 };
 

@@ -30,9 +30,9 @@ class ServerLease {
   };
 
   struct Listener {
-    /// Each time it begins to act.
+    /// Called each time it begins to act.
     std::function<void()> on_taken;
-    /// Each time it ends: another one acts, or may soon.
+    /// Called each time it stops acting: another server acts, or may soon.
     std::function<void(const std::string& why)> on_lost;
     /// Another server acts; called each time that changes.
     std::function<void(const std::string& holder)> on_waiting;

@@ -99,7 +99,8 @@ class Watcher {
   /// Changes of one commit or more, in revision order, without gaps for the watched prefix.
   virtual void on_changes(const std::vector<Change>& changes) = 0;
 
-  /// Nothing up to this revision concerns the watch any more. Told where others write keys that it does not show.
+  /// Progress: all changes up to this revision that concern the watch were delivered. Called where others write keys
+  /// that it does not show.
   virtual void on_reached(Revision) {}
 
   /// The watch is over: kExpired if history was compacted, kServiceUnavailable if the store is gone.
@@ -144,8 +145,8 @@ class Store {
   /// Other processes write the same keys: delivered changes may be behind writes that those processes acknowledged.
   virtual bool is_shared() const { return false; }
 
-  /// Why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still takes
-  /// deletions and heartbeats.
+  /// The reason why the store refuses writes for now, for people to read; nullopt: it takes them. A full disk still
+  /// takes deletions and heartbeats.
   virtual std::optional<std::string> refusing() const { return std::nullopt; }
 
   /// There is no space: all puts are refused until space was freed.
@@ -167,7 +168,7 @@ struct StoreLimits {
 /// The error for a write that no store takes, nullopt if it may be queued.
 std::optional<Error> refuse_write(const Write& write, const StoreLimits& limits);
 
-/// How a store gets back onto the loop: runs the function there, later. Callable from any thread.
+/// Brings results back onto the loop: runs the function there, later. Callable from any thread.
 using Poster = std::function<void(std::move_only_function<void()>)>;
 
 }  // namespace spillway::store

@@ -26,7 +26,7 @@ struct TraceId {
 /// 8 bytes; 0: none.
 using SpanId = std::uint64_t;
 
-/// Which span asked for what is done.
+/// Names the span that asked for an operation, as its parent.
 struct SpanContext {
   TraceId trace;
   SpanId span = 0;

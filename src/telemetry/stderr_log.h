@@ -8,8 +8,8 @@
 
 namespace spillway::telemetry {
 
-/// As make_stderr_log(level, format); while `failed` returns true only warnings and errors are written. It is called by
-/// every thread that logs; null: never.
+/// Makes a log like make_stderr_log(level, format); while `failed` returns true only warnings and errors are written.
+/// `failed` is called by every thread that logs; null: never.
 Log make_stderr_log(Level threshold, LogFormat format, std::function<bool()> failed);
 
 }  // namespace spillway::telemetry

@@ -171,7 +171,7 @@ void emit(YAML::Emitter& out, const Json& value) {
   }
 }
 
-/// Where documents start. Their content is passed over.
+/// Finds the beginnings of documents. Their content is passed over.
 class DocumentStarts : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override { lines_.push_back(mark.line + 1); }
@@ -198,7 +198,7 @@ class DocumentStarts : public YAML::EventHandler {
   std::vector<int> lines_;
 };
 
-/// Not YAML::LoadAll(): of some texts it never stops making documents. Throws YAML::Exception.
+/// Parses by hand: for some texts YAML::LoadAll() never stops making documents. Throws YAML::Exception.
 std::optional<int> line_of_second_document(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);

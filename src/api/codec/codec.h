@@ -37,7 +37,8 @@ void encode_over(const T& value, Json& base) {
   Codec<T>::encode_over(value, base);
 }
 
-/// With apiVersion and kind where T is a kind. Zero values are left out, as Kubernetes does.
+/// Encodes a value as a document, with apiVersion and kind where T is a kind. Zero values are left out, as Kubernetes
+/// does.
 template <typename T>
 Json encode(const T& value) {
   Json document;

@@ -15,7 +15,7 @@
 
 namespace spillway::api {
 
-/// One object, not only one that has its name.
+/// Identifies one object: a later object of the same name is another one.
 struct ObjectIdentity {
   std::string name;
   std::string uid;  // empty: it did not exist when the token was made

@@ -78,9 +78,8 @@ struct WatchDocument {
 
 using WatchDocumentPtr = std::shared_ptr<const WatchDocument>;
 
-/// Where the answer to one request goes: either one on_response, or on_stream followed by data and one on_end.
-/// Thread: loop. The receiver bounds what it buffers: write() returns false when it is full, and the server ends the
-/// stream.
+/// Receives the answer to one request: either one on_response, or on_stream followed by data and one on_end. Thread:
+/// loop. The receiver bounds what it buffers: write() returns false when it is full, and the server ends the stream.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -89,7 +88,7 @@ class ResponseSink {
   virtual void on_stream(Response head) = 0;
   [[nodiscard]] virtual bool write(std::shared_ptr<const std::string> chunk) = 0;
 
-  /// One whole event of a watch; `event` is what `line` says.
+  /// Writes one whole event of a watch; `event` is the parsed `line`.
   [[nodiscard]] virtual bool write_event(std::shared_ptr<const std::string> line, WatchDocumentPtr event) {
     static_cast<void>(event);
     return write(std::move(line));

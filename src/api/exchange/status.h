@@ -22,7 +22,7 @@ namespace spillway::api {
 int http_code(ErrorCode code);
 /// "BadRequest", "NotFound", …: the reason of metav1.Status.
 std::string_view reason_text(ErrorCode code);
-/// By reason (also "Gone", "ServerTimeout"); an unknown or empty reason goes by the HTTP code.
+/// The code of a reason (also "Gone", "ServerTimeout"); for an unknown or empty reason, that of the HTTP code.
 ErrorCode error_code_of(std::string_view reason, int http_code);
 
 /// The kind of mistake that a cause of an Invalid status reports about a field.
@@ -90,7 +90,7 @@ class FieldErrors {
 
   bool empty() const { return errors_.empty(); }
 
-  /// Nothing more is taken.
+  /// The collection is full: further errors are dropped.
   bool full() const { return errors_.size() >= kCausesMax || bytes_ >= kCauseBytesMax; }
 
   const std::vector<FieldError>& errors() const { return errors_; }

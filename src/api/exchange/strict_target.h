@@ -12,8 +12,9 @@ namespace spillway::api {
 /// True if no segment of the path is empty, "." or "..".
 bool is_normal(const Target& target);
 
-/// As parse_target, but kNotFound for a path that is not normal, and kBadRequest for an escape in the path that stands
-/// for a letter, a digit, one of "-._~/", a control character or a byte beyond ASCII. One trailing slash is ignored.
+/// Parses like parse_target, but returns kNotFound for a path that is not normal, and kBadRequest for an escape in the
+/// path that stands for a letter, a digit, one of "-._~/", a control character or a byte beyond ASCII. One trailing
+/// slash is ignored.
 Result<Target> parse_strict_target(std::string_view target);
 
 /// The decoded path: "/healthz/ping"; "/" without segments.

@@ -14,7 +14,8 @@ namespace spillway::api {
 class UpgradedInput {
  public:
   virtual ~UpgradedInput() = default;
-  /// Not more than the receiver has said it has used (UpgradingSink::on_input_used) and what a connection may hold.
+  /// Bytes of the client: not more than the receiver has reported as used (UpgradingSink::on_input_used) and a
+  /// connection may hold.
   virtual void on_input(std::string bytes) = 0;
   /// The client has gone. Called once, also if the receiver has ended the answer.
   virtual void on_input_end() = 0;

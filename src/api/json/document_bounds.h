@@ -40,7 +40,7 @@ inline constexpr std::size_t kDefinitionValuesMax = 100'000;
 /// kRequestEntityTooLarge, with the bound.
 Error too_many_values(std::size_t values_max = kDocumentValuesMax);
 
-/// As parse_json, and kRequestEntityTooLarge as soon as there are more than `values_max` values.
+/// Parses like parse_json, but returns kRequestEntityTooLarge as soon as there are more than `values_max` values.
 Result<Json> parse_bounded_json(std::string_view text, std::vector<std::string>* duplicates = nullptr,
                                 std::size_t values_max = kParsedValuesMax);
 

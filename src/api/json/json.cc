@@ -86,7 +86,7 @@ void append(const Json& value, std::size_t indent, std::size_t depth, std::strin
   }
 }
 
-/// As a.compare(b). Most keys of an object differ in their first character: nothing is called for them.
+/// Compares like a.compare(b). Most keys of an object differ in their first character, which needs no call.
 int order(std::string_view a, std::string_view b) {
   if (!a.empty() && !b.empty() && a[0] != b[0])
     return static_cast<unsigned char>(a[0]) < static_cast<unsigned char>(b[0]) ? -1 : 1;

@@ -85,7 +85,7 @@ class Builder {
     return add(Json(value), error);
   }
 
-  /// From the text, because the parser's own conversion may miss the nearest double.
+  /// Parses the text again, because the parser's own conversion may miss the nearest double.
   bool on_double(double value, string_view part, error_code& error) {
     text_.append(part.data(), part.size());
     std::from_chars(text_.data(), text_.data() + text_.size(), value);

@@ -39,7 +39,7 @@ std::string value_list_text(const std::vector<std::string>& values, ValuesGiven 
   return out += '}';
 }
 
-/// How many values the operator takes; nullopt: what it wants is there.
+/// Checks the number of values against the operator; nullopt: it fits.
 std::optional<std::string> count_error(const LabelRequirement& requirement, ValuesGiven given) {
   const auto wrong = [&](std::string_view rule) {
     return fmt::format("values: Invalid value: {}: {}", value_list_text(requirement.values, given), rule);

@@ -33,7 +33,7 @@ struct Token {
   std::string_view text;
 };
 
-/// Where a token stands decides whether "in" and "notin" are operators or ordinary words.
+/// The place of a token, which decides whether "in" and "notin" are operators or ordinary words.
 enum class Place { kWord, kOperator };
 
 class Scanner {

@@ -13,7 +13,7 @@
 
 namespace spillway::api {
 
-/// Up to here LimitRanges compare amounts in thousandths of a unit, above in units.
+/// The largest amount that LimitRanges compare in thousandths of a unit; larger ones are compared in units.
 inline constexpr std::int64_t kMilliComparedMax = std::numeric_limits<std::int64_t>::max() / 1000;
 
 struct LimitRangeItem {

@@ -60,7 +60,7 @@ struct EnvVar {
   friend bool operator==(const EnvVar&, const EnvVar&) = default;
 };
 
-/// All keys of a ConfigMap, of a Secret, or of one each.
+/// Takes all keys of a ConfigMap, of a Secret, or of one each.
 struct EnvFromSource {
   std::string prefix;
   std::string config_map;  // its name; empty: none
@@ -379,7 +379,8 @@ struct PodFeatures {
 
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 
-/// From cpu and memory of containers and init containers. Source: Kubernetes docs, "Pod Quality of Service Classes".
+/// The class by cpu and memory of containers and init containers. Source: Kubernetes docs,
+/// "Pod Quality of Service Classes".
 QosClass compute_qos(const PodSpec& spec, const PodFeatures& features = {});
 /// status.qosClass if set, else computed. A class of another name counts as computed.
 QosClass qos_of(const Pod& pod);

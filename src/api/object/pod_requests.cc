@@ -99,7 +99,8 @@ class Walk {
   const RequestOptions& options_;
 };
 
-/// In a pod that asks as a whole, stand-ins count only for what neither the pod nor any container asks for.
+/// Restricts the stand-in requests of a pod with requests for the whole pod: they count only for resources that neither
+/// the pod nor any container names.
 void restrict_stand_ins(const Pod& pod, RequestOptions& options) {
   if (!options.features.pod_level_resources || !pod.spec.resources) return;
   const ResourceList& whole = pod.spec.resources->requests;

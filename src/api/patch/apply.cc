@@ -19,7 +19,7 @@ constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-co
 /// The manager of kubectl's server-side apply.
 constexpr std::string_view kKubectl = "kubectl";
 
-/// Never owned: the server's own, or what names the object.
+/// Metadata that is never owned: fields that the server sets, or that name the object.
 constexpr std::string_view kUntrackedMetadata[] = {"f:name",       "f:namespace",     "f:creationTimestamp",
                                                    "f:selfLink",   "f:uid",           "f:clusterName",
                                                    "f:generation", "f:managedFields", "f:resourceVersion"};
@@ -77,7 +77,7 @@ ManagedFields owners_before(const Json* before, const Json& after, const FieldWr
 
 enum class Touched : std::uint8_t { kNo, kYes };
 
-/// All managers lose what changed and what is gone.
+/// Takes changed and removed fields away from all managers.
 void lose(ManagedFields& owners, const FieldChanges& changes) {
   for (ManagedFieldsEntry& entry : owners.entries()) {
     entry.fields.subtract(changes.added);
@@ -86,7 +86,7 @@ void lose(ManagedFields& owners, const FieldChanges& changes) {
   }
 }
 
-/// After lose(): `self` takes its place, with the time of its last write that changed anything.
+/// Puts `self` back after lose(), with the time of its last write that changed anything.
 void settle(ManagedFields& owners, ManagedFieldsEntry self, Touched touched) {
   const ManagedFieldsEntry* last = owners.find(self);
   if (touched == Touched::kNo) self.time = last != nullptr ? last->time : std::nullopt;
@@ -179,7 +179,7 @@ bool may_take_over(const Type& type, const Json& live, const FieldWriter& writer
   });
 }
 
-/// All annotations of an object may take so many bytes.
+/// The bytes that all annotations of an object may have together.
 constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
 
 /// Updates the annotation with the configuration applied last. kubectl's client-side apply compares its input with that

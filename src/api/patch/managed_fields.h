@@ -29,7 +29,7 @@ struct ManagedFieldsEntry {
 
   friend bool operator==(const ManagedFieldsEntry&, const ManagedFieldsEntry&) = default;
 
-  /// Both write on behalf of the same manager. Apply entries of one manager are one whatever their apiVersion.
+  /// True if both entries belong to the same manager. Apply entries of one manager are one whatever their apiVersion.
   bool same_manager(const ManagedFieldsEntry& other) const;
   /// `"m"`, `"m" with subresource "status" using v1`: how conflicts name it.
   std::string text() const;
@@ -37,7 +37,7 @@ struct ManagedFieldsEntry {
 
 class ManagedFields {
  public:
-  /// From the list in metadata. kBadRequest: an entry that is not FieldsV1 or has no known operation.
+  /// Parses the list in metadata. kBadRequest: an entry that is not FieldsV1 or has no known operation.
   static Result<ManagedFields> parse(const Json& list);
   /// Parses the owners of a whole document; empty if it has none or if they cannot be read.
   static ManagedFields of(const Json& document);
@@ -57,7 +57,7 @@ class ManagedFields {
 
   /// nullptr if there is none of the same manager.
   const ManagedFieldsEntry* find(const ManagedFieldsEntry& like) const;
-  /// In place of the entry of the same manager, if there is one. An entry without fields is not kept.
+  /// Adds the entry, in place of that of the same manager, if there is one. An entry without fields is not kept.
   void put(ManagedFieldsEntry entry);
   void drop_empty();
   /// Folds the oldest Update entries into the manager "ancient-changes" until no more than ten are left.

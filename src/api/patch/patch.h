@@ -16,7 +16,8 @@ namespace spillway::api {
 
 enum class PatchType : std::uint8_t { kJson, kMerge, kStrategicMerge, kApply };
 
-/// By Content-Type, parameters ignored: "application/merge-patch+json; charset=utf-8". nullopt: not a patch type.
+/// The type by Content-Type, parameters ignored: "application/merge-patch+json; charset=utf-8". nullopt: not a patch
+/// type.
 std::optional<PatchType> parse_patch_type(std::string_view content_type);
 /// The Content-Type to send.
 std::string_view content_type_of(PatchType type);

@@ -38,7 +38,7 @@ TextSet texts_of(const Json::Array& list) {
   return texts;
 }
 
-/// How a list merges: by a key of its objects, as a set of primitives, or not at all.
+/// The way in which a list merges: by a key of its objects, as a set of primitives, or not at all.
 struct ListStrategy {
   std::string_view key;
   bool set = false;
@@ -57,7 +57,7 @@ const Json* identity(const Json& element, const ListStrategy& strategy) {
   return strategy.set ? &element : element.find(strategy.key);
 }
 
-/// Where each identity stands first in a list.
+/// The first position of each identity in a list.
 class Positions {
  public:
   Positions(const Json::Array& list, const ListStrategy& strategy) {

@@ -26,7 +26,7 @@ std::string_view description_of(const Type& type);
 /// describes that name itself. Empty if the field is not described. O(fields).
 std::string_view description_of(const Type& type, std::string_view field);
 
-/// All of them, in the order of the files.
+/// The descriptions of all types and fields, in the order of the files.
 std::vector<Description> all_descriptions();
 
 }  // namespace spillway::api

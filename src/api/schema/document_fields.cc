@@ -132,7 +132,7 @@ Outcome collect(const Slot& slot, const Json& value, const std::string& path, Fi
   return {};
 }
 
-/// All elements of a list that share a path element, in order.
+/// The elements of a list by their path element, in order; several may share one.
 using Elements = std::map<std::string, std::vector<const Json*>>;
 
 Elements elements_of(const Slot& slot, const Json* list) {

@@ -21,7 +21,7 @@ struct FieldChanges {
   FieldSet removed;
 };
 
-/// From `before` to `after`, both in canonical form.
+/// The changes from `before` to `after`, both in canonical form.
 FieldChanges compare_fields(const Type& type, const Json& before, const Json& after);
 
 /// `config` laid over `live`: atomic values are replaced, everything else merges. Keyed lists and sets: elements of

@@ -38,7 +38,7 @@ class FieldSet {
   const FieldSet* find(std::string_view element) const;
   void erase(std::string_view element);
 
-  /// No path at all, not even this point.
+  /// True if the set has no path at all, not even this point.
   bool empty() const;
 
   // Set operations on exact paths: owning a member does not mean owning what is below it.

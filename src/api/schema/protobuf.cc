@@ -121,7 +121,7 @@ class WireReader {
     return bytes;
   }
 
-  /// Everything up to the end tag of the group just opened.
+  /// Skips everything up to the end tag of the group just opened.
   Outcome skip_group() {
     for (int depth = 1; depth > 0;) {
       SPILLWAY_TRY(tag, varint());
@@ -427,7 +427,7 @@ namespace {
 
 constexpr std::uint32_t kListItems = 2;
 
-/// One item, with what it may cost by itself.
+/// Reads one item of a list, with a budget of its own.
 Result<Json> read_item(const Type& type, std::string_view bytes) {
   Budget budget;
   Json item = Json::object({{"apiVersion", std::string(type.api_version())}, {"kind", std::string(type.kind())}});

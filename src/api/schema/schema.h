@@ -82,7 +82,7 @@ class Type {
   /// Carries kind and apiVersion in JSON.
   bool has_type_meta() const { return !kind_.empty(); }
 
-  /// One owner for the whole object under server-side apply, wherever it occurs.
+  /// True: the whole object has one owner under server-side apply, wherever it occurs.
   bool atomic() const { return atomic_; }
 
   /// Documents have no protobuf form: numbers with a fraction, or whatever a schema of the cluster allows.
@@ -104,13 +104,13 @@ class Type {
   /// Set for a type that was made at run time; may be empty.
   const Trim& trim() const { return trim_; }
 
-  /// As declared; inlined fields are one entry.
+  /// The fields as declared; inlined fields are one entry.
   std::span<const Field> fields() const { return fields_; }
 
-  /// By their numbers; inlined fields are one entry.
+  /// The fields by their numbers; inlined fields are one entry.
   std::span<const Field* const> wire_fields() const { return wire_fields_; }
 
-  /// By JSON name, sorted; the fields of inlined messages stand in place of them.
+  /// The fields by JSON name, sorted; the fields of inlined messages stand in place of them.
   std::span<const std::pair<std::string_view, const Field*>> json_fields() const { return json_fields_; }
 
   /// nullptr if there is no such field. Finds the fields of inlined messages too.
@@ -136,11 +136,11 @@ class Type {
   std::vector<std::pair<std::string_view, const Field*>> json_fields_;
 };
 
-/// By the name in the table, "core/v1.PodSpec"; nullptr if unknown.
+/// The type by its name in the table, "core/v1.PodSpec"; nullptr if unknown.
 const Type* find_type(std::string_view name);
 
-/// By apiVersion and kind: ("v1", "Pod"), ("apps/v1", "Deployment"). DeleteOptions belongs to every group version,
-/// Eviction also to policy/v1beta1. nullptr if unknown or if the type is no kind.
+/// The type by apiVersion and kind: ("v1", "Pod"), ("apps/v1", "Deployment"). DeleteOptions belongs to every group
+/// version, Eviction also to policy/v1beta1. nullptr if unknown or if the type is no kind.
 const Type* find_kind(std::string_view api_version, std::string_view kind);
 
 }  // namespace spillway::api

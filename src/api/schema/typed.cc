@@ -20,7 +20,7 @@ constexpr std::size_t kMicroDigits = 6;
 constexpr WallTime kYearOne{
     std::chrono::duration_cast<microseconds>(sys_days{std::chrono::year{1} / 1 / 1}.time_since_epoch())};
 
-/// Where the reader is; becomes text only when there is something to say about it.
+/// The path of the value at hand; becomes text only when there is something to say about it.
 class Path {
  public:
   Path() = default;
@@ -160,7 +160,7 @@ class Reader {
     return Json(std::move(object));
   }
 
-  /// One more value of the result.
+  /// Counts one more value of the result.
   Outcome count() {
     if (++values_ > values_max_) return too_many_values(values_max_);
     return {};

@@ -34,13 +34,14 @@ struct ChannelInput {
   TerminalSize size;
 };
 
-/// How a program ended, as metav1.Status without a kind. `exit_code`: of the program; an error: why there is none.
+/// The end of a program, as metav1.Status without a kind. `exit_code`: that of the program; an error: the reason why it
+/// has none.
 std::string command_status(const Result<std::int32_t>& exit_code);
 
 /// One or more {"Width":80,"Height":24}, back to back: the last whole one. What follows stays in `text`.
 std::optional<TerminalSize> parse_terminal_size(std::string& text);
 
-/// Why a program did not end well, in one line.
+/// The reason why a program did not end well, in one line.
 std::string command_failure(const Result<std::int32_t>& exit_code);
 
 enum class Readiness {
@@ -49,7 +50,8 @@ enum class Readiness {
   kCertain,
 };
 
-/// For a client that is likely to be ready. Without it 1 of 1,000 kubectl on a busy machine lost the first line.
+/// The wait for a client that is likely to be ready. Without it 1 of 1,000 kubectl on a busy machine lost the first
+/// line.
 inline constexpr Duration kSettleTime = milliseconds(30);
 
 /// The channels, however they are carried.
@@ -63,7 +65,7 @@ class CommandChannels {
   /// Says if the client has opened all channels that it asked for.
   virtual Readiness readiness() const = 0;
 
-  /// To be sent before anything else: says that the server is there.
+  /// The message that is sent before anything else: it says that the server is there.
   virtual std::string greeting(Channel lowest) = 0;
   virtual std::string message(Channel channel, std::string_view data) = 0;
   /// The last words: how it ended, and the end of the connection.
@@ -90,7 +92,7 @@ class WebSocketChannels final : public CommandChannels {
 
   std::string message(Channel channel, std::string_view data) override;
   std::string farewell(const Result<std::int32_t>& exit_code) override;
-  /// As farewell(), with a status that another server has written.
+  /// Makes a farewell() with a status that another server has written.
   std::string farewell_with(std::string_view status);
 
  private:

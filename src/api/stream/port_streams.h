@@ -57,9 +57,9 @@ class PortStreams {
 
   /// Bytes for the client. Empty if it does not want them any more.
   std::string data(SpdyStreamId pair, std::string_view bytes);
-  /// Nothing more comes from the port: the client may still speak.
+  /// Ends the data from the port: the client may still send.
   std::string end(SpdyStreamId pair);
-  /// It is over. `why`: for people; empty: it was well.
+  /// Closes the pair. `why`: for people; empty: it ended well.
   std::string close(SpdyStreamId pair, std::string_view why);
 
   std::size_t pairs() const { return pairs_.size(); }

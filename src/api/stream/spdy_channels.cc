@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kSpdyProtocols = {"v4.channel.k8s.io", "v3.channel.k8s.io",
                                                             "v2.channel.k8s.io", "channel.k8s.io"};
-/// In the order of Channel.
+/// The types of streams, in the order of Channel.
 constexpr std::array<std::string_view, 5> kStreamTypes = {"stdin", "stdout", "stderr", "error", "resize"};
 
 ChannelInput input_of(ChannelInput::Kind kind) {

@@ -47,7 +47,7 @@ std::string control(SpdyKind kind, std::uint32_t first, std::uint32_t second) {
   return control(kind, payload);
 }
 
-/// How many bytes of a control frame stand before its headers; nullopt: it has none.
+/// The number of bytes of a control frame before its headers; nullopt: it has none.
 std::optional<std::size_t> bytes_before_headers(SpdyKind kind) {
   if (kind == SpdyKind::kOpen) return 10;
   if (kind == SpdyKind::kReply || kind == SpdyKind::kHeaders) return 4;
@@ -89,7 +89,7 @@ std::size_t SpdyReader::take_data(std::string_view bytes, std::vector<SpdyFrame>
   return size;
 }
 
-/// How many bytes made something; 0: more are needed.
+/// Decodes the next frame, or a part of its data, and returns the number of bytes used; 0: more bytes are needed.
 Result<std::size_t> SpdyReader::take(std::string_view bytes, std::vector<SpdyFrame>& frames) {
   if (data_left_ > 0) return take_data(bytes, frames);
   if (bytes.size() < kFrameHeadBytes) return std::size_t{0};

@@ -10,7 +10,7 @@ bool is_set(const Target& target, std::string_view name) {
   return value != nullptr && *value == "1";
 }
 
-/// As Go reads a boolean of a query: no value is true.
+/// Reads a boolean of a query as Go does: no value is true.
 bool is_true(const Target& target, std::string_view name) {
   const std::string* value = target.find(name);
   return value != nullptr && (value->empty() || (*value != "0" && *value != "false" && *value != "False" &&

@@ -22,22 +22,22 @@ class StreamTranslation {
   /// Readiness of the client: neither side is sent anything before it is ready.
   virtual Readiness readiness() const { return Readiness::kCertain; }
 
-  /// For the server, first of all.
+  /// The first bytes for the server.
   virtual std::string opening() { return {}; }
 
-  /// For the client, first of all.
+  /// The first bytes for the client.
   virtual std::string greeting() { return {}; }
 
-  /// For the server, of what the client sent; `reply`: for the client at once. An error ends both.
+  /// Translates bytes of the client for the server; `reply`: bytes for the client at once. An error ends both.
   virtual Result<std::string> to_server(std::string_view bytes, std::string& reply) = 0;
-  /// For the client, of what the server sent; `reply`: for the server at once.
+  /// Translates bytes of the server for the client; `reply`: bytes for the server at once.
   virtual Result<std::string> to_client(std::string_view bytes, std::string& reply) = 0;
 
-  /// For the client, when the server has said its last.
+  /// The last bytes for the client, when the server has ended.
   virtual std::string farewell() { return {}; }
 };
 
-/// Both speak the same.
+/// A translation for two sides that speak the same protocol.
 std::unique_ptr<StreamTranslation> translate_nothing();
 
 /// The client's SPDY comes in the messages of a WebSocket.

@@ -15,12 +15,13 @@ namespace spillway::api {
 std::vector<std::string> qualified_name_errors(std::string_view text);
 /// Empty, or at most 63 characters of the same kind as a qualified name's.
 std::vector<std::string> label_value_errors(std::string_view text);
-/// At most 253 characters: lower-case labels joined by points.
+/// Checks a name of at most 253 characters: lower-case labels joined by points.
 std::vector<std::string> dns1123_subdomain_errors(std::string_view text);
-/// At most 63 characters of a-z 0-9 - with alphanumeric ends.
+/// Checks a name of at most 63 characters of a-z 0-9 - with alphanumeric ends.
 std::vector<std::string> dns1123_label_errors(std::string_view text);
 
-/// At most 63 characters of a-z 0-9 - that begin with a letter and end alphanumeric: names of services.
+/// Checks a name of at most 63 characters of a-z 0-9 - that begins with a letter and ends alphanumeric: names of
+/// services.
 std::vector<std::string> dns1035_label_errors(std::string_view text);
 /// Checks a text that is to stand between two slashes of a path: neither "." nor "..", no '/' and no '%'.
 std::vector<std::string> path_segment_errors(std::string_view text);
@@ -29,7 +30,7 @@ std::vector<std::string> path_segment_part_errors(std::string_view text);
 /// "a; b".
 std::string join_problems(const std::vector<std::string>& problems);
 
-/// One text as it is, several as "[a, b]" without repetitions: how upstream prints an aggregate.
+/// Joins errors as upstream prints an aggregate: one text as it is, several as "[a, b]" without repetitions.
 std::string join_errors(const std::vector<std::string>& errors);
 
 }  // namespace spillway::api

@@ -49,7 +49,7 @@ class Quantity {
 
   /// The text that upstream prints: the original spelling when it counts as canonical, else the canonical form.
   std::string to_string() const;
-  /// No fraction, the largest suffix that loses nothing, no plus, "0" for zero.
+  /// The canonical form: no fraction, the largest suffix that loses nothing, no plus, "0" for zero.
   std::string canonical() const;
 
   /// The nearest multiple of 10^scale that is not nearer to zero; the spelling stays if that changes nothing.
@@ -67,7 +67,7 @@ class Quantity {
 
   friend Quantity operator-(Quantity a, const Quantity& b) { return a -= b; }
 
-  /// By value alone, exactly.
+  /// Compares by value alone, exactly.
   friend std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) { return a.nano_ <=> b.nano_; }
 
   friend bool operator==(const Quantity& a, const Quantity& b) { return a.nano_ == b.nano_; }

@@ -9,9 +9,9 @@ namespace spillway::api {
 
 /// Without "/", or with "kubernetes.io/" anywhere in it.
 bool is_native_resource(std::string_view name);
-/// With "kubernetes.io/" anywhere in it.
+/// True for a name with "kubernetes.io/" anywhere in it.
 bool is_prefixed_native_resource(std::string_view name);
-/// With a foreign domain: not native, not "requests.…", and a qualified name behind "requests.".
+/// True for a name with a foreign domain: not native, not "requests.…", and a qualified name behind "requests.".
 bool is_extended_resource(std::string_view name);
 bool is_hugepage_resource(std::string_view name);
 bool is_attachable_volume_resource(std::string_view name);

@@ -30,7 +30,7 @@ class EtcdHistory {
 
   /// Compares, and does what follows. A deletion of nothing makes no revision.
   store::EtcdTxnAnswer run(const store::EtcdTxn& txn);
-  /// All of them at once, in one revision; those that delete nothing are left out.
+  /// Writes all of them at once, in one revision; those that delete nothing are left out.
   void write(const std::vector<Put>& puts);
   /// The state at `range.at`, or else at `present`; both at most revision(). The failure has etcd's code and words.
   std::expected<store::EtcdRangeAnswer, store::EtcdFailure> read(const store::EtcdRange& range,

@@ -17,7 +17,7 @@
 
 namespace spillway::sim {
 
-/// How long things take within the cluster; drawn up to each.
+/// Delays within the cluster; each is drawn up to its maximum.
 struct EtcdPace {
   Duration commit_max = milliseconds(2);
   Duration lag_max = milliseconds(2);  // from the commit until a replica has applied it
@@ -71,7 +71,7 @@ class EtcdReplicas {
 
   void stop(std::size_t member);
   void start(std::size_t member);
-  /// From the other members; clients still reach it.
+  /// Cuts a member off from the others; clients still reach it.
   void part(std::size_t member);
   void rejoin(std::size_t member);
   /// The leader steps down; another one may follow it.

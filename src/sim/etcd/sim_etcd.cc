@@ -99,7 +99,7 @@ void SimEtcd::arrive(const std::shared_ptr<Call>& call) {
   });
 }
 
-/// Once only. A member that has stopped since has nothing to say.
+/// Answers a call, once only. A member that has stopped since does not answer.
 void SimEtcd::reply(const std::shared_ptr<Call>& call) {
   if (call->number != 0 && open_.erase(call->number) == 0) return;
   if (is_lost(call->client)) return;
@@ -109,7 +109,7 @@ void SimEtcd::reply(const std::shared_ptr<Call>& call) {
   });
 }
 
-/// From what this member shows, which is no older than when it was asked.
+/// Answers from the state that this member shows, which is no older than the call's arrival.
 void SimEtcd::read(const std::shared_ptr<Call>& call) {
   const Revision present = std::max(replicas_.applied(call->member).revision, history_.compacted());
   auto answer = history_.read(std::get<store::EtcdRange>(call->request), present);
@@ -249,7 +249,7 @@ void SimEtcd::on_leader_lost() {
   for (const auto& [number, stream] : streams_) stream->end_without_leader();
 }
 
-/// It does not know how old the leases are: each begins anew.
+/// A new leader does not know the age of leases: each begins anew.
 void SimEtcd::on_leader_found() {
   for (auto& [id, lease] : leases_) {
     lease.ends = time_.now().mono + lease.life;

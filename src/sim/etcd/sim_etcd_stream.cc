@@ -96,7 +96,7 @@ void SimEtcd::Stream::send(std::vector<EtcdEvent> events) {
   }
 }
 
-/// In the order of the connection.
+/// Delivers in the order of the connection.
 void SimEtcd::Stream::deliver(EtcdWatchMessage message) {
   const Instant now = etcd_.time_.now().mono;
   last_due_ = std::max(last_due_, now + etcd_.delay());

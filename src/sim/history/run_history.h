@@ -13,7 +13,7 @@
 
 namespace spillway::sim {
 
-/// From `at_ms`, virtual milliseconds since the beginning of the run, something has this value.
+/// A value that a series has from `at_ms` on, in virtual milliseconds since the beginning of the run.
 struct Point {
   std::int32_t at_ms = 0;
   std::int32_t value = 0;

@@ -18,7 +18,7 @@ namespace spillway::sim {
 
 class ActAudit {
  public:
-  /// At most `acts` in any `window`.
+  /// A limit of `acts` in any `window`.
   struct Limit {
     std::int32_t acts = 0;
     Duration window{};

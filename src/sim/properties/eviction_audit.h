@@ -24,7 +24,8 @@ class EvictionAudit {
   /// decided, or since an agent resumed it. The shortest grace, 2 s, and 3 s for the machine to notice.
   static constexpr Duration kOneAtATime = seconds(5);
 
-  /// Why a pod is to go: its machine runs short of memory or of something else, or it is above a limit of its own.
+  /// The reason why a pod is to go: its machine runs short of memory or of something else, or it is above a limit of
+  /// its own.
   enum class Cause : std::uint8_t { kMemory, kOtherShortage, kOwnLimit };
 
   struct Running {

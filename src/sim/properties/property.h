@@ -40,7 +40,7 @@ struct PropertyInfo {
   std::string_view source;   // where it is promised
 };
 
-/// All of them, in the order of the enumeration.
+/// The properties, in the order of the enumeration.
 std::span<const PropertyInfo> all_properties();
 
 std::string_view name_of(Property property);

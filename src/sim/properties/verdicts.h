@@ -25,7 +25,7 @@ class Verdicts {
 
   const std::set<Property>& violated() const { return violated_; }
 
-  /// Each kind of violation once, in the order in which they were found.
+  /// The kinds of violation, each once, in the order in which they were found.
   const std::vector<Violated>& kinds() const { return kinds_; }
 
  private:

@@ -30,10 +30,10 @@ using controllers::NodeSaid;
 using recording::ReplayOutcome;
 
 constexpr std::size_t kProgressEvery = 1000;  // records
-/// Until the server stands, then until the nodes that are known stand.
+/// The time until the server is up, then until the known nodes are up.
 constexpr Duration kServerBoots = seconds(5);
 constexpr Duration kNodesBoot = seconds(10);
-/// From its start until the controllers' caches are filled, about.
+/// The time from the start of the controllers until their caches are filled, about.
 constexpr Duration kCachesFill = milliseconds(3);
 /// A node that is silent for this long beyond the grace period is marked.
 constexpr Duration kWarmMargin = seconds(5);
@@ -140,7 +140,7 @@ class Session final : public controllers::LifecycleWitness {
 
   void on_lease(const std::string&, const api::Lease&, Now) override {}
 
-  /// Each pass decides anew what is not done yet, as when it was recorded.
+  /// Notes a decision once: each pass repeats decisions that are not carried out yet, as when they were recorded.
   void on_decision(const LifecycleDecision& decision, Now now) override {
     std::string& last = last_decision_[decision.subject];
     if (std::exchange(last, decision.what) == decision.what) return;
@@ -151,7 +151,8 @@ class Session final : public controllers::LifecycleWitness {
   }
 
  private:
-  /// How long before the recording the replay has to begin, in whole periods: its passes come when they came.
+  /// The time before the recording at which the replay has to begin, in whole periods, so that its passes come at the
+  /// recorded times.
   Duration warm_time(const std::vector<NodeKnown>& nodes, Duration most) const {
     if (state_.segment == 0 && !state_.after_gap) return {};
     Duration longest{};
@@ -307,7 +308,7 @@ class Replaying {
     return passes(state.at);
   }
 
-  /// Once its nodes are known.
+  /// Begins a run once its nodes are known.
   Outcome open() {
     if (!opening_) return {};
     const ControllerState state = *std::exchange(opening_, std::nullopt);

@@ -33,7 +33,7 @@ Result<agent::EvictionOptions> options_under(const ConfigChoice& config, const a
   return made;
 }
 
-/// As it was recorded, but for what the choice says.
+/// The recorded options, with the changes of the choice.
 Result<agent::EvictionOptions> eviction_under(const Choice& choice, const agent::RecordedNode& node) {
   agent::EvictionOptions made = node.options;
   if (choice.config) {

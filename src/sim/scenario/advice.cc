@@ -47,7 +47,7 @@ Outcome check_values(const ChoiceLists& lists) {
   return {};
 }
 
-/// In the order of the table, all of them "less is better".
+/// The counts in the order of the table; for each, less is better.
 std::array<std::uint64_t, 9> counts_of(const Cost& cost) {
   return {cost.oom_kills,           cost.evicted,    cost.deleted,         cost.tainted, cost.flips, cost.unplaced,
           cost.failed_expectations, cost.violations, cost.without_evidence};

@@ -53,8 +53,8 @@ struct ChoiceLists {
 
 inline constexpr std::size_t kChoicesMax = 64;
 
-/// Everything as it is, then every combination, the last list fastest. kInvalid: a value that is none, or more than
-/// kChoicesMax of them; names the flag or the file.
+/// The unchanged settings, then every combination, the last list fastest. kInvalid: a value that cannot be parsed, or
+/// more than kChoicesMax combinations; names the flag or the file.
 Result<std::vector<Choice>> choices_of(const ChoiceLists& lists);
 
 /// kInvalid: a node of this scenario cannot have it.

@@ -42,7 +42,7 @@ struct ClusterLists {
 /// Takes one answer to one of cluster_lists(), or one page of it. kInvalid: it is no list.
 Outcome add_list(ClusterLists& to, api::Json list);
 
-/// As above, of lists.
+/// Imports the lists that were read.
 Result<Inventory> import_cluster(ClusterLists lists);
 
 /// Memory by namespace/name, from a PodMetricsList of metrics.k8s.io.

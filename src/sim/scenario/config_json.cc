@@ -16,7 +16,7 @@ void put(Json& out, std::string_view name, Duration value, Duration usual) {
   if (value != usual) out[name] = api::format_duration(value);
 }
 
-/// As short as it can be read back: a float as the decimal number it came from.
+/// Writes a float as the shortest decimal number that reads back as the same value.
 void put(Json& out, std::string_view name, float value, float usual) {
   if (value != usual) out[name] = std::stod(fmt::format("{}", value));
 }

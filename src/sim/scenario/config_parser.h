@@ -7,7 +7,7 @@
 
 namespace spillway::sim {
 
-/// Where a part of the document begins: its path, and the document with the places of its values.
+/// The beginning of a part of the document: its path, and the document with the places of its values.
 struct DocumentPart {
   const std::string& file;
   const yaml::Document& document;

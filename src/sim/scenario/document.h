@@ -22,7 +22,7 @@
 
 namespace spillway::sim {
 
-/// Which nodes an event is about: all of them, narrowed from left to right.
+/// The nodes of an event: all of them, narrowed from left to right.
 struct NodeChoice {
   std::optional<std::string> zone;                           // "zone-0"
   std::optional<std::pair<std::string, std::string>> label;  // key and value
@@ -34,7 +34,7 @@ struct NodeChoice {
   friend bool operator==(const NodeChoice&, const NodeChoice&) = default;
 };
 
-/// Which pods an event is about: those that run, in the order of their names.
+/// The pods of an event: those that run, in the order of their names.
 struct PodChoice {
   std::string pods = "*";                                    // glob of namespace/name
   std::optional<std::pair<std::string, std::string>> label;  // key and value
@@ -60,7 +60,7 @@ struct RestartNodes {
   NodeChoice nodes;
 };
 
-/// One node after another is gone for `away`; the next goes `interval` later.
+/// Takes one node after another away for `away`; the next goes `interval` later.
 struct RollingReboot {
   NodeChoice nodes;
   Duration away{};
@@ -75,7 +75,7 @@ struct CrashScheduler {};
 
 struct RestartScheduler {};
 
-/// It listens nowhere; every call to it is refused.
+/// Stops listening: every call to that server is refused.
 struct StopApiServer {
   std::size_t server = 0;
 };
@@ -89,7 +89,7 @@ struct SlowApiServer {
   Duration latency{};
 };
 
-/// At once, or with `over` or `rate_per_second` little by little.
+/// Makes pods use memory: at once, or little by little with `over` or `rate_per_second`.
 struct UseMemory {
   PodChoice pods;
   Bytes to;
@@ -105,7 +105,7 @@ struct FillDisk {
   Bytes rate_per_second;
 };
 
-/// How many processes each of these pods has, likewise.
+/// Changes the number of processes of each of these pods, likewise.
 struct ForkProcesses {
   PodChoice pods;
   std::int64_t to = 0;
@@ -136,7 +136,7 @@ struct DeploymentChoice {
   std::string name;
 };
 
-/// Its template changes; where anything is said here, what a pod of it uses or asks for as well.
+/// Changes the template of a Deployment; members that are given here change the use and the requests of its pods.
 struct RollOut {
   DeploymentChoice deployment;
   std::optional<Bytes> memory;
@@ -186,8 +186,8 @@ struct KeepImages {
   bool undeletable = false;
 };
 
-/// Each of these agents is started again with other settings of evictions, as after a change of its configuration: what
-/// `written` does not name has the default of a KubeletConfiguration. Pods run on.
+/// Starts each of these agents again with other settings of evictions, as after a change of its configuration: members
+/// that `written` does not name have the default of a KubeletConfiguration. Pods run on.
 struct ChangeThresholds {
   NodeChoice nodes;
   api::Json written;  // members of a KubeletConfiguration
@@ -232,10 +232,10 @@ struct MendEtcd {
   BreakEtcd broken;
 };
 
-/// Its leader is one no more.
+/// Deposes etcd's leader.
 struct DeposeEtcd {};
 
-/// All its history is forgotten.
+/// Compacts etcd: all history is forgotten.
 struct CompactEtcd {};
 
 using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes, RollingReboot, CrashControllers,
@@ -277,7 +277,7 @@ struct GeneratedCluster {
     api::Json max_unavailable;                     // a Deployment's: a number, or a text like "25%"; null: its default
     api::Json max_surge;                           // the same
     std::optional<std::int64_t> budget_available;  // minAvailable of a PodDisruptionBudget
-    /// How long its pods stay on a node that is not ready or unreachable, in seconds; nullopt: the server's 300.
+    /// The time that its pods stay on a node that is not ready or unreachable, in seconds; nullopt: the server's 300.
     std::optional<std::int64_t> toleration_seconds;
   };
 
@@ -292,7 +292,7 @@ struct GeneratedCluster {
   std::vector<Workload> workloads;
 };
 
-/// How its parts are configured.
+/// The configuration of the product's parts.
 struct ScenarioConfig {
   std::optional<agent::AgentOptions> agents;  // nullopt: plain_agents()
   api::Json agents_written;                   // as the file says it; null: not at all

@@ -43,7 +43,7 @@ std::int64_t rate_of(Duration over, std::int64_t grows, std::int64_t given) {
       static_cast<std::int64_t>(static_cast<double>(grows) / std::chrono::duration<double>(over).count()), 0);
 }
 
-/// Where objects of this kind are created.
+/// The path at which objects of this kind are created.
 std::string collection_of(const std::string& kind, const std::string& ns) {
   if (kind == "Namespace") return "/api/v1/namespaces";
   if (kind == "Node") return "/api/v1/nodes";

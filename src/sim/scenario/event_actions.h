@@ -20,9 +20,9 @@ class EventActions {
   EventActions(const EventActions&) = delete;
   EventActions& operator=(const EventActions&) = delete;
 
-  /// Now; what takes longer sets its own timers, and the cluster is to run on as long as they do.
+  /// Carries out an action now; longer actions set their own timers, and the cluster must run on as long as these do.
   void carry_out(const Action& action);
-  /// As it was before.
+  /// Restores the state before the action.
   void take_back(const Action& action);
 
   // One function for each action of a timeline.
@@ -67,7 +67,7 @@ class EventActions {
 
   std::vector<api::PodKey> pods_of(const PodChoice& choice) const;
   SimHost* machine_of(const std::string& node);
-  /// Each of these pods that runs, with its machine.
+  /// Calls `act` for each of these pods that runs, with its machine.
   void for_each(const PodChoice& choice, const std::function<void(const std::string& uid, SimHost& machine)>& act);
   void set_schedulable(std::size_t node, bool schedulable);
   void set_paused(const DeploymentChoice& deployment, bool paused);

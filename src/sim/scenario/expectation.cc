@@ -24,7 +24,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 6> kCounters{{{"evicted"
                                                                       {"oomKills", Kind::kOomKill},
                                                                       {"unplaced", Kind::kUnplaced}}};
 
-/// In `no: GLOB DONE`.
+/// The words in `no: GLOB DONE`.
 constexpr std::array<std::pair<std::string_view, Kind>, 6> kDone{{{"evicted", Kind::kEvicted},
                                                                   {"deleted", Kind::kDeleted},
                                                                   {"tainted", Kind::kTaint},

@@ -81,7 +81,7 @@ Error no_such(const Place& place, std::string_view what, const std::string& want
                                  suggest_name(wanted, known), list_names(known)));
 }
 
-/// Where an action names something; its place is that of the event's member that says what happens.
+/// Checks the names in an action; errors stand at the place of the event's member that names the action.
 class NameCheck {
  public:
   NameCheck(const Place& place, KnownNames& known) : place_(place), known_(known) {}

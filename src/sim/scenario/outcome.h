@@ -67,7 +67,7 @@ api::Json outcome_json(const RunOutcome& outcome);
 /// Two futures: what differs, then both.
 api::Json comparison_json(const RunOutcome& a, const RunOutcome& b);
 
-/// For a person.
+/// The outcome as text for a person.
 std::string outcome_text(const RunOutcome& outcome);
 std::string comparison_text(const RunOutcome& a, const RunOutcome& b);
 

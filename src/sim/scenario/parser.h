@@ -16,7 +16,7 @@ namespace spillway::sim {
 /// The text of a file that the scenario names.
 using ReadText = std::function<Result<std::string>(const std::string& file)>;
 
-/// In place of what the file says of its cluster.
+/// Replaces the cluster of the file, or its size.
 struct ClusterOverride {
   std::optional<Inventory> inventory;
   std::optional<std::int64_t> nodes;  // nodes of a generated cluster

@@ -138,7 +138,7 @@ class Playing {
     return pod;
   }
 
-  /// Nothing is created in a namespace that is not there yet.
+  /// Creates the namespaces, before anything is created in them.
   bool make_namespaces() {
     bool any = false;
     for (const PlacedObject& each : inventory_.objects) {

@@ -16,7 +16,7 @@ Result<Bytes> bytes_of(const yaml::Place& place, std::string_view text, std::str
   return quantity->bytes();
 }
 
-/// Its text, also of a plain number.
+/// The text of a value, also of a plain number.
 Result<std::string> text_of(const yaml::Place& place) {
   if (const auto number = place.value().if_int64()) return fmt::format("{}", *number);
   return place.text();

@@ -30,7 +30,7 @@ void look_at_replica_sets(const Cluster& cluster, const std::map<std::string, st
   }
 }
 
-/// All of its pods are there and of its template.
+/// Checks that all pods of a Deployment are there and have its template.
 void look_at_deployments(const Cluster& cluster, std::vector<Unrest>& unrest) {
   for (const auto& [key, deployment] : cluster.world().deployments()) {
     const api::DeploymentStatus& status = deployment.status;

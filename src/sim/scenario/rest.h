@@ -9,7 +9,7 @@
 
 namespace spillway::sim {
 
-/// No fault by chance any more; every process, machine, network and member of etcd is there.
+/// Ends all faults by chance, and brings back every process, machine, network and member of etcd.
 void heal_everything(Cluster& cluster);
 
 /// Makes nodes that were drained take pods again, as an administrator does; repeated until it is done.

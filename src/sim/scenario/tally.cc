@@ -23,7 +23,7 @@ bool is_unplaced(const api::Pod& pod) {
   return pod.spec.node_name.empty() && scheduled != nullptr && scheduled->status == "False";
 }
 
-/// Why a pod goes, as the product said it.
+/// The reason for a pod's deletion, in the product's words.
 std::string reason_of_deletion(const api::Pod& pod) {
   const api::PodCondition* target = api::find_condition(pod.status.conditions, "DisruptionTarget");
   return target == nullptr ? std::string() : fmt::format("{}: {}", target->reason, target->message);
@@ -164,7 +164,7 @@ void Tally::on_replica_set(const std::string& key) {
   well ? unwell_.erase(what) : unwell_.insert(what).second;
 }
 
-/// Its pods are available and, unless it is paused, of its template.
+/// Checks that a Deployment's pods are available and, unless it is paused, have its template.
 void Tally::on_deployment(const std::string& key) {
   const std::string what = "deployment " + key;
   const auto found = cluster_.world().deployments().find(key);

@@ -16,7 +16,7 @@ class Tally {
   /// Listens to `cluster` from now on; both live as long.
   explicit Tally(Cluster& cluster);
 
-  /// From here on what happens is recorded; its times count from now.
+  /// Begins to record happenings; their times count from now.
   void begin();
 
   /// An event has ended: what was well before counts no more.

@@ -54,7 +54,7 @@ Outcome read_only(const Place& place, const Machines& machines, NodeChoice& choi
   });
 }
 
-/// Each of them stands for a node at least.
+/// Checks that each name matches at least one node.
 Outcome check_node_names(const Place& place, const Machines& machines) {
   return place.for_each("names", [&](const Place& each) -> Outcome {
     SPILLWAY_TRY(name, each.text());

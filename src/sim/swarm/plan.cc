@@ -120,8 +120,9 @@ class Drawing {
     if (one_in(2)) brakes.clock_jump_max = seconds(5);
   }
 
-  /// Only a hard threshold is kept from pods, so pods that use what they asked for could meet a soft one. They would be
-  /// evicted again and again, as the scheduler counts requests: nothing that comes to rest. The nodes are larger by it.
+  /// Reserves memory, so that pods that use as much as they request do not meet a soft threshold: only a hard threshold
+  /// is kept from pods. They would be evicted again and again, as the scheduler counts requests, and the cluster would
+  /// not come to rest. The nodes are larger by that amount.
   void keep_from_pods(std::int64_t mib, Json& agents) {
     agents["systemReserved"] = Json::object({{"memory", fmt::format("{}Mi", mib)}});
     std::get<GeneratedCluster>(plan_.cluster).memory += mebibytes(mib);
@@ -182,7 +183,7 @@ class Drawing {
 
   void add(Action action) { add(std::move(action), at_); }
 
-  /// Something that is taken back a while later.
+  /// Adds an action that is taken back a while later.
   void add_outage(Action action) { add(std::move(action), at_, milliseconds(100 + below(60'000))); }
 
   NodeChoice one_node() {

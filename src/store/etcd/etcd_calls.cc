@@ -125,7 +125,7 @@ std::size_t EtcdCalls::healthy_after(std::size_t member) const {
   return (member + 1) % members;
 }
 
-/// None before every member has been asked once.
+/// The pause before the next attempt; none before every member has been asked once.
 Duration EtcdCalls::pause_after(std::size_t attempts) {
   const std::size_t rounds = attempts / transport_.members();
   if (rounds == 0 || attempts % transport_.members() != 0) return {};

@@ -29,7 +29,7 @@ class EtcdLeases {
 
   /// A lease that ends after `ttl`, soon after.
   void take(Duration ttl, Done done);
-  /// It has ended before its time.
+  /// Forgets a lease that has ended before its time.
   void forget(std::int64_t lease);
 
  private:

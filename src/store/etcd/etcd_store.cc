@@ -126,7 +126,7 @@ Error EtcdStore::failed(const Failure& failure) {
   return error;
 }
 
-/// As people know it.
+/// The name of this etcd in messages.
 std::string EtcdStore::called() const {
   return options_.name.empty() ? "etcd" : "the etcd of " + options_.name;
 }
@@ -153,7 +153,7 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
   begin_write(job);
 }
 
-/// With a lease, where the key is to go by itself.
+/// Begins a write; first gets a lease, where the key is to go by itself.
 void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
   if (!job->write.ttl || !job->write.value) return try_write(job);
   leases_.take(*job->write.ttl, [this, job](std::expected<std::int64_t, Failure> lease) {

@@ -59,7 +59,7 @@ void EtcdWatch::open() {
   stream_ = transport_.watch(member_, Revision(delivered_.number() + 1), wanted_.previous, *this);
 }
 
-/// Where it has ended, at the next member; at once for the first time.
+/// Resumes the watch where it ended, at the next member; at once for the first time.
 void EtcdWatch::resume() {
   stream_.reset();
   metrics_.watch_resumes.add();

@@ -18,7 +18,7 @@
 
 namespace spillway::store {
 
-/// Where kube-apiserver and this store agree on compaction; without a prefix.
+/// The key by which kube-apiserver and this store agree on compaction; without a prefix.
 inline constexpr std::string_view kCompactionKey = "compact_rev_key";
 
 /// The revision in the value of the compaction key; nullopt: it holds none.
@@ -26,7 +26,7 @@ std::optional<Revision> compaction_in(const Value& value);
 
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
  public:
-  /// Nothing heard for so long: the cluster is asked whether the watch is behind.
+  /// After so long without a message the cluster is asked if the watch is behind.
   static constexpr Duration kQuietMax = seconds(10);
   static constexpr Duration kCatchUpMax = seconds(5);
 

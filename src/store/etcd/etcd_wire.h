@@ -97,7 +97,7 @@ class EtcdTransport {
 
   virtual ~EtcdTransport() = default;
 
-  /// How many members it knows; they are named by number.
+  /// The number of members; they are named by number.
   virtual std::size_t members() const = 0;
 
   /// The answers arrive on the loop, later, and none after the transport is gone.
@@ -107,7 +107,8 @@ class EtcdTransport {
   virtual void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) = 0;
   /// Whole seconds.
   virtual void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) = 0;
-  /// All keys, from that revision on. `previous`: each event with the state before it, which costs etcd a read.
+  /// Watches all keys, from that revision on. `previous`: each event comes with the state before it, which costs etcd a
+  /// read.
   virtual std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
                                              WatchReceiver& receiver) = 0;
 

@@ -30,7 +30,7 @@ struct Checkpointer::Impl {
   std::condition_variable wake;
   std::condition_variable idle;
   std::int64_t pages = 0;
-  /// At least as many pages of the log as are moved: too few would begin a pass with nothing to move.
+  /// The pages of the log that are moved, or more: with too few a pass would begin with nothing to move.
   std::int64_t moved = 0;
   std::int64_t not_before = 0;  // pages; after a failure
   bool busy = false;

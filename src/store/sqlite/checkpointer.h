@@ -33,10 +33,10 @@ class Checkpointer {
     std::optional<Error> failure{};  // why the last pass failed
   };
 
-  /// After a commit that left `pages` in the log: begins a pass if at least `pages_min` (≥ 1) wait and none is running.
-  /// One that failed is tried again when the log has grown.
+  /// Called after a commit that left `pages` in the log: begins a pass if at least `pages_min` (≥ 1) wait and none is
+  /// running. One that failed is tried again when the log has grown.
   Log on_commit(std::int64_t pages, std::int64_t pages_min);
-  /// Until no pass is running: the writer is about to move the log itself.
+  /// Waits until no pass is running: the writer is about to move the log itself.
   void wait();
   /// The writer has moved so many of the log's pages itself.
   void on_moved(std::int64_t pages, std::int64_t moved);

@@ -29,12 +29,11 @@ class History {
   /// without history has its last change, if it is among them and was not overwritten, and deletions.
   Outcome replay(std::string_view prefix, Revision after, Revision upto, const Sink& sink);
 
-  /// As Store::oldest_within().
+  /// Answers Store::oldest_within().
   Result<Revision> oldest_within(std::uint64_t changes_max);
 
  private:
-  /// Where the value that a change wrote is to be found: as the previous value of the key's next change, or nullopt: in
-  /// `current`.
+  /// The place of the value that a change wrote: the previous value of the key's next change, or nullopt: in `current`.
   struct Step {
     Revision revision;
     std::optional<Revision> next;

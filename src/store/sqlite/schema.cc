@@ -94,7 +94,8 @@ Outcome check_revisions(Connection& connection, const std::string& path) {
   return {};
 }
 
-/// One transaction: a start that dies in the middle leaves an empty file, which the next one takes.
+/// Creates the tables in one transaction: a start that dies in the middle leaves an empty file, which the next one
+/// takes.
 Outcome create_tables(Connection& connection) {
   const std::string identity =
       fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion);

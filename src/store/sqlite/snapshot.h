@@ -31,7 +31,7 @@ class Snapshot {
     bool known;
   };
 
-  /// For every key of a prefix that changed after `at`. Kept from one page of a list to the next.
+  /// The states at `at` of every key of a prefix that changed afterwards. Kept from one page of a list to the next.
   struct Overlay {
     std::string prefix;
     Revision at;

@@ -104,7 +104,7 @@ struct Writer::Impl {
       ignored(ledger->connection().exec("PRAGMA wal_checkpoint(TRUNCATE)"), "the journal is as good as the file");
   }
 
-  /// How long to wait for requests before there is something else to do.
+  /// The time to wait for requests before there is something else to do.
   std::optional<Duration> wait_limit() const {
     if (broken) return std::nullopt;
     if (short_of_space) return kLookForSpace;
@@ -126,8 +126,8 @@ struct Writer::Impl {
     commit_urgent(std::move(group));
   }
 
-  /// On what the reserve gives: deletions, what leads to them, and heartbeats. The rest is refused, as it would eat up
-  /// what the others need.
+  /// Commits deletions, requests that lead to them, and heartbeats, on the space of the reserve. Other requests are
+  /// refused, as they would eat up that space.
   void commit_urgent(std::vector<Request> group) {
     make_room();
     std::vector<Request> taken;
@@ -291,7 +291,7 @@ struct Writer::Impl {
     return short_of_space ? std::optional(std::string(kFull)) : std::nullopt;
   }
 
-  /// One transaction. On success every request has its answer; else nothing has changed.
+  /// Carries out one transaction. On success every request has its answer; else nothing has changed.
   Outcome transact(std::vector<Request>& group, std::vector<Change>& changes) {
     if (broken) return *broken;
     const Instant start = now();

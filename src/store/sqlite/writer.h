@@ -50,7 +50,7 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// As found in the file.
+  /// The revisions that were found in the file.
   Revision first_head() const;
   Revision first_compacted() const;
 

@@ -19,7 +19,7 @@
 
 namespace spillway::wire {
 
-/// Where the credentials of an endpoint come from.
+/// The source of an endpoint's credentials.
 struct CredentialSource {
   BearerToken token;
   std::string basic;  // "user:password"; empty: none
@@ -42,8 +42,8 @@ class ClientCredentials {
   /// The value of the header "authorization"; empty: none. Only when ready().
   const std::string& header(Instant now);
 
-  /// With the certificate that a program printed; null: there is none, or it does not fit its key. Changes with
-  /// generation().
+  /// The TLS context with the certificate that a program printed; null: there is none, or it does not fit its key.
+  /// Changes with generation().
   const std::shared_ptr<const TlsContext>& tls() const { return tls_; }
 
   std::uint64_t generation() const { return generation_; }

@@ -20,7 +20,7 @@ enum class ExchangeKind {
   kUpgrade,  // asks to leave HTTP
 };
 
-/// Over HTTP/2 what is of one lane shares no connection with what is of another.
+/// A lane of exchanges: over HTTP/2 exchanges of different lanes share no connection.
 enum class Lane { kHeartbeats, kOrdinary };
 
 /// Calls that keep a node alive, or an elected controller in office: small, and late ones are expensive.

@@ -53,8 +53,8 @@ class Environment {
   std::vector<char*> pointers_;
 };
 
-/// How the child starts: in a group of its own, with the signals' default behaviour, reading nothing, writing into the
-/// pipe.
+/// The start of the child: in a group of its own, with the signals' default behaviour, reading nothing, writing into
+/// the pipe.
 class SpawnRecipe {
  public:
   explicit SpawnRecipe(int output) {

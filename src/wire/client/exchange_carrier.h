@@ -44,7 +44,7 @@ class ExchangeCarrier {
     virtual void on_written(std::uint64_t exchange, std::size_t bytes) = 0;
     /// The last of an exchange: its answer is whole, or why not.
     virtual void on_end(std::uint64_t connection, std::uint64_t exchange, std::optional<Failure> failure) = 0;
-    /// It takes more or fewer exchanges, or has closed itself.
+    /// The carrier takes more or fewer exchanges, or has closed itself.
     virtual void on_change(std::uint64_t connection) = 0;
   };
 
@@ -58,10 +58,10 @@ class ExchangeCarrier {
   virtual void pause(std::uint64_t exchange, bool paused) = 0;
   /// Sends bytes after an answer 101.
   virtual void write(std::uint64_t exchange, std::string_view bytes) = 0;
-  /// Nothing is reported afterwards.
+  /// Closes the connection; no event is reported afterwards.
   virtual void close() = 0;
 
-  /// How many exchanges it takes at the same time; 0: no new ones.
+  /// The number of exchanges that it takes at the same time; 0: no new ones.
   virtual std::size_t exchanges_max() const = 0;
   virtual bool is_closed() const = 0;
 };

@@ -21,7 +21,8 @@
 
 namespace spillway::wire {
 
-/// How long a server may be silent while something is under way, before it is asked, and then until it answers.
+/// The time that a server may be silent while exchanges are under way, before it gets a ping, and the time to answer
+/// that.
 struct Http2Patience {
   Duration silence_max = seconds(30);
   Duration ping_answer_max = seconds(15);

@@ -362,7 +362,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     for (const std::uint64_t id : connection.exchanges) carry(id, connection);
   }
 
-  /// It carries one exchange; the others of those that waited for it wait for another one.
+  /// Uses the connection for one exchange; the others that waited for it wait for another one.
   void use_http11(std::uint64_t key, Connection& connection, std::unique_ptr<ByteStream> stream) {
     const auto carrier = std::make_shared<HttpClientConnection>(loop_, key, *this, std::move(stream));
     connection.carrier = carrier;

@@ -61,7 +61,7 @@ class HttpClient {
              std::shared_ptr<Listener> listener);
   /// Ends the reports about it.
   void cancel(std::uint64_t id);
-  /// From now on new connections show this one's certificate; connections that show another end after their exchange.
+  /// Makes new connections show this certificate; connections that show another one end after their exchange.
   void use_certificate(std::shared_ptr<const TlsContext> tls);
   /// Sends bytes on an upgraded connection. The caller bounds them by on_written().
   void write(std::uint64_t id, std::string_view bytes);

@@ -28,7 +28,7 @@ struct HttpEndpoint {
 
   /// "https://127.0.0.1:6443", for messages.
   std::string server_text() const;
-  /// As the Host header and :authority say it.
+  /// The host and port in the form of the Host header and :authority.
   std::string host_text() const;
 };
 

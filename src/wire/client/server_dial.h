@@ -33,7 +33,7 @@ class ServerDial final : public std::enable_shared_from_this<ServerDial> {
 
   /// May report at once. `done` is called once, unless stop() comes before.
   void start(std::vector<std::string> addresses, Done done);
-  /// Nothing is reported afterwards.
+  /// Stops the attempt; no outcome is reported afterwards.
   void stop();
 
  private:
@@ -41,7 +41,7 @@ class ServerDial final : public std::enable_shared_from_this<ServerDial> {
   void on_ready();
   bool on_connected();
   void shake_hands();
-  /// Why the other end is not the one that is meant; nullopt: it is.
+  /// The reason why the other end is not the wanted server; nullopt: it is.
   std::optional<std::string> peer_problem() const;
   void finish(Result<std::unique_ptr<ByteStream>> outcome);
   void watch(int fd, short interest);

@@ -10,7 +10,7 @@ namespace spillway::wire {
 namespace {
 
 constexpr std::size_t kCaughtMax = std::size_t{1024} * 1024;
-/// How long the leader of a lease is believed to lead.
+/// The time for which the holder that a lease named is taken for the leader.
 constexpr Duration kLeaderFor = seconds(10);
 
 /// Keeps one answer, and hands it on when it is whole.

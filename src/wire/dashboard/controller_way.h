@@ -34,7 +34,7 @@ class ControllerWay {
   ControllerWay(const ControllerWay&) = delete;
   ControllerWay& operator=(const ControllerWay&) = delete;
 
-  /// As ApiRelay::open(); `id` is unknown to `api`.
+  /// Opens an exchange like ApiRelay::open(); `id` is unknown to `api`.
   void open(std::uint64_t id, api::Request request, std::shared_ptr<api::ResponseSink> sink);
   void abandon(std::uint64_t id);
 

@@ -16,8 +16,8 @@ struct DashboardDoor {
   std::string through;   // "dashboard" or "apiserver"
   bool what_if = false;  // it plays what would happen
   std::string server;    // the API server behind it, "192.0.2.7:6443"; empty: this one
-  /// Where the files lie, for a server that knows no difference between "/ui" and "/ui/": "/ui/". Empty: the page's
-  /// links are relative, and "/ui" leads to "/ui/".
+  /// The root of the files' paths, for a server that knows no difference between "/ui" and "/ui/": "/ui/". Empty: the
+  /// page's links are relative, and "/ui" leads to "/ui/".
   std::string root = {};
 };
 

@@ -21,7 +21,7 @@ bool is_node_status(std::string_view path) {
   return path.substr(std::min(path.find('/'), path.size())) == "/status";
 }
 
-/// One lease of a node, or of a controller that leads; a list of them is not small.
+/// True for one lease of a node, or of a controller that leads; a list of leases is not small.
 bool is_lease(api::Method method, std::string_view path) {
   for (const std::string_view leases : {"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
                                         "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"}) {

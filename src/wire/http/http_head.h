@@ -10,7 +10,7 @@
 
 namespace spillway::wire {
 
-/// How the receiver finds the end of the body.
+/// The way in which the receiver finds the end of the body.
 enum class Framing {
   kLength,    // Content-Length
   kChunked,   // chunk by chunk

@@ -10,7 +10,7 @@ namespace spillway::wire {
 /// The parts of one request.
 struct RequestBounds {
   std::size_t head_bytes_max = std::size_t{64} * 1024;  // request line, fields, and the empty line that ends them
-  /// With its line end. As much as the head: selectors and continue tokens are long.
+  /// The request line with its line end. As much as the head: selectors and continue tokens are long.
   std::size_t request_line_bytes_max = std::size_t{64} * 1024;
   std::size_t fields_max = 256;
   std::size_t body_bytes_max = std::size_t{3} * 1024 * 1024;

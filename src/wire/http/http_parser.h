@@ -16,7 +16,7 @@
 
 namespace spillway::wire {
 
-/// One request after the other.
+/// Parses one request after the other.
 class RequestParser {
  public:
   enum class Step {

@@ -43,7 +43,7 @@ class FloodGuard {
   int empty_in_a_row_ = 0;
 };
 
-/// For metrics and logs: "resets".
+/// The name in metrics and logs: "resets".
 std::string_view to_string(FloodGuard::Frame frame);
 
 }  // namespace spillway::wire

@@ -21,7 +21,7 @@ class Http2ClientSession {
  public:
   using StreamId = Http2StreamId;
 
-  /// Why there is no answer, or only a part of one.
+  /// The reason why there is no answer, or only a part of one.
   struct Failure {
     bool untouched = false;  // the server says that it has done nothing about the request, or it was not sent
     std::string problem;
@@ -30,7 +30,7 @@ class Http2ClientSession {
   class Handler {
    public:
     virtual ~Handler() = default;
-    /// Never one of 1xx.
+    /// The head of the answer, never a status of 1xx.
     virtual void on_head(StreamId stream, api::Response head) = 0;
     /// Bytes of a body: they hold up the server until they are consumed(). What one stream holds up holds up no other.
     virtual void on_body(StreamId stream, std::string_view bytes) = 0;
@@ -51,12 +51,12 @@ class Http2ClientSession {
   [[nodiscard]] bool pull(std::string& out, std::size_t size);
   /// The connection has nothing more to send or to receive, once the pulled bytes have left.
   bool is_over() const;
-  /// Why it was ended by us, if it was because of what the server did.
+  /// The reason why we ended it, if it was because of frames of the server.
   std::optional<FloodGuard::Frame> flood() const;
 
   /// False once the server wants no new streams on this connection.
   bool takes_requests() const;
-  /// As many as the server and the bounds allow at the same time.
+  /// The number of streams that the server and the bounds allow at the same time.
   std::size_t streams_max() const;
 
   /// Sends a request; request.body is not used. `body`: null for none. nullopt: takes_requests() is false.

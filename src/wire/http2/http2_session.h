@@ -26,7 +26,7 @@ class Http2Session {
 
   enum class Body { kNone, kFollows };
 
-  /// How answers share the connection: a lower urgency goes first; incremental ones take turns.
+  /// The share of an answer in the connection: a lower urgency goes first; incremental ones take turns.
   struct Priority {
     std::uint32_t urgency = 3;  // 0 to 7
     bool incremental = true;
@@ -37,7 +37,7 @@ class Http2Session {
     virtual ~Handler() = default;
     /// The head of a request is complete.
     virtual void on_head(StreamId stream, api::Request head, Body body) = 0;
-    /// It was too large: an answer is expected all the same.
+    /// The head was too large: an answer is expected all the same.
     virtual void on_large_head(StreamId stream, api::Request head) = 0;
     /// Bytes of a body: they hold up the client until they are consumed().
     virtual void on_body(StreamId stream, std::string_view bytes) = 0;
@@ -63,12 +63,12 @@ class Http2Session {
   bool awaits_head() const;
   /// The connection has nothing more to send or to receive, once the pulled bytes have left.
   bool is_over() const;
-  /// Why it was ended by us, if it was because of what the client did.
+  /// The reason why we ended it, if it was because of frames of the client.
   std::optional<FloodGuard::Frame> flood() const;
 
   /// The head of an answer; 100 comes before another one. With kFollows the body is asked for by next_body().
   void respond(StreamId stream, const api::Response& head, Body body);
-  /// There is more of a body.
+  /// More bytes of a body are ready.
   void resume(StreamId stream);
   void set_priority(StreamId stream, Priority priority);
   /// A body's bytes were used, or dropped: as many more may come.
@@ -76,7 +76,7 @@ class Http2Session {
   void reset(StreamId stream, Code code);
 
   void ping();
-  /// No new streams; those there are go on.
+  /// Takes no new streams; the present ones go on.
   void go_away();
   /// The connection ends as soon as the peer was sent this code.
   void terminate(Code code);

@@ -10,7 +10,7 @@ namespace spillway::wire {
 
 using Http2StreamId = std::int32_t;
 
-/// Why a stream or the connection ends.
+/// The reason why a stream or the connection ends.
 enum class Http2Code : std::uint32_t {
   kNoError = 0,
   kProtocolError = 1,

@@ -62,7 +62,7 @@ class ByteStream {
 
   const Socket& socket() const { return socket_; }
 
-  /// After kFailed: why, in words.
+  /// The reason for kFailed, in words.
   const std::string& problem() const { return problem_; }
 
  protected:

@@ -15,7 +15,7 @@ namespace spillway::wire {
 
 class NameLookup {
  public:
-  /// At least one numeric address, or kServiceUnavailable with the system's words.
+  /// Gets at least one numeric address, or kServiceUnavailable with the system's words.
   using Done = std::move_only_function<void(Result<std::vector<std::string>>)>;
 
   /// Answers arrive on `loop`, which must outlive the look-up. Destroying it waits for the name at hand.

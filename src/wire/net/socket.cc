@@ -78,7 +78,7 @@ void set_option(int fd, int level, int name, int value) {
   ::setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/// No waiting to fill segments; a peer that vanished without a word is noticed within about a minute.
+/// Sends small segments at once; a peer that vanished without a word is noticed within about a minute.
 void tune_connection(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

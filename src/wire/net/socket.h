@@ -44,11 +44,11 @@ std::uint16_t local_port(const Socket& socket);
 /// One accepted connection; nullopt if none waits. kServiceUnavailable: out of descriptors or memory.
 Result<std::optional<Socket>> accept_from(const Socket& listener);
 
-/// Where the peer is, without its port; of IPv6 the network of 64 bits, which one host may use up alone. Empty if it is
-/// gone.
+/// The network of the peer, without its port; for IPv6 the network of 64 bits, which one host may use up alone. Empty
+/// if the peer is gone.
 std::string peer_network(const Socket& socket);
 
-/// As peer_network(), but the address itself; an IPv4 address that came by IPv6 is written as such.
+/// The address of the peer; an IPv4 address that came by IPv6 is written as such.
 std::string peer_address(const Socket& socket);
 
 /// Bytes that were written and that the peer's system has not taken yet; 0 if that cannot be told.
@@ -63,7 +63,7 @@ Result<Socket> connect_to(const std::string& address, std::uint16_t port);
 /// True if the other end of a connected socket is an address of this machine.
 bool leads_home(const Socket& socket);
 
-/// How the connecting ended: nullopt if it is established, else why not ("connection refused").
+/// The result of connecting: nullopt if it is established, else the reason why not ("connection refused").
 std::optional<std::string> connect_problem(const Socket& socket);
 
 }  // namespace spillway::wire

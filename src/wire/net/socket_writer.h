@@ -47,7 +47,7 @@ class SocketWriter {
   /// The result of the last flush().
   Wait waits() const { return waits_; }
 
-  /// Nothing is ready that the socket has not taken. The source may have more.
+  /// True if the socket has taken all ready bytes. The source may have more.
   bool empty() const { return sent_ == ready_.size(); }
 
   /// The bytes that the client's system has taken. Those of TLS are left out, so only differences count.

@@ -51,7 +51,7 @@ class ConnectionOwner {
   /// Passes a request to the handler; its answer comes back through the AnswerTaker calls. Else why it is refused.
   virtual std::optional<Refusal> deliver(std::shared_ptr<HttpExchange> exchange, Incoming incoming,
                                          std::weak_ptr<AnswerTaker> taker) = 0;
-  /// So many streams more (or fewer) are open.
+  /// Counts streams that were opened (or, negative, closed).
   virtual void count_streams(int change) = 0;
   /// The server stops: no answer that would go on for as long as its client likes may begin.
   virtual bool stopping() const = 0;

@@ -359,7 +359,7 @@ void Http2Connection::on_body_sent(StreamId id, std::size_t bytes) {
   take(*stream, stream->body.take(bytes));
 }
 
-/// So many bytes of its stream wait no longer.
+/// The client has taken so many bytes of the stream.
 void Http2Connection::take(const Stream& stream, std::size_t bytes) {
   if (stream.exchange && stream.exchange->take(bytes)) owner_.report_room(stream.exchange);
 }

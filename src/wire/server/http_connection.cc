@@ -425,8 +425,8 @@ void HttpConnection::enter(Phase phase) {
   arm_timer();
 }
 
-/// One timer for both deadlines. It is moved only to come earlier; one that fires early is set again, which is cheaper
-/// than moving it with every request.
+/// Sets one timer for both deadlines. It is moved only to come earlier; one that fires early is set again, which is
+/// cheaper than moving it with every request.
 void HttpConnection::arm_timer() {
   std::optional<Instant> due = phase_deadline_;
   if (stall_.due() && (!due || *stall_.due() < *due)) due = stall_.due();

@@ -55,9 +55,9 @@ class HttpConnection final : public ClientConnection,
  private:
   enum class Phase { kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
 
-  /// From the end of a request's head until its answer has left.
+  /// The request at hand, from the end of its head until its answer has left.
   struct CurrentRequest {
-    /// How the body of the answer is sent.
+    /// The way in which the body of the answer is sent.
     enum class AnswerBody { kWhole, kChunks, kUntilEnd };
 
     std::optional<Result<UserPtr>> user;  // the sender, until the request is dispatched

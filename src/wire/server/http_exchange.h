@@ -126,7 +126,7 @@ class HttpSink final : public api::UpgradingSink {
   bool streaming_ = false;
 };
 
-/// To a request for which there is no room: 429 with Retry-After.
+/// The answer to a request for which there is no room: 429 with Retry-After.
 api::Response no_room_response();
 
 /// A failure as an answer: a metav1.Status document. `http_status`: where HTTP has a code that the error has not.

@@ -89,7 +89,7 @@ struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   std::optional<runtime::Loop::TimerId> grace_timer;
 };
 
-/// One thread with its share of the connections; the first one accepts them. What it has for the loop goes there at the
+/// One thread with its share of the connections; the first one accepts them. Its messages for the loop go there at the
 /// end of its turn, in one task. Thread: its own, except where said.
 class HttpServer::Core::Shard final : public ConnectionOwner {
  public:
@@ -302,7 +302,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     });
   }
 
-  /// Out of descriptors: look again when some may have been given back.
+  /// Stops accepting when no descriptors are left; tries again when some may have been given back.
   void pause(const Error& error) {
     if (!std::exchange(paused_, true)) core_.options.log.warning("cannot accept connections", {{"err", error.text()}});
     loop()->rewatch_fd(listener_.fd(), 0);
@@ -341,7 +341,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
     call_loop();  // whose end of turn begins the count anew
   }
 
-  /// Something waits for the loop.
+  /// Has the loop called at the end of the turn, once.
   void call_loop() {
     if (std::exchange(called_, true)) return;
     loop()->at_end_of_turn([this] {
@@ -419,7 +419,8 @@ std::size_t HttpServer::Core::emptiest() const {
   return best;
 }
 
-/// As many as a turn has brought; a large batch in several pieces, between which the loop does what else there is.
+/// Serves the requests that a turn has brought; a large batch in several pieces, between which the loop does its other
+/// work.
 void HttpServer::Core::serve(std::size_t count) {
   for (std::size_t i = 0; i < std::min(count, kServedAtOnce); ++i) line->serve_one();
   if (count <= kServedAtOnce) return;

@@ -88,7 +88,7 @@ class HttpServer {
   /// where the server began with TLS.
   void set_tls(std::shared_ptr<const TlsContext> tls);
 
-  /// How often something crossed between the threads and the loop.
+  /// The number of crossings between the threads and the loop.
   struct Crossings {
     std::uint64_t requests = 0;       // that came in
     std::uint64_t request_tasks = 0;  // tasks that brought them, and that reported abandoned ones

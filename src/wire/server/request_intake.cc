@@ -25,7 +25,7 @@ api::Request told_head(const api::Request& request) {
   return head;
 }
 
-/// In upstream's words.
+/// The message of a failed authentication, in upstream's words.
 std::string failed_authentication(const api::Request& head, bool certificate) {
   std::string tried;
   const std::string scheme = lower_case(head.header("authorization").substr(0, 6));

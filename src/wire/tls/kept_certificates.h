@@ -36,10 +36,10 @@ class KeptCertificates {
   /// When the next of them has to be renewed; the beginning of time before the first refresh().
   WallTime due() const;
 
-  /// By role, the authority's own besides.
+  /// The ends of the certificates by role, and that of the authority's own.
   const std::map<std::string, WallTime, std::less<>>& ends() const { return ends_; }
 
-  /// After the first refresh(), of a role that is wanted.
+  /// The pair of a wanted role, after the first refresh().
   const KeyPair& pair(std::string_view role) const;
 
   const std::string& authority_pem() const { return authority_pem_; }

@@ -108,7 +108,7 @@ struct OpensslBytesFree {
   void operator()(void* bytes) const { OPENSSL_free(bytes); }
 };
 
-/// All keys of a file: public or private ones, and those of certificates.
+/// Adds all keys of a file: public or private ones, and those of certificates.
 Outcome add_keys(std::vector<TokenKey::Key>& keys, const std::string& path) {
   SPILLWAY_TRY(pem, read_file(path));
   const BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));

@@ -34,7 +34,7 @@ class TokenKey final : public apiserver::TokenSigner {
   /// The key in `folder`/sa.key (mode 0600), made if there is none. The folder is made if its parent exists. Errors
   /// name the file.
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder);
-  /// With what the files say. Without any it is open(folder).
+  /// Opens the keys in these files. Without files it is open(folder).
   static Result<std::shared_ptr<const TokenKey>> open(const std::string& folder, const Files& files);
 
   /// Checks that the files can be used; nothing is made.

@@ -33,7 +33,7 @@ class HttpsTransport final : public client::Transport {
   HttpsTransport(const HttpsTransport&) = delete;
   HttpsTransport& operator=(const HttpsTransport&) = delete;
 
-  /// As of HttpClient, from one of the next turns on.
+  /// Changes the certificate like HttpClient::use_certificate(), from one of the next turns on.
   void use_certificate(std::shared_ptr<const TlsContext> tls);
 
   void execute(client::ApiCommand command, Receiver& receiver) override;

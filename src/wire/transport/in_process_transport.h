@@ -16,7 +16,7 @@ namespace spillway::wire {
 
 class InProcessTransport final : public client::Transport {
  public:
-  /// Everything is asked of `server` (an ApiEndpoint) as `user`. `loop` and `server` must outlive the transport.
+  /// Sends all requests to `server` (an ApiEndpoint) as `user`. `loop` and `server` must outlive the transport.
   InProcessTransport(runtime::Loop& loop, RequestHandler& server, api::UserInfo user);
   ~InProcessTransport() override;
   InProcessTransport(const InProcessTransport&) = delete;

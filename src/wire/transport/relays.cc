@@ -19,7 +19,7 @@ constexpr std::size_t kTransitBytesMax = std::size_t{256} * 1024;
 /// Bytes waiting in the sink above which the transit is held up.
 constexpr std::size_t kSinkBytesHigh = std::size_t{256} * 1024;
 constexpr Duration kPaceInterval = milliseconds(10);
-/// How often a silent answer is checked for a client that has left.
+/// The interval at which a silent answer is checked for a client that has left.
 constexpr Duration kProbeInterval = seconds(15);
 
 constexpr std::uint64_t kOnlyExchange = 1;

@@ -42,7 +42,7 @@ class Relays {
   /// begins with `problem`. full() must be false.
   std::uint64_t open(HttpEndpoint endpoint, api::Request request, std::string problem,
                      std::shared_ptr<api::ResponseSink> sink);
-  /// Nothing more is said to its sink. Nothing happens if it has ended.
+  /// Ends an exchange: its sink gets nothing more. No effect if it has ended.
   void cancel(std::uint64_t id);
 
  private:

@@ -125,7 +125,7 @@ EtcdWatchMessage message_of(rpc::WatchResponse& response) {
   return message;
 }
 
-/// One way to one member; unary calls and watches have one each, so that a long answer holds up no event.
+/// Opens a connection to one member; unary calls and watches have one each, so that a long answer delays no event.
 std::shared_ptr<grpc::Channel> channel_to(const EtcdServer& server, const GrpcTransportOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
@@ -331,7 +331,7 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
     StartCall();
   }
 
-  /// On the loop.
+  /// Cancels the stream; called on the loop.
   void cancel() {
     bool waits = false;
     {
@@ -366,7 +366,7 @@ class Stream final : public grpc::ClientBidiReactor<rpc::WatchRequest, rpc::Watc
   }
 
  private:
-  /// On the loop, unless it has been cancelled meanwhile.
+  /// Reads the next message, unless the stream was cancelled meanwhile; called on the loop.
   void read_on() {
     {
       const std::lock_guard lock(mutex_);

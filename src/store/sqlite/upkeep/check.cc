@@ -138,7 +138,7 @@ class Checker {
     }
   }
 
-  /// Each revision wrote one object. SQLite sorts them, on the disk if they are many.
+  /// Checks that each revision wrote one object. SQLite sorts them, on the disk if they are many.
   Outcome check_revisions() {
     SPILLWAY_TRY(statement, connection_.prepare("SELECT mod_rev, min(key), max(key) FROM current GROUP BY mod_rev "
                                                 "HAVING count(*) > 1"));

@@ -22,7 +22,7 @@ Result<Bytes> size_of_file(const std::string& path) {
   return Bytes{found.st_size};
 }
 
-/// Everything is in the file, and the journal is empty: another file may take its place.
+/// Moves everything into the file and empties the journal, so that another file may take its place.
 Outcome settle_journal(const std::string& path) {
   SPILLWAY_TRY(file, Connection::open(path, Access::kReadWrite));
   SPILLWAY_TRY_VOID(file.exec("PRAGMA busy_timeout=5000"));

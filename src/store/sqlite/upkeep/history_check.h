@@ -39,7 +39,7 @@ class HistoryCheck {
   HistoryCheck(Revision compacted, Revision head, Prefixes without_history, Findings& findings)
       : compacted_(compacted), head_(head), without_history_(std::move(without_history)), findings_(findings) {}
 
-  /// All rows of the log in the order of their revisions; then end_of_log(); then all current rows; then end().
+  /// Takes all rows of the log in the order of their revisions; then end_of_log(); then all current rows; then end().
   void add(const LogRow& row);
   void end_of_log();
   void add(const CurrentRow& row);

@@ -24,7 +24,7 @@ class NewFile {
   NewFile(NewFile&& other) noexcept = default;
   NewFile& operator=(NewFile&& other) = delete;
 
-  /// Where to write.
+  /// The path of the file that is being written.
   const std::string& path() const { return partial_; }
 
   Bytes size() const;
@@ -44,7 +44,7 @@ class NewFile {
 /// Flushes the directory that holds `path`: what is named there survives a loss of power.
 Outcome sync_directory_of(const std::string& path);
 
-/// Before another file takes the place of a database: its journal belongs to the file it was written for, and would be
+/// Removes the journal of a database before another file takes its place: it belongs to the old file, and would be
 /// taken for one of the new file.
 Outcome drop_journal(const std::string& database);
 

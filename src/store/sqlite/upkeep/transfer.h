@@ -24,7 +24,7 @@ class StoreReader {
   /// kNotFound: there is no store. kConflict: a server uses it. Otherwise as open_to_examine().
   static Result<std::unique_ptr<StoreReader>> open(const std::string& store);
 
-  /// Up to `limit` keys behind `start_after`, in their order.
+  /// Reads up to `limit` keys behind `start_after`, in their order.
   Result<RangeResult> read(const std::string& start_after, std::size_t limit);
 
  private:

@@ -14,16 +14,16 @@ class StallWatch {
  public:
   explicit StallWatch(const HttpLimits& limits) : limits_(limits) {}
 
-  /// Something waits. `taken`: what the client has taken so far; only differences count.
+  /// Bytes begin to wait. `taken`: the bytes that the client has taken so far; only differences count.
   void begin(Instant now, std::int64_t taken);
 
-  /// Nothing waits.
+  /// No bytes wait any more.
   void end() { due_.reset(); }
 
   /// When to ask is_stalled() next; nullopt: nothing waits.
   std::optional<Instant> due() const { return due_; }
 
-  /// From due() on. `pressed`: the memory is needed for others, so that it has less time.
+  /// Checks for a stall, from due() on. `pressed`: the memory is needed for others, so that the client has less time.
   bool is_stalled(Instant now, std::int64_t taken, bool pressed);
 
  private:

@@ -36,7 +36,7 @@ class AnswerBody {
 
   /// The next bytes, `max` at most; they stay where they are until take().
   Part next(std::size_t max);
-  /// So many of them are used. How many of those were of a stream.
+  /// Takes so many bytes off the front; returns the number of those that belong to a stream.
   std::size_t take(std::size_t bytes);
 
   /// Bytes of compressed streams that the compression has taken in since the last call. It may keep megabytes of text

@@ -81,10 +81,10 @@ class Outbox : public std::enable_shared_from_this<Outbox> {
   Outbox& operator=(const Outbox&) = delete;
 
   void add(Piece piece);
-  /// Nothing is handed over any more: the server has gone.
+  /// Closes the outbox, because the server has gone: pieces are dropped from now on.
   void close();
 
-  /// How often something was handed over.
+  /// The number of batches that were handed over.
   std::uint64_t batches() const { return batches_; }
 
  private:
