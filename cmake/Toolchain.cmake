@@ -18,7 +18,7 @@ target_compile_options(spillway_flags INTERFACE
   $<$<BOOL:${SPILLWAY_WERROR}>:-Werror>
   -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 sees std::expected and std::variant as possibly uninitialized; clang and the sanitizers judge that better.
+  # GCC 12 sees std::expected and std::variant as possibly uninitialized; clang and the sanitizers are more precise.
   # Garbage collection in the compiler is a sixth of a unit's time at its defaults; few units reach this heap (KiB).
   target_compile_options(spillway_flags INTERFACE
     $<$<NOT:$<CONFIG:Release>>:-Wshadow;-Wno-maybe-uninitialized>

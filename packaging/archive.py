@@ -24,7 +24,8 @@ share/doc has the copyright notices of the program and of each library, share/ma
 
 
 def with_own_libraries(program):
-    """The program, told to look for its libraries beside itself first; for those its libraries need as well (RPATH, not RUNPATH)."""
+    """The program with a library path that begins beside itself, also for the libraries that its libraries need (RPATH,
+    not RUNPATH)."""
     with tempfile.TemporaryDirectory(prefix="spillway-archive-") as folder:
         file = pathlib.Path(folder) / "spillway"
         file.write_bytes(program)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much one request can hold up everybody else: bombs and listers against a real API server.
+"""The time that one request can delay all others: bombs and listers against a real API server.
 
 Prints, per load: the longest turn of the loop, the longest interval between two renewals of a lease, the slowest other
 request, memory at the peak and a minute later. Counts come from the environment:

@@ -22,7 +22,7 @@ import own_containerd  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 NODE = ["--node-memory", "1Gi", "--eviction-hard", "memory.available<512Mi", "--eviction-pressure-transition-period", "1s"]
-QUIET_AFTER = 20  # seconds: what follows from a start has been told by then, and its pages are given back
+QUIET_AFTER = 20  # seconds: reports that follow from a start are sent by then, and its pages are given back
 
 
 def status_mib(pid, key):
@@ -77,7 +77,7 @@ def pod_cgroups():
     roots = ("/sys/fs/cgroup/memory/spillway", "/sys/fs/cgroup/spillway")
     try:
         return any(path for root in roots for path in pathlib.Path(root).glob("*/*/kubepods/**/pod*"))
-    except FileNotFoundError:  # it went while it was looked at
+    except FileNotFoundError:  # it ended while it was read
         return True
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a threshold's crossing takes until the process that crossed it is gone, on node slices of this machine.
+"""The time from a threshold's crossing until the process that crossed it is gone, on node slices of this machine.
 
 The lab's scenarios s1, s2, s3 and s9 (tests/lab/README.md) without a machine of their own: for each, `spillway up` with one
 node of 512Mi and a threshold of 100Mi, its pods, and a hog per run. Watched from outside: usage - inactive_file of the slice

@@ -23,7 +23,7 @@ class ConnectionUser {
   virtual void on_piece(Connection& connection, std::string_view piece) = 0;
   /// The answer is complete.
   virtual void on_answer(Connection& connection) = 0;
-  /// The connection is open, or its answer has been told: it takes a request.
+  /// The connection is open, or its answer was delivered: it takes a request.
   virtual void on_idle(Connection& connection) = 0;
   /// It is gone, and with it the request under way.
   virtual void on_lost(Connection& connection, std::string_view why) = 0;

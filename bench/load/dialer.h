@@ -1,5 +1,5 @@
-// Connections and their readiness: opens them a few at a time, so that a server's bounds on clients that have not shown
-// who they are do not count, and drives them. Thread: one.
+// Connections and their readiness: opens them a few at a time, so that a server's bounds on clients that have not
+// authenticated do not count, and drives them. Thread: one.
 #pragma once
 
 #include "base/error.h"
@@ -29,7 +29,7 @@ class Dialer {
   /// Errors name the file that cannot be used.
   static Result<std::unique_ptr<Dialer>> make(const Options& options);
 
-  /// Opens `count` connections, indices from 0; `is_open(user)` tells how many have been idle once.
+  /// Opens `count` connections, indices from 0; `opened` returns the number of those that have been idle once.
   Outcome open(std::size_t count, ConnectionUser& user, const std::function<std::size_t()>& opened,
                std::vector<Connection*>& into);
 

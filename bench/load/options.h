@@ -18,7 +18,7 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;
   std::string authority_file;    // empty: plain HTTP
-  std::string certificate_file;  // with key_file: who the client is
+  std::string certificate_file;  // the client's certificate, with key_file
   std::string key_file;
   std::string token_file;
   std::string ns = "kube-node-lease";

@@ -50,7 +50,7 @@ class Usage:
 
 
 def credentials(kubeconfig, folder):
-    """Flags of the generator for who the kubeconfig names."""
+    """Flags of the generator with the credentials of the kubeconfig."""
     text, flags = kubeconfig.read_text(), []
     for field, flag in (("certificate-authority-data", "--ca"), ("client-certificate-data", "--cert"), ("client-key-data", "--key")):
         found = re.search(rf'{field}: *"?([^"\s]+)', text)

@@ -139,7 +139,7 @@ benchmark::Counter times_faster(double reference_ms) {
   return benchmark::Counter(reference_ms * 1e-3, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// A steady pass: who is silent has been marked and waits for its turn.
+/// A steady pass: silent nodes have been marked and wait for their turn.
 void steady_pass(benchmark::State& state, Health health) {
   Cluster cluster(state.range(0));
   cluster.assessed.reserve(cluster.nodes.size());

@@ -1,4 +1,5 @@
-// Writers that renew leases in a SQLite store, each one again as soon as it is told that its write is on the disk.
+// Writers that renew leases in a SQLite store, each one again as soon as its write was acknowledged as being on the
+// disk.
 // Thread: the caller's, which is the loop.
 #pragma once
 

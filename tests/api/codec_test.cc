@@ -106,7 +106,7 @@ TEST(CodecPod, WritingBackWhatWasReadChangesNothing) {
 TEST(CodecPod, EncodingAloneKeepsTheValue) {
   Pod pod = decoded<Pod>(parsed(kPod));
   EXPECT_EQ(pod.status.further_ips, std::vector<std::string>{"fd00::7"});
-  pod.status.further_ips.clear();  // read, never written: those who write a status do not change them
+  pod.status.further_ips.clear();  // read, never written: writers of a status do not change them
   EXPECT_EQ(decoded<Pod>(encode(pod)), pod);
 }
 

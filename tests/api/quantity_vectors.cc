@@ -52,8 +52,8 @@ Json description(const Quantity& q) {
                        {"is_zero", q.is_zero()}});
 }
 
-/// Leaves out what tells only which internal form upstream used (null has no format there), and values that are not the
-/// mathematical ones.
+/// Leaves out fields that show only the internal form that upstream used (null has no format there), and values that
+/// are not the mathematical ones.
 Json comparable(const Json& row, Json document) {
   document.erase({"as_int64"});
   if (row.string_at({"in", "raw"}) == "null") document.erase({"format"});

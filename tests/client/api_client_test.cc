@@ -191,7 +191,7 @@ TEST(ApiClient, ARateFillsTheQueueOfWritesAndLeavesReadsRoom) {
   EXPECT_EQ(engine.commands.size(), 2U);
   EXPECT_EQ(engine.client.waiting(), 3U);
   engine.advance(Duration::zero());
-  ASSERT_EQ(got.all.size(), 1U);  // told, not dropped
+  ASSERT_EQ(got.all.size(), 1U);  // reported, not dropped
   EXPECT_EQ(got.all[0].error().code, ErrorCode::kTooManyRequests);
   engine.commands.clear();
   engine.advance(seconds(3));

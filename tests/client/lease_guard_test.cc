@@ -1,4 +1,4 @@
-// Is the lease of another program held? One look tells its holder, not whether the holder lives.
+// Is the lease of another program held? One reading shows its holder, not if the holder lives.
 #include "client/leader_election.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// An engine that writes down what it is told and gives the commands a test puts into it.
+// An engine that writes down its events and gives the commands that a test puts into it.
 #pragma once
 
 #include "client/engine.h"

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to over a pipe: opens a page, tells what it asked for and complained about, takes pictures."""
+"""A headless Chromium, driven over a pipe: opens a page, lists its requests and complaints, takes pictures."""
 import base64
 import contextlib
 import ctypes

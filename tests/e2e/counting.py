@@ -1,4 +1,5 @@
-"""Clients that count in objects of their own, and one that watches them: what is acknowledged must be told once, in order."""
+"""Clients that count in objects of their own, and one that watches them: every acknowledged write must be delivered
+once, in order."""
 import http.client
 import json
 import random
@@ -127,7 +128,7 @@ def begin(kubeconfigs, since, writers=6):
 
 
 def settle(test, recorder, writers, api):
-    """Every acknowledged write is there and has been told once, in order; no counter was counted twice."""
+    """Every acknowledged write is there and was delivered once, in order; no counter was counted twice."""
     for each in writers:
         each.ended = True
     for each in writers:

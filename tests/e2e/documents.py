@@ -6,7 +6,7 @@ These fenced blocks of a document are run, in their order:
   text                                nothing to run: what the block before it prints. Its lines stand in the output in this order; "…" is anything, a line of
                                       nothing else is any number of lines
   sh not here: REASON                 is not run
-Three commands of the root stand for others: `sudo` runs as who calls it, root; `apt install ./FILE` is `dpkg -i`, without a network; kubectl is the machine's.
+Three commands of the root stand for others: `sudo` runs the command as its caller, root; `apt install ./FILE` is `dpkg -i`, without a network; kubectl is the machine's.
 """
 import contextlib
 import pathlib

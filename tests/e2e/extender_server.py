@@ -1,4 +1,4 @@
-"""An extender for tests: an HTTP or HTTPS server that answers each of its verbs as it is told."""
+"""An extender for tests: an HTTP or HTTPS server with a prepared answer for each of its verbs."""
 import contextlib
 import http.server
 import json

@@ -1,6 +1,6 @@
 """A root of Debian with nothing but a few packages, made of this machine's own files in seconds and without a network.
 
-Each package is copied as dpkg lists it, with its entry in dpkg's status, so `dpkg -i` in the root judges dependencies as on a machine that has only these
+Each package is copied as dpkg lists it, with its entry in dpkg's status, so `dpkg -i` in the root checks dependencies as on a machine that has only these
 packages installed. What their maintainer scripts made (users, alternatives, the loader's cache) is made again.
 """
 import contextlib

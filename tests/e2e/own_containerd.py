@@ -87,7 +87,7 @@ class Containerd(containerd_pods.Containerd):
 
 @contextlib.contextmanager
 def serving(folder, network=BRIDGE):
-    """One that answers and has the image; what a node of `spillway up` is told of it."""
+    """Starts a containerd that answers and has the image; yields the flags that a node of `spillway up` needs for it."""
     place = pathlib.Path(tempfile.mkdtemp(prefix="containerd-", dir=folder))
     containerd = Containerd(place, network)
     try:

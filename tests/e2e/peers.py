@@ -15,7 +15,8 @@ def environment():
 
 
 def lintian(*words):
-    """Its command line and the environment it needs: installed, or below ROOT, where it and its Perl modules have to be told where they are. None if there is none."""
+    """The command line of lintian and the environment it needs: installed, or below ROOT, where it and its Perl modules
+    need their places in the environment. None if there is none."""
     found = environment()
     if (ROOT / "usr/bin/lintian").exists():
         modules = [folder for pattern in ("usr/share/perl5", "usr/lib/*-linux-gnu/perl5/5.*", "usr/share/perl/5.*", "usr/lib/*-linux-gnu/perl/5.*") for folder in ROOT.glob(pattern)]

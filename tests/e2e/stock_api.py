@@ -66,7 +66,7 @@ class StockApi:
         return item
 
     def put(self, kind, item):
-        """Adds or changes an object; those that watch hear of it."""
+        """Adds or changes an object, and notifies the watches."""
         with self.lock:
             before = self.objects[kind].get(key(item))
             self.objects[kind][key(item)] = self.stamped(item)

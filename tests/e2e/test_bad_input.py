@@ -109,7 +109,7 @@ class BadInput(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 _, said, after = done.stderr.partition("\nspillway: no cgroup hierarchy ")
                 self.assertTrue(said, done.stderr)
-                self.assertNotIn("level=info", after)  # warnings and errors of the stop are told
+                self.assertNotIn("level=info", after)  # warnings and errors of the stop are logged
 
     def test_missing_kubeconfig(self):
         self.refused(2, ["--kubeconfig"], "agent")

@@ -18,7 +18,7 @@ def metric(api, name):
 
 
 class Silent:
-    """A connection that asks, if it asks at all, and reads nothing of the answer. `known`: it has shown who it is."""
+    """A connection that sends a request, if at all, and reads nothing of the answer. `known`: it has authenticated."""
 
     def __init__(self, api, known=False):
         self.begun = False

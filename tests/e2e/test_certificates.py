@@ -1,4 +1,5 @@
-"""The API server's own certificates: their ends are told, and one that is about to end is replaced while the server runs."""
+"""The API server's own certificates: metrics show their ends, and one that is about to end is replaced while the server
+runs."""
 import datetime
 import http.client
 import json
@@ -186,7 +187,7 @@ class CertificatesOfOthers(unittest.TestCase):
             self.assertIn("somebody", text)
             self.assertEqual(ask(api, stranger, believed, "/api/v1/secrets")[0], 401)
             self.assertEqual(ask(api, self.administrator(), believed, "/api/v1/secrets")[0], 200, "our own authority stays")
-            # A pair that does not belong together is told, and not used; one that does is, without a restart.
+            # A pair that does not belong together is logged, and not used; one that does is, without a restart.
             before = shown(api)
             other = self.authority.sign("other", "/CN=api", SERVER)
             self.use((other[0], user[1]))

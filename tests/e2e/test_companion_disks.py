@@ -142,7 +142,8 @@ class Disks(unittest.TestCase):
         return None
 
     def is_measured(self, summary):
-        """The layers of both pods, and the logs of the one that grows: they are not looked at in one moment."""
+        """True once the layers of both pods and the logs of the one that grows are known: they are not read in one
+        moment."""
         logs = [container["logs"].get("usedBytes", 0) for pod in summary.get("pods", []) if pod["podRef"]["name"] == "hog" for container in pod["containers"] if "logs" in container]
         return (self.rootfs(summary, "hog") or 0) >= 8 * MIB and self.rootfs(summary, "idle") is not None and any(logs)
 

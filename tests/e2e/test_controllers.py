@@ -35,7 +35,7 @@ def workload(kind, name, **spec):
 
 
 class Births:
-    """Every pod that ever came, by the workload it belongs to, as a watch of the API server tells."""
+    """Collects every pod that ever came, by its workload, from a watch of the API server."""
 
     def __init__(self, api):
         self.seen = {}
@@ -111,7 +111,8 @@ class Controllers(unittest.TestCase):
                 births.close()
 
     def away(self, folder, *controller):
-        """The API server is stopped, then killed and started again: everybody else is the same process, and acts afterwards."""
+        """The API server is stopped, then killed and started again: all other parts are the same processes, and act
+        afterwards."""
         with self.parts(folder, *controller, nodes=1) as (parts, api):
             others = {name: each for name, each in parts.items() if name != "apiserver"}
             known = {}

@@ -624,7 +624,7 @@ class PlayedByTheServer(Looking):
     def look_as(self, name, view="what-if?zone=%3A%3Aa"):
         """A browser with a token in place of a certificate, which it cannot be given without a hand."""
         self.browser.call("Network.setExtraHTTPHeaders", headers={"Authorization": f"Bearer {self.tokens[name]}"})
-        # That certificates do not matter reaches the part of the browser that asks a moment after it is told.
+        # The setting to ignore certificates reaches the part of the browser that sends requests a moment later.
         failures = []
         wait_for(lambda: f"the page: {failures[-1]}", lambda: not (failures.append(self.show(f"{self.base}ui/", view)) or failures[-1]), interval=0.2)
 
@@ -722,7 +722,7 @@ class PlayedByTheServer(Looking):
 
 
 class Door(unittest.TestCase):
-    """`spillway dashboard` without a browser: who comes in, and what is passed on."""
+    """`spillway dashboard` without a browser: the requests that it accepts, and the requests that it passes on."""
 
     def test_who_comes_in(self):
         with workspace() as folder, stock_api.stock_api() as api, dashboard(folder, stock_api.kubeconfig_for(api, folder)) as page:

@@ -1,5 +1,5 @@
-"""kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns, and
-a watch of leases from before the kill is told what has become of them.
+"""kill -9 of `spillway up` under write load: no acknowledged write is lost, revisions never go back, the node returns,
+and a watch of leases from before the kill gets their later states.
 
 Rounds: 5 in a test run; `SPILLWAY_KILL_ROUNDS=50` for more. `SPILLWAY_E2E_STORE=etcd`: the objects are in an etcd, which is
 killed as well in every fourth round.

@@ -1,5 +1,6 @@
-"""Priority and fairness with real clients: a flood of lists is held back and refused, renewals of nodes and other accounts do not feel it; the
-configuration is a file, and what is wrong with it is told. Who is refused and who is not, never how fast."""
+"""Priority and fairness with real clients: a flood of lists is held back and refused, renewals of nodes and other
+accounts do not feel it; the configuration is a file, and its mistakes are reported. The tests check which clients
+are refused, never how fast."""
 import contextlib
 import http.client
 import json
@@ -73,7 +74,8 @@ def counted(api, name, **labels):
 
 
 class Flood:
-    """FLOODERS connections of one account that list until they are told to leave; who is refused comes again at once, as long as few have been."""
+    """FLOODERS connections of one account that list until they are stopped; a refused one comes again at once, as long
+    as few have been refused."""
 
     def __init__(self, api):
         self.refused, self.wrong, self.listed, self.lock, self.over = [], [], 0, threading.Lock(), threading.Event()

@@ -67,7 +67,7 @@ class Kubeconfigs(unittest.TestCase):
             code, out, err = self.ask("zones", "--context", "program")
             self.assertEqual((code, err), (0, ""))
             return out
-        # For its first five seconds the node is told to be new.
+        # For its first five seconds the node counts as new.
         wait_for("its zone", lambda: "Normal   1/1" in zones(), interval=0.3)
         told = self.runs.read_text().splitlines()[-1]
         self.assertIn('"server":"https://127.0.0.1:', told)

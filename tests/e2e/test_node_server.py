@@ -1,4 +1,5 @@
-"""A node's own HTTPS server: whom it lets in, for what, what it says beside a kubelet, and that Prometheus can read all of its metrics.
+"""A node's own HTTPS server: which clients it lets in, to which pages, the contents of these compared with a kubelet's,
+and that Prometheus can read all of its metrics.
 
 samples/ holds what a kubelet 1.32 answered. Every member of it must be in our answer, but for those in the ABSENT lists; docs/compat says why.
 """

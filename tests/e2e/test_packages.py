@@ -301,7 +301,7 @@ class Debian(unittest.TestCase):
         self.assertTrue(kubeconfig.exists())
         self.assertFalse((self.root / "etc/spillway").exists())
 
-        # Installed anew it goes on; a purge that was told to removes the state.
+        # Installed anew it goes on; a purge removes the state where debconf has that answer.
         self.install(the("_*.deb"))
         self.assertIn("SPILLWAY_FLAGS=\n", (self.root / "etc/spillway/up.env").read_text())
         self.assertTrue(kubeconfig.exists())

@@ -12,7 +12,7 @@ import containerd_pods
 import own_containerd
 from harness import PATIENCE, Kubectl, can_write_cgroups, needs, one_node, pod, running, serving, wait_for, workspace
 
-# Says its port, then repeats whatever it is told; a "!" alone ends a connection at once.
+# Prints its port, then repeats its input; a "!" alone ends a connection at once.
 REPEATER = """
 import socket, threading
 server = socket.create_server(("127.0.0.1", 0))

@@ -1,4 +1,5 @@
-"""The roles that every cluster has, as kubectl gives them away, and what those who get them may do. No controllers run: the API server alone."""
+"""The roles that every cluster has, as kubectl gives them away, and the rights of their holders. No controllers run:
+the API server alone."""
 import json
 import re
 import shutil

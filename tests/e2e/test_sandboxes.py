@@ -128,7 +128,7 @@ class InContainerd(Node):
         wait_for("the word about it", lambda: any("garbage of pods is removed" in line and lost in line for line in self.node.log.read_text().splitlines()))
 
     def test_no_sandbox_without_the_resolvers_file(self):
-        """It is read anew for each sandbox: who waits for it gets it."""
+        """The resolver file is read anew for each sandbox: a pod that waits for it gets it."""
         kept = self.folder / "kept.conf"
         self.resolver_file.rename(kept)
         name = self.create(pod("resolver", f"cat /etc/resolv.conf; {STAYS}"))

@@ -1,4 +1,5 @@
-"""`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are told, and of two schedulers one acts."""
+"""`spillway scheduler` with a KubeSchedulerConfiguration: profiles place their own pods, mistakes are reported, and of
+two schedulers one acts."""
 import http.client
 import json
 import os
@@ -111,7 +112,7 @@ class Scheduler(unittest.TestCase):
                     each.kill()
 
     def check_explain(self, api, folder):
-        """A pod that waits is judged by the profile that it names."""
+        """A pod that waits is explained by the profile that it names."""
         big = pod("big", "pool-b")
         big["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "100"
         api.create(PODS, big)

@@ -143,7 +143,7 @@ class StoreCommands(unittest.TestCase):
 
     @staticmethod
     def watch(api, revision):
-        """Raises what a watch from there is told, as its answer or as its first event."""
+        """Raises the error that a watch from there gets, as its answer or as its first event."""
         answer = api.get(f"{MAPS}?watch=1&resourceVersion={revision}&timeoutSeconds=2")
         event = json.loads(answer.splitlines()[0]) if isinstance(answer, str) else answer
         if event["type"] == "ERROR":

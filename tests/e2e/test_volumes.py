@@ -116,7 +116,7 @@ class Volumes(unittest.TestCase):
     def test_services_are_in_the_environment(self):
         service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "my-db"}, "spec": {"ports": [{"name": "sql", "port": 5432}]}}
         address = self.api.get(self.create("services", service))["spec"]["clusterIP"]
-        # The agent hears of it by its watch: a pod that starts before has none, as everywhere.
+        # The agent learns of the Service by its watch: a pod that starts before has no variables, as everywhere.
         wait_for("the variables", lambda: f"MY_DB_SERVICE_HOST={address}\n" in self.said("env", [], []))
         text = self.said("env", [], [])
         for wanted in (f"MY_DB_PORT=tcp://{address}:5432", "MY_DB_SERVICE_PORT_SQL=5432", f"MY_DB_PORT_5432_TCP_ADDR={address}"):

@@ -162,7 +162,8 @@ class Stock(unittest.TestCase):
         self.api.put("events", event("b", "Evicted", "Pod shop/meanwhile", host="worker-1"))
         self.api.start()
         watched.see("shop/meanwhile")
-        wait_for("its relief", lambda: any("answers again" in line for line in watched.complaints()))  # another stream than what it tells
+        # It comes on another stream than the output.
+        wait_for("its relief", lambda: any("answers again" in line for line in watched.complaints()))
         self.assertEqual(len([line for line in watched.told() if "shop/before" in line]), 1)
         self.assertEqual(watched.end(), 0)
 

@@ -1,4 +1,4 @@
-"""Admission webhooks for tests: an HTTPS server with an authority of its own, which answers as each path is told."""
+"""Admission webhooks for tests: an HTTPS server with an authority of its own, and a prepared answer for each path."""
 import base64
 import contextlib
 import http.server

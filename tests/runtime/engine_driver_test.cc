@@ -15,7 +15,7 @@ using client::ApiEvent;
 using client::CallDone;
 using client::SendCall;
 
-/// Answers nothing by itself; remembers what it was told.
+/// Answers nothing by itself; remembers the commands.
 class FakeTransport final : public client::Transport {
  public:
   void execute(ApiCommand command, Receiver& receiver) override {

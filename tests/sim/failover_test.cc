@@ -1,5 +1,6 @@
-// A zone of ten nodes is lost, with pods deleted first as upstream does and with each of the brakes that think of their
-// replacements: how long it takes until everything serves again, what budgets lose, and who is deleted without a place.
+// A zone of ten nodes is lost, with pods deleted first as upstream does and with each of the brakes that consider their
+// replacements: how long it takes until everything serves again, what budgets lose, and which pods are deleted without
+// a place for their replacement.
 #include "sim/cluster.h"
 #include "sim/scenario/parser.h"
 #include "sim/scenario/player.h"

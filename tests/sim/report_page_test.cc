@@ -74,7 +74,7 @@ TEST(ReportPage, NamesThatWouldBeMarkupStayText) {
 
 TEST(ReportPage, NoPlaceOfTheFrameIsLeft) {
   const std::string page = report_page("{{data}}", std::vector{small_run()}, plain);
-  EXPECT_EQ(count_of(page, "{{data}}"), 1U);  // the title, which is not looked at again
+  EXPECT_EQ(count_of(page, "{{data}}"), 1U);  // the title, which is not expanded again
   for (const char* place : {"{{policy}}", "{{title}}", "{{style}}", "{{script}}"})
     EXPECT_EQ(page.find(place), std::string::npos) << place;
 }

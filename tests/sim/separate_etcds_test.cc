@@ -1,5 +1,5 @@
 // Two servers over two simulated etcds, of which one has the leases: whatever breaks at one of them, the objects of the
-// other are served meanwhile, and every watch hears of each object once.
+// other are served meanwhile, and every watch gets each change once.
 #include "apiserver/server.h"
 #include "sim/etcd/sim_etcd.h"
 #include "store/etcd/etcd_store.h"

@@ -1,5 +1,5 @@
-// Several servers over one simulated etcd: what they share out is shared out once, what one was told another shows, and
-// the same seed is the same run.
+// Several servers over one simulated etcd: addresses and ports are given out once, a write that one server acknowledged
+// is visible at another, and the same seed is the same run.
 #include "sim/cluster.h"
 #include "sim/tenants.h"
 

@@ -307,7 +307,7 @@ class ManyStores {
     }
     for (auto& each : stores_) etcd_.reach_again(each->name);
     time_.run_until(time_.now().mono + minutes(1));
-    // Without a revision since, nothing need have been told.
+    // Without a new revision there may be no progress message.
     etcd_.write({{"/registry/last", text("x")}});
     time_.run_until(time_.now().mono + minutes(1));
     for (auto& each : stores_) {

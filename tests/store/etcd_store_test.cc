@@ -1,5 +1,5 @@
-// Goal: whatever an etcd and the way to it do wrong, no write is done twice or told wrongly, and no watcher misses an
-// event or hears one twice.
+// Goal: whatever an etcd and the way to it do wrong, no write is done twice or answered wrongly, and no watcher misses
+// an event or gets one twice.
 #include "store/etcd/etcd_store.h"
 
 #include "store/fake_etcd.h"

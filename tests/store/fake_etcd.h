@@ -31,7 +31,7 @@ class FakeEtcd {
   struct Member {
     std::set<std::uint64_t> leaves_out;  // revisions
     bool repeats = false;                // each message begins with what came last
-    bool silent = false;                 // watches hear nothing, for now
+    bool silent = false;                 // watches get nothing, for now
     std::size_t fragment = 0;            // events of a message; 0: all
   };
 

@@ -78,7 +78,7 @@ File& file_of(sqlite3_file* file) {
   return *reinterpret_cast<File*>(file);
 }
 
-/// As SQLite's own VFS does: it tells a write for which there is no space from one that fails, but not so a sync.
+/// Returns the codes of SQLite's own VFS: a write without space has another code than one that fails, a sync has not.
 int code_of_write(FaultyDisk::Fault fault, FaultyDisk::State& disk) {
   disk.last_errno = fault == FaultyDisk::Fault::kIo ? EIO : ENOSPC;
   return fault == FaultyDisk::Fault::kIo ? SQLITE_IOERR_WRITE : SQLITE_FULL;
@@ -212,7 +212,7 @@ FaultyDisk::FaultyDisk() : state_(std::make_unique<State>()) {
   state_->own.xOpen = open;
   state_->own.xDelete = remove;
   state_->own.xGetLastError = last_error;
-  // The rest is called with our own structure; the real one looks at its pAppData only when it opens files.
+  // The other functions are called with our own structure; the real one reads its pAppData only when it opens files.
   SPILLWAY_CHECK(::sqlite3_vfs_register(&state_->own, 1) == SQLITE_OK);
 }
 

@@ -1,5 +1,5 @@
-// A disk below SQLite that fails when it is told to, and that knows what it would hold after a power loss: while one of
-// these lives, every connection opened goes through it (it is SQLite's default VFS).
+// A disk below SQLite that fails on demand, and that knows its content after a power loss: while one of these lives,
+// every connection opened goes through it (it is SQLite's default VFS).
 // Thread: any. One at a time per process.
 #pragma once
 
@@ -27,7 +27,7 @@ class FaultyDisk {
   FaultyDisk(const FaultyDisk&) = delete;
   FaultyDisk& operator=(const FaultyDisk&) = delete;
 
-  /// Until told otherwise, of database and log files.
+  /// Makes writes to database and log files fail, until the next call.
   void fail_writes(Fault fault);
   void fail_syncs(Fault fault);
   /// Fails writes to database files alone: their logs are written.

@@ -150,7 +150,7 @@ TEST_F(ServerLeaseTest, AHolderThatWasStoppedFindsThatAnotherServes) {
     loop_.run_posted();
   }
   EXPECT_FALSE(first.lease.is_held());
-  EXPECT_EQ(first.told.size(), 3U);  // lost, and it sees for whom it waits
+  EXPECT_EQ(first.told.size(), 3U);  // lost, then waiting for another holder
   EXPECT_EQ(first.told.back(), "waits for b");
   second.lease.give_back([] {});
   loop_.run_posted();

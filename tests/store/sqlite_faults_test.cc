@@ -82,7 +82,7 @@ TEST_F(SqliteFaults, ConnectionsThatWriteSyncEveryCommit) {
 }
 
 /// A write at a time and bursts, and the power fails after each: revision n is the n-th write, so the state that is
-/// found tells which writes it holds.
+/// found shows which writes it holds.
 TEST_F(SqliteFaults, APowerLossTakesNothingThatWasAcknowledged) {
   Rng rng(17);
   std::map<std::uint64_t, std::vector<std::string>> state_at{{0, {}}};
@@ -260,7 +260,7 @@ TEST_F(SqliteFaults, ALogThatDoesNotFitTheFileCountsAsAFullDisk) {
   EXPECT_FALSE(store_->refusing());
 }
 
-/// A disk that was nearly full at the start has a small reserve; a log that has just been moved is looked at as soon as
+/// A disk that was nearly full at the start has a small reserve; a log that has just been moved is measured as soon as
 /// it has grown again.
 TEST_F(SqliteFaults, ASmallReserveIsEnoughForWhatTheLogHolds) {
   constexpr std::int64_t kReserve = 1 << 20;

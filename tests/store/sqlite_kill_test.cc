@@ -27,7 +27,7 @@ constexpr const char* kPathVariable = "SPILLWAY_KILL_TEST_PATH";
 constexpr const char* kPipeVariable = "SPILLWAY_KILL_TEST_PIPE";
 constexpr const char* kWithoutHistoryVariable = "SPILLWAY_KILL_TEST_WITHOUT_HISTORY";
 
-/// The message of the writing process about one write, after it was told that it is stored.
+/// The message of the writing process about one write, after its acknowledgement.
 struct Acknowledged {
   std::uint64_t writer;
   std::uint64_t count;  // number of writes to this writer's key, from 1
@@ -62,7 +62,7 @@ SqliteOptions busy_options() {
   return options;
 }
 
-/// The writing process. Each writer updates its own key and goes on when it is told that it is stored.
+/// The writing process. Each writer updates its own key and goes on after each acknowledgement.
 class LoadProcess {
  public:
   LoadProcess(const std::string& path, int pipe) : pipe_(pipe) {

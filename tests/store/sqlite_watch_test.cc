@@ -1,5 +1,5 @@
 // A watch is served from memory as far as that reaches back, else from the file: at that edge nothing is lost and
-// nothing told twice.
+// nothing delivered twice.
 #include "store/scratch_directory.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store_client.h"

@@ -14,7 +14,7 @@ namespace spillway::wire {
 /// An API server on a loop, served over HTTP to a user that may do everything.
 class Cluster {
  public:
-  /// `serving`: all but who may come in.
+  /// `serving`: all options but the authenticator.
   explicit Cluster(HttpServer::Options serving = {}) {
     Mailbox<bool> ready;
     loops.run([&] {

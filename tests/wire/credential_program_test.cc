@@ -1,4 +1,4 @@
-// Programs that print credentials: what they are told, what they may answer, and how they are run again.
+// Programs that print credentials: their input, the output they may have, and when they are run again.
 #include "wire/client/credential_program.h"
 
 #include "api/json/json.h"

@@ -1,5 +1,5 @@
-// Goal: what the dashboard passes on is a short list, by whatever spelling it is asked for, and what is sent is built
-// from what was judged; only its own names and pages reach it.
+// Goal: the dashboard passes on a short list of requests, in whatever spelling they come, and builds the forwarded
+// request from the checked values; only its own names and pages reach it.
 #include "wire/dashboard/dashboard_page.h"
 #include "wire/dashboard/proxied_request.h"
 

@@ -1,5 +1,5 @@
-// Goal: the dashboard's server passes requests on with its own credentials and nothing of the browser's, for those who
-// know the path; it leaves nothing behind. Method: a real server in front, a scripted one behind, bytes between.
+// Goal: the dashboard's server passes requests on with its own credentials and nothing of the browser's, for clients
+// that know the path; it leaves nothing behind. Method: a real server in front, a scripted one behind, bytes between.
 #include "wire/dashboard/dashboard_server.h"
 
 #include "wire/wire_fixture.h"

@@ -165,7 +165,7 @@ class ClientOfHttp2 : public ::testing::Test {
   telemetry::Registry metrics_;
 };
 
-/// Keeps what it is told, on the loop.
+/// Keeps the events of an exchange, on the loop.
 class Ear final : public HttpClient::Listener {
  public:
   void on_head(const api::Response& response) override {

@@ -248,7 +248,7 @@ TEST_F(Http2Server, ABodyThatIsTooLargeIsNotWaitedFor) {
   EXPECT_EQ(client.answer(client.ask("GET", "/b", kAlice)).status, 200) << "it cost the stream only";
 }
 
-/// The window of the connection is everybody's: what is refused gives it back.
+/// All streams share the window of the connection: a refused body gives it back.
 TEST_F(Http2Server, RefusedBodiesTakeNoRoomFromOthers) {
   HttpLimits limits;
   limits.request.body_bytes_max = 20'000;

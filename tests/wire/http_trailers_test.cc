@@ -1,4 +1,4 @@
-// Fields behind a chunked body: they come after the decision who asks and what, so they must not change it.
+// Fields behind a chunked body: they come after authentication and routing, so they must not change these.
 #include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"
 

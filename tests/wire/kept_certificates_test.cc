@@ -126,7 +126,7 @@ TEST(KeptCertificates, ARunningServerShowsTheNewOneToNewConnections) {
   ASSERT_LE(kept.due(), present());
   ASSERT_TRUE(refreshed(kept, present()));
   room.run([&] { room.server->set_tls(context()); });
-  // The threads of the server hear of it one after the other; connections that overtake the word see the old one.
+  // The threads of the server change their certificate one after the other; a connection before that gets the old one.
   std::string answer;
   for (int attempt = 0; attempt < 1'000 && answer.empty(); ++attempt) {
     TestClient fresh(room.port, careful->get());

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A sink that remembers, and refuses when it is told to.
+/// A sink that remembers, and refuses on demand.
 class MemorySink final : public api::PacedSink {
  public:
   void on_response(api::Response response) override {

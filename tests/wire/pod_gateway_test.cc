@@ -1,4 +1,5 @@
-// The API server's way to servers in pods: everything goes on as it comes, cut answers are told, nothing is shown.
+// The API server's way to servers in pods: everything goes on as it comes, cut answers are reported, no credentials are
+// sent.
 #include "wire/transport/pod_gateway.h"
 
 #include "api/json/json.h"

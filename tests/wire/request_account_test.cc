@@ -1,5 +1,5 @@
-// The bytes of requests that a server holds: given back however a request ends. A leak of any of these ways would, in
-// time, refuse everybody.
+// The bytes of requests that a server holds: given back however a request ends. A leak in any of these ways would, in
+// time, refuse all clients.
 #include "wire/server/http_server.h"
 #include "wire/wire_fixture.h"
 

@@ -1,4 +1,4 @@
-// The authority of agents' certificates: a request that an agent makes is signed as it was looked at, and no further.
+// The authority of agents' certificates: a request of an agent is signed as it was checked, and no further.
 #include "wire/tls/request_authority.h"
 
 #include "runtime/loop.h"

@@ -31,7 +31,7 @@ struct Trust {
     return options;
   }
 
-  /// For clients that show who they are.
+  /// A context for clients with a certificate.
   std::shared_ptr<const TlsContext> client_as(const std::string& name) const {
     auto pair = authority.issue({CertificateRequest::Use::kClient, name, {}, {}}, present());
     EXPECT_TRUE(pair);

@@ -1,5 +1,5 @@
-// Common parts of the tests of wire/: a loop on a thread, a handler that does as it is told, and a blocking client that
-// can misbehave. No test waits longer than kPatience; none sleeps.
+// Common parts of the tests of wire/: a loop on a thread, a scripted handler, and a blocking client that can misbehave.
+// No test waits longer than kPatience; none sleeps.
 #pragma once
 
 #include "api/exchange/exchange.h"
