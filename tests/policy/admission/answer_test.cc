@@ -1,4 +1,4 @@
-// What happens to a refused pod: its status, and the label it is counted under.
+// The outcome of a refused pod: its status, and the label it is counted under.
 #include "policy/admission/answer.h"
 
 #include <gtest/gtest.h>

@@ -52,7 +52,7 @@ std::optional<Mismatch> check_fit(const Json& row) {
                                                   {"node_used", amounts_json(load.requested, 0)}}));
 }
 
-/// Of answers that upstream leaves to chance the one for the resource that comes first by name.
+/// The answer that upstream leaves to chance: here the one for the resource that comes first by name.
 Json one_of(const Json& answers) {
   const auto& list = *answers.if_array();
   return *std::ranges::min_element(list, {}, [](const Json& each) { return each.string_at({"reason"}); });

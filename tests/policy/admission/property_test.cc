@@ -1,4 +1,4 @@
-// What must hold for any pods: more pods never make room, victims are enough and none too many, orders are total.
+// Properties that hold for any pods: more pods never make room, victims are enough and none too many, orders are total.
 #include "api/text/quantity.h"
 #include "base/rng.h"
 #include "policy/admission/arrival.h"
@@ -108,8 +108,9 @@ std::vector<std::size_t> of_class(const std::vector<api::Pod>& pods, const std::
   return found;
 }
 
-/// Enough; and of each class of quality only as many as the better ones leave over: without the last one chosen of a
-/// class something is missing even if everybody of the classes that go first had left. False: nobody could be chosen.
+/// Checks that the victims are enough, and that each class of quality has only as many as the better ones leave over:
+/// without the last one chosen of a class something is missing even if all pods of the classes that go first had left.
+/// False: no pod could be chosen.
 bool check_victims(const std::vector<api::Pod>& pods, const std::vector<Requirement>& needs) {
   using enum api::QosClass;
   std::vector<std::size_t> everybody;

@@ -1,4 +1,4 @@
-// What the expressions of a policy may name, and of what type they are.
+// The names that expressions of a policy may use, and their types.
 #include "policy/admission_policies/policy_compiler.h"
 
 #include <gtest/gtest.h>

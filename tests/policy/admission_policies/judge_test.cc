@@ -164,7 +164,7 @@ TEST(AdmissionPolicies, VariablesAreEvaluatedOnce) {
             "{'name':'never','expression':'authorizer.path(\\'/b\\').check(\\'get\\').allowed()'}],"
             "'validations':[{'expression':'variables.may'},{'expression':'variables.may && variables.may'}]");
   EXPECT_EQ(world.refusal(), "");
-  EXPECT_EQ(checks, 1);  // and what nobody asks for not at all
+  EXPECT_EQ(checks, 1);  // and a variable that is not used is not evaluated
   EXPECT_EQ(
       world.refusal_of("'variables':[{'name':'v','expression':'object.data.b'}],"
                        "'validations':[{'expression':'variables.v == \\'1\\''}]"),

@@ -1,4 +1,4 @@
-// Where the scale of a target is: what somebody wrote never leads out of its collection.
+// The path of a target's scale: a name that a user wrote never leads out of its collection.
 #include "policy/autoscaling/scale_path.h"
 
 #include <gtest/gtest.h>

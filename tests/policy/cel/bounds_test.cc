@@ -1,4 +1,5 @@
-// What expressions cost, and that none costs more: long and deep ones, patterns that explode elsewhere, loops in loops.
+// The costs of expressions, and that none costs more than its budget: long and deep ones, patterns that explode
+// elsewhere, loops in loops.
 #include "policy/cel/evaluating.h"
 #include "policy/cel/parser.h"
 
@@ -57,7 +58,7 @@ TEST(CelBounds, LoopsInLoops) {
   EXPECT_EQ(outcome(loops(2)), "true");
   EXPECT_EQ(outcome(loops(4)), kSpent);
   EXPECT_EQ(outcome(loops(20)), kSpent);
-  EXPECT_EQ(outcome("true || " + loops(4)), "true");  // nobody asks
+  EXPECT_EQ(outcome("true || " + loops(4)), "true");  // the loops are not evaluated
   EXPECT_EQ(outcome(loops(4) + " || true"), kSpent);  // not one of the errors that || forgives
   EXPECT_EQ(outcome(loops(4) + " ? true : true"), kSpent);
 }

@@ -1,4 +1,4 @@
-// What is refused before anything is evaluated, and with which words.
+// Expressions that are refused before anything is evaluated, and the messages.
 #include "policy/cel/evaluating.h"
 
 #include <gtest/gtest.h>

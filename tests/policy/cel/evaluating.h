@@ -1,4 +1,4 @@
-// What an expression comes to, as one text. Thread: any.
+// Evaluates an expression and gives its outcome as one text. Thread: any.
 #pragma once
 
 #include "policy/cel/expression.h"

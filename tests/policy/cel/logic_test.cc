@@ -1,5 +1,6 @@
-// How &&, ||, !, ?:, all() and exists() treat values and errors: every combination of true, false, an error and a value
-// that is no bool, held against the definition: whoever decides does so wherever it stands.
+// The way in which &&,
+// , !, ?:, all() and exists() treat values and errors: every combination of true, false, an error and a value that is
+// no bool, against the definition: an operand that decides does so in any position.
 #include "policy/cel/evaluating.h"
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@ namespace {
 
 struct Operand {
   std::string text;
-  std::string outcome;  // of it alone as an operand
+  std::string outcome;  // the outcome of it alone as an operand
 };
 
 const std::array<Operand, 4> kOperands{{{"true", "true"},

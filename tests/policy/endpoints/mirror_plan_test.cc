@@ -71,7 +71,7 @@ TEST(MirrorPlan, ASliceForEachFamilyAndItsPorts) {
   EXPECT_EQ(plan.created[1].address_type, "IPv6");
 }
 
-/// Who may write Endpoints of one Service writes no slice of another one, nor one of another controller.
+/// A user who may write Endpoints of one Service can write no slice of another Service, nor of another controller.
 TEST(MirrorPlan, LabelsOfTheEndpointsDoNotSayWhoseTheSlicesAre) {
   api::Endpoints endpoints = written();
   endpoints.metadata.labels = {{"kubernetes.io/service-name", "bank"},

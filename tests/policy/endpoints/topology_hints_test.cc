@@ -109,7 +109,7 @@ TEST(TopologyHints, NameTheZoneOfTheEndpoint) {
 
 struct CapacityRow {
   const char* name;
-  const char* zones;  // of the endpoints
+  const char* zones;  // zones of the endpoints
   ZoneShares shares;
   const char* hints;
   const char* refused;  // the beginning of why
@@ -182,7 +182,7 @@ HintedSlicePtr hinted(const std::string& zones, const std::string& hints) {
   return std::make_shared<const api::EndpointSlice>(std::move(slice));
 }
 
-/// Of four endpoints each half may have two, and no more.
+/// With four endpoints each half may have two, and no more.
 TEST(TopologyHints, NoZoneKeepsMoreThanItsMost) {
   Slices kept;
   kept.unchanged = {hinted("aabb", "bbaa")};
@@ -226,7 +226,7 @@ TEST(TopologyHints, AZoneWithTooFewEndpointsIsOverloaded) {
   EXPECT_TRUE(is_overloaded({{"a", 4}, {"c", 4}}, kHalves));
 }
 
-/// Whatever there is: either nobody has hints, or all that are ready have, and a second look changes nothing.
+/// With any endpoints: either none has hints, or all that are ready have, and a second pass changes nothing.
 TEST(TopologyHints, SettleInOneLook) {
   Rng rng(11);
   int hinted = 0;

@@ -76,7 +76,7 @@ TEST(DecideEviction, EndsExactlyOneOrdinaryPodAndNeverACriticalOne) {
     ASSERT_FALSE(api::is_critical(*victim));
     ASSERT_EQ(action.grace_period_seconds, kHardGraceSeconds);
     ASSERT_TRUE(has_reason(result, policy::ReasonCode::kRankedFirst));
-    // Nobody who would have gone first was passed over, unless critical.
+    // No pod that would have gone first was passed over, unless critical.
     for (const policy::Candidate& candidate : result.decision.candidates) {
       if (candidate.subject.uid == action.uid) break;
       ASSERT_EQ(candidate.reason.code, policy::ReasonCode::kCriticalPodSpared);
@@ -178,7 +178,7 @@ TEST(PassQuietly, IsExactlyThePassThatDoesNothing) {
   EXPECT_GT(others, 1'000);
 }
 
-/// Nobody's memory is short, but a pod has filled its disk: that pass is not quiet.
+/// No memory is short, but a pod has filled its disk: that pass is not quiet.
 TEST(PassQuietly, NotWhileAPodExceedsItsLocalStorage) {
   const PassConfig config = config_with({{"memory.available", "100Mi"}});
   Cluster cluster({{.used_mib = 150, .request_mib = 0, .priority = 0}}, 600, {});

@@ -1,4 +1,4 @@
-// Goal: whoever leaves is who the specification says, whatever the pods and however they are listed. Method: every
+// Goal: the victim is the one that the specification says, whatever the pods and however they are listed. Method: every
 // multiset of two to four pods that differ in class, priority, request and usage, for memory, disk, inodes and
 // processes, beside the specification's table written down once more as tuples.
 // Source: spec "Eviction manager", 7 and 8.
@@ -128,7 +128,7 @@ std::vector<std::size_t> wanted(Signal signal, const Population& all, const std:
 }
 
 TEST(Exhaustive, TheRankingIsTheSpecificationsInEveryOrderOfTheList) {
-  const Population all({0, 10});  // whether a pod is critical does not show in the order
+  const Population all({0, 10});  // criticality does not show in the order
   std::size_t rankings = 0;
   for_each_set(all.size(), kPodsMax, [&](const std::vector<std::size_t>& set) {
     for (const Signal signal : kActing) {

@@ -25,7 +25,7 @@ std::optional<Mismatch> message(const Json& row) {
   return compare(*row.find("out"), Json::object({{"message", made.text}, {"annotations", annotations}}));
 }
 
-/// Where upstream crashes for want of a number, nobody may leave because of that volume.
+/// Where upstream crashes for want of a number, no pod may be evicted because of that volume.
 std::optional<Mismatch> local_storage(const Json& row) {
   const Json& in = *row.find("in");
   const Scene scene = read_scene(in);

@@ -32,7 +32,7 @@ std::optional<Mismatch> observations(const Json& row) {
   return compare(*row.at({"out", "observations"}), got);
 }
 
-/// Of the node, or of all pods together.
+/// The memory of the node, or of all pods together.
 std::optional<api::MemoryStats> memory_of(const Threshold& threshold, const api::Summary& summary) {
   if (threshold.signal != Signal::kAllocatableMemoryAvailable) return summary.node.memory;
   const auto& containers = summary.node.system_containers;

@@ -22,7 +22,7 @@ const api::Json::Array& array(const api::Json& in, std::string_view key);
 /// nullopt: an entry without operator, which never counts.
 std::optional<Threshold> read_threshold(const api::Json& in);
 std::vector<Threshold> read_thresholds(const api::Json& in, std::string_view key);
-/// What two thresholds must agree on to be the same, as one string.
+/// The fields in which two thresholds must agree to be the same, as one string.
 std::string signature(const Threshold& threshold);
 
 Observations read_observations(const api::Json& in, std::string_view key);

@@ -1,5 +1,5 @@
-// Goal: whatever the pods and the signal, the order does not depend on the order of the input, the key that is said to
-// decide does decide, and a pass that ends nobody says why. Method: every multiset of two to four small pods.
+// Goal: whatever the pods and the signal, the order does not depend on the order of the input, the key that is named as
+// deciding does decide, and a pass without a victim says why. Method: every multiset of two to four small pods.
 #include "policy/eviction/reasons.h"
 
 #include "policy/eviction/decide.h"

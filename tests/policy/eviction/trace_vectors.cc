@@ -40,7 +40,7 @@ PassConfig read_config(const Json& config) {
                                                                                 : LocalStorageLimits::kIgnored};
 }
 
-/// What a clean-up frees, added to what is free, up to the capacity.
+/// Adds the space that a clean-up frees to the free space, up to the capacity.
 void free_space(const Json& effect, Json& summary) {
   const std::map<std::string, std::vector<std::string_view>, std::less<>> places{
       {"nodefs", {"node", "fs"}},

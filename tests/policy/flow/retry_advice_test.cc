@@ -8,7 +8,7 @@
 namespace spillway::flow {
 namespace {
 
-/// What is advised while so many are refused in every second.
+/// The advice while so many requests are refused in every second.
 std::vector<int> advice_at(RetryAdvice& advice, Instant& now, int per_second, int for_seconds) {
   std::vector<int> out;
   for (int i = 0; i < per_second * for_seconds; ++i) {

@@ -1,5 +1,5 @@
-// Goal: seats are dealt as upstream deals them; whatever levels take and give, no more are held than there are, nobody
-// holds more than it may, and what a level may not lend is always there for it.
+// Goal: seats are dealt as upstream deals them; whatever levels take and give, no more are held than there are, no
+// level holds more than it may, and the seats that a level may not lend are always there for it.
 #include "policy/flow/seat_book.h"
 
 #include "policy/flow/built_in.h"
@@ -45,7 +45,7 @@ TEST(SeatBook, NoStateBreaksABound) {
     for (std::size_t at = 0; at < states.size(); ++at) {
       const std::vector<int> held = states[at];
       SeatBook book(shares);
-      // What is held can be reached in some order: first what is guaranteed, then the rest.
+      // Any held state can be reached in some order: first the guaranteed seats, then the rest.
       for (std::size_t level = 0; level < 3; ++level)
         book.take(level, std::min(held[level], shares[level].nominal - shares[level].lendable));
       for (std::size_t level = 0; level < 3; ++level) book.take(level, held[level] - book.held(level));

@@ -169,7 +169,7 @@ TEST_F(Monitor, MasterDisruptionSweepsTaintsUntilItEnds) {  // T10
   const auto verdict = run(seconds(60), {});
   EXPECT_TRUE(verdict.master_disruption);
   EXPECT_THAT(tainted(), IsEmpty());
-  taint("n1", TaintAction::kBecomeUnreachable);  // somebody was late
+  taint("n1", TaintAction::kBecomeUnreachable);  // a controller was late
   run(seconds(5), {});
   EXPECT_THAT(tainted(), IsEmpty());
 }

@@ -36,7 +36,7 @@ class ScanningMonitor {
   struct Opening {
     std::vector<const api::Node*> added;
     std::vector<std::string> deleted;
-    /// Of `added`: both NoExecute taints are to be removed; on success call dequeue.
+    /// Nodes of `added` whose NoExecute taints are both to be removed; on success call dequeue.
     std::vector<const api::Node*> untaint;
   };
 
@@ -51,10 +51,10 @@ class ScanningMonitor {
     std::vector<const api::Node*> untaint;
   };
 
-  /// What to do in legacy mode about one node's pods.
+  /// The action on one node's pods in legacy mode.
   using PodEviction = NodeMonitor::PodEviction;
 
-  /// What to do about the Ready conditions of one node's pods.
+  /// The action on the Ready conditions of one node's pods.
   using PodMarking = NodeMonitor::PodMarking;
   using Handled = NodeMonitor::Handled;
   using Answer = NodeMonitor::Answer;
@@ -105,13 +105,13 @@ class ScanningMonitor {
  private:
   enum class EvictionStatus { kUnmarked, kToBeEvicted, kEvicted };
 
-  /// What is kept per node name. Upstream never forgets the record of a deleted node: it stays with `known` false.
+  /// The record per node name. Upstream never forgets the record of a deleted node: it stays with `known` false.
   struct Memory {
     bool known = false;
     std::string uid;
     EvictionStatus eviction = EvictionStatus::kUnmarked;
     std::optional<HealthRecord> record;
-    // What follows from the labels of the node at this resourceVersion.
+    // The facts that follow from the labels of the node at this resourceVersion.
     std::string resource_version;
     std::string zone;
     bool excluded = false;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kNames = 14;
 constexpr std::size_t kZones = 3;
 
-/// What a pass decided for one node, as text.
+/// The decision of a pass for one node, as text.
 std::string told(const Assessment& assessment) {
   const auto text = [](const std::optional<Readiness>& readiness) {
     return readiness ? to_string(*readiness) : "none";

@@ -1,4 +1,4 @@
-// What is said of a HorizontalPodAutoscaler: what it does next, and what holds it back.
+// The outlook of a HorizontalPodAutoscaler: its next action, and the bound that holds it back.
 #include "policy/outlook/autoscaler_outlook.h"
 
 #include "policy/outlook/outlook_facts.h"
@@ -54,7 +54,7 @@ class AutoscalerOutlooks : public ::testing::Test {
     }
   }
 
-  /// What metrics.k8s.io says if each pod uses so much.
+  /// The answer of metrics.k8s.io if each pod uses so much.
   Json usage(int milli) const {
     Json::Array items;
     for (const auto& pod : pods) {

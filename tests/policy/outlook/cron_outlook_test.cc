@@ -1,4 +1,4 @@
-// What is said of a CronJob: when it runs next, or why it does not.
+// The outlook of a CronJob: when it runs next, or why it does not.
 #include "policy/outlook/cron_outlook.h"
 
 #include "policy/outlook/outlook_facts.h"

@@ -1,4 +1,4 @@
-// What is said of a Job: the first thing that holds it back, and what becomes of it.
+// The outlook of a Job: the first thing that holds it back, and its further course.
 #include "policy/outlook/job_outlook.h"
 
 #include "policy/outlook/outlook_facts.h"

@@ -1,4 +1,4 @@
-// What the tests of outlooks ask of one. Header only; thread: any.
+// Questions about an outlook that its tests share. Header only; thread: any.
 #pragma once
 
 #include "api/text/time_text.h"

@@ -1,4 +1,4 @@
-// What is said of a pod whose containers do not do their work.
+// The outlook of a pod whose containers do not do their work.
 #include "policy/outlook/pod_outlook.h"
 
 #include "policy/outlook/outlook_facts.h"
@@ -37,7 +37,7 @@ class PodOutlooks : public ::testing::Test {
     return ended;
   }
 
-  /// Of the answer; nullopt: nothing is wrong.
+  /// The code of the answer; nullopt: nothing is wrong.
   std::optional<Code> answer() const {
     const auto outlook = explain_containers(pod, kNow);
     return outlook ? std::optional(outlook->remarks.front().code) : std::nullopt;

@@ -1,4 +1,4 @@
-// What is said of a Service: which pods are behind it, and why others are not.
+// The outlook of a Service: the pods behind it, and why others are not.
 #include "policy/outlook/service_outlook.h"
 
 #include "policy/outlook/outlook_facts.h"
@@ -166,7 +166,7 @@ TEST_F(ServiceOutlooks, WhatIsNoServiceOfPods) {
   service.type = "ClusterIP";
   service.selector.clear();
   EXPECT_EQ(first_code(explain()), Code::kServiceNoSelector);
-  EXPECT_EQ(explain().verdict, Verdict::kRefuses);  // nobody has written endpoints
+  EXPECT_EQ(explain().verdict, Verdict::kRefuses);  // there are no endpoints
 }
 
 TEST_F(ServiceOutlooks, AHeadlessOneIsAnsweredByDns) {

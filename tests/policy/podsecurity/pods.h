@@ -29,12 +29,12 @@ inline LevelVersion restricted(std::string_view version = "latest") {
   return standard(Level::kRestricted, version);
 }
 
-/// What the standard says of a pod with this specification.
+/// The violations of a standard by a pod with this specification.
 inline std::vector<Violation> judge(const LevelVersion& by, std::string_view spec, std::string_view metadata = "{}") {
   return evaluate(by, json(metadata), json(spec));
 }
 
-/// What one check says, "REASON (DETAIL)"; empty if nothing.
+/// The message of one check, "REASON (DETAIL)"; empty if it finds nothing.
 inline std::string said_by(std::string_view check, const LevelVersion& by, std::string_view spec,
                            std::string_view metadata = "{}") {
   for (const Violation& each : judge(by, spec, metadata)) {

@@ -48,7 +48,7 @@ TEST(PodSecurityPolicy, IsWhatLabelsAskFor) {
             "baseline:latest privileged:latest privileged:latest");
 }
 
-/// Who enforces and says nothing of warnings is warned by the same.
+/// A namespace that enforces and sets no warnings is warned by the same.
 TEST(PodSecurityPolicy, WarnsByWhatIsEnforced) {
   EXPECT_EQ(asked(R"({"enforce":"restricted","enforce-version":"v1.25"})"),
             "restricted:v1.25 privileged:latest restricted:v1.25");

@@ -16,7 +16,7 @@ namespace {
 using api::Json;
 using support::Mismatch;
 
-/// What a row's object is, with what it uses.
+/// The object of a row, with its use of the quota.
 struct Subject {
   CountedKind kind;
   std::optional<api::Pod> pod;

@@ -1,4 +1,4 @@
-// What rows of vectors/scheduling have in common: a cluster and its newcomer.
+// Common parts of the rows of vectors/scheduling: a cluster and its newcomer.
 #pragma once
 
 #include "api/json/json.h"

@@ -221,7 +221,7 @@ std::optional<Mismatch> full_schedule(const Json& row) {
                                      {"node", name},
                                      {"reasons", Json::array({"node(s) didn't satisfy plugin(s) [NodeAffinity]"})}}));
   }
-  // Names of nodes make the plugin one to blame, whoever refuses.
+  // Names of nodes make that plugin one of the causes, whichever plugins refuse.
   if (pending_in(*cluster).only_nodes) plugins.insert("NodeAffinity");
   if (!silent) got["rejected"] = Json(std::move(rejected));
   if (survey.fitting.empty()) {

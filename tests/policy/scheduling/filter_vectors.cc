@@ -41,7 +41,7 @@ Json prefilter_of(const PendingPod& pod) {
   Json result = Json::object();
   const Json skip = Json::object({{"code", "Skip"}});
   if (!pod.asks_for_nodes) result["NodeAffinity"] = skip;
-  if (pod.only_nodes && pod.only_nodes->empty()) {  // nobody is asked after that
+  if (pod.only_nodes && pod.only_nodes->empty()) {  // no other plug-in runs after that
     result["NodeAffinity"] = Json::object(
         {{"code", "UnschedulableAndUnresolvable"}, {"reasons", Json::array({"pod affinity terms conflict"})}});
     return result;

@@ -169,7 +169,7 @@ TEST(PodQueue, AnotherPodOfTheNameStartsAnew) {
   EXPECT_EQ(queue.pop(kStart), "shop/a");
 }
 
-/// What the queue must say, with everything sorted at each question.
+/// A model of the queue's answers, which sorts everything at each question.
 struct Model {
   struct Pod {
     std::int32_t priority = 0;

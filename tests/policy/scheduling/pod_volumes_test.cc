@@ -241,10 +241,10 @@ TEST(PodVolumes, AVolumeIsInItsZone) {
 
 TEST(PodVolumes, AreMadeWhereTheirClassAllows) {
   struct Row {
-    std::string topologies;  // of the class
+    std::string topologies;  // allowedTopologies of the class
     std::string provisioner;
     std::string selected;  // node, by the claim's annotation
-    Strings allowed;       // of n1 in zone a of rack 1, n2 in zone b, n3 without labels
+    Strings allowed;       // allowed ones of n1 in zone a of rack 1, n2 in zone b, n3 without labels
   };
 
   const std::string term_a = R"({"matchLabelExpressions":[{"key":"zone","values":["a"]}]})";

@@ -1,5 +1,5 @@
-// Who leaves for a pod: the dry run that takes pods away and puts them back against one that builds the whole cluster
-// anew for every question; and what is said.
+// The victims for a pod: the dry run that takes pods away and puts them back against one that builds the whole cluster
+// anew for every question; and the messages.
 #include "policy/scheduling/preemption.h"
 
 #include "base/rng.h"

@@ -12,7 +12,7 @@
 namespace spillway::scheduling {
 
 struct VolumeWorld {
-  std::map<std::string, std::shared_ptr<api::PersistentVolumeClaim>> claims;  // of namespace "shop", by name
+  std::map<std::string, std::shared_ptr<api::PersistentVolumeClaim>> claims;  // claims of namespace "shop", by name
   std::map<std::string, std::shared_ptr<api::PersistentVolume>> volumes;
   std::map<std::string, std::shared_ptr<api::StorageClass>> classes;
   std::map<std::string, std::shared_ptr<api::CsiNode>> drivers;  // by node
@@ -28,7 +28,7 @@ struct VolumeWorld {
   /// It counts on the node.
   void run(const std::string& node, const api::Pod& pod);
   VolumeView view() const;
-  /// What the volumes of the pod have against each node, "node: text"; a refusal of all nodes is "*: text".
+  /// The refusals of each node because of the pod's volumes, "node: text"; a refusal of all nodes is "*: text".
   std::vector<std::string> refusals(const api::Pod& pod, FilterSet left_out = {}) const;
 };
 

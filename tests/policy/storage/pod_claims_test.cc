@@ -1,4 +1,4 @@
-// Whether the claims of a pod let it run on a node. Source: Kubernetes docs, "Scheduling Framework", VolumeBinding.
+// Do the claims of a pod let it run on a node? Source: Kubernetes docs, "Scheduling Framework", VolumeBinding.
 #include "policy/storage/pod_claims.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ api::Json json(std::string_view text);
 /// "field: message", one for each.
 std::vector<std::string> lines(const api::FieldErrors& errors);
 
-/// What is wrong with a schema that stands at "s".
+/// The problems of a schema at the path "s".
 std::vector<std::string> schema_problems(std::string_view schema);
 
 /// A schema that nothing is wrong with.
@@ -26,7 +26,7 @@ Schema good(std::string_view schema);
 /// {type: object, properties: {spec: …}}.
 Schema good_spec(std::string_view spec);
 
-/// What is wrong with an object.
+/// The problems of an object.
 std::vector<std::string> problems(const Schema& schema, std::string_view object);
 std::vector<std::string> update_problems(const Schema& schema, std::string_view object, std::string_view old);
 

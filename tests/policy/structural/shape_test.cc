@@ -1,4 +1,4 @@
-// What is kept of objects and what is filled in.
+// Pruning and defaults of objects.
 #include "policy/structural/object_shape.h"
 #include "policy/structural/schemas.h"
 
@@ -176,7 +176,7 @@ TEST(StructuralShape, WhatDefaultsAddIsBounded) {
     const Json sent = json(text);
     Json object = sent;
     apply_defaults(schema, object);
-    // All of them or none: of what is half filled in nobody could tell what is missing.
+    // All defaults or none: in a half-filled object the missing ones could not be recognised.
     EXPECT_EQ(object.shares(sent), !row.fits || object == sent);
     const Json filled = object;
     apply_defaults(schema, object);

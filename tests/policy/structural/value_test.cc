@@ -12,7 +12,7 @@ namespace spillway::structural {
 namespace {
 
 struct ValueRow {
-  std::string_view schema;  // of spec.x
+  std::string_view schema;  // the schema of spec.x
   std::string_view value;
   std::vector<std::string> problems;
 };

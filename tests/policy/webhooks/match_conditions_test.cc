@@ -1,5 +1,5 @@
-// What the conditions of a webhook come to together: all combinations of true, false and an error, and the budget that
-// they share.
+// The joint outcome of a webhook's conditions: all combinations of true, false and an error, and the budget that they
+// share.
 #include "policy/webhooks/match_conditions.h"
 
 #include <fmt/format.h>

@@ -146,7 +146,7 @@ TEST(WebhookMatch, SelectorsLookAtTheObjectAsItIsAndAsItWas) {
   EXPECT_FALSE(selects(webhook, {.object = &options}));
   EXPECT_FALSE(selects(webhook, {}));
   EXPECT_TRUE(selects(webhook_with(""), {}));
-  // What cannot have labels is not selected for having none.
+  // An object that cannot have labels is not selected for having none.
   EXPECT_FALSE(
       selects(webhook_with(R"(,"objectSelector":{"matchExpressions":[{"key":"a","operator":"DoesNotExist"}]})"),
               {.object = &options}));
@@ -159,7 +159,8 @@ TEST(WebhookMatch, NamespacesAreSelectedByTheirLabels) {
   const api::StringMap none;
   EXPECT_FALSE(selects(webhook, {.namespace_labels = &off}));
   EXPECT_TRUE(selects(webhook, {.namespace_labels = &none}));
-  EXPECT_TRUE(selects(webhook_with(R"(,"namespaceSelector":{"matchLabels":{"hooks":"on"}})"), {}));  // of the cluster
+  // An object of the cluster has no namespace and is always selected.
+  EXPECT_TRUE(selects(webhook_with(R"(,"namespaceSelector":{"matchLabels":{"hooks":"on"}})"), {}));
 }
 
 TEST(Webhook, SaysWhatItsConfigurationSays) {

@@ -1,4 +1,4 @@
-// What no vector has: numbers at the edge of 64 bits, and how much a look may cost.
+// Cases that no vector has: numbers at the edge of 64 bits, and the cost of a pass.
 #include "policy/workloads/cron_plan.h"
 
 #include "api/object/job.h"

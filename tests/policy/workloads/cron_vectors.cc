@@ -61,7 +61,7 @@ std::optional<Mismatch> check_missed(const Json& in, const Json& want) {
   return support::compare(want, got);
 }
 
-/// What the controller does with a plan when every call succeeds.
+/// Carries out a plan as the controller does when every call succeeds.
 class CarriedOut {
  public:
   CarriedOut(const api::CronJob& cron, CronPlan plan) : cron_(cron), plan_(std::move(plan)) {

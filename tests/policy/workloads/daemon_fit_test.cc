@@ -1,4 +1,4 @@
-// What a node is to a DaemonSet: affinity, taints, a name in the template.
+// The fit of a node for a DaemonSet: affinity, taints, a name in the template.
 #include "policy/workloads/daemon_fit.h"
 
 #include "api/object/taint.h"

@@ -40,7 +40,7 @@ std::set<std::string> names(const std::vector<PodPtr>& pods) {
   return all;
 }
 
-/// What must hold of a plan for a node that may run a pod, or keep one, or neither.
+/// Checks a plan for a node that may run a pod, or keep one, or neither.
 void check_node(const DaemonView& view, const std::string& node, const DaemonFit& fit, const DaemonPlan& plan) {
   const auto found = view.by_node.find(node);
   const std::vector<PodPtr> here = found == view.by_node.end() ? std::vector<PodPtr>() : found->second;

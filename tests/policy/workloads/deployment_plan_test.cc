@@ -1,5 +1,5 @@
-// What a rollout takes from the old ReplicaSets where their statuses are behind what they are asked for; everything
-// else is in vectors/workloads.
+// The pods that a rollout takes from old ReplicaSets whose statuses are behind their specifications; all other cases
+// are in vectors/workloads.
 #include "policy/workloads/deployment_plan.h"
 
 #include "policy/workloads/rollout_bounds.h"
@@ -67,7 +67,7 @@ std::optional<std::int32_t> old_size(const ReplicaSetPtr& old, const ReplicaSetP
   return std::nullopt;
 }
 
-/// What is written where the Deployment of ten pods is looked at as one that was scaled.
+/// The writes for a Deployment of ten pods that counts as scaled.
 std::vector<UpdateReplicaSet> plan_scale_of(const ReplicaSetPtr& old, bool paused) {
   api::Deployment deployment;
   deployment.replicas = 10;

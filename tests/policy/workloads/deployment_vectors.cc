@@ -132,7 +132,7 @@ Json event(std::string_view type, std::string_view reason, std::string message) 
   return Json::object({{"type", type}, {"reason", reason}, {"message", std::move(message)}});
 }
 
-/// What the plan comes to, as the rows say it.
+/// The plan in the form of the rows.
 struct Digest {
   Json::Array writes;
   Json::Array events;

@@ -123,8 +123,8 @@ TEST(ReplacementFirst, TheHigherPriorityGoesFirstThenTheOneAskedForFirst) {
   EXPECT_EQ(order, "bc0a");
 }
 
-/// Of a set of `wanted`, however many are made, placed and ready: as many go as there are ready ones above the gap, and
-/// with patience over as placed ones, and never one whose replacement has no node.
+/// For a set of `wanted`, however many are made, placed and ready: as many go as there are ready ones above the gap,
+/// and with patience over as placed ones, and never one whose replacement has no node.
 TEST(ReplacementFirst, NeverLeavesFewerThanItCould) {
   for (std::int64_t wanted = 0; wanted <= 4; ++wanted) {
     for (std::int64_t replaced = 1; replaced <= 4; ++replaced) {

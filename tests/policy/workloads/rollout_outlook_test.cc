@@ -1,4 +1,4 @@
-// What is said of a rollout: the bound that holds, and the pods behind it.
+// The outlook of a rollout: the bound that holds, and the pods behind it.
 #include "policy/workloads/rollout_outlook.h"
 
 #include "policy/workloads/deployment_status.h"

@@ -1,4 +1,4 @@
-// What no vector has: claims of others, names, revisions, and how much one look does.
+// Cases that no vector has: claims of others, names, revisions, and the most that one pass does.
 #include "policy/workloads/stateful_plan.h"
 
 #include "api/json/json.h"
@@ -76,7 +76,7 @@ TEST(StatefulClaims, OfOthersAreLeftAlone) {
   api::PersistentVolumeClaim claim;
   claim.metadata.owner_references = {owner("example.com/v1", "Backup", "b", "b-uid", true)};
   EXPECT_TRUE(is_owned_as_asked(claim, set, pod, 0));
-  // Ours is taken away where somebody else controls it.
+  // Our reference is taken away where another object controls the claim.
   claim.metadata.owner_references.push_back(owner("apps/v1", "StatefulSet", "db", "set-uid", std::nullopt));
   EXPECT_FALSE(is_owned_as_asked(claim, set, pod, 0));
   EXPECT_EQ(owners_asked(claim, set, pod, 0).size(), 1U);

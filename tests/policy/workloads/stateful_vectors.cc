@@ -52,7 +52,7 @@ Json labels_or_nothing(const api::StringMap& labels) {
   return out;
 }
 
-/// What became of the steps, every one of which went well.
+/// The outcome of the steps, every one of which succeeded.
 class StatefulOutcome {
  public:
   explicit StatefulOutcome(const api::StatefulSet& set) : set_(set) {}

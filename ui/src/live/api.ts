@@ -1,6 +1,6 @@
 // The way to the API server: below the folder this page lies in, by whatever door it was opened.
 
-/** status 0: nobody answered. */
+/** status 0: there was no answer. */
 export class ApiError extends Error {
   constructor(readonly status: number, readonly reason: string, message: string) { super(message); }
   get denied(): boolean { return this.status === 403 || this.status === 401; }
@@ -59,7 +59,7 @@ export async function send(method: string, path: string, body: unknown): Promise
   return (await open(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
 }
 
-/** Whether the user may; false as well where nobody can say. */
+/** True if the user may; false as well where no server can say. */
 export const may = (verb: string, resource: string, namespace: string, name: string): Promise<boolean> =>
   review({ resourceAttributes: { verb, resource, namespace, name } });
 

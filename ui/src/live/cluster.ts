@@ -11,7 +11,7 @@ const BEATS_KEPT = 120;
 const PROBED = 3;          // nodes that are asked whether they speak our language, before none else is
 const ASKED_MAX = 40;      // nodes whose decisions are fetched for the list of all
 const ZONES_EVERY_MS = 2000;
-const ZONES_SELDOM_MS = 30_000; // where nobody has such a page
+const ZONES_SELDOM_MS = 30_000; // interval where no controller has such a page
 const DECISIONS_EVERY_MS = 3000;
 
 /** When this page saw the lease change, in ms of its own monotonic clock. */
@@ -31,8 +31,8 @@ export class Cluster {
   readonly standing = new Map<string, Decision>();    // by node
   zones: ZonesPage | null = null;
   zonesProblem: ApiError | null = null;
-  zonesAsked = false; // whether a controller has answered by now, or none does
-  ours: boolean | null = null; // whether agents of Spillway answer; null: not known yet
+  zonesAsked = false; // a controller has answered by now, or none does
+  ours: boolean | null = null; // agents of Spillway answer; null: not known yet
   door: Door = { version: '', through: '', server: '' };
   version = 0;
   membership = 0; // grows when a node comes, goes or changes its zone
@@ -155,7 +155,7 @@ export class Cluster {
     if (this.changes.length > CHANGES_KEPT) this.changes.pop();
   }
 
-  /** What happens now, newest first: what came while one looks, then what events tell of before. */
+  /** Happenings, newest first: those seen while the page is open, then earlier ones from events. */
   happening(limit: number): Happening[] {
     const seen = new Set(this.changes.map((each) => each.key));
     const before = [...this.events.items.values()].filter((each) => !seen.has(each.key));
@@ -177,7 +177,7 @@ export class Cluster {
     this.changed();
   }
 
-  /** Of one node; null: no agent of ours answers there. */
+  /** Reads the decisions of one node, and returns how it stands now; null: no agent of ours answers there. */
   async readNode(name: string): Promise<Decision | null> {
     if (this.silentNodes.has(name)) return null;
     const page = await find(`/api/v1/nodes/${encodeURIComponent(name)}/proxy/debug/spillway/decisions`);

@@ -1,5 +1,5 @@
-// A list of the API kept up to date by a watch, as lean values by "namespace/name". While nobody looks at the page, it
-// asks for nothing.
+// A list of the API kept up to date by a watch, as lean values by "namespace/name". While the page is not visible, it
+// sends no request.
 import { ApiError, get, open } from './api.ts';
 import { type End, fresh, Lines, onEnd, onListed, onVersion, type Session } from './watching.ts';
 

@@ -1,11 +1,11 @@
-// What to do next about a list that is kept up to date by a watch. Pure: the one who calls it waits and asks.
+// Decides the next step for a list that is kept up to date by a watch. Pure: the caller waits and sends requests.
 
 export type Phase = 'loading' | 'live' | 'denied' | 'disconnected' | 'paused';
 export interface Session { phase: Phase; version: string; failures: number; message: string }
 export type End =
   | { kind: 'ended' }                                    // the server closed the watch, as it does now and then
   | { kind: 'expired' }                                  // 410: what was seen last is too old
-  | { kind: 'failed'; status: number; message: string }; // 0: nobody answered
+  | { kind: 'failed'; status: number; message: string }; // 0: there was no answer
 export interface Next { session: Session; relist: boolean; waitMs: number }
 
 const FIRST_WAIT_MS = 500;

@@ -1,4 +1,4 @@
-// What somebody means who types a name into the search box. Pure.
+// The object that a user means by a name in the search box. Pure.
 export interface Asked { kind: 'pod' | 'node' | 'either'; ns: string; name: string }
 
 /** "pod/shop/cart", "po/cart", "shop/cart", "node/n1", "cart"; null: it names nothing. */

@@ -27,7 +27,7 @@ export type Act = { kind: 'hold' | 'resume'; zone: string | null; why: string };
 
 export interface Write { method: 'POST' | 'PUT' | 'DELETE'; body: any }
 
-/** What is to be written where `found` stands (null: nothing does); null: nothing. */
+/** The write that carries out `act` where the object is `found` (null: it does not exist); null: no write is needed. */
 export function plan(found: any | null, act: Act): Write | null {
   const hold = found === null ? { everything: null, zones: new Map<string, string>() } : readHold(found);
   if (act.kind === 'hold') {

@@ -1,4 +1,4 @@
-// What the page keeps of the API's objects: lean values, so that thousands fit. Pure.
+// The parts of the API's objects that the page keeps: lean values, so that thousands fit. Pure.
 
 export interface Condition { type: string; status: string; reason: string; message: string; since: string }
 export interface Taint { key: string; effect: string }
@@ -103,8 +103,7 @@ export function parseQuantity(value: unknown): number | null {
   return Number.isFinite(number) ? number * (SUFFIXES[found[3] ?? ''] ?? 1) : null;
 }
 
-/** What the pod asks of memory, as its order of eviction counts it: containers together, or the largest init container;
- *  the overhead besides, where it asks for anything. null: it asks for none. */
+/** The pod's memory request, as its order of eviction counts it: containers together, or the largest init container; the overhead besides, where it requests anything. null: it requests none. */
 export function memoryRequest(spec: Any): number | null {
   const of = (container: Any) => parseQuantity(container?.resources?.requests?.memory) ?? 0;
   const sum = (spec?.containers ?? []).reduce((total: number, each: Any) => total + of(each), 0);

@@ -1,4 +1,4 @@
-// What a node measures against its thresholds, from an agent of ours or from a stock kubelet. Pure.
+// The measurements of a node against its thresholds, from an agent of ours or from a stock kubelet. Pure.
 import type { Decision } from './decisions.ts';
 import { measured } from './decisions.ts';
 import { parseQuantity } from './objects.ts';
@@ -16,7 +16,7 @@ export function spanOf(times: readonly number[]): [number, number] {
 
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
-/** Of `now` of an agent's decisions. */
+/** The signals in `now` of an agent's decisions. */
 export function signalsOf(standing: Decision): Signal[] {
   const found = new Map<string, Signal>();
   for (const { code, facts } of standing.reasons) {
@@ -39,7 +39,7 @@ function threshold(value: unknown, capacity: number | null): number | null {
   return parseQuantity(value);
 }
 
-/** Of a kubelet's /stats/summary and the evictionHard of its /configz. */
+/** The signals from a kubelet's /stats/summary and the evictionHard of its /configz. */
 export function signalsOfSummary(summary: any, evictionHard: Record<string, string> | null): Signal[] {
   const node = summary?.node ?? {};
   const memory = node.memory ?? {};

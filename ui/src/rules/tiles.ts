@@ -5,7 +5,7 @@ export interface Layout { size: number; gap: number; height: number; zones: Zone
 
 const HEAD = 22; // height of a zone's name
 const PAD = 10;
-const NAME_WIDTH = 130; // of a zone
+const NAME_WIDTH = 130; // width of a zone's name
 export const SIZE_MAX = 34;
 export const SIZE_MIN = 4;
 

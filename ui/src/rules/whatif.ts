@@ -1,5 +1,5 @@
-// What is asked of a simulation of the cluster, and what a person reads of the two futures that come back
-// (docs/simulate.md, "As JSON"). Pure.
+// The question to a simulation of the cluster, and the text of the two futures that come back (docs/simulate.md,
+// "As JSON"). Pure.
 
 export type Asked =
   | { kind: 'zone'; zone: string; minutes: number }
@@ -9,7 +9,7 @@ export type Asked =
 /** The label of a zone, of "region::zone". */
 export const zoneLabel = (zone: string): string => zone.slice(zone.lastIndexOf(':') + 1);
 
-/** What is sent, or what is wrong with what was typed. */
+/** The request body, or the mistake in the form. */
 export function questionOf(asked: Asked): { body: unknown } | { problem: string } {
   if (!Number.isInteger(asked.minutes) || asked.minutes < 1 || asked.minutes > 60) return { problem: 'Minutes: 1 to 60.' };
   switch (asked.kind) {
@@ -74,7 +74,7 @@ export function outcomeOf(document: any): Outcome | null {
   return { notWell: [notWell(document.a), notWell(document.b)], nodes: document.a.nodes ?? 0, pods: document.a.pods ?? 0, a, b, figures, leftOut, eventsA: eventsOf(document.a), eventsB: eventsOf(document.b) };
 }
 
-/** What the two futures come to, in one sentence. */
+/** The verdict on the two futures, in one sentence. */
 export function verdictOf({ a, b }: Outcome, [left, right]: [string, string]): string {
   const pods = (count: number): string => (count === 0 ? 'no pod is lost' : count === 1 ? '1 pod is lost' : `${count} pods are lost`);
   const same = a.lost === b.lost ? `${pods(a.lost)} either way` : `${pods(a.lost)} ${left}, ${b.lost} ${right}`;

@@ -17,7 +17,7 @@ export function Chart({ label, times, series, format, height = 150, range, binar
   const plot = useRef<uPlot | null>(null);
   const latest = useRef({ format, range, times });
   latest.current = { format, range, times };
-  // Of one point alone uPlot makes an axis of a thousand days.
+  // With a single point uPlot makes an axis of a thousand days.
   const alone = times.length === 1;
   const data: uPlot.AlignedData = [alone ? spanOf(times) : times, ...series.map((each) => (alone ? [null, ...each.values] : each.values))] as uPlot.AlignedData;
   const shape = series.map((each) => each.label).join();

@@ -1,4 +1,4 @@
-// What was decided, by whom and why; one opens to the table that `spillway explain` prints.
+// Decisions with their authors and reasons; one opens to the table that `spillway explain` prints.
 import { useMemo, useState } from 'preact/hooks';
 import type { Cluster } from '../live/cluster.ts';
 import { fileName, fileOf } from '../rules/export.ts';
@@ -19,7 +19,7 @@ function save(name: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** What stands below the sentence of a row. */
+/** The details below the sentence of a row. */
 export function Opened({ row, cluster }: { row: Row; cluster: Cluster }) {
   const [copied, setCopied] = useState('');
   const link = `${location.href.split('#')[0]}#/decisions?id=${encodeURIComponent(row.id)}`;

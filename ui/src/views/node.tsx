@@ -11,7 +11,7 @@ import { Chart } from './chart.tsx';
 import { Explained, Grid, Note, problemOf, Section, useCluster, useSeconds, whyLink } from './parts.tsx';
 
 const EVERY_MS = 2000;
-const SUMMARY_EVERY = 3; // of these looks
+const SUMMARY_EVERY = 3; // the summary is read every third time
 const POINTS = 900;
 
 interface Sample { at: number; signals: Map<string, Signal>; pressure: Pressure | null }

@@ -12,7 +12,7 @@ interface Played { outcome: Outcome; labels: [string, string] }
 const labelsOf = (asked: Asked): [string, string] =>
   asked.kind === 'threshold' ? [`at ${asked.thresholds[0]}`, `at ${asked.thresholds[1]}`] : ['without brakes', 'with brakes'];
 
-/** Whether the user may have futures played by the API server behind this door; null: not known yet. Those of `spillway dashboard` are played with the rights of whoever started it. */
+/** True if the user may have futures played by the API server behind this door; null: not known yet. Those of `spillway dashboard` are played with the rights of the user who started it. */
 function useMayPlay(cluster: Cluster): boolean | null {
   const asks = cluster.door.through === 'apiserver' && cluster.door.whatIf === true;
   const [may, setMay] = useState<boolean | null>(null);

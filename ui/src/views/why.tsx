@@ -61,7 +61,7 @@ async function aboutPodNamed(cluster: Cluster, ns: string, name: string): Promis
   return answers;
 }
 
-/** What has been decided about the pod, as far as it is known by now: events may come after the answer. */
+/** The decision about the pod that is known by now: events may come after the answer. */
 function rowOf(cluster: Cluster, { decision, pod }: Answer): Row | null {
   return decision !== null || pod === null ? null : allRows(cluster).find((each) => aboutPod(each, pod.ns, pod.name)) ?? null;
 }

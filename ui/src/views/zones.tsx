@@ -14,7 +14,7 @@ const HOLD = `${HOLDS}/spillway-hold`;
 const ATTEMPTS = 5;
 const STATE_WORDS: Record<string, string> = { Normal: 'normal', PartialDisruption: 'partly disrupted', FullDisruption: 'fully disrupted', Initial: 'not judged yet' };
 
-/** A conflict means that somebody else has just changed it: once more, with what is there now. */
+/** A conflict means that another client has just changed it: tries once more, with the present object. */
 async function carryOut(act: Act): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const found = await find(HOLD);
