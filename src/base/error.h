@@ -74,7 +74,7 @@ Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... a
   return Error{code, fmt::format(format, std::forward<Args>(args)...), {}};
 }
 
-/// A value that does not say what it should; `at` names the field, flag or file.
+/// The error for an invalid value; `at` names the field, flag or file.
 template <typename... Args>
 Error invalid(std::string_view at, fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kInvalid, fmt::format(format, std::forward<Args>(args)...), std::string(at)};

@@ -9,7 +9,7 @@
 
 namespace spillway {
 
-/// Called after each try that found the lock taken: waits, and says whether to try again. Absent: one try.
+/// Called after each try that found the lock taken: waits, and returns true for another try. Absent: one try.
 using LockPatience = std::function<bool()>;
 
 /// 3 s: long enough for a child to reach its exec() on a busy machine; what a refusal takes where the holder lives on.

@@ -53,7 +53,7 @@ class IndexedMap {
     return found == index_.end() ? elements_.end() : const_iterator(found->second);
   }
 
-  /// The element of that key, made with T() if there was none; and whether it was made.
+  /// The element of that key, made with T() if there was none; true if it was made.
   std::pair<iterator, bool> emplace(std::string_view key) {
     if (!index_.empty()) {
       const auto known = index_.find(key);

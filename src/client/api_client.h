@@ -34,7 +34,7 @@ enum class PatchType { kMerge, kStrategicMerge, kJson };
 std::string object_path(std::string_view api_version, std::string_view plural, std::string_view ns,
                         std::string_view name = {}, std::string_view subresource = {});
 
-/// The error a Status body of an answer with this HTTP status stands for; `body` need not be JSON.
+/// The error for an answer with this HTTP status and a Status body; `body` need not be JSON.
 Error error_of_answer(int http_status, std::string_view body);
 
 class InformerBase;

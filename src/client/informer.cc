@@ -116,7 +116,8 @@ void InformerBase::arm_silence_timer(Instant due) {
   });
 }
 
-/// However often the server failed before: the silence was a wait, and what it hid is to be known soon.
+/// Ends a silent watch and opens it again soon, however often the server failed before: the silence was a wait, and the
+/// changes that it hid must be read soon.
 void InformerBase::end_silence(Now now) {
   client_.close_watch(*std::exchange(watch_, std::nullopt));
   WatchSession::Next next =

@@ -28,7 +28,7 @@
 
 namespace spillway::client {
 
-/// Tells whether a lease is held, by when its content was last seen to change.
+/// Decides if a lease is held, by the time when its content was last seen to change.
 class LeaseObservation {
  public:
   /// The lease as it was just read.
@@ -73,7 +73,7 @@ class LeaderElection final : public ApiEngine {
     std::function<void(const std::string& why, Now)> on_lost;
     /// Another process leads now.
     std::function<void(const std::string& identity, Now)> on_leader_seen;
-    /// The lease cannot be read: once for each code in a row. It is asked for again. May be empty.
+    /// The lease cannot be read: called once for each code in a row; it is read again. May be empty.
     std::function<void(const Error& error, Now)> on_unreadable;
   };
 

@@ -1,4 +1,4 @@
-// A map that forgets what was not used for longest: when it is full, and what has not been used for a while.
+// A map that drops entries: those that were not used for a while, and when it is full the one not used for longest.
 // Thread: any (plain values). Bound: `size_max` entries.
 #pragma once
 

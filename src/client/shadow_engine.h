@@ -1,7 +1,7 @@
-// Another engine that may look but not touch: its reads are sent, its writes are answered with 404 and not sent. What
-// it wants to write again and again is a difference between the cluster and what it would have made of it: reported
-// once per target, when it has been wanted for `patience`. Thread: loop. Bounds: targets wanted within the last ten
-// times `patience` are remembered. Events are dropped.
+// Runs another engine without letting it write: its reads are sent, its writes are answered with 404 and not sent. A
+// write that it wants again and again is a difference between the cluster and its wanted state: reported once per
+// target, when it has been wanted for `patience`. Thread: loop. Bounds: targets wanted within the last ten times
+// `patience` are remembered. Events are dropped.
 #pragma once
 
 #include "client/engine.h"

@@ -1,5 +1,5 @@
-// How a recording lies in a file: a line that says what it is, then one frame per record, each with its length and its
-// checksum. What a crash left of the last frame is no record.
+// The format of a recording in a file: a line that names the format, then one frame per record, each with its length
+// and its checksum. An incomplete last frame, left by a crash, is no record.
 // Thread: any (pure). Bounds: kRecordBytesMax.
 #pragma once
 

@@ -32,7 +32,8 @@ struct ReplayRow {
   Instant at() const;
 };
 
-/// Pairs what has the same key, in order; what is not paired stands alone. `same`: of a pair.
+/// Pairs outcomes with the same key, in order; an outcome without a partner stands alone. `same` compares the two of a
+/// pair.
 std::vector<ReplayRow> pair_rows(
     std::vector<ReplayOutcome> decided, std::vector<ReplayOutcome> would_be,
     const std::function<bool(const ReplayOutcome& decided, const ReplayOutcome& would_be)>& same);

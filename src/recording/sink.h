@@ -13,7 +13,7 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// A segment is to be ended after about so many bytes.
+  /// The size after which a segment should be ended.
   virtual std::size_t segment_bytes() const = 0;
   /// Ends the segment before and begins one with `bytes`. False: it cannot be had now.
   [[nodiscard]] virtual bool begin_segment(std::string bytes) = 0;

@@ -80,7 +80,7 @@ std::size_t page_in_segment(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address) % kSegment / kPage;
 }
 
-/// Twice as much is asked for, and what is not aligned is given back.
+/// Maps twice the size of a segment, and unmaps the parts beside the aligned one.
 bool add_segment() {
   void* const mapped =
       mmap(nullptr, 2 * kSegment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

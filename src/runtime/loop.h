@@ -35,7 +35,7 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Runs `task` on the loop, after what was posted before it. Tasks that are left when run() returns stay queued for
+  /// Runs `task` on the loop, after the tasks posted before it. Tasks that are left when run() returns stay queued for
   /// the next run() and are destroyed with the loop.
   void post(Task task);
   /// Runs `task` once, at the end of the turn at hand; one that is left by such a task, at the end of the next turn,

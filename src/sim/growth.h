@@ -22,7 +22,7 @@ struct Growth {
     return std::min(before + static_cast<std::int64_t>(grown), to);
   }
 
-  /// Another aim, from what it is now.
+  /// Aims at another amount, from the present one.
   void aim(std::int64_t target, std::int64_t rate, Instant now) { *this = {at(now), target, rate, now}; }
 };
 

@@ -72,7 +72,7 @@ class Invariants {
   /// An administrator is about to delete this pod.
   void on_removal_by_hand(const api::PodKey& pod) { rollouts_.on_removal_by_hand(pod); }
 
-  /// The wall clock of one machine jumps: what its agent says may look older than what it said before.
+  /// The wall clock of one machine jumps: times that its agent writes may look older than earlier ones.
   void on_clock_jump(const std::string& node) { unsteady_nodes_.insert(node); }
 
   /// An object, by its key, is still there although its namespace is gone (`is_there`), or it is gone as well.

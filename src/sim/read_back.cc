@@ -32,7 +32,7 @@ void ReadBack::later() {
   });
 }
 
-/// Creates what is not there, deletes what is, and in between looks whether it is.
+/// Creates the object if it is absent, deletes it if it is there, and in between reads it.
 void ReadBack::ask() {
   const bool looks = rng_.below(2) == 0;
   asked_ = looks ? api::Method::kGet : exists_ ? api::Method::kDelete : api::Method::kPost;

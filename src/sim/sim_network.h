@@ -67,8 +67,8 @@ class SimNetwork {
   std::unique_ptr<client::Transport> connect(std::string endpoint, api::UserInfo user,
                                              std::optional<std::size_t> place = {});
 
-  /// Cuts the endpoint off: what it sends and what is sent to it is lost, its watches go silent. One way: that alone,
-  /// and what is cut already.
+  /// Cuts the endpoint off: messages from it and to it are lost, its watches go silent. With one direction: that alone,
+  /// and any that is cut already.
   void partition(const std::string& endpoint, Cut cut = Cut::kBoth);
   /// Takes it back: watches that were cut are now known to be broken.
   void heal(const std::string& endpoint);

@@ -111,7 +111,7 @@ void World::on_deployment(const std::string& key, const store::Change& change) {
   }
 }
 
-/// Heartbeats are most of what is written: the lease does not become a document.
+/// Reads a lease without making it a document, because heartbeats are most of the writes.
 World::SeenLease World::read_lease(std::string_view name, std::string_view text) {
   SeenLease seen{.renewal = {.name = std::string(name), .uid = {}, .renew_time = {}}};
   LeaseRenewal& renewal = seen.renewal;

@@ -127,8 +127,8 @@ class Store {
   /// deletion.
   virtual WatchId watch(std::string prefix, Revision after, Watcher& watcher) = 0;
   virtual void unwatch(WatchId id) = 0;
-  /// Forgets what was overwritten before `revision`; states from `revision` on stay readable. Answers compacted(),
-  /// which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
+  /// Forgets states that were overwritten before `revision`; states from `revision` on stay readable. Answers
+  /// compacted(), which is `revision` or already beyond it. kTimeout: `revision` lies in the future.
   virtual void compact(Revision revision, Completion<Revision> done) = 0;
 
   /// The oldest revision behind which at most `changes_max` changes are kept, of a store that is at `head`. May

@@ -18,7 +18,7 @@ namespace spillway::telemetry {
 class Tracer {
  public:
   static constexpr std::size_t kWaitingMax = 4096;
-  /// Requests that took this long are traced whatever was drawn: they are the ones that are asked about.
+  /// Requests that took this long are always traced: users ask about them.
   static constexpr Duration kSlow = milliseconds(500);
 
   /// `requests_ppm`: of a million requests so many are traced, 0 to 1,000,000.

@@ -26,7 +26,7 @@ struct Document {
   std::map<std::string, Origin, std::less<>> origins;  // "evictionHard[memory.available]", "clusterDNS[0]"
 };
 
-/// kInvalid: "FILE:LINE" and what is wrong.
+/// Parses a document. kInvalid: "FILE:LINE" and the mistake.
 Result<Document> parse(const std::string& file, const std::string& text);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.
 Result<Document> read_file(const std::string& file);

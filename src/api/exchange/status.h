@@ -60,8 +60,8 @@ inline constexpr std::size_t kCauseBytesMax = 16U << 10U;
 /// Bytes of one message, and of one field; a longer one is cut.
 inline constexpr std::size_t kCauseTextMax = 2U << 10U;
 
-/// Collects what is wrong with an object, in the order found, with upstream's wording, until it is full: an answer
-/// stays small however large the object is. Loops that add to it end when it is full.
+/// Collects the mistakes in an object, in the order found, with upstream's wording, until it is full: an answer stays
+/// small however large the object is. Loops that add to it end when it is full.
 class FieldErrors {
  public:
   /// "Required value[: detail]".

@@ -1,5 +1,5 @@
-// How large a document that a client sends may be once it is read. Bytes alone do not bound the work: three bytes of
-// JSON, or two of protobuf, can stand for an object with a dozen members.
+// Bounds on a document that a client sends, once it is parsed. Bytes alone do not bound the work: three bytes of JSON,
+// or two of protobuf, can be an object with a dozen members.
 // Thread: any (pure).
 #pragma once
 
@@ -26,7 +26,7 @@ inline constexpr std::size_t kPatchValuesMax = 5 * kDocumentValuesMax;
 /// Fields on the wire of one protobuf body. Empty ones are written as well, so they are more than there are values.
 inline constexpr std::size_t kWireFieldsMax = 4 * kDocumentValuesMax;
 
-/// The same of a value at rest, so that whatever was accepted can be read again: a value of a document stands for up to
+/// The same for a value at rest, so that every accepted document can be read again: a value of a document takes up to
 /// so many fields, as empty ones are written as well.
 inline constexpr std::size_t kStoredWireFieldsMax = 64 * kDocumentValuesMax;
 

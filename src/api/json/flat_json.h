@@ -35,7 +35,7 @@ class FlatJson {
 
   const Value& operator[](At at) const { return values_[at]; }
 
-  /// A string says this from now on, which must outlive the document. What it stands in still has its old text.
+  /// Changes the text of a string, which must outlive the document. The values around it keep their old text.
   void put_text(At at, std::string_view text) { values_[at].text = text; }
 
   /// The first child of an object or array; the next one is at value.end, until that is its parent's.

@@ -13,7 +13,7 @@ namespace spillway::api {
 
 /// `absent` if there is nothing, or no integer.
 std::int64_t integer_at(const Json& document, std::initializer_list<std::string_view> path, std::int64_t absent);
-/// The elements of a list; what is no string is empty. Empty: there is no list.
+/// The elements of a list; elements that are no strings are empty. Empty: there is no list.
 std::vector<std::string> strings_at(const Json& document, std::initializer_list<std::string_view> path);
 
 }  // namespace spillway::api

@@ -1,5 +1,5 @@
-// v1 LimitRange: what every container, pod or claim of a namespace may ask for, and what containers get that ask for
-// nothing. Thread: any. Source: Kubernetes API reference, LimitRange.
+// v1 LimitRange: the limits on requests of every container, pod or claim of a namespace, and the defaults of containers
+// without requests. Thread: any. Source: Kubernetes API reference, LimitRange.
 #pragma once
 
 #include "api/object/meta.h"

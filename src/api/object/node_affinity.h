@@ -22,7 +22,7 @@ struct NodeSelectorTerm {
   /// The mistakes in the term, with paths; a term with mistakes matches no node.
   std::vector<std::string> errors;
 
-  /// A term that asks for nothing matches nothing.
+  /// True for a term without requirements, which matches no node.
   bool is_empty() const { return expressions.empty() && fields.empty() && errors.empty(); }
 
   bool matches(const ObjectMeta& node) const;

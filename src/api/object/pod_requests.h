@@ -1,6 +1,6 @@
-// How much a pod asks for, in the several ways the parts of Kubernetes count it.
-// Thread: any. Source: KEP-753 (sidecars), KEP-2837 (pod-level resources), KEP-1287 (in-place resize); spec "Pod
-// admission", 10; vectors admission/pod_requests.
+// The requests of a pod, in the several ways the parts of Kubernetes count them.
+// Thread: any. Source: KEP-753 (sidecars), KEP-2837 (pod-level resources), KEP-1287 (in-place resize);
+// spec "Pod admission", 10; vectors admission/pod_requests.
 #pragma once
 
 #include "api/object/pod.h"
@@ -15,8 +15,8 @@ enum class Overhead { kCounted, kLeftOut };
 struct RequestOptions {
   PodFeatures features;
   Overhead overhead = Overhead::kCounted;
-  // Stand in for every container that does not ask for cpu or memory at all (scoring); in a pod that asks as a whole
-  // only if nothing in it does. nullopt: nothing stands in. Limits never have stand-ins.
+  // Stand-ins for every container that requests no cpu or memory at all (scoring); in a pod with requests for the whole
+  // pod only if no container has any. nullopt: no stand-in. Limits never have stand-ins.
   std::optional<Quantity> missing_cpu;
   std::optional<Quantity> missing_memory;
 };

@@ -9,7 +9,7 @@
 
 namespace spillway::api {
 
-/// The names of the claims that the pod's volumes stand for, each once, in the order of the volumes. Those of ephemeral
+/// The names of the claims to which the pod's volumes lead, each once, in the order of the volumes. Those of ephemeral
 /// volumes have the pod's name in front.
 std::vector<std::string> claims_of(const Pod& pod);
 

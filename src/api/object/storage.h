@@ -1,6 +1,6 @@
-// PersistentVolumes, the claims that ask for them, the classes both name, and what CSI drivers attach where. Thread:
-// any (plain values). Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
-// "CSINode", "VolumeAttachment".
+// PersistentVolumes, the claims for them, the classes both name, and the volumes that CSI drivers attach to nodes.
+// Thread: any (plain values). Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim",
+// "StorageClass", "CSINode", "VolumeAttachment".
 #pragma once
 
 #include "api/json/json.h"
@@ -25,7 +25,7 @@ inline constexpr std::string_view kVolumeProtection = "kubernetes.io/pv-protecti
 inline constexpr std::string_view kNoProvisioner = "kubernetes.io/no-provisioner";
 inline constexpr std::string_view kWaitForFirstConsumer = "WaitForFirstConsumer";
 inline constexpr std::string_view kReadWriteOncePod = "ReadWriteOncePod";
-/// The node that a claim's volume is to be made for; written by the scheduler.
+/// The node for which a claim's volume must be made; written by the scheduler.
 inline constexpr std::string_view kSelectedNode = "volume.kubernetes.io/selected-node";
 /// The annotation that names the provisioner of a claim's volume; older provisioners read the beta name.
 inline constexpr std::string_view kStorageProvisioner = "volume.kubernetes.io/storage-provisioner";
@@ -109,7 +109,7 @@ struct CsiNode {
   friend bool operator==(const CsiNode&, const CsiNode&) = default;
 };
 
-/// A volume that is to be attached to a node, or is.
+/// A volume that must be attached to a node, or is.
 struct VolumeAttachment {
   static constexpr std::string_view kKind = "VolumeAttachment";
   static constexpr std::string_view kApiVersion = "storage.k8s.io/v1";

@@ -24,8 +24,8 @@ bool add_default_tolerations(std::vector<Toleration>& tolerations, std::int64_t 
 
 enum class HostNetwork { kNo, kYes };
 
-/// Adds what the DaemonSet controller adds: pods of daemons stay on nodes in trouble. A toleration with the same key,
-/// effect, operator and value is replaced where it stands.
+/// Adds the tolerations of the DaemonSet controller: pods of daemons stay on nodes in trouble. A toleration with the
+/// same key, effect, operator and value is replaced in its place.
 void add_daemon_set_tolerations(std::vector<Toleration>& tolerations, HostNetwork host_network);
 
 /// One toleration per taint, in the order of the taints; nullopt: some taint is not tolerated.

@@ -1,5 +1,5 @@
 // Server-side apply, and the bookkeeping of field owners for every other write, as pure functions: the live object and
-// what is sent in, the new object with its managedFields out. Defaulting, admission and validation come afterwards.
+// the sent one in, the new object with its managedFields out. Defaulting, admission and validation come afterwards.
 // Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply"; KEP-555; spec "API server contract", 7.6, 10.5.
 #pragma once
 

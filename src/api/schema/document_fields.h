@@ -1,5 +1,5 @@
-// Documents seen as sets of owned fields: which paths a document has, what differs between two of them, how an applied
-// document is laid over a live one, and what is taken away again. The schema says where ownership ends: at scalars and
+// Documents seen as sets of owned fields: the paths of a document, the differences between two documents, the merge of
+// an applied document into a live one, and the removal of fields. The schema says where ownership ends: at scalars and
 // at atomic lists, maps and structs.
 // Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy; spec "API server contract", 10.5.
 #pragma once
@@ -28,7 +28,7 @@ FieldChanges compare_fields(const Type& type, const Json& before, const Json& af
 /// both follow the order of `config`, the others keep their place. `config` has passed fields_of.
 Json merge_applied(const Type& type, const Json& live, const Json& config);
 
-/// Takes away what is in `last` but not in `keep`; an object or element goes with all it holds.
+/// Removes the fields that are in `last` but not in `keep`; an object or element goes with all it holds.
 Json remove_fields(const Type& type, const Json& document, const FieldSet& last, const FieldSet& keep);
 
 }  // namespace spillway::api

@@ -41,7 +41,7 @@ class FieldSet {
   /// True if the set has no path at all, not even this point.
   bool empty() const;
 
-  // Set operations on exact paths: owning a member does not mean owning what is below it.
+  // Set operations on exact paths: the owner of a member does not own the paths below it.
   void add(const FieldSet& other);
   void subtract(const FieldSet& other);
   FieldSet intersection(const FieldSet& other) const;

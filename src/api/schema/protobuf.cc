@@ -31,7 +31,7 @@ Error malformed(std::string_view why) {
   return make_error(ErrorCode::kBadRequest, "malformed protobuf: {}", why);
 }
 
-/// One field as it stands on the wire. `number` and `bytes`: whichever the wire type carries.
+/// One field in its wire form. `number` and `bytes`: whichever the wire type carries.
 struct WireField {
   std::uint32_t number = 0;
   WireType type = WireType::kVarint;

@@ -35,8 +35,8 @@ Result<Json> read_protobuf(const Type& type, std::string_view body);
 Result<TypedDocument> read_protobuf_fields(const Type& type, std::string_view body,
                                            std::size_t fields_max = kWireFieldsMax);
 
-/// A whole answer, as JSON would say it: an object, a Status, or a list, whose items say what they are, too.
-/// kBadRequest, kRequestEntityTooLarge: as above, the latter for one object.
+/// Decodes a whole answer into the document that JSON would give: an object, a Status, or a list, whose items have
+/// their kind, too. kBadRequest, kRequestEntityTooLarge: as above, the latter for one object.
 Result<Json> read_protobuf_answer(std::string_view body);
 
 /// One event of a watch.

@@ -1,5 +1,5 @@
-// Documents in Kubernetes' protobuf encoding, byte for byte as upstream writes them: what is not behind a pointer is
-// written even when it is empty, fields in the order of their numbers, maps in the order of their keys.
+// Documents in Kubernetes' protobuf encoding, byte for byte as upstream writes them: fields that are no pointers are
+// written even when empty, fields in the order of their numbers, maps in the order of their keys.
 // Thread: any (pure). Cost: linear in the document. Source: Kubernetes docs, "Kubernetes API Concepts", protobuf
 // encoding; spec "API server contract", 5.4.
 #pragma once
@@ -38,7 +38,7 @@ void append_protobuf_item(const Type& type, const Json& document, std::string& o
 std::string write_protobuf_list(std::string_view api_version, std::string_view kind, const Json& meta,
                                 std::string_view items);
 
-/// The same without them: what stands before items of so many bytes in all, and behind them.
+/// The list without its items: the bytes before items of so many bytes in all, and behind them.
 struct ProtobufListFrame {
   std::string head;
   std::string tail;

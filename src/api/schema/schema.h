@@ -98,7 +98,7 @@ class Type {
   /// Made at run time (derived_types.h): not in the table.
   bool derived() const { return derived_; }
 
-  /// Takes from a document what it must not hold; `dropped` receives the paths ("spec.foo").
+  /// Removes members from a document that it must not hold; `dropped` receives their paths ("spec.foo").
   using Trim = std::function<void(Json& document, std::vector<std::string>& dropped)>;
 
   /// Set for a type that was made at run time; may be empty.

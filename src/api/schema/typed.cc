@@ -123,7 +123,7 @@ class Reader {
  public:
   Reader(Fill fill, std::size_t values_max) : fill_(fill), values_max_(values_max) {}
 
-  /// `known`: what is in canonical form and stands in the same place, or nullptr.
+  /// `known`: a value in canonical form at the same place, or nullptr.
   Result<Json> message(const Type& type, const Json& document, const Json* known, const Path& path) {
     SPILLWAY_TRY_VOID(count());
     if (known != nullptr && document.shares(*known)) return document;
@@ -368,7 +368,7 @@ class Reader {
   std::vector<std::string> unknown_;
 };
 
-/// A document of a type that was made at run time says itself what it is; its kind is left to validation.
+/// A document of a type that was made at run time names its kind itself; validation checks it.
 Outcome check_named(const Type& type, const Json& document) {
   const std::string_view kind = document.string_at({"kind"});
   const std::string_view api_version = document.string_at({"apiVersion"});

@@ -25,7 +25,7 @@ namespace spillway::api {
 struct PortEvent {
   enum class Kind { kOpened, kData, kEnd, kReset };
 
-  Kind kind = Kind::kData;  // kEnd: it says no more; kReset: nothing more is to be said to it either
+  Kind kind = Kind::kData;  // kEnd: the client sends no more data; kReset: it takes no more either
   SpdyStreamId pair = 0;
   std::uint16_t port = 0;  // kOpened
   std::string data = {};

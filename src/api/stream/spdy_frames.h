@@ -85,8 +85,8 @@ struct SpdyHandshake {
   Response head;
 };
 
-/// The answer to a request that asks_for_upgrade() to "SPDY/3.1": its X-Stream-Protocol-Version headers offer what is
-/// to be spoken. kBadRequest: there is none; kForbidden: none of `supported` is offered.
+/// The answer to a request that asks_for_upgrade() to "SPDY/3.1": its X-Stream-Protocol-Version headers offer
+/// protocols. kBadRequest: there is none; kForbidden: none of `supported` is offered.
 Result<SpdyHandshake> accept_spdy(const Request& request, std::span<const std::string_view> supported);
 
 }  // namespace spillway::api

@@ -19,7 +19,7 @@ struct StreamOptions {
 };
 
 /// Parses the query of a request to an agent: "input=1&output=1&error=1&tty=1"; only 1 counts. A terminal has no error
-/// stream. kBadRequest: none of the three streams is asked for.
+/// stream. kBadRequest: the query names none of the three streams.
 Result<StreamOptions> parse_stream_options(const Target& target);
 
 /// Parses the query of a request to an API server: "stdin=true&stdout=true&stderr=true&tty=true". Nothing is refused.

@@ -1,4 +1,4 @@
-// The text form of a quantity: scan, suffix, exact value, and whether the spelling is kept.
+// Parses the text form of a quantity: scan, suffix, exact value, and the decision to keep the spelling.
 #include "api/text/quantity.h"
 #include "base/ascii.h"
 

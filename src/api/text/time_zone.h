@@ -1,5 +1,5 @@
-// Time zones by their names in the IANA database, as the machine has it. The one place that reads it: a name is looked
-// up once per process, and what is known of a zone does not change. Thread: any.
+// Time zones by their names in the IANA database of the machine. Only this file reads it: a name is looked up once per
+// process, and a zone that was read does not change. Thread: any.
 // Source: RFC 8536; IANA time zone database.
 #pragma once
 

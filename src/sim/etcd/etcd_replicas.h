@@ -58,7 +58,7 @@ class EtcdReplicas {
 
   const Applied& applied(std::size_t member) const { return log_[members_[member].applied]; }
 
-  /// Changes with each end of a leader and with each start of the member: what was asked before is not answered.
+  /// Changes with each end of a leader and with each start of the member: requests of an earlier term are not answered.
   std::uint64_t term() const { return term_; }
 
   /// Has `commit` run once a majority has it, and `applied` once this member has applied it. Waits for a leader.
@@ -66,7 +66,7 @@ class EtcdReplicas {
   void propose(std::size_t member, std::move_only_function<Applied()> commit, std::move_only_function<void()> applied);
   /// The leader's own doing, or another client's: agreed on at once.
   void write(std::move_only_function<Applied()> commit);
-  /// Runs `applied` once this member has applied all that had been committed when its leader was asked.
+  /// Runs `applied` once this member has applied all that was committed when its leader got the question.
   void read_index(std::size_t member, std::move_only_function<void()> applied);
 
   void stop(std::size_t member);

@@ -94,7 +94,7 @@ class SimEtcd::Client final : public store::EtcdTransport {
   SimEtcd& etcd_;
   std::string name_;
   std::uint64_t last_ = 0;
-  // Held here, so that what they hold goes with the client.
+  // Held here, so that their captures go with the client.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_;
   std::map<std::uint64_t, std::move_only_function<void()>> tasks_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);

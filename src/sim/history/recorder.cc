@@ -15,7 +15,8 @@
 namespace spillway::sim {
 namespace {
 
-// A change of memory is one that shows: a part of the node's memory, or of what is left when there is little of it.
+// A change of memory is recorded if it shows: a part of the node's memory, or of the remaining memory when there is
+// little of it.
 constexpr std::int32_t kMemorySteps = 512;
 constexpr std::int32_t kMemoryStepsMost = 4096;
 

@@ -27,7 +27,7 @@ class Recorder final : public RunObserver {
     std::uint64_t seed = 0;
     /// Between two looks; nullopt: 1 s up to 200 nodes, 5 s up to 1,000, else 10 s.
     std::optional<Duration> interval = std::nullopt;
-    /// Bounds of what is kept, for tests of them.
+    /// Bounds of the history, for tests of them.
     std::size_t points_max = RunHistory::kPointsMax;
     std::size_t events_max = RunHistory::kEventsMax;
     std::size_t decisions_max = RunHistory::kDecisionsMax;

@@ -45,8 +45,8 @@ std::span<const PropertyInfo> all_properties();
 
 std::string_view name_of(Property property);
 
-/// A property, and the kind of what it does not hold for: "Node", or a place in the store ("/registry/pods/"). Two
-/// violations of different kinds are two failures.
+/// A violated property, and the kind of object that violates it: "Node", or a place in the store ("/registry/pods/").
+/// Two violations of different kinds are two failures.
 struct Violated {
   Property property{};
   std::string subject;

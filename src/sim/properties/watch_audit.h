@@ -1,6 +1,6 @@
-// Watches as servers write them to their clients, held against what was committed: property watches-whole. Looked at
-// are watches of nodes, pods, ReplicaSets and DaemonSets of all namespaces that begin at a revision, whole or narrowed
-// to one node. Thread: one.
+// Checks watches, as servers write them to their clients, against the committed changes: property watches-whole. It
+// checks watches of nodes, pods, ReplicaSets and DaemonSets of all namespaces that begin at a revision, whole or
+// narrowed to one node. Thread: one.
 #pragma once
 
 #include "base/time.h"

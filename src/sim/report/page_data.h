@@ -12,10 +12,10 @@
 
 namespace spillway::sim {
 
-/// A decision as people read it: the answer in the first line, then what it rests on.
+/// A decision as people read it: the answer in the first line, then its evidence.
 using Explain = std::function<std::string(const policy::Decision&)>;
 
-/// JSON without "<", so that it can stand in a script element whatever the names in it are.
+/// JSON without "<", so that it can be in a script element whatever the names in it are.
 std::string page_data(std::span<const RunHistory> runs, const Explain& explain);
 
 /// [at, value, …] with each time as the distance to the one before: "[0,1,15000,3]".

@@ -79,8 +79,8 @@ struct Cost {
   std::uint64_t without_evidence = 0;
 };
 
-/// Memory that a node of that size keeps from its pods: what is reserved, and the hard threshold on top of it.
-/// kInvalid: more than it has, or thresholds that cannot be.
+/// Memory that a node of that size keeps from its pods: reservations, and the hard threshold on top of them. kInvalid:
+/// more than it has, or thresholds that cannot be.
 Result<Bytes> kept_free(const agent::AgentOptions& options, Bytes memory);
 
 Cost cost_of(const Scenario& scenario, const RunOutcome& outcome);

@@ -1,4 +1,4 @@
-// The member `config` of a scenario file, of what it has been read to. Thread: any (pure).
+// Writes the member `config` of a scenario file from its parsed value. Thread: any (pure).
 #pragma once
 
 #include "api/json/json.h"

@@ -1,5 +1,5 @@
-// A scenario as data: a cluster, how it is configured, what happens to it and when, and what is expected of it. Written
-// as YAML (docs/simulate.md); parser.h reads it, player.h plays it. Thread: any (values).
+// A scenario as data: a cluster, its configuration, a timeline of events, and expectations. Written as YAML
+// (docs/simulate.md); parser.h reads it, player.h plays it. Thread: any (values).
 #pragma once
 
 #include "agent/contract/options.h"

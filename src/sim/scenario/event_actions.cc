@@ -36,7 +36,7 @@ bool has_ended(const api::Pod& pod) {
   return pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
 }
 
-/// Per second; what is to take a while grows evenly.
+/// The rate per second; a change with a duration grows evenly.
 std::int64_t rate_of(Duration over, std::int64_t grows, std::int64_t given) {
   if (over <= Duration::zero()) return given;
   return std::max<std::int64_t>(
@@ -293,7 +293,7 @@ void EventActions::operator()(const ScaleWorkload& action) {
                  Json::object({{"spec", Json::object({{"replicas", action.replicas}})}}));
 }
 
-/// The new template has a number of its own, and is the old one but for what is said.
+/// Gives the new template a number of its own; it is the old one but for the given members.
 void EventActions::operator()(const RollOut& action) {
   const auto found = cluster_.world().deployments().find(name_text(action.deployment));
   if (found == cluster_.world().deployments().end()) return;

@@ -1,4 +1,4 @@
-// The end of a run: everything is healed, and what is not yet as the objects ask for. Thread: one.
+// The end of a run: heals everything, and lists objects that are not yet as their specifications say. Thread: one.
 #pragma once
 
 #include "sim/cluster.h"

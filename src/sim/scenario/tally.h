@@ -1,4 +1,4 @@
-// Counts what happens to nodes and pods of a simulated cluster, and knows whether all of it is well. Thread: one.
+// Counts happenings to nodes and pods of a simulated cluster, and knows if all of it is well. Thread: one.
 #pragma once
 
 #include "sim/cluster.h"
@@ -19,10 +19,10 @@ class Tally {
   /// Begins to record happenings; their times count from now.
   void begin();
 
-  /// An event has ended: what was well before counts no more.
+  /// An event has ended: recovery before it does not count.
   void disturb();
 
-  /// Into the outcome: what happened, whether and when all was well again.
+  /// Writes into the outcome the happenings, and the time when all was well again.
   void finish(RunOutcome& outcome) const;
 
   /// A node that is marked Unknown calls this, once.

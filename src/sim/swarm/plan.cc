@@ -244,7 +244,7 @@ class Drawing {
                      .restarts = one_in(2)});
   }
 
-  /// Web servers use more than they asked for.
+  /// Makes web servers use more than they requested.
   void draw_leak() {
     UseMemory leak;
     leak.pods.pods = "default/web-*";
@@ -319,7 +319,7 @@ class Drawing {
     }
   }
 
-  /// A member, the lead, a server's way to all of them, or what is kept of the history.
+  /// Breaks a member, the leader, a server's way to all of them, or the kept history.
   void draw_etcd() {
     const std::uint64_t member = rng_.below(plan_.control_plane.etcd);
     switch (rng_.below(5)) {
@@ -336,8 +336,8 @@ class Drawing {
     }
   }
 
-  /// A Deployment and what its owner does to it; drawn apart, so that seeds without one are what they were before there
-  /// were any.
+  /// Draws a Deployment and its owner's changes; from a stream of its own, so that seeds without one stayed the same
+  /// when these were added.
   void draw_rollouts() {
     const auto any = [this](std::uint64_t bound) { return static_cast<std::int64_t>(rollouts_.below(bound)); };
     const std::array<Json, 4> unavailable = {Json(), Json(0), Json(1), Json("50%")};

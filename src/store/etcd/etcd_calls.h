@@ -22,7 +22,7 @@ namespace spillway::store {
 class EtcdCalls {
  public:
   static constexpr Duration kAttemptMax = seconds(8);
-  /// A member that has not answered is asked by no new call for so long, while another one may be.
+  /// A member that has not answered gets no new call for so long, while another one may answer.
   static constexpr Duration kAvoidedFor = seconds(10);
 
   /// Says if a call may be repeated after an attempt that may have been carried out.

@@ -1,4 +1,4 @@
-// Where the store's keys stand in etcd, and the ends of ranges of keys. Thread: any (pure).
+// Translates the store's keys to etcd's and back, and makes the ends of ranges of keys. Thread: any (pure).
 // Source: etcd v3 API, "Key ranges".
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace spillway::store {
 
-/// Keys of the port begin with `root`; in etcd `prefix` stands in its place.
+/// Keys of the port begin with `root`; in etcd `prefix` takes its place.
 class EtcdKeys {
  public:
   EtcdKeys(std::string root, std::string prefix) : root_(std::move(root)), prefix_(std::move(prefix)) {}

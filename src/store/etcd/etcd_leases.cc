@@ -41,7 +41,7 @@ void EtcdLeases::grant() {
     lease_ = lease->id;
     ends_ = asked_ + lease->life;
     keys_ = 0;
-    // The first one gets it in any case: a grant that took long is not asked for again and again.
+    // The first caller gets it in any case: a grant that took long is not repeated again and again.
     ++keys_;
     waiting.front().done(lease_);
     for (Waiting& each : waiting | std::views::drop(1)) take(each.ttl, std::move(each.done));

@@ -76,7 +76,7 @@ void EtcdStore::complete(Result<T> result, Completion<T> done) {
   });
 }
 
-// Answers wait for what they speak of.
+// Answers wait until the revisions in them are delivered.
 
 void EtcdStore::note(Revision present) {
   seen_ = std::max(seen_, present);

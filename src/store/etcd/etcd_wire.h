@@ -44,7 +44,7 @@ struct EtcdTxn {
   Value put;  // null: delete
   Compare compare = Compare::kNothing;
   std::uint64_t compared = 0;   // the value that the comparison requires
-  bool read_otherwise = false;  // where the comparison fails, tell the key as it stands
+  bool read_otherwise = false;  // true: if the comparison fails, the answer has the key's present state
   std::int64_t lease = 0;       // the lease that ends the put key; 0: none
 };
 

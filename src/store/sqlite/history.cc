@@ -142,7 +142,7 @@ Result<Revision> History::oldest_within(std::uint64_t changes_max) {
   return Revision(found ? static_cast<std::uint64_t>(row.integer(0)) : 0);
 }
 
-/// nullopt: the key has lost its history since, and what was written then.
+/// nullopt: the key has lost its history since, and with it the value that was written then.
 Result<std::optional<Change>> History::change_of(const Step& step) {
   Change change;
   change.revision = step.revision;

@@ -1,5 +1,5 @@
-// Space put aside beside the database, and given up when the disk is full: what frees space needs some first.
-// Thread: the writer's. Bounds: an eighth of what is free when it is made, kReserveMax at most.
+// Space put aside beside the database, and given up when the disk is full: requests that free space need some first.
+// Thread: the writer's. Bounds: an eighth of the free space when it is made, kReserveMax at most.
 #pragma once
 
 #include "base/bytes.h"

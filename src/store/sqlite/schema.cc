@@ -42,7 +42,7 @@ Error in_file(const std::string& path, Error error) {
   return error;
 }
 
-/// Makes the file, readable by its owner alone because objects hold secrets, or looks whether it can be a database.
+/// Makes the file, readable by its owner alone because objects hold secrets, or checks that it can be a database.
 /// SQLite itself would notice a foreign file only after it has recovered a journal into it.
 Outcome check_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -1,4 +1,4 @@
-// Ranges of keys as they stand or stood at one revision, from the tables of one connection.
+// Ranges of keys at one revision, from the tables of one connection.
 // Thread: the reader's. Invariant: every answer comes from one transaction, hence one state. Complexity: rows of the
 // prefix, plus for an older revision the log rows since it, which are scanned once while pages of one list are read.
 #pragma once

@@ -67,7 +67,7 @@ struct Writer::Impl {
   bool short_of_space = false;
   /// The log could not be moved, as the file has no space to grow; until all of it is.
   std::optional<Error> file_full;
-  /// Set for good when it is unknown what is on the disk, or it is damaged.
+  /// Set for good when the state on the disk is unknown or damaged.
   std::optional<Error> broken;
   bool tidied = true;
   std::unique_ptr<Checkpointer> checkpointer;
@@ -198,8 +198,8 @@ struct Writer::Impl {
     if (file_full) run_short();
   }
 
-  /// The log still has space of its own, but the file has none to grow: the reserve is just enough for what stands in
-  /// the log, and would not be if that grew on.
+  /// The log still has space of its own, but the file has none to grow: the reserve is just enough for the pages in the
+  /// log, and would not be if these grew on.
   void run_short() {
     become_short_of_space(*file_full);
     release_reserve();

@@ -31,7 +31,7 @@ std::string exec_info(const CredentialProgram& program, const Kubeconfig& cluste
 /// "credential program /usr/bin/login": as errors name it. Thread: any.
 std::string name_of(const CredentialProgram& program);
 
-/// Reads an ExecCredential. kInvalid: what is wrong with it, in one line that names the program. Thread: any.
+/// Parses an ExecCredential. kInvalid: one line that names the program and the mistake. Thread: any.
 Result<ProgramCredential> parse_exec_credential(const CredentialProgram& program, const std::string& text);
 
 /// One run. Its standard output is read, its standard error is this process's, its standard input is empty. Thread: the

@@ -1,6 +1,6 @@
 // A connection of an HttpClient over HTTP/2: exchanges beside each other, each with its own flow. A server that is
-// silent while something is under way is asked, and has a while to answer. Thread: the client's loop. Bounds:
-// Http2Bounds; of a paused exchange as many bytes are held as its window has. Source: RFC 9113; spec "HTTP/2", 8.
+// silent while exchanges are under way gets a ping, and has a while to answer. Thread: the client's loop. Bounds:
+// Http2Bounds; a paused exchange holds as many bytes as its window has. Source: RFC 9113; spec "HTTP/2", 8.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -78,7 +78,7 @@ class Http2ClientConnection final : public ExchangeCarrier,
   /// Null: the exchange was dropped.
   Exchange* find(StreamId stream);
   void finish(std::uint64_t exchange, std::optional<Failure> failure);
-  /// Tells what was held.
+  /// Reports the bytes that were held while the exchange was paused.
   void release(std::uint64_t exchange);
   void on_ready();
   void receive();

@@ -59,7 +59,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     if (credentials_.ready(loop_.now())) return admit(id);
     if (without_credentials_.size() >= limits_.waiting_max) return refuse_soon(id);
     without_credentials_.push_back(id);
-    if (without_credentials_.size() > 1) return;  // they have been asked for
+    if (without_credentials_.size() > 1) return;  // they were requested already
     credentials_.obtain([this](const Outcome& outcome) { on_credentials(outcome); });
   }
 
@@ -153,7 +153,7 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     int tries = 0;
   };
 
-  /// A connection on its way (`dial`) or open (`carrier`), and what it is for.
+  /// A connection on its way (`dial`) or open (`carrier`), and its exchanges.
   struct Connection {
     std::shared_ptr<ServerDial> dial;
     std::shared_ptr<ExchangeCarrier> carrier;

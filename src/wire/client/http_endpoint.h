@@ -1,4 +1,4 @@
-// Where a server is and what is said to it. Thread: any (a plain value).
+// The address of a server and the credentials for it. Thread: any (a plain value).
 #pragma once
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-// One attempt to reach a server: its addresses in order, the handshake of TLS, and whether it is the one that is meant.
+// One attempt to reach a server: its addresses in order, the handshake of TLS, and the check of the peer's identity.
 // Thread: the client's loop. The caller bounds the time.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kRefusalMax = std::size_t{64} * 1024;  // bytes of a refusal that are passed on
 /// Bytes of one answer on their way from the server to the sink; above, the server is not read on.
 constexpr std::size_t kUnderWayMax = std::size_t{256} * 1024;
-/// Bytes waiting in the sink above which what is under way is held up.
+/// Bytes waiting in the sink above which the exchange is paused.
 constexpr std::size_t kSinkFull = std::size_t{1024} * 1024;
 
 }  // namespace

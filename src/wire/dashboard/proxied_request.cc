@@ -62,7 +62,7 @@ Error refused(const api::Request& asked) {
                     std::string_view(asked.target).substr(0, std::min<std::size_t>(asked.target.find('?'), 200)));
 }
 
-/// A name, and nothing that could lead elsewhere once it stands in a path.
+/// True for a name that cannot lead elsewhere as a segment of a path.
 bool is_name(std::string_view segment) {
   return !segment.empty() && segment.size() <= kSegmentBytesMax && segment != "." && segment != ".." &&
          std::ranges::all_of(segment, [](char c) {

@@ -30,8 +30,8 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Consumes what it can from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status()
-  /// says which). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
+  /// Consumes bytes from the front of `input`. kBadRequest: malformed, or a head or chunk too long (http_status() says
+  /// which). kRequestEntityTooLarge: "limit is N". After an error the connection can only be answered and closed.
   Result<Step> feed(std::string& input);
   /// The status for an error of feed(): 413, 414 (request line), 431 (fields, or the head as a whole), else 400.
   int http_status() const;
@@ -67,8 +67,8 @@ class ResponseParser {
   ResponseParser(const ResponseParser&) = delete;
   ResponseParser& operator=(const ResponseParser&) = delete;
 
-  /// Consumes what it can from the front of `input`; body bytes go to take_body(). Interim answers (1xx) are skipped.
-  /// kServiceUnavailable: what came is no HTTP answer.
+  /// Consumes bytes from the front of `input`; body bytes go to take_body(). Interim answers (1xx) are skipped.
+  /// kServiceUnavailable: the input is no HTTP answer.
   Result<Step> feed(std::string& input);
   /// The connection has ended. kDone if that ends the body; kServiceUnavailable if the answer is cut off.
   Result<Step> finish();

@@ -45,9 +45,9 @@ class Http2ClientSession {
   Http2ClientSession(const Http2ClientSession&) = delete;
   Http2ClientSession& operator=(const Http2ClientSession&) = delete;
 
-  /// False: this is no HTTP/2; what is to be sent is not worth sending.
+  /// False: the peer does not speak HTTP/2; pending output need not be sent.
   [[nodiscard]] bool feed(std::string_view bytes, Instant now);
-  /// Adds what is to be sent to `out`, until that has `size` bytes or nothing is left. False: out of memory.
+  /// Adds pending output to `out`, until that has `size` bytes or nothing is left. False: out of memory.
   [[nodiscard]] bool pull(std::string& out, std::size_t size);
   /// The connection has nothing more to send or to receive, once the pulled bytes have left.
   bool is_over() const;

@@ -37,7 +37,7 @@ class Http2Core {
     bool too_large = false;
   };
 
-  /// Fields as nghttp2 takes them; points into what it was made from.
+  /// Fields in nghttp2's form; points into the headers it was made from.
   class FieldList {
    public:
     /// Pseudo fields come first. Names become lower-case; what only HTTP/1.1 has a place for is left out.
@@ -81,7 +81,7 @@ class Http2Core {
   /// DATA of a stream that is open, with its padding.
   virtual void on_data_frame(std::size_t bytes) { static_cast<void>(bytes); }
 
-  /// Has the body of a message asked for by next_body().
+  /// Makes nghttp2 ask next_body() for the body of a message.
   static nghttp2_data_provider body_provider();
 
   FloodGuard& guard() { return guard_; }

@@ -55,9 +55,9 @@ class Http2Session {
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
 
-  /// False: this is no HTTP/2; what is to be sent is not worth sending.
+  /// False: the peer does not speak HTTP/2; pending output need not be sent.
   [[nodiscard]] bool feed(std::string_view bytes, Instant now);
-  /// Adds what is to be sent to `out`, until that has `size` bytes or nothing is left. False: out of memory.
+  /// Adds pending output to `out`, until that has `size` bytes or nothing is left. False: out of memory.
   [[nodiscard]] bool pull(std::string& out, std::size_t size);
   /// A head has begun and is not complete.
   bool awaits_head() const;
@@ -66,7 +66,7 @@ class Http2Session {
   /// The reason why we ended it, if it was because of frames of the client.
   std::optional<FloodGuard::Frame> flood() const;
 
-  /// The head of an answer; 100 comes before another one. With kFollows the body is asked for by next_body().
+  /// Sends the head of an answer; 100 comes before another one. With kFollows next_body() is asked for the body.
   void respond(StreamId stream, const api::Response& head, Body body);
   /// More bytes of a body are ready.
   void resume(StreamId stream);

@@ -57,7 +57,7 @@ std::optional<Address> parse_address(const std::string& host, std::uint16_t port
   return std::nullopt;
 }
 
-/// Without the port; an IPv4 address that IPv6 carries is shown as what it is.
+/// The address without the port; an IPv4 address that IPv6 carries is shown as IPv4.
 std::string numeric_text(const Address& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.family() == AF_INET) {

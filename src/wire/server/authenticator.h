@@ -31,7 +31,8 @@ struct TokenEntry {
   api::UserInfo user;
 };
 
-/// kInvalid: `file` and line, and what is wrong there. Empty lines and lines that start with # are skipped.
+/// Parses a token file. kInvalid: names the file, the line and the mistake. Empty lines and lines that start with # are
+/// skipped.
 Result<std::vector<TokenEntry>> parse_token_file(std::string_view text, std::string_view file);
 Result<std::vector<TokenEntry>> read_token_file(const std::string& path);
 

@@ -1,4 +1,4 @@
-// One client's connection to an HttpServer, whatever protocol it speaks, and what it needs of the server.
+// One client's connection to an HttpServer, whatever protocol it speaks, and the services of the server that it uses.
 // Thread: the connection's loop, always.
 #pragma once
 
@@ -29,7 +29,7 @@ class ClientConnection {
   virtual void start() = 0;
   /// The last name its client has shown, or where it is.
   virtual const std::string& client() const = 0;
-  /// Closes once what was asked has been answered; ends streams at once.
+  /// Answers the requests under way, then closes; ends streams at once.
   virtual void wind_down() = 0;
   /// Closes now.
   virtual void close() = 0;

@@ -195,7 +195,7 @@ void Http2Connection::on_large_head(StreamId id, api::Request head) {
 void Http2Connection::on_body(StreamId id, std::string_view bytes) {
   Stream* stream = find(id);
   if (stream == nullptr || !stream->request) return session_.consume(id, bytes.size());  // it is answered already
-  session_.consume(id, bytes.size());  // also of what is refused: the window is that of the whole connection
+  session_.consume(id, bytes.size());  // also for refused bytes: the window is that of the whole connection
   std::string& body = stream->request->body;
   body.append(bytes);
   const std::size_t most = owner_.options().limits.request.body_bytes_max;
@@ -226,7 +226,7 @@ void Http2Connection::dispatch(StreamId id, Stream& stream) {
   stream.exchange = std::get<std::shared_ptr<HttpExchange>>(std::move(handed_over));
 }
 
-/// Answers a request that is not taken in; what is still to come of it is not waited for.
+/// Answers a request that is not accepted, without waiting for the rest of it.
 void Http2Connection::refuse(StreamId id, Stream& stream, const Error& error) {
   const auto head = std::exchange(stream.request, std::nullopt);
   const UserPtr user = std::exchange(stream.user, nullptr);
@@ -335,7 +335,8 @@ void Http2Connection::on_answer_cut(const std::shared_ptr<HttpExchange>& exchang
   flush();
 }
 
-/// A handler leaves HTTP only for a client that asks for it, which is none of HTTP/2; this one misunderstood.
+/// Resets the stream: a handler leaves HTTP only for a client that asks for it, which HTTP/2 clients do not; this one
+/// is mistaken.
 void Http2Connection::on_answer_upgrade(const std::shared_ptr<HttpExchange>& exchange, api::Response) {
   Stream* stream = waiting_for(exchange);
   if (stream == nullptr) return;

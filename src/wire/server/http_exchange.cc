@@ -66,7 +66,7 @@ void HttpSink::when_below(std::size_t bytes, std::function<void()> act) {
   exchange_->on_room = std::move(act);
   exchange_->room_below = bytes;
   exchange_->asks_room = true;
-  // The connection may have looked before it was asked.
+  // The connection may have taken bytes before asks_room was set.
   if (exchange_->waiting_bytes > bytes || !exchange_->asks_room.exchange(false)) return;
   std::exchange(exchange_->on_room, nullptr)();
 }

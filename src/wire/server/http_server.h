@@ -97,8 +97,8 @@ class HttpServer {
 
   Crossings crossings() const;
 
-  /// Refuses new connections, ends streams, finishes requests, closes what is left after `grace`, then calls `done` on
-  /// the loop. Called once, after start().
+  /// Refuses new connections, ends streams, finishes requests, closes the remaining connections after `grace`, then
+  /// calls `done` on the loop. Called once, after start().
   void stop(Duration grace, runtime::Loop::Task done);
 
  private:

@@ -1,5 +1,5 @@
-// Certificate requests (PKCS #10) and certificates, read with OpenSSL. What they ask for comes out as values; nothing
-// else of their bytes is trusted. Thread: any. Source: RFC 2986, RFC 5280 4.2.1.6, RFC 7468.
+// Certificate requests (PKCS #10) and certificates, read with OpenSSL into values; nothing else of their bytes is
+// trusted. Thread: any. Source: RFC 2986, RFC 5280 4.2.1.6, RFC 7468.
 #pragma once
 
 #include "apiserver/ports/certificate_reader.h"

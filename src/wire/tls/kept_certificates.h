@@ -29,8 +29,8 @@ class KeptCertificates {
   KeptCertificates(std::string folder, std::vector<Wanted> wanted)
       : folder_(std::move(folder)), wanted_(std::move(wanted)) {}
 
-  /// Makes what is missing, renews what has less than CertificateAuthority::kRenewBefore left. True: something is new.
-  /// After an error everything is as it was, and still due. Errors name the file.
+  /// Makes missing certificates, renews those that have less than CertificateAuthority::kRenewBefore left. True:
+  /// something is new. After an error everything is as it was, and still due. Errors name the file.
   Result<bool> refresh(WallTime now);
 
   /// When the next of them has to be renewed; the beginning of time before the first refresh().

@@ -11,8 +11,8 @@ namespace spillway::wire {
 /// A secret that this program wrote itself (replace_file()). kInvalid: it is no file but a link or something else, it
 /// belongs to another user than this process's or root, its group may write it, or others may do anything with it.
 Result<std::string> read_private_file(const std::string& path);
-/// Makes the folder with mode 0700 if it is missing; its parent must exist. kInvalid: what is there is a link or no
-/// folder, belongs to another user than this process's or root, or may be written by its group or others.
+/// Makes the folder with mode 0700 if it is missing; its parent must exist. kInvalid: a link or no folder is there, or
+/// one that belongs to another user than this process's or root, or that its group or others may write.
 Outcome make_private_folder(const std::string& path);
 
 }  // namespace spillway::wire

@@ -1,6 +1,6 @@
-// Signs the certificates that nodes ask for: those they serve with, by an authority that only the way to agents
-// believes, and those they show to the API server, by the cluster's own. Thread: any. Source: spec "API server
-// contract", 19.8.
+// Signs the certificates that nodes request: serving certificates by an authority that only the gateway to agents
+// trusts, and client certificates for the API server by the cluster's own. Thread: any. Source:
+// spec "API server contract", 19.8.
 #pragma once
 
 #include "apiserver/ports/request_authority.h"

@@ -5,7 +5,7 @@
 
 namespace spillway::wire {
 
-/// The clients and what is asked through them. Thread: io, but for the posts to the owner's loop.
+/// The clients and their questions. Thread: io, but for the posts to the owner's loop.
 class ExtenderCaller::Room final : public std::enable_shared_from_this<Room> {
  public:
   Room(runtime::Loop& owner, runtime::Loop& io, std::weak_ptr<Waiting> waiting, std::vector<HttpEndpoint> extenders,

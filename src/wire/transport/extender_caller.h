@@ -1,5 +1,5 @@
-// The scheduler's way to extenders: one question posted, one answer, over HTTP or HTTPS with what the configuration
-// says of certificates. Redirects are answers like any other; nothing of the scheduler's own goes with a question.
+// The scheduler's way to extenders: one question posted, one answer, over HTTP or HTTPS with the certificates of the
+// configuration. Redirects are answers like any other; no credentials of the scheduler go with a question.
 // Thread: loop; the connections live on a thread of their own. Bounds: connections to each, questions that wait, bytes
 // of an answer.
 #pragma once

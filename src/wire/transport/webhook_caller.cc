@@ -35,7 +35,7 @@ Error overrun() {
 
 }  // namespace
 
-/// The clients and what is asked through them. Thread: io, but for the posts to the owner's loop.
+/// The clients and their questions. Thread: io, but for the posts to the owner's loop.
 class HttpsWebhookCaller::Room final : public std::enable_shared_from_this<Room> {
  public:
   Room(runtime::Loop& owner, runtime::Loop& io, std::weak_ptr<Waiting> waiting, Options options)

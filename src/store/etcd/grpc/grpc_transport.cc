@@ -171,7 +171,7 @@ struct Member {
 
 }  // namespace
 
-/// Shared with what is under way in gRPC's threads.
+/// Shared with calls under way in gRPC's threads.
 struct GrpcTransport::Impl {
   std::vector<Member> members;
   Poster post;

@@ -1,5 +1,5 @@
-// Speaks to the members of an etcd cluster over gRPC: the only file that knows it. gRPC's threads do the I/O and post
-// what they have heard onto the loop.
+// Speaks to the members of an etcd cluster over gRPC, which only this file knows. gRPC's threads do the I/O and post
+// answers and events onto the loop.
 // Thread: loop. Errors of create() name the flag. Source: gRPC C++, callback API; etcd v3 API, "Interacting".
 #pragma once
 
@@ -24,7 +24,7 @@ struct GrpcTransportOptions {
 class GrpcTransport final : public EtcdTransport {
  public:
   static Result<std::unique_ptr<GrpcTransport>> create(const GrpcTransportOptions& options, Poster post);
-  /// Waits until gRPC has given back what is under way, which it cancels.
+  /// Cancels all calls, and waits until gRPC has given them back.
   ~GrpcTransport() override;
   GrpcTransport(const GrpcTransport&) = delete;
   GrpcTransport& operator=(const GrpcTransport&) = delete;
@@ -48,7 +48,8 @@ class GrpcTransport final : public EtcdTransport {
   std::shared_ptr<const bool> alive_;  // tasks that were posted do nothing without it
 };
 
-/// "https://etcd-0:2379": whether the way is secured, and the address as gRPC has it. kInvalid: it is no such URL.
+/// The parts of "https://etcd-0:2379": is the connection secured, and the address as gRPC has it. kInvalid: it is no
+/// such URL.
 struct EtcdServer {
   bool secure = false;
   std::string address;

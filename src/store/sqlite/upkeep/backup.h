@@ -29,13 +29,13 @@ struct BackupReport {
   Bytes bytes;  // size of the copy
 };
 
-/// Copies the database `from`, which may be written meanwhile, to `to`. kAlreadyExists: `to` is there and is to be
-/// kept. kServiceUnavailable: no space. Otherwise as open_to_examine(), NewFile.
+/// Copies the database `from`, which may be written meanwhile, to `to`. kAlreadyExists: `to` is there and must be kept.
+/// kServiceUnavailable: no space. Otherwise as open_to_examine(), NewFile.
 Result<BackupReport> write_backup(const std::string& from, const std::string& to, Existing existing, const GoOn& go_on);
 
 // Steps that the other upkeep commands share.
 
-/// Copies everything, as it stands at one revision and without unused pages, into a file that is made. History as well.
+/// Copies everything, with its history, at one revision and without unused pages, into a file that is made.
 Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on);
 /// The revision as of which this file was made by write_backup(), if it was not written since.
 Result<std::optional<Revision>> backup_revision(Connection& file);

@@ -41,7 +41,7 @@ class NewFile {
   UniqueFd lock_;  // the lock that keeps other makers from writing the file
 };
 
-/// Flushes the directory that holds `path`: what is named there survives a loss of power.
+/// Flushes the directory that holds `path`: its entries survive a loss of power.
 Outcome sync_directory_of(const std::string& path);
 
 /// Removes the journal of a database before another file takes its place: it belongs to the old file, and would be

@@ -65,7 +65,7 @@ class ByteLedger : public std::enable_shared_from_this<ByteLedger> {
   /// `waiting`: what waits for this connection already. nullopt: there are too many bytes.
   std::optional<Charge> charge(const std::string& client, ClientRank rank, std::shared_ptr<const std::string> data,
                                std::size_t waiting);
-  /// Bytes that have to be taken, because what they tell has happened.
+  /// Charges bytes that cannot be refused, because the event in them has happened.
   Charge charge_anyway(const std::string& client, std::shared_ptr<const std::string> data);
 
   /// True if there is room for another large answer to this client.
