@@ -73,7 +73,7 @@ class Recorder(threading.Thread):
                 event = json.loads(line)
                 if event["type"] == "ERROR":
                     self.version = api.get(MAPS)["metadata"]["resourceVersion"]
-                    self.lists += 1  # what is written from now on is seen by the next watch
+                    self.lists += 1  # the next watch shows every later write
                     return
                 self.version = event["object"]["metadata"]["resourceVersion"]
                 self.events.append((int(self.version), event["type"], event["object"]["metadata"]["name"], (event["object"].get("data") or {}).get("count")))
