@@ -35,7 +35,7 @@ bool ever_began(const ContainerRun& run) {
   return run.state != ContainerRun::State::kWaiting || run.ended || run.ended_before;
 }
 
-/// Whether the init containers of the pod have done their work, or had done it once.
+/// True if the init containers of the pod have done their work, or had done it once.
 bool was_initialized(const PodWorker& worker) {
   if (worker.init_containers.empty() || std::ranges::any_of(worker.containers, ever_began)) return true;
   const ContainerRun& last = worker.init_containers.back();

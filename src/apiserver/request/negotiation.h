@@ -26,7 +26,7 @@ struct AnswerForm {
 /// What answers of a resource can be written in besides JSON, which all can.
 enum class Encodings { kJsonOnly, kProtobufToo };
 
-/// Whether objects of a resource can be shown as rows.
+/// kShown: the objects of a resource have rows, so that a client may ask for a Table.
 enum class Tables { kNone, kShown };
 
 /// The first acceptable type. 406 if there is none. A Table is always JSON.

@@ -223,7 +223,7 @@ class Scheduler final : public client::ApiEngine {
   /// Writes the condition of a pod that waits. A failed write is repeated while the pod waits for the same reason;
   /// after the last of `tries` the next refusal writes it.
   void write_refusal(const PodPtr& pod, const std::string& message, const api::Json& patch, int tries);
-  /// Whether the last refusal of this very pod had that message, and no preemption is under way for it.
+  /// True if the last refusal of this very pod had that message, and no preemption is under way for it.
   bool still_waits(const api::Pod& pod, const std::string& message) const;
 
   Options options_;

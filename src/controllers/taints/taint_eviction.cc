@@ -298,8 +298,8 @@ void TaintEvictionController::mark_disrupted(const PodPtr& pod, int attempt, Ins
                        });
 }
 
-/// True if a call failed because the pod is gone or another pod has its name. A conflict alone does not show that: other
-/// writers of the pod cause one, too.
+/// True if a call failed because the pod is gone or another pod has its name. A conflict alone does not show that:
+/// other writers of the pod cause one, too.
 bool TaintEvictionController::is_gone(const api::Pod& pod, const Error& error) const {
   if (error.code == ErrorCode::kNotFound) return true;
   if (error.code != ErrorCode::kConflict) return false;
