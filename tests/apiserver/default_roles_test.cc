@@ -237,8 +237,8 @@ std::string who_may(const RequestAttributes& request) {
   for (const api::Json& role : bootstrap_roles()) {
     const api::Json* const rules = role.find("rules");
     if (rules == nullptr || rules->if_array() == nullptr) continue;
-    const auto allows = [&](const api::Json& rule) { return rule_from_json(rule).allows(request); };
-    if (std::ranges::none_of(*rules->if_array(), allows)) continue;
+    const auto is_allowed = [&](const api::Json& rule) { return allows(rule_from_json(rule), request); };
+    if (std::ranges::none_of(*rules->if_array(), is_allowed)) continue;
     const std::string_view ns = role.string_at({"metadata", "namespace"});
     names.insert((ns.empty() ? "" : std::string(ns) + "/") + std::string(role.string_at({"metadata", "name"})));
   }

@@ -7,10 +7,16 @@
 #include "apiserver/request/openapi.h"
 #include "apiserver/resource/metadata_rules.h"
 #include "apiserver/resource/object_change.h"
+#include "apiserver/roles/rule_cover.h"
+#include "base/rng.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -166,6 +172,16 @@ PolicyRule rule(std::vector<std::string> verbs, std::vector<std::string> resourc
   return {std::move(verbs), {""}, std::move(resources), std::move(names), {}};
 }
 
+RuleComparison compare(const std::vector<PolicyRule>& held, const std::vector<PolicyRule>& wanted) {
+  std::vector<const PolicyRule*> places;
+  for (const PolicyRule& each : held) places.push_back(&each);
+  return compare_rules(places, wanted);
+}
+
+bool covers(std::span<const PolicyRule> held, const PolicyRule& wanted) {
+  return are_covered(held, std::span(&wanted, 1));
+}
+
 TEST(Escalation, OnlyWhatIsHeldCanBeGranted) {
   const PolicyRule held[] = {rule({"get", "list"}, {"pods", "configmaps"}),
                              rule({"*"}, {"secrets"}, {"s"}),
@@ -179,6 +195,135 @@ TEST(Escalation, OnlyWhatIsHeldCanBeGranted) {
   EXPECT_FALSE(covers(held, rule({"*"}, {"pods"})));
   EXPECT_FALSE(covers(held, rule({"get"}, {"*"})));
   EXPECT_FALSE(covers(held, {{"get"}, {}, {}, {}, {"/*"}}));
+}
+
+/// "p0", "p1", ...
+std::vector<std::string> numbered(const char* prefix, std::size_t count) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < count; ++i) words.push_back(prefix + std::to_string(i));
+  return words;
+}
+
+/// The bounds of documents let 10,000 values through, so the product of three lists is 3,300 to the third.
+constexpr std::size_t kThird = 3'300;
+
+TEST(Escalation, WordsThatAreRepeatedCountOnce) {
+  const std::vector<PolicyRule> held{rule({"get"}, {"pods"}), rule({"list"}, {"pods"})};
+  const PolicyRule wanted{std::vector<std::string>(kThird, "get"),
+                          std::vector<std::string>(kThird, ""),
+                          std::vector<std::string>(kThird, "pods"),
+                          {},
+                          {}};
+  const RuleComparison same = compare(held, {wanted});
+  EXPECT_EQ(same.answer, RuleComparison::Answer::kCovered);
+  EXPECT_LE(same.steps, 80 * 3 * kThird) << "a step or two for each word, not for each product";
+  PolicyRule more = wanted;
+  more.verbs.back() = "watch";
+  EXPECT_EQ(compare(held, {more}).answer, RuleComparison::Answer::kLacking);
+}
+
+TEST(Escalation, WordsThatTheSameRulesGrantCountOnce) {
+  const PolicyRule wanted{numbered("v", kThird), numbered("g", kThird), numbered("r", kThird), {}, {}};
+  const std::vector<PolicyRule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}};
+  EXPECT_EQ(compare(everything, {wanted}).answer, RuleComparison::Answer::kCovered);
+  // Two rules have each half of the verbs, so neither has all of it.
+  PolicyRule first{numbered("v", kThird / 2), {"*"}, {"*"}, {}, {}};
+  PolicyRule second{{wanted.verbs.begin() + kThird / 2, wanted.verbs.end()}, wanted.api_groups, {"*"}, {}, {}};
+  const RuleComparison halves = compare({first, second}, {wanted});
+  EXPECT_EQ(halves.answer, RuleComparison::Answer::kCovered);
+  EXPECT_LE(halves.steps, 2 * 80 * 3 * kThird);
+  second.api_groups.pop_back();
+  EXPECT_EQ(compare({first, second}, {wanted}).answer, RuleComparison::Answer::kLacking);
+}
+
+TEST(Escalation, ManyRulesAgainstManyHeldEndWithinTheBound) {
+  std::vector<PolicyRule> held;
+  std::vector<PolicyRule> wanted;
+  for (std::size_t i = 0; i < 1'400; ++i) {
+    held.push_back(rule({"get"}, {"pods"}, {"p" + std::to_string(i)}));
+    wanted.push_back(rule({"get"}, {"pods"}, {"p" + std::to_string(i), "p0"}));
+  }
+  const RuleComparison each = compare(held, wanted);
+  EXPECT_EQ(each.answer, RuleComparison::Answer::kCovered);
+  EXPECT_LE(each.steps, kCoverStepsMax);
+  wanted[700].resource_names.emplace_back("other");
+  const RuleComparison other = compare(held, wanted);
+  EXPECT_EQ(other.answer, RuleComparison::Answer::kLacking);
+  EXPECT_EQ(other.lacking, 700U);
+}
+
+TEST(Escalation, TooManyStepsAreRefusedAndNotTaken) {
+  // Every verb is held for another resource and every resource for another verb: no rule grants more than one product.
+  std::vector<PolicyRule> held;
+  for (std::size_t v = 0; v < 300; ++v) {
+    for (std::size_t r = 0; r < 300; ++r) {
+      held.push_back(rule({"v" + std::to_string(v)}, {"r" + std::to_string(r)}));
+    }
+  }
+  const RuleComparison large = compare(held, {rule(numbered("v", 300), numbered("r", 300))});
+  EXPECT_EQ(large.answer, RuleComparison::Answer::kTooLarge);
+  EXPECT_LE(large.steps, kCoverStepsMax);
+}
+
+/// What the comparison decides is what walking every product decides.
+TEST(Escalation, DecidesLikeAWalkOverAllProducts) {
+  Rng rng = Rng(7).fork("rules");
+  const auto some = [&](std::initializer_list<const char*> words) {
+    std::vector<std::string> out;
+    for (const char* word : words) {
+      if (rng.below(2) == 0) out.emplace_back(word);
+    }
+    return out;
+  };
+  const auto any_rule = [&] {
+    return PolicyRule{some({"get", "list", "*"}), some({"", "apps", "*"}), some({"pods", "nodes", "*"}),
+                      rng.below(2) == 0 ? std::vector<std::string>() : some({"a", "b"}), some({"/a/*", "/a/b", "*"})};
+  };
+  const auto has = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::ranges::any_of(list, [&](const std::string& one) { return one == "*" || one == word; });
+  };
+  const auto walk = [&](const std::vector<PolicyRule>& held, const PolicyRule& wanted) {
+    for (const std::string& verb : wanted.verbs) {
+      for (const std::string& url : wanted.non_resource_urls) {
+        if (std::ranges::none_of(held, [&](const PolicyRule& one) {
+              return has(one.verbs, verb) &&
+                     std::ranges::any_of(one.non_resource_urls, [&](const std::string& held_url) {
+                       return held_url == url ||
+                              (held_url.ends_with('*') && url.starts_with(held_url.substr(0, held_url.size() - 1)));
+                     });
+            })) {
+          return false;
+        }
+      }
+      for (const std::string& group : wanted.api_groups) {
+        for (const std::string& resource : wanted.resources) {
+          std::vector<std::string> names = wanted.resource_names;
+          if (names.empty()) names.emplace_back();
+          for (const std::string& name : names) {
+            if (std::ranges::none_of(held, [&](const PolicyRule& one) {
+                  return has(one.verbs, verb) && has(one.api_groups, group) && has(one.resources, resource) &&
+                         (one.resource_names.empty() ||
+                          std::ranges::find(one.resource_names, name) != one.resource_names.end());
+                })) {
+              return false;
+            }
+          }
+        }
+      }
+    }
+    return true;
+  };
+  std::size_t covered = 0;
+  for (int round = 0; round < 4'000; ++round) {
+    std::vector<PolicyRule> held;
+    for (std::size_t i = 0; i < 1 + rng.below(5); ++i) held.push_back(any_rule());
+    const PolicyRule wanted = any_rule();
+    const bool want = walk(held, wanted);
+    covered += want ? 1 : 0;
+    ASSERT_EQ(covers(held, wanted), want) << api::to_text(to_json(wanted));
+  }
+  EXPECT_GT(covered, 100U);
+  EXPECT_LT(covered, 3'900U);
 }
 
 TEST(NodeRestriction, LabelsANodeMaySetOnItself) {

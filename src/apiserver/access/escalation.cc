@@ -1,8 +1,10 @@
 #include "apiserver/access/escalation.h"
 
 #include "api/text/identities.h"
+#include "apiserver/roles/rule_cover.h"
+#include "base/utf8.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace spillway::apiserver {
@@ -15,31 +17,8 @@ using api::StatusResult;
 constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
 constexpr std::string_view kAggregationRefusal = "must have cluster-admin privileges to use an aggregationRule";
 
-bool grants(const std::vector<std::string>& list, const std::string& wanted) {
-  return std::ranges::any_of(list, [&](const std::string& one) { return one == "*" || one == wanted; });
-}
-
-bool grants_path(const std::vector<std::string>& urls, const std::string& wanted) {
-  return std::ranges::any_of(urls, [&](const std::string& url) {
-    return url == "*" || url == wanted ||
-           (url.ends_with('*') && wanted.starts_with(std::string_view(url).substr(0, url.size() - 1)));
-  });
-}
-
-bool holds_path(std::span<const PolicyRule> held, const std::string& verb, const std::string& url) {
-  return std::ranges::any_of(held, [&](const PolicyRule& rule) {
-    return grants(rule.verbs, verb) && grants_path(rule.non_resource_urls, url);
-  });
-}
-
-bool holds(std::span<const PolicyRule> held, const std::string& verb, const std::string& group,
-           const std::string& resource, const std::string* name) {
-  return std::ranges::any_of(held, [&](const PolicyRule& rule) {
-    if (!grants(rule.verbs, verb) || !grants(rule.api_groups, group) || !grants(rule.resources, resource)) return false;
-    return rule.resource_names.empty() ||
-           (name != nullptr && std::ranges::find(rule.resource_names, *name) != rule.resource_names.end());
-  });
-}
+/// Bytes of a rule in a message.
+constexpr std::size_t kRuleBytesMax = 2U << 10U;
 
 /// What the garbage collector changes, and what the server keeps itself. A label is more than that: it may add the
 /// rules to another role.
@@ -55,23 +34,6 @@ bool changes_what_holds_it_only(const Json& object, const Json& old) {
 }
 
 }  // namespace
-
-bool covers(std::span<const PolicyRule> held, const PolicyRule& wanted) {
-  for (const std::string& verb : wanted.verbs) {
-    for (const std::string& url : wanted.non_resource_urls) {
-      if (!holds_path(held, verb, url)) return false;
-    }
-    for (const std::string& group : wanted.api_groups) {
-      for (const std::string& resource : wanted.resources) {
-        if (wanted.resource_names.empty() && !holds(held, verb, group, resource, nullptr)) return false;
-        for (const std::string& name : wanted.resource_names) {
-          if (!holds(held, verb, group, resource, &name)) return false;
-        }
-      }
-    }
-  }
-  return true;
-}
 
 StatusResult<void> EscalationCheck::check_create(const api::UserInfo& user, const Resource& resource,
                                                  const Json& object) const {
@@ -92,9 +54,9 @@ bool EscalationCheck::may_aggregate(const api::UserInfo& user, const Resource& r
                                    .name = std::string(object.string_at({"metadata", "name"}))};
   if (rules_.authorize(user, escalate).allowed) return true;
   const std::vector<PolicyRule> held = rules_.rules_of(user, {});
-  const PolicyRule everything{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}};
-  const PolicyRule every_path{.verbs = {"*"}, .non_resource_urls = {"*"}};
-  return covers(held, everything) && covers(held, every_path);
+  const PolicyRule everything[]{{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}},
+                                {.verbs = {"*"}, .non_resource_urls = {"*"}}};
+  return are_covered(held, everything);
 }
 
 StatusResult<void> EscalationCheck::check_update(const api::UserInfo& user, const Resource& resource, SubresourceId,
@@ -131,19 +93,29 @@ StatusResult<void> EscalationCheck::check(const api::UserInfo& user, const Resou
       return api::not_found_status({std::string(resource.group), special.resource}, special.name);
     }
     if (rules) wanted = *rules;
-  } else if (const Json* rules = object.find("rules"); rules != nullptr && rules->if_array() != nullptr) {
-    for (const Json& rule : *rules->if_array()) wanted.push_back(rule_from_json(rule));
+  } else {
+    wanted = rules_from_json(object);
   }
   if (rules_.authorize(user, special).allowed) return {};
   const std::vector<PolicyRule> held = rules_.rules_of(user, ns);
-  for (const PolicyRule& rule : wanted) {
-    if (covers(held, rule)) continue;
-    return api::forbidden_status(
-        resource.group_resource(), name,
-        fmt::format("user \"{}\" is attempting to grant RBAC permissions not currently held: {}", user.name,
-                    api::to_text(to_json(rule))));
+  std::vector<const PolicyRule*> places;
+  for (const PolicyRule& rule : held) places.push_back(&rule);
+  const RuleComparison comparison = compare_rules(places, wanted);
+  switch (comparison.answer) {
+    case RuleComparison::Answer::kCovered:
+      return {};
+    case RuleComparison::Answer::kTooLarge:
+      return api::forbidden_status(
+          resource.group_resource(), name,
+          fmt::format("the rules are too many to be compared with those that user \"{}\" holds: use smaller roles",
+                      user.name));
+    case RuleComparison::Answer::kLacking:
+      break;
   }
-  return {};
+  return api::forbidden_status(
+      resource.group_resource(), name,
+      fmt::format("user \"{}\" is attempting to grant RBAC permissions not currently held: {}", user.name,
+                  shortened(api::to_text(to_json(wanted[comparison.lacking])), kRuleBytesMax)));
 }
 
 }  // namespace spillway::apiserver

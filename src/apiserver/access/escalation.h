@@ -1,5 +1,5 @@
 // Nobody may grant what he may not do himself: writes of roles and bindings are held against the rules of the writer.
-// Thread: loop. Source: Kubernetes docs, "Using RBAC Authorization", privilege escalation prevention.
+// Thread: loop. Bound: the steps of a comparison (rule_cover.h); a write that takes more is refused. Source: Kubernetes docs, "Using RBAC Authorization", privilege escalation prevention.
 #pragma once
 
 #include "apiserver/access/role_rules.h"
@@ -30,8 +30,5 @@ class EscalationCheck final : public AdmissionCheck {
 
   const RoleRules& rules_;
 };
-
-/// True if everything `wanted` allows is allowed by one of `held`.
-bool covers(std::span<const PolicyRule> held, const PolicyRule& wanted);
 
 }  // namespace spillway::apiserver

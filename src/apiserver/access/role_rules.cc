@@ -11,13 +11,6 @@ namespace {
 
 using api::Json;
 
-std::vector<std::string> texts(const Json* list) {
-  std::vector<std::string> out;
-  if (list == nullptr || list->if_array() == nullptr) return out;
-  for (const Json& text : *list->if_array()) out.emplace_back(text.string_at({}));
-  return out;
-}
-
 bool has(const std::vector<std::string>& list, std::string_view wanted) {
   return std::ranges::any_of(list, [&](const std::string& one) { return one == "*" || one == wanted; });
 }
@@ -37,34 +30,14 @@ bool covers_path(const std::vector<std::string>& urls, std::string_view path) {
   });
 }
 
-Json list_of(const std::vector<std::string>& texts) {
-  return Json::Array(texts.begin(), texts.end());
-}
-
 }  // namespace
 
-bool PolicyRule::allows(const RequestAttributes& request) const {
-  if (!has(verbs, request.verb)) return false;
-  if (!request.is_resource) return covers_path(non_resource_urls, request.path);
-  if (!has(api_groups, request.group) || !covers_resource(resources, request)) return false;
-  return resource_names.empty() || std::ranges::find(resource_names, request.name) != resource_names.end();
-}
-
-PolicyRule rule_from_json(const Json& rule) {
-  return {texts(rule.find("verbs")), texts(rule.find("apiGroups")), texts(rule.find("resources")),
-          texts(rule.find("resourceNames")), texts(rule.find("nonResourceURLs"))};
-}
-
-Json to_json(const PolicyRule& rule) {
-  Json out = Json::object({{"verbs", list_of(rule.verbs)}});
-  if (!rule.non_resource_urls.empty()) {
-    out["nonResourceURLs"] = list_of(rule.non_resource_urls);
-    return out;
-  }
-  out["apiGroups"] = list_of(rule.api_groups);
-  out["resources"] = list_of(rule.resources);
-  if (!rule.resource_names.empty()) out["resourceNames"] = list_of(rule.resource_names);
-  return out;
+bool allows(const PolicyRule& rule, const RequestAttributes& request) {
+  if (!has(rule.verbs, request.verb)) return false;
+  if (!request.is_resource) return covers_path(rule.non_resource_urls, request.path);
+  if (!has(rule.api_groups, request.group) || !covers_resource(rule.resources, request)) return false;
+  const std::vector<std::string>& names = rule.resource_names;
+  return names.empty() || std::ranges::find(names, request.name) != names.end();
 }
 
 RoleRules::RoleRules(Core& core)
@@ -85,12 +58,7 @@ std::optional<std::vector<PolicyRule>> RoleRules::rules_of_role(const Json& role
   const std::string_view name = role_ref.string_at({"name"});
   const ObjectPtr role = local ? roles_.find(object_key(ns, name)) : cluster_roles_.find(name);
   if (!role) return std::nullopt;
-  std::vector<PolicyRule> rules;
-  const Json document = role->document();
-  const Json* list = document.find("rules");
-  if (list == nullptr || list->if_array() == nullptr) return rules;
-  for (const Json& rule : *list->if_array()) rules.push_back(rule_from_json(rule));
-  return rules;
+  return rules_from_json(*role->shared_document());
 }
 
 void RoleRules::add_bindings(const ResourceCache& cache) const {
@@ -136,7 +104,7 @@ Verdict RoleRules::authorize(const api::UserInfo& user, const RequestAttributes&
   for (const Binding& binding : bindings()) {
     if (!binding.ns.empty() && (!request.is_resource || binding.ns != request.ns)) continue;
     if (!is_bound(binding, user)) continue;
-    if (std::ranges::any_of(binding.rules, [&](const PolicyRule& rule) { return rule.allows(request); })) {
+    if (std::ranges::any_of(binding.rules, [&](const PolicyRule& rule) { return allows(rule, request); })) {
       return {true, binding.text};
     }
   }

@@ -5,6 +5,7 @@
 #include "apiserver/access/authorizer.h"
 #include "apiserver/read/collector.h"
 #include "apiserver/read/core.h"
+#include "apiserver/roles/policy_rule.h"
 
 #include <optional>
 #include <string>
@@ -12,19 +13,7 @@
 
 namespace spillway::apiserver {
 
-/// One entry of the rules of a role.
-struct PolicyRule {
-  std::vector<std::string> verbs;
-  std::vector<std::string> api_groups;
-  std::vector<std::string> resources;
-  std::vector<std::string> resource_names;
-  std::vector<std::string> non_resource_urls;
-
-  bool allows(const RequestAttributes& request) const;
-};
-
-PolicyRule rule_from_json(const api::Json& rule);
-api::Json to_json(const PolicyRule& rule);
+bool allows(const PolicyRule& rule, const RequestAttributes& request);
 
 class RoleRules final : public Authorizer, public Collector {
  public:

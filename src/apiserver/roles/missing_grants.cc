@@ -1,5 +1,7 @@
 #include "apiserver/roles/missing_grants.h"
 
+#include "apiserver/roles/rule_cover.h"
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -35,27 +37,6 @@ bool covers(const Json& rule, const Json& wanted) {
   return covers_texts(rule, wanted, "verbs", true) && covers_texts(rule, wanted, "apiGroups", true) &&
          covers_texts(rule, wanted, "resources", true) && covers_texts(rule, wanted, "nonResourceURLs", true) &&
          covers_names(rule, wanted);
-}
-
-/// Each of its verbs on each of its resources, in each of their groups, is in one of the rules.
-bool cover_together(const Json::Array& rules, const Json& wanted) {
-  const auto singles = [](const Json& rule, std::string_view member) {
-    std::vector<Json> each;
-    for (const Json& text : array_at(rule, member)) {
-      each.push_back(rule);
-      each.back()[member] = Json::array({text});
-    }
-    if (each.empty()) each.push_back(rule);
-    return each;
-  };
-  for (const Json& of_verb : singles(wanted, "verbs")) {
-    for (const Json& of_group : singles(of_verb, "apiGroups")) {
-      for (const Json& single : singles(of_group, "resources")) {
-        if (std::ranges::none_of(rules, [&single](const Json& rule) { return covers(rule, single); })) return false;
-      }
-    }
-  }
-  return true;
 }
 
 bool is_same_subject(const Json& subject, const Json& wanted) {
@@ -133,8 +114,11 @@ std::optional<Json> with_missing_grants(const Json& current, const Json& wanted)
 Json with_rules_of_old(Json wanted, const Json& gatherer, const Json::Array& gathered) {
   if (gatherer.find("aggregationRule") != nullptr) return wanted;
   Json::Array missing;
+  std::vector<PolicyRule> held;
+  for (const Json& rule : gathered) held.push_back(rule_from_json(rule));
   for (const Json& rule : array_at(gatherer, "rules")) {
-    if (!cover_together(gathered, rule)) missing.push_back(rule);
+    const PolicyRule wants[]{rule_from_json(rule)};
+    if (!are_covered(held, wants)) missing.push_back(rule);
   }
   const Json before = wanted;
   append(wanted, {"rules"}, before, missing);
