@@ -20,6 +20,14 @@ constexpr std::string_view kAggregationRefusal = "must have cluster-admin privil
 /// Bytes of a rule in a message.
 constexpr std::size_t kRuleBytesMax = 2U << 10U;
 
+std::vector<const PolicyRule*> places_of(const std::vector<RuleListPtr>& lists) {
+  std::vector<const PolicyRule*> places;
+  for (const RuleListPtr& list : lists) {
+    for (const PolicyRule& rule : list->rules()) places.push_back(&rule);
+  }
+  return places;
+}
+
 /// What the garbage collector changes, and what the server keeps itself. A label is more than that: it may add the
 /// rules to another role.
 bool changes_what_holds_it_only(const Json& object, const Json& old) {
@@ -53,10 +61,10 @@ bool EscalationCheck::may_aggregate(const api::UserInfo& user, const Resource& r
                                    .resource = std::string(resource.plural),
                                    .name = std::string(object.string_at({"metadata", "name"}))};
   if (rules_.authorize(user, escalate).allowed) return true;
-  const std::vector<PolicyRule> held = rules_.rules_of(user, {});
+  const std::vector<RuleListPtr> held = rules_.rules_of(user, {});
   const PolicyRule everything[]{{.verbs = {"*"}, .api_groups = {"*"}, .resources = {"*"}},
                                 {.verbs = {"*"}, .non_resource_urls = {"*"}}};
-  return are_covered(held, everything);
+  return compare_rules(places_of(held), everything).answer == RuleComparison::Answer::kCovered;
 }
 
 StatusResult<void> EscalationCheck::check_update(const api::UserInfo& user, const Resource& resource, SubresourceId,
@@ -82,25 +90,24 @@ StatusResult<void> EscalationCheck::check(const api::UserInfo& user, const Resou
                             .resource = std::string(resource.plural),
                             .ns = std::string(ns),
                             .name = std::string(name)};
-  std::vector<PolicyRule> wanted;
+  std::vector<PolicyRule> own;
+  RuleListPtr bound;
   if (binds) {
     const Json* role_ref = object.find("roleRef");
     if (role_ref == nullptr) return {};
     special.resource = role_ref->string_at({"kind"}) == "Role" ? "roles" : "clusterroles";
     special.name = role_ref->string_at({"name"});
-    const auto rules = rules_.rules_of_role(*role_ref, ns);
-    if (!rules && !rules_.authorize(user, special).allowed) {
+    bound = rules_.rules_of_role(*role_ref, ns);
+    if (bound == nullptr && !rules_.authorize(user, special).allowed) {
       return api::not_found_status({std::string(resource.group), special.resource}, special.name);
     }
-    if (rules) wanted = *rules;
   } else {
-    wanted = rules_from_json(object);
+    own = rules_from_json(object);
   }
+  const std::vector<PolicyRule>& wanted = bound == nullptr ? own : bound->rules();
   if (rules_.authorize(user, special).allowed) return {};
-  const std::vector<PolicyRule> held = rules_.rules_of(user, ns);
-  std::vector<const PolicyRule*> places;
-  for (const PolicyRule& rule : held) places.push_back(&rule);
-  const RuleComparison comparison = compare_rules(places, wanted);
+  const std::vector<RuleListPtr> held = rules_.rules_of(user, ns);
+  const RuleComparison comparison = compare_rules(places_of(held), wanted);
   switch (comparison.answer) {
     case RuleComparison::Answer::kCovered:
       return {};

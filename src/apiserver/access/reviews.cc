@@ -12,6 +12,10 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
+/// Words of the rules that a SelfSubjectRulesReview shows, as many as two of the largest roles have: its text takes a
+/// few milliseconds.
+constexpr std::size_t kShownWordsMax = 20'000;
+
 Json user_document(const api::UserInfo& user) {
   Json out = Json::object({{"username", user.name}});
   if (!user.uid.empty()) out["uid"] = user.uid;
@@ -119,14 +123,23 @@ StatusResult<void> Reviews::token(Json& review) const {
 void Reviews::rules(const Exchange& exchange, Json& review) const {
   Json::Array resource_rules;
   Json::Array path_rules;
-  for (const PolicyRule& rule : roles_.rules_of(exchange.user(), review.string_at({"spec", "namespace"}))) {
-    (rule.non_resource_urls.empty() ? resource_rules : path_rules).push_back(to_json(rule));
+  std::size_t words = 0;
+  for (const RuleListPtr& list : roles_.rules_of(exchange.user(), review.string_at({"spec", "namespace"}))) {
+    for (const PolicyRule& rule : list->rules()) {
+      words += 1 + rule.words();
+      if (words > kShownWordsMax) break;
+      (rule.non_resource_urls.empty() ? resource_rules : path_rules).push_back(to_json(rule));
+    }
   }
   // What a node may do follows from its pods, not from rules that could be listed.
-  const bool incomplete = node_identity(exchange.user()).has_value();
+  const bool incomplete = node_identity(exchange.user()).has_value() || words > kShownWordsMax;
   review["status"] = Json::object({{"resourceRules", std::move(resource_rules)},
                                    {"nonResourceRules", std::move(path_rules)},
                                    {"incomplete", incomplete}});
+  if (words > kShownWordsMax) {
+    review["status"]["evaluationError"] =
+        fmt::format("the rules are too many to be shown: the first {} words of them are", kShownWordsMax);
+  }
 }
 
 }  // namespace spillway::apiserver
