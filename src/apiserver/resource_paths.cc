@@ -60,9 +60,9 @@ void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
 }
 
 void ResourcePaths::perform_unstored(const ExchangePtr& exchange) {
-  const std::string_view kind = exchange->route.resource->kind;
-  if (kind == "Binding") return binding_.create(exchange);
-  if (kind == "ComponentStatus") return components_.read(exchange);
+  const Resource& resource = *exchange->route.resource;
+  if (resource.is("", "Binding")) return binding_.create(exchange);
+  if (resource.is("", "ComponentStatus")) return components_.read(exchange);
   return exchange->route.verb == Verb::kCreate ? reviews_.create(exchange) : usage_.read(exchange);
 }
 

@@ -382,6 +382,123 @@ TEST(CustomKinds, AnOpenSchemaIsPublishedAsAnObjectInOpenApiV2) {
   EXPECT_NE(v3.at({"components", "schemas", "com.example.open.v1.Thing", "properties", "metadata"}), nullptr);
 }
 
+constexpr std::string_view kOpenVersion = R"({"name":"v1","served":true,"storage":true,
+ "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}})";
+
+/// A kind of stable.example.com whose name a built-in kind of another group has.
+void define_namesake(TestServer& server, std::string_view plural, std::string_view kind, bool namespaced = true) {
+  std::string body = definition(plural, kind, "stable.example.com", kOpenVersion, "[]");
+  constexpr std::string_view kNamespaced = R"("scope":"Namespaced")";
+  if (!namespaced) body.replace(body.find(kNamespaced), kNamespaced.size(), R"("scope":"Cluster")");
+  define(server, body);
+}
+
+std::string namesake(std::string_view kind, std::string_view name, std::string_view spec = "{}",
+                     std::string_view finalizers = "[]") {
+  return fmt::format(R"({{"apiVersion":"stable.example.com/v1","kind":"{}",
+    "metadata":{{"name":"{}","finalizers":{}}},"spec":{}}})",
+                     kind, name, finalizers, spec);
+}
+
+TEST(CustomKinds, OneNamedNamespaceIsLikeAnyOther) {
+  TestServer server;
+  define_namesake(server, "namespaces", "Namespace", false);
+  const std::string path = "/apis/stable.example.com/v1/namespaces";
+  ASSERT_EQ(server.post(path, namesake("Namespace", "default", R"({"n":1,"finalizers":["kubernetes"]})")).code, 201);
+  const Answer changed = server.merge(path + "/default", R"({"spec":{"n":2}})");
+  EXPECT_EQ(changed.code, 200) << changed.text;
+  ASSERT_NE(changed.body.at({"spec", "n"}), nullptr);
+  EXPECT_EQ(*changed.body.at({"spec", "n"}), Json(2)) << "only the spec of a core/v1 Namespace stays as it is";
+  EXPECT_EQ(server.remove(path + "/default").code, 200);
+  EXPECT_EQ(server.get(path + "/default").code, 404) << "its spec.finalizers are nobody's";
+
+  ASSERT_EQ(server.post(path, namesake("Namespace", "held", "{}", R"(["example.com/x"])")).code, 201);
+  const Answer held = server.remove(path + "/held");
+  EXPECT_EQ(held.code, 200) << held.text;
+  const Json stays = server.get(path + "/held").body;
+  EXPECT_EQ(stays.at({"status", "phase"}), nullptr);
+  ASSERT_NE(stays.at({"metadata", "deletionGracePeriodSeconds"}), nullptr);
+
+  EXPECT_EQ(server.remove("/api/v1/namespaces/default").code, 403);
+  EXPECT_EQ(server.merge("/api/v1/namespaces/default", R"({"spec":{"finalizers":["x.io/y"]}})").code, 200);
+  const Json core = server.get("/api/v1/namespaces/default").body;
+  EXPECT_EQ(api::to_text(*core.at({"spec", "finalizers"})), R"(["kubernetes"])");
+}
+
+/// The name of the object is no namespace: rights in the namespace of that name are no rights on it.
+TEST(CustomKinds, RightsInANamespaceAreNoneOnACustomNamespace) {
+  TestServer server;
+  define_namesake(server, "namespaces", "Namespace", false);
+  const std::string path = "/apis/stable.example.com/v1/namespaces";
+  ASSERT_EQ(server.post(path, namesake("Namespace", "default")).code, 201);
+  constexpr const char* kRbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+  ASSERT_EQ(
+      server
+          .post(fmt::format("{}/rolebindings", kRbac),
+                R"({"metadata":{"name":"b"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",
+                          "name":"cluster-admin"},"subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"t"}]})")
+          .code,
+      201);
+  server.user = {"t", {}, {"system:authenticated"}};
+  EXPECT_EQ(server.get("/api/v1/namespaces/default").code, 200);
+  EXPECT_EQ(server.get(path + "/default").code, 403);
+  server.user = kAdmin;
+}
+
+/// What holds for the Nodes, Leases and pods of a node does not hold for other kinds of these names.
+TEST(CustomKinds, NodesMayDoWithNamesakesWhatTheirRolesSay) {
+  TestServer server;
+  for (const auto& [plural, kind] : {std::pair{"nodes", "Node"},
+                                     {"leases", "Lease"},
+                                     {"pods", "Pod"},
+                                     {"csinodes", "CSINode"},
+                                     {"csidrivers", "CSIDriver"},
+                                     {"tokenreviews", "TokenReview"}}) {
+    define_namesake(server, plural, kind);
+  }
+  const std::string path = "/apis/stable.example.com/v1/namespaces/default/";
+  const auto as_node = [&](auto call) {
+    server.user = kNode;
+    const Answer answer = call();
+    server.user = kAdmin;
+    return answer.code;
+  };
+  EXPECT_EQ(as_node([&] { return server.get(path + "csidrivers"); }), 403) << "only storage.k8s.io has drivers";
+  EXPECT_EQ(as_node([&] { return server.post(path + "tokenreviews", namesake("TokenReview", "a")); }), 403);
+  ASSERT_EQ(
+      server
+          .post(
+              "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+              R"({"metadata":{"name":"r"},"rules":[{"apiGroups":["stable.example.com"],"resources":["*"],"verbs":["*"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(
+      server
+          .post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                R"({"metadata":{"name":"r"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",
+                          "name":"r"},"subjects":[{"kind":"Group","apiGroup":"rbac.authorization.k8s.io","name":"system:nodes"}]})")
+          .code,
+      201);
+  for (const auto& [plural, kind] :
+       {std::pair{"nodes", "Node"}, {"leases", "Lease"}, {"pods", "Pod"}, {"csinodes", "CSINode"}}) {
+    EXPECT_EQ(as_node([&] { return server.post(path + plural, namesake(kind, "another")); }), 201) << kind;
+    EXPECT_EQ(as_node([&] { return server.merge(path + plural + "/another", R"({"spec":{"n":1}})"); }), 200) << kind;
+  }
+  EXPECT_EQ(as_node([&] { return server.post("/api/v1/nodes", R"({"metadata":{"name":"another"}})"); }), 403);
+}
+
+TEST(CustomKinds, OnlyBuiltInEventsAreOutsideQuotas) {
+  TestServer server;
+  define_namesake(server, "events", "Event");
+  server.post("/api/v1/namespaces/default/resourcequotas",
+              R"({"metadata":{"name":"q"},"spec":{"hard":{"count/events.stable.example.com":"1"}}})");
+  server.settle();
+  server.advance(seconds(1));
+  const std::string path = "/apis/stable.example.com/v1/namespaces/default/events";
+  EXPECT_EQ(server.post(path, namesake("Event", "one")).code, 201);
+  EXPECT_EQ(server.post(path, namesake("Event", "two")).code, 403);
+}
+
 TEST(CustomKinds, ThereAreOnlySoMany) {
   TestServer server;
   const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",

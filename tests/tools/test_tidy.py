@@ -50,6 +50,11 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.run_with("policy/a.cc", "auto t = std::chrono::steady_clock::now();\n")[0], 1)
         self.assertEqual(self.run_with("policy/a.cc", "std::unordered_map<int, int> m;\n")[0], 1)
 
+    def test_a_kind_is_group_and_kind(self):
+        self.assertEqual(self.run_with("apiserver/write/a.cc", 'return resource.kind == "Namespace";\n')[0], 1)
+        self.assertEqual(self.run_with("apiserver/write/a.cc", 'if (route.resource->plural != "pods") return;\n')[0], 1)
+        self.assertEqual(self.run_with("apiserver/write/a.cc", 'return resource.is("", "Namespace");\n')[0], 0)
+
     def test_drawers_for_everything(self):
         self.assertEqual(self.run_with("api/text/string_utils.h", "\n")[0], 1)
 

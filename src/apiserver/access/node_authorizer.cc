@@ -116,12 +116,17 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
     return may && is_attached_to(*node, request.name) ? allowed() : denied(*node);
   }
   if (request.group == "events.k8s.io") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
-  if (one_of(resource, {"csidrivers", "runtimeclasses"})) return reads ? allowed() : Verdict{};
-  if (resource == "certificatesigningrequests") {
+  const bool is_class = (request.group == "storage.k8s.io" && resource == "csidrivers") ||
+                        (request.group == "node.k8s.io" && resource == "runtimeclasses");
+  if (is_class) return reads ? allowed() : Verdict{};
+  if (request.group == "certificates.k8s.io" && resource == "certificatesigningrequests") {
     // Not what stands behind the slash: nodeclient and selfnodeclient say whose certificates are signed unseen.
     return request.subresource.empty() && (reads || verb == "create") ? allowed() : Verdict{};
   }
-  if (one_of(resource, {"tokenreviews", "subjectaccessreviews", "localsubjectaccessreviews"})) {
+  const bool is_review = (request.group == "authentication.k8s.io" && resource == "tokenreviews") ||
+                         (request.group == "authorization.k8s.io" &&
+                          one_of(resource, {"subjectaccessreviews", "localsubjectaccessreviews"}));
+  if (is_review) {
     return verb == "create" ? allowed() : Verdict{};
   }
   return {};

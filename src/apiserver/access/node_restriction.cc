@@ -15,6 +15,8 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
+constexpr std::string_view kLeaseGroup = "coordination.k8s.io";
+constexpr std::string_view kStorageGroup = "storage.k8s.io";
 constexpr std::array<std::string_view, 5> kOwnLabels{"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
                                                      "topology.kubernetes.io/region", "topology.kubernetes.io/zone"};
 constexpr std::array<std::string_view, 5> kOldLabels{
@@ -90,24 +92,24 @@ StatusResult<void> NodeRestriction::check_create(const api::UserInfo& user, cons
   const std::optional<std::string> node = node_identity(user);
   if (!node) return {};
   const std::string_view name = object.string_at({"metadata", "name"});
-  if (resource.kind == "Node") {
+  if (resource.is("", "Node")) {
     if (name != *node) return refused(resource, object, *node, "is not allowed to create another node");
     if (object.at({"metadata", "ownerReferences"}) != nullptr) {
       return refused(resource, object, *node, "is not allowed to set ownerReferences");
     }
     return check_labels(resource, *node, object, nullptr);
   }
-  if (resource.kind == "Lease") {
+  if (resource.is(kLeaseGroup, "Lease")) {
     if (object.string_at({"metadata", "namespace"}) != "kube-node-lease" || name != *node) {
       return refused(resource, object, *node, "may have one lease only: its own in kube-node-lease");
     }
     return {};
   }
-  if (resource.kind == "CSINode") {
+  if (resource.is(kStorageGroup, "CSINode")) {
     if (name != *node) return refused(resource, object, *node, "is not allowed to create the CSINode of another node");
     return {};
   }
-  if (resource.kind == "Pod") return check_mirror_pod(*node, object);
+  if (resource.is("", "Pod")) return check_mirror_pod(*node, object);
   return {};
 }
 
@@ -158,7 +160,7 @@ StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, cons
   const std::optional<std::string> node = node_identity(user);
   if (!node) return {};
   const std::string_view name = object.string_at({"metadata", "name"});
-  if (resource.kind == "Node") {
+  if (resource.is("", "Node")) {
     if (name != *node) return refused(resource, object, *node, "is not allowed to modify another node");
     if (!same_at(object, old, {"metadata", "ownerReferences"})) {
       return refused(resource, object, *node, "is not allowed to modify ownerReferences");
@@ -168,10 +170,10 @@ StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, cons
     }
     return check_labels(resource, *node, object, &old);
   }
-  if (resource.kind == "Pod" && part == SubresourceId::kStatus && !changed_labels(object, &old).empty()) {
+  if (resource.is("", "Pod") && part == SubresourceId::kStatus && !changed_labels(object, &old).empty()) {
     return refused(resource, object, *node, "cannot update labels through pod status");
   }
-  if ((resource.kind == "Lease" || resource.kind == "CSINode") && name != *node) {
+  if ((resource.is(kLeaseGroup, "Lease") || resource.is(kStorageGroup, "CSINode")) && name != *node) {
     return refused(resource, object, *node, "is not allowed to modify what belongs to another node");
   }
   return {};
@@ -180,7 +182,7 @@ StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, cons
 bool NodeRestriction::passes_renewal(const api::UserInfo& user, const Resource& resource, std::string_view /*ns*/,
                                      std::string_view name) const {
   const std::optional<std::string> node = node_identity(user);
-  return !node || (resource.kind == "Lease" && name == *node);
+  return !node || (resource.is(kLeaseGroup, "Lease") && name == *node);
 }
 
 StatusResult<void> NodeRestriction::check_token(const api::UserInfo& user, std::string_view ns,

@@ -31,10 +31,10 @@ api::Status refusal_at(const ValidWrite& write, std::string_view field, std::str
 }  // namespace
 
 StatusResult<void> ParamAccess::confirm(const ValidWrite& write) const {
-  if (write.resource.group != kAdmissionGroup || write.part != SubresourceId::kNone) return {};
+  if (write.part != SubresourceId::kNone) return {};
   if (in_group(write.user, api::kMastersGroup)) return {};
-  if (write.resource.kind == "ValidatingAdmissionPolicy") return confirm_policy(write);
-  if (write.resource.kind == "ValidatingAdmissionPolicyBinding") return confirm_binding(write);
+  if (write.resource.is(kAdmissionGroup, "ValidatingAdmissionPolicy")) return confirm_policy(write);
+  if (write.resource.is(kAdmissionGroup, "ValidatingAdmissionPolicyBinding")) return confirm_binding(write);
   return {};
 }
 

@@ -12,6 +12,9 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
+constexpr std::string_view kAuthenticationGroup = "authentication.k8s.io";
+constexpr std::string_view kAuthorizationGroup = "authorization.k8s.io";
+
 /// Words of the rules that a SelfSubjectRulesReview shows, as many as two of the largest roles have: its text takes a
 /// few milliseconds.
 constexpr std::size_t kShownWordsMax = 20'000;
@@ -51,11 +54,11 @@ void Reviews::create(const ExchangePtr& exchange) {
   auto body = read_object(exchange->request(), type_of(resource), options->field_validation, exchange->warnings);
   if (!body) return exchange->fail(body.error());
   Json review = *std::move(body);
-  if (resource.kind == "SelfSubjectReview") {
+  if (resource.is(kAuthenticationGroup, "SelfSubjectReview")) {
     review["status"] = Json::object({{"userInfo", user_document(exchange->user())}});
-  } else if (resource.kind == "SelfSubjectRulesReview") {
+  } else if (resource.is(kAuthorizationGroup, "SelfSubjectRulesReview")) {
     rules(*exchange, review);
-  } else if (resource.kind == "TokenReview") {
+  } else if (resource.is(kAuthenticationGroup, "TokenReview")) {
     if (const auto reviewed = token(review); !reviewed) return exchange->fail(reviewed.error());
   } else if (const auto answered = access(*exchange, review); !answered) {
     return exchange->fail(answered.error());
@@ -75,7 +78,7 @@ StatusResult<void> Reviews::access(const Exchange& exchange, Json& review) const
                    "exactly one of nonResourceAttributes or resourceAttributes must be specified");
   }
   api::UserInfo user = exchange.user();
-  if (resource.kind != "SelfSubjectAccessReview") {
+  if (!resource.is(kAuthorizationGroup, "SelfSubjectAccessReview")) {
     user = {std::string(spec.string_at({"user"})), std::string(spec.string_at({"uid"})), {}};
     if (const Json* groups = spec.find("groups"); groups != nullptr && groups->if_array() != nullptr) {
       for (const Json& group : *groups->if_array()) user.groups.emplace_back(group.string_at({}));

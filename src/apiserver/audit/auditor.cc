@@ -36,9 +36,14 @@ AuditObject object_of(const RequestAttributes& asked) {
           .subresource = asked.subresource};
 }
 
+/// Of the core group: a custom kind may have that name, too.
+bool is_status(const Json& object) {
+  return object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Status";
+}
+
 /// What the path leaves open is said by the object.
 void complete_object(AuditObject& ref, const Json& object) {
-  if (object.string_at({"kind"}) == "Status") return;
+  if (is_status(object)) return;
   const auto fill = [&](std::string& into, std::string_view member) {
     if (into.empty()) into = object.string_at({"metadata", member});
   };
@@ -58,7 +63,7 @@ bool is_too_large(const Result<Json>& object) {
 
 AuditStatus status_of(int code, const Json* document) {
   AuditStatus status{.code = code};
-  if (document == nullptr || document->string_at({"kind"}) != "Status") return status;
+  if (document == nullptr || !is_status(*document)) return status;
   status.status = document->string_at({"status"});
   status.message = document->string_at({"message"});
   status.reason = document->string_at({"reason"});

@@ -16,7 +16,7 @@ constexpr Duration kLookAgainAt = seconds(1);
 constexpr Duration kLookLaterAt = seconds(30);  // at what no event tells of
 
 bool is_definition(const Resource& resource) {
-  return resource.kind == "CustomResourceDefinition" && resource.group == "apiextensions.k8s.io";
+  return resource.is("apiextensions.k8s.io", "CustomResourceDefinition");
 }
 
 bool is_empty(const ResourceCache& cache) {

@@ -13,6 +13,8 @@ namespace {
 
 using api::Json;
 
+constexpr std::string_view kMetricsGroup = "metrics.k8s.io";
+
 constexpr std::string_view kWindow = "10s";  // between two measurements of processor time
 
 Json usage_document(const Usage& usage) {
@@ -43,7 +45,7 @@ Json document_of(const StoredObject& object, std::string_view kind, WallTime mea
 
 void UsagePath::read(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
-  const bool of_nodes = route.resource->kind == "NodeMetrics";
+  const bool of_nodes = route.resource->is(kMetricsGroup, "NodeMetrics");
   const ResourceCache& measured = core_.cache.of(core_.registry.get(of_nodes ? "nodes" : "pods"));
   Objects objects;
   if (route.verb == Verb::kGet) {
@@ -71,7 +73,7 @@ void UsagePath::answer(const ExchangePtr& exchange, const Objects& objects) cons
   const Resource& resource = *exchange->route.resource;
   Json::Array items;
   for (const ObjectPtr& object : objects) {
-    std::optional<Json> item = resource.kind == "NodeMetrics" ? node_metrics(*object) : pod_metrics(*object);
+    std::optional<Json> item = resource.is(kMetricsGroup, "NodeMetrics") ? node_metrics(*object) : pod_metrics(*object);
     if (item) items.push_back(*std::move(item));
   }
   if (exchange->route.verb == Verb::kList) {

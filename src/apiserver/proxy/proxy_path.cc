@@ -146,7 +146,7 @@ ProxiedPath path_of(const Exchange& exchange) {
 void ProxyPath::perform(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   if (!route.resource->namespaced()) return ask_node(exchange);
-  const auto server = route.resource->plural == "pods" ? pod_of(route) : endpoint_of(route);
+  const auto server = route.resource->is("", "Pod") ? pod_of(route) : endpoint_of(route);
   if (!server) return exchange->fail(server.error());
   ask_server(exchange, *server);
 }

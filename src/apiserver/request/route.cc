@@ -134,7 +134,7 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   out.below = named.ns;
   out.too_deep = named.too_long;
   out.old_watch = path->old_watch;
-  if (out.resource == "namespaces" && out.ns.empty()) out.ns = out.name;
+  if (out.group.empty() && out.resource == "namespaces" && out.ns.empty()) out.ns = out.name;
   const Watching in_query = query_flag(target, "watch") ? Watching::kByQuery : Watching::kUnasked;
   out.action = verb_of(method, out.object.empty(), out.old_watch ? Watching::kByPath : in_query);
   if (!out.action && out.subresource == kProxy) {

@@ -19,7 +19,8 @@ void set_condition(Json& object, std::string_view type, std::string_view status,
   if (found == nullptr) found = &list.if_array()->emplace_back(Json::object({{"type", type}}));
   if (found->string_at({"status"}) != status) (*found)["lastTransitionTime"] = api::format_time(now);
   (*found)["status"] = status;
-  if (object.string_at({"kind"}) == "Pod" && found->find("lastProbeTime") == nullptr)
+  if (object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Pod" &&
+      found->find("lastProbeTime") == nullptr)
     (*found)["lastProbeTime"] = nullptr;
   for (const auto& [member, text] : {std::pair{"reason", reason}, std::pair{"message", message}}) {
     if (text.empty()) {

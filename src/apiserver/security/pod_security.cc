@@ -68,10 +68,9 @@ struct PodSecurity::Trial {
 
 StatusResult<void> PodSecurity::confirm(const ValidWrite& write) const {
   if (!core_.admission.pod_security) return {};
-  const bool is_core = write.resource.group.empty();
   const bool main = write.part == SubresourceId::kNone;
-  if (is_core && write.resource.plural == "namespaces") return main ? confirm_namespace(write) : StatusResult<void>();
-  if (is_core && write.resource.plural == "pods") {
+  if (write.resource.is("", "Namespace")) return main ? confirm_namespace(write) : StatusResult<void>();
+  if (write.resource.is("", "Pod")) {
     return main || write.part == SubresourceId::kEphemeralContainers ? confirm_pod(write) : StatusResult<void>();
   }
   const Json& pods = template_in(write.resource, write.object);

@@ -11,9 +11,8 @@ std::string version_text(const podsecurity::LevelVersion& standard) {
 }
 
 std::string_view resource_text(const Resource& resource) {
-  if (!resource.group.empty()) return "controller";
-  if (resource.plural == "namespaces") return "namespace";
-  return resource.plural == "pods" ? "pod" : "controller";
+  if (resource.is("", "Namespace")) return "namespace";
+  return resource.is("", "Pod") ? "pod" : "controller";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using api::StatusResult;
 constexpr std::string_view kGroup = "certificates.k8s.io";
 
 bool is_signing_request(const Resource& resource) {
-  return resource.group == kGroup && resource.kind == "CertificateSigningRequest";
+  return resource.is(kGroup, "CertificateSigningRequest");
 }
 
 /// The bytes of a member that holds base64; documents are typed, so it is.

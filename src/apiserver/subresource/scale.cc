@@ -87,7 +87,8 @@ Json scale_of(const Json& workload) {
   Json status = Json::object({{"replicas", 0}});
   if (const Json* replicas = workload.at({"status", "replicas"})) status["replicas"] = *replicas;
   const Json* selector = workload.at({"spec", "selector"});
-  const bool plain = workload.string_at({"kind"}) == "ReplicationController";
+  const bool plain =
+      workload.string_at({"apiVersion"}) == "v1" && workload.string_at({"kind"}) == "ReplicationController";
   if (std::string text = plain ? labels_text(selector) : selector_text(selector); !text.empty()) {
     status["selector"] = text;
   }

@@ -18,7 +18,7 @@ using webhooks::Operation;
 
 /// POST to a collection of bindings is the older form of POST to a pod's own.
 bool is_binding(const Route& route) {
-  return route.subresource == nullptr && route.resource->group.empty() && route.resource->kind == "Binding";
+  return route.subresource == nullptr && route.resource->is("", "Binding");
 }
 
 bool is_gated(const Route& route) {

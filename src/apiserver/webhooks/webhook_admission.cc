@@ -50,7 +50,7 @@ std::vector<const Resource*> served_as(const ResourceRegistry& registry, const R
 }
 
 bool is_namespace(const Resource& resource) {
-  return resource.kind == "Namespace" && resource.group.empty();
+  return resource.is("", "Namespace");
 }
 
 }  // namespace

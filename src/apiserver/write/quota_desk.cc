@@ -121,8 +121,8 @@ struct QuotaDesk::Charge {
 
 void QuotaDesk::charge(const Write& write, Done done) {
   const Resource& resource = write.resource;
-  if (!core_.admission.resource_quota || !resource.namespaced() || resource.plural == "events")
-    return done(PledgePtr());
+  const bool is_event = resource.is("", "Event") || resource.is("events.k8s.io", "Event");
+  if (!core_.admission.resource_quota || !resource.namespaced() || is_event) return done(PledgePtr());
   const std::string ns(write.object.string_at({"metadata", "namespace"}));
   const auto charge = std::make_shared<Charge>();
   charge->request.kind = {resource.group, resource.plural};

@@ -61,10 +61,13 @@ std::vector<std::string> with_policy(const Resource& resource, std::vector<std::
   return names;
 }
 
-bool holds_content(const Json& object) {
+bool is_namespace_kind(const Resource& resource) {
+  return resource.is("", "Namespace");
+}
+
+bool holds_content(const Resource& resource, const Json& object) {
   const Json* list = object.at({"spec", "finalizers"});
-  return object.string_at({"kind"}) == "Namespace" && list != nullptr && list->if_array() != nullptr &&
-         !list->if_array()->empty();
+  return is_namespace_kind(resource) && list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
 }
 
 WallTime whole_seconds(WallTime time) {
@@ -86,13 +89,13 @@ Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::stri
     metadata["generation"] = api::integer_at(object, {"metadata", "generation"}, 0) + 1;
   }
   metadata["deletionTimestamp"] = api::format_time(whole_seconds(now) + seconds(grace));
-  if (resource.kind != "Namespace") metadata["deletionGracePeriodSeconds"] = grace;
+  if (!is_namespace_kind(resource)) metadata["deletionGracePeriodSeconds"] = grace;
   if (finalizers.empty()) {
     metadata.erase({"finalizers"});
   } else {
     metadata["finalizers"] = Json::Array(finalizers.begin(), finalizers.end());
   }
-  if (resource.kind == "Namespace") object.make({"status", "phase"}) = "Terminating";
+  if (is_namespace_kind(resource)) object.make({"status", "phase"}) = "Terminating";
   if (!resource.cleanup_finalizer.empty()) {
     set_condition(object, "Terminating", "True", "InstanceDeletionPending",
                   "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now);
@@ -109,7 +112,7 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
       std::ranges::find(finalizers, resource.cleanup_finalizer) == finalizers.end()) {
     finalizers.emplace_back(resource.cleanup_finalizer);
   }
-  const bool held = !finalizers.empty() || holds_content(object);
+  const bool held = !finalizers.empty() || holds_content(resource, object);
 
   std::int64_t grace = wanted_grace(resource, object, options);
   if (deleting) {
@@ -154,7 +157,7 @@ StatusResult<void> check_preconditions(const Resource& resource, const StoredObj
 }
 
 bool is_protected(const Resource& resource, std::string_view name) {
-  return resource.kind == "Namespace" && (name == "default" || name == "kube-system" || name == "kube-public");
+  return is_namespace_kind(resource) && (name == "default" || name == "kube-system" || name == "kube-public");
 }
 
 }  // namespace

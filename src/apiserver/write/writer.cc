@@ -104,7 +104,7 @@ void isolate(const Resource& resource, SubresourceId part, Json& object, const J
     return;
   }
   if (resource.status_subresource) keep_member(object, old, "status");
-  if (resource.kind != "Namespace") return;
+  if (!resource.is("", "Namespace")) return;
   if (part != SubresourceId::kFinalize) keep_member(object, old, "spec");
 }
 

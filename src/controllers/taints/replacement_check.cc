@@ -13,7 +13,7 @@ constexpr Duration kLoadsAgeMax = seconds(1);
 
 bool is_replaced_elsewhere(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
-  return owner != nullptr && owner->kind != "DaemonSet";
+  return owner != nullptr && !(owner->kind == "DaemonSet" && owner->api_version.starts_with("apps/"));
 }
 
 }  // namespace

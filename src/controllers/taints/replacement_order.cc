@@ -37,7 +37,7 @@ void ReplacementOrder::start() {
 void ReplacementOrder::on_pod(const PodPtr& before, const PodPtr& after) {
   const auto of_set = [](const PodPtr& pod) -> PodPtr {
     const api::OwnerReference* owner = pod ? api::controller_of(pod->metadata) : nullptr;
-    return owner != nullptr && owner->kind == "ReplicaSet" ? pod : nullptr;
+    return owner != nullptr && owner->kind == "ReplicaSet" && owner->api_version.starts_with("apps/") ? pod : nullptr;
   };
   pods_.on_change(of_set(before), of_set(after));
   if (before && (!after || after->metadata.uid != before->metadata.uid)) {
