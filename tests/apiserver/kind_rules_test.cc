@@ -1,5 +1,6 @@
 // What the rows of writes do not hold, because they are dry runs of one request: addresses and ports that are taken,
 // names that are made, warnings.
+#include "apiserver/kinds/service_spec.h"
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -82,6 +83,75 @@ TEST(ServicePorts, OfNodesAreGivenOnceAndComeFromTheRange) {
   EXPECT_NE(*port, 30007);
   const Answer same = server.merge(std::string(kServices) + "/a", R"({"metadata":{"labels":{"x":"y"}}})");
   EXPECT_EQ(same.code, 200) << same.text;
+}
+
+/// What is taken is found by name, whatever becomes of the services.
+TEST(ServicePorts, AreFreeAgainWhenTheirServiceGivesThemUp) {
+  TestServer server;
+  const auto is_free = [&](int port) {
+    return server.post(std::string(kServices) + "?dryRun=All", node_port_service("other", port)).code == 201 &&
+           server.post(kServices, node_port_service("other", port)).code == 201 &&
+           server.remove(std::string(kServices) + "/other").code == 200;
+  };
+  ASSERT_EQ(server.post(kServices, node_port_service("a", 30007)).code, 201);
+  EXPECT_FALSE(is_free(30007));
+  ASSERT_EQ(server.merge(std::string(kServices) + "/a", R"({"spec":{"ports":[{"port":80,"nodePort":30008}]}})").code,
+            200);
+  EXPECT_TRUE(is_free(30007));
+  EXPECT_FALSE(is_free(30008));
+  server.restart();
+  EXPECT_FALSE(is_free(30008)) << "read from the store";
+  ASSERT_EQ(server.merge(std::string(kServices) + "/a", R"({"spec":{"type":"ClusterIP"}})").code, 200);
+  EXPECT_TRUE(is_free(30008));
+  ASSERT_EQ(server.post(kServices, node_port_service("b", 30009)).code, 201);
+  ASSERT_EQ(server.remove(std::string(kServices) + "/b").code, 200);
+  EXPECT_TRUE(is_free(30009));
+}
+
+/// Ports below `free_from` are taken. Counts what it is asked, and refuses to show documents.
+class FullRange final : public Cluster {
+ public:
+  explicit FullRange(int free_from) : free_from_(free_from) {}
+
+  std::optional<Json> find(std::string_view, std::string_view, std::string_view) const override { return {}; }
+
+  void visit(std::string_view plural, std::string_view, const std::function<bool(const Json&)>&) const override {
+    ADD_FAILURE() << "every object of " << plural << " is read";
+  }
+
+  void visit_field(std::string_view, std::string_view, const std::function<void(const std::string&)>&) const override {}
+
+  bool is_held(std::string_view, std::string_view) const override { return false; }
+
+  bool is_reserved(std::string_view, std::string_view name, std::string_view) const override {
+    ++asked;
+    return std::stoi(std::string(name.substr(name.rfind('/') + 1))) < free_from_;
+  }
+
+  mutable std::size_t asked = 0;
+
+ private:
+  int free_from_;
+};
+
+TEST(ServicePorts, AnAlmostFullRangeIsSearchedOnceForAllPortsOfAService) {
+  constexpr std::size_t kPorts = 100;
+  constexpr std::size_t kRange = 2'768;
+  const FullRange cluster(32'700 - static_cast<int>(kPorts));
+  Json service = *api::parse_json(
+      R"({"metadata":{"name":"s","namespace":"default"},"spec":{"type":"NodePort","clusterIP":"10.96.0.9",
+          "clusterIPs":["10.96.0.9"],"ports":[]}})");
+  for (std::size_t i = 0; i < kPorts; ++i) {
+    service["spec"]["ports"].if_array()->push_back(
+        Json::object({{"port", static_cast<std::int64_t>(i + 1)}, {"protocol", "TCP"}}));
+  }
+  std::vector<std::string> warnings;
+  const AdmissionRules rules;
+  const auto allocated = kinds::allocate(
+      service, nullptr, {.cluster = cluster, .user = kAdmin, .now = {}, .warnings = warnings, .rules = rules});
+  ASSERT_TRUE(allocated) << allocated.error().message;
+  EXPECT_EQ(*service.at({"spec", "ports"})->if_array()->back().find("nodePort"), Json(32'699));
+  EXPECT_LE(cluster.asked, kRange + 3 * 2 * kPorts) << "once along the range, not once for each port";
 }
 
 TEST(GeneratedNames, AreCutToFitAndLabelTheirNamespace) {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace spillway::apiserver::kinds {
 
@@ -23,7 +25,7 @@ constexpr std::string_view kSingleStack = "SingleStack";
 constexpr std::string_view kRequireDualStack = "RequireDualStack";
 constexpr std::string_view kFamily = "IPv4";  // the one this cluster has
 constexpr std::string_view kAddresses = "10.96.0.0/16";
-constexpr int kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
+constexpr std::size_t kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
 constexpr std::array<std::string_view, 3> kProtocols{"TCP", "UDP", "SCTP"};
 constexpr std::int64_t kFirstNodePort = 30000;
 constexpr std::int64_t kLastNodePort = 32767;
@@ -159,15 +161,19 @@ FieldErrors settle_families(Json& spec) {
   return errors;
 }
 
-std::string address_at(int index) {
+std::string address_at(std::size_t index) {
   return fmt::format("10.96.{}.{}", index / 256, index % 256);
+}
+
+std::size_t index_of(const api::IpAddress& address) {
+  constexpr std::size_t kValues = 256;
+  return address.octets[14] * kValues + address.octets[15];
 }
 
 bool is_assignable(const api::IpAddress& address) {
   static const api::IpRange kRange = *api::parse_ip_range(kAddresses);
   if (!kRange.contains(address)) return false;
-  const int index = address.octets[14] * 256 + address.octets[15];
-  return index >= 1 && index <= kAddressCount;
+  return index_of(address) >= 1 && index_of(address) <= kAddressCount;
 }
 
 std::string ip_name(std::string_view address) {
@@ -194,19 +200,19 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
                               kAddresses));
   }
   if (asked && context.dry_run) return {};
-  std::set<std::string> taken;
-  context.cluster.visit_field("services", "spec.clusterIP",
-                              [&taken](const std::string& address) { taken.insert(address); });
-  const auto is_taken = [&](const std::string& address) {
-    return taken.contains(address) || context.cluster.is_held("services", ip_name(address));
+  std::vector<bool> taken(kAddressCount + 1);
+  context.cluster.visit_field("services", "spec.clusterIP", [&taken](const std::string& address) {
+    if (const auto each = api::parse_ip(address); each && is_assignable(*each)) taken[index_of(*each)] = true;
+  });
+  const auto is_taken = [&](std::size_t index) {
+    return taken[index] || context.cluster.is_held("services", ip_name(address_at(index)));
   };
-  if (!chosen.empty() && is_taken(chosen)) return refuse("provided IP is already allocated");
+  if (asked && is_taken(index_of(*asked))) return refuse("provided IP is already allocated");
   // The first is that of the API servers, which their certificates name.
   const bool is_of_servers = service.string_at({"metadata", "namespace"}) == "default" &&
                              service.string_at({"metadata", "name"}) == "kubernetes";
-  for (int index = is_of_servers ? 1 : 2; chosen.empty() && index <= kAddressCount; ++index) {
-    std::string address = address_at(index);
-    if (!is_taken(address)) chosen = std::move(address);
+  for (std::size_t index = is_of_servers ? 1 : 2; chosen.empty() && index <= kAddressCount; ++index) {
+    if (!is_taken(index)) chosen = address_at(index);
   }
   if (chosen.empty()) {
     return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
@@ -225,52 +231,40 @@ std::int64_t node_port_of(const Json& port) {
 /// The ports of nodes that other services have, or are to have.
 class TakenPorts {
  public:
-  TakenPorts(std::set<ProtocolPort> ports, const Cluster& cluster) : ports_(std::move(ports)), cluster_(cluster) {}
+  /// `self`: the key of the service, whose own ports do not count; empty: it is new.
+  TakenPorts(const Cluster& cluster, std::string self) : cluster_(cluster), self_(std::move(self)) {}
 
   bool contains(std::string_view protocol, std::int64_t port) const {
-    return ports_.contains({std::string(protocol), port}) || cluster_.is_held("services", port_name(protocol, port));
+    const std::string name = port_name(protocol, port);
+    return own_.contains({std::string(protocol), port}) || cluster_.is_reserved("services", name, self_) ||
+           cluster_.is_held("services", name);
   }
 
-  /// For all protocols, so that those of one service can share it.
+  /// The lowest that is free for all protocols, so that those of one service can share it; 0: none is left. Ports are
+  /// never given back here, so the search goes on where it ended.
+  std::int64_t next_free() {
+    while (next_ <= kLastNodePort && !is_free(next_)) ++next_;
+    return next_ <= kLastNodePort ? next_ : 0;
+  }
+
+  void add(std::string_view protocol, std::int64_t port) { own_.emplace(protocol, port); }
+
+ private:
   bool is_free(std::int64_t port) const {
     return std::ranges::none_of(kProtocols, [&](std::string_view protocol) { return contains(protocol, port); });
   }
 
-  void add(std::string_view protocol, std::int64_t port) { ports_.emplace(protocol, port); }
-
- private:
-  std::set<ProtocolPort> ports_;
   const Cluster& cluster_;
+  std::string self_;
+  std::set<ProtocolPort> own_;
+  std::int64_t next_ = kFirstNodePort;
 };
-
-TakenPorts ports_of_others(const Json& service, const Cluster& cluster) {
-  std::set<ProtocolPort> taken;
-  const auto add = [&taken](std::string_view protocol, std::int64_t port) {
-    if (port != 0) taken.emplace(protocol, port);
-  };
-  cluster.visit("services", "", [&](const Json& other) {
-    if (other.string_at({"metadata", "uid"}) == service.string_at({"metadata", "uid"})) return true;
-    const Json& spec = value_of(other, "spec");
-    for (const Json& port : elements(spec, "ports")) add(text(port, "protocol"), node_port_of(port));
-    add("TCP", integer(spec, "healthCheckNodePort").value_or(0));
-    return true;
-  });
-  return {std::move(taken), cluster};
-}
-
-/// 0: none is left.
-std::int64_t free_port(const TakenPorts& taken) {
-  for (std::int64_t port = kFirstNodePort; port <= kLastNodePort; ++port) {
-    if (taken.is_free(port)) return port;
-  }
-  return 0;
-}
 
 void take_port(Json& holder, std::string_view key, std::string_view protocol, const std::string& path,
                TakenPorts& taken, FieldErrors& errors) {
   const std::int64_t asked = integer(holder, key).value_or(0);
   if (asked == 0) {
-    const std::int64_t port = free_port(taken);
+    const std::int64_t port = taken.next_free();
     if (port == 0) return errors.invalid(path, asked, "no port of the range is free");
     holder[key] = port;
     taken.add(protocol, port);
@@ -284,13 +278,15 @@ void take_port(Json& holder, std::string_view key, std::string_view protocol, co
 }
 
 /// Ports of nodes, where the service wants them. A dry run is not told whether those it names are free.
-api::StatusResult<void> take_node_ports(Json& service, const AdmissionContext& context) {
+api::StatusResult<void> take_node_ports(Json& service, const Json* old, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const bool wants =
       needs_node_ports(spec) && (text(spec, "type") != kLoadBalancer || is_true(spec, "allocateLoadBalancerNodePorts"));
   const bool wants_check = needs_health_check_port(spec);
   if (!wants && !wants_check) return {};
-  TakenPorts taken = ports_of_others(service, context.cluster);
+  const std::string_view ns = service.string_at({"metadata", "namespace"});
+  TakenPorts taken(context.cluster,
+                   old == nullptr ? "" : fmt::format("{}/{}", ns, service.string_at({"metadata", "name"})));
   FieldErrors errors;
   Json::Array* ports = wants ? elements(spec, "ports") : nullptr;
   for (std::size_t i = 0; ports != nullptr && i < ports->size() && !errors.full(); ++i) {
@@ -399,7 +395,7 @@ api::StatusResult<void> allocate(Json& service, const Json* old, const Admission
   }
   const bool has_address = old != nullptr && needs_cluster_ip(value_of(*old, "spec"));
   if (needs_cluster_ip(spec) && !is_headless(spec) && !has_address) SPILLWAY_TRY_VOID(take_address(service, context));
-  return take_node_ports(service, context);
+  return take_node_ports(service, old, context);
 }
 
 }  // namespace spillway::apiserver::kinds

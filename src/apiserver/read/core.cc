@@ -67,4 +67,9 @@ bool CachedCluster::is_held(std::string_view plural, std::string_view name) cons
   return core_.held->is_held(fmt::format("{}/{}", plural, name), core_.now.mono);
 }
 
+bool CachedCluster::is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const {
+  const Resource* resource = core_.registry.find_plural(plural);
+  return resource != nullptr && resource->stored() && core_.cache.of(*resource).is_reserved(name, but_for);
+}
+
 }  // namespace spillway::apiserver

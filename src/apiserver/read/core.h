@@ -59,6 +59,7 @@ class CachedCluster final : public Cluster {
   void visit_field(std::string_view plural, std::string_view field,
                    const std::function<void(const std::string&)>& visit) const override;
   bool is_held(std::string_view plural, std::string_view name) const override;
+  bool is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const override;
 
  private:
   Core& core_;

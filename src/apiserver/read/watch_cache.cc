@@ -95,6 +95,27 @@ void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
   if (found->second.empty()) by_node_.erase(found);
 }
 
+void ResourceCache::index_reserved(const StoredObject& object, const ObjectPtr& value) {
+  if (resource_->hooks->reserves == nullptr) return;
+  if (const auto before = reserved_.extract(object.key)) {
+    for (const std::string& name : before.mapped()) {
+      const auto found = reserved_by_.find(name);
+      found->second.erase(object.key);
+      if (found->second.empty()) reserved_by_.erase(found);
+    }
+  }
+  if (!value) return;
+  std::vector<std::string> names = resource_->hooks->reserves(*value->shared_document());
+  if (names.empty()) return;
+  for (const std::string& name : names) reserved_by_[name].insert(object.key);
+  reserved_.emplace(object.key, std::move(names));
+}
+
+bool ResourceCache::is_reserved(std::string_view name, std::string_view but_for) const {
+  const auto found = reserved_by_.find(name);
+  return found != reserved_by_.end() && (found->second.size() > 1 || *found->second.begin() != but_for);
+}
+
 void ResourceCache::tell_pins(const std::string& key, const ObjectPtr& previous) {
   bool gone = false;
   for (const std::weak_ptr<Pin>& pin : pins_) {
@@ -118,12 +139,14 @@ void ResourceCache::put(const ObjectPtr& object) {
   slot = object;
   if (!resource_->keeps_history) by_revision_.insert_or_assign(by_revision_.end(), object->revision, object);
   index(*object, object);
+  index_reserved(*object, object);
 }
 
 void ResourceCache::erase(const std::string& key) {
   const auto found = objects_.find(key);
   if (found == objects_.end()) return;
   if (!pins_.empty()) tell_pins(key, found->second);
+  index_reserved(*found->second, nullptr);
   index(*found->second, nullptr);
   found->second->parsed = nullptr;
   by_revision_.erase(found->second->revision);

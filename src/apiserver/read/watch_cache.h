@@ -1,6 +1,7 @@
 // All objects of the stores in memory, per resource, with the recent past: current objects by key, a ring of events
 // with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
-// once. Current objects that were written lately are kept in parsed form, too.
+// once. Current objects that were written lately are kept in parsed form, too. What no two objects of a resource may
+// have, such as a port of the nodes, is found by name.
 // Of a resource without history (Resource::keeps_history) it knows besides which objects have changed since a revision,
 // and the deletions of the last minutes: a watch resumes by them where its events are gone.
 // Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +103,9 @@ class ResourceCache {
   /// Pods bound to that node; nullptr if there are none or the resource is not indexed by node.
   const ObjectMap* on_node(std::string_view node) const;
 
+  /// True if an object reserves that name (KindHooks::reserves); the one with the key `but_for` does not count.
+  bool is_reserved(std::string_view name, std::string_view but_for) const;
+
   /// True if any object lives in the namespace, readable or not.
   bool occupies(std::string_view ns) const;
 
@@ -135,6 +140,7 @@ class ResourceCache {
   void tell_pins(const std::string& key, const ObjectPtr& previous);
   void erase(const std::string& key);
   void index(const StoredObject& object, const ObjectPtr& value);
+  void index_reserved(const StoredObject& object, const ObjectPtr& value);
   void remember(EventPtr event);
   void remember_deletion(EventPtr event);
   void forget_history(store::Revision before);
@@ -150,6 +156,8 @@ class ResourceCache {
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
+  std::map<std::string, std::vector<std::string>, std::less<>> reserved_;  // names, by key of the object
+  std::map<std::string, std::set<std::string>, std::less<>> reserved_by_;  // keys of objects, by name
   std::vector<std::weak_ptr<Pin>> pins_;
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;

@@ -43,6 +43,9 @@ class Cluster {
   /// Something that no two objects of the resource may have (KindHooks::reserves) has been chosen for an object that is
   /// on its way, here or at another server.
   virtual bool is_held(std::string_view plural, std::string_view name) const = 0;
+  /// An object of the resource has it; the one with the key `but_for` ("ns/name"; empty: none) does not count. Found
+  /// by name: reads no document.
+  virtual bool is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const = 0;
 };
 
 /// What of admission can be switched off.
@@ -114,7 +117,7 @@ struct KindHooks {
   api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
 
   /// What no two objects of the kind may have at once: "ip/10.96.0.7". admit_create and admit_update choose it, among
-  /// what no object has and Cluster::is_held() does not name. Null: nothing.
+  /// what neither Cluster::is_reserved() nor Cluster::is_held() names. Null: nothing.
   std::vector<std::string> (*reserves)(const api::Json& object) = nullptr;
 
   /// What follows from the final name of a new object that is otherwise fine; called again for another name. Null:
