@@ -1,5 +1,6 @@
 #include "apiserver/read/stored_object.h"
 
+#include "api/json/json_values.h"
 #include "apiserver/read/stored_form.h"
 #include "base/check.h"
 
@@ -63,6 +64,15 @@ std::size_t inside_metadata(std::string_view text) {
 
 }  // namespace
 
+bool is_ready(const Json& pod) {
+  const Json* conditions = pod.at({"status", "conditions"});
+  if (conditions == nullptr || conditions->if_array() == nullptr) return false;
+  for (const Json& condition : *conditions->if_array()) {
+    if (condition.string_at({"type"}) == "Ready") return condition.string_at({"status"}) == "True";
+  }
+  return false;
+}
+
 Extract extract(const Resource& resource, const Json& document) {
   Extract out;
   out.fields.reserve(resource.fields.size());
@@ -97,6 +107,10 @@ Extract extract(const Resource& resource, const Json& document) {
       out.foreground = out.foreground || *name == "foregroundDeletion";
       out.orphaning = out.orphaning || *name == "orphan";
     }
+  }
+  if (resource.is("", "Pod")) out.ready = is_ready(document);
+  if (resource.group == "apps" || resource.is("", "ReplicationController")) {
+    out.replicas = api::integer_at(document, {"spec", "replicas"}, 1);
   }
   const Json* deletion = meta->find("deletionTimestamp");
   out.deleting = deletion != nullptr && deletion->is_string();

@@ -43,9 +43,15 @@ struct Extract {
   bool foreground = false;  // has the finalizer foregroundDeletion
   bool orphaning = false;   // has the finalizer orphan
   bool finalized = true;    // has no finalizer at all
+  bool ready = false;       // has the condition Ready (of pods)
+  /// spec.replicas of what scales pods (of the group apps, and ReplicationControllers).
+  std::int64_t replicas = 1;
 };
 
 Extract extract(const Resource& resource, const api::Json& document);
+
+/// The condition Ready of a pod is True.
+bool is_ready(const api::Json& pod);
 
 /// How the value of an object is at rest.
 struct Resting {

@@ -1,17 +1,11 @@
 #include "apiserver/subresource/budget_counter.h"
 
-#include "api/json/json_values.h"
 #include "api/text/time_text.h"
-#include "apiserver/subresource/eviction.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
 #include <utility>
 
 namespace spillway::apiserver {
-
-namespace {
 
 using api::Json;
 
@@ -20,7 +14,12 @@ const OwnerLink* controller_of(const StoredObject& object) {
   return found == object.meta.owners.end() ? nullptr : &*found;
 }
 
-}  // namespace
+std::size_t match_steps(const api::LabelSelector& selector) {
+  constexpr std::size_t kValuesOfStep = 8;
+  std::size_t steps = 0;
+  for (const api::LabelRequirement& each : selector.requirements) steps += 1 + each.values.size() / kValuesOfStep;
+  return steps;
+}
 
 BudgetCounter::BudgetCounter(Core& core)
     : core_(core),
@@ -30,36 +29,32 @@ BudgetCounter::BudgetCounter(Core& core)
       deployments_(core.cache.of(core.registry.get("deployments.apps"))),
       stateful_sets_(core.cache.of(core.registry.get("statefulsets.apps"))) {}
 
-bool BudgetCounter::counts(const ResourceCache& cache) const {
-  return &cache == &pods_ || &cache == &replica_sets_ || &cache == &replication_controllers_ ||
-         &cache == &deployments_ || &cache == &stateful_sets_;
+bool BudgetCounter::scales(const ResourceCache& cache) const {
+  return &cache == &replica_sets_ || &cache == &replication_controllers_ || &cache == &deployments_ ||
+         &cache == &stateful_sets_;
 }
 
-const ResourceCache* BudgetCounter::scaled(std::string_view kind) const {
-  if (kind == "ReplicaSet") return &replica_sets_;
-  if (kind == "ReplicationController") return &replication_controllers_;
-  return kind == "StatefulSet" ? &stateful_sets_ : nullptr;
+const ResourceCache* BudgetCounter::scaled(const OwnerLink& owner) const {
+  if (owner.kind == "ReplicationController") return owner.api_version == "v1" ? &replication_controllers_ : nullptr;
+  if (!owner.api_version.starts_with("apps/")) return nullptr;
+  if (owner.kind == "ReplicaSet") return &replica_sets_;
+  return owner.kind == "StatefulSet" ? &stateful_sets_ : nullptr;
 }
 
-std::optional<std::int64_t> BudgetCounter::expected_by_controllers(const std::vector<ObjectPtr>& pods) const {
-  std::map<std::string, std::int64_t> scale_by_uid;
-  for (const ObjectPtr& pod : pods) {
-    const OwnerLink* link = controller_of(*pod);
-    if (link == nullptr) continue;  // one that stands alone adds to what is healthy, not to what is expected
-    const ResourceCache* owners = scaled(link->kind);
-    if (owners == nullptr) return std::nullopt;
-    ObjectPtr scaled_object = owners->find(object_key(pod->ns, link->name));
-    if (!scaled_object || scaled_object->meta.uid != link->uid) return std::nullopt;
-    if (const OwnerLink* above = controller_of(*scaled_object); above != nullptr && above->kind == "Deployment") {
-      const ObjectPtr deployment = deployments_.find(object_key(pod->ns, above->name));
-      if (deployment && deployment->meta.uid == above->uid) scaled_object = deployment;
-    }
-    scale_by_uid[scaled_object->meta.uid] = api::integer_at(scaled_object->document(), {"spec", "replicas"}, 1);
+bool BudgetCounter::add_scale(Count& count, const StoredObject& pod) const {
+  const OwnerLink* link = controller_of(pod);
+  if (link == nullptr) return true;  // one that stands alone adds to what is healthy, not to what is expected
+  const ResourceCache* owners = scaled(*link);
+  if (owners == nullptr) return false;
+  ObjectPtr scaled_object = owners->find(object_key(pod.ns, link->name));
+  if (!scaled_object || scaled_object->meta.uid != link->uid) return false;
+  const OwnerLink* above = controller_of(*scaled_object);
+  if (above != nullptr && above->kind == "Deployment" && above->api_version.starts_with("apps/")) {
+    const ObjectPtr deployment = deployments_.find(object_key(pod.ns, above->name));
+    if (deployment && deployment->meta.uid == above->uid) scaled_object = deployment;
   }
-  if (scale_by_uid.empty() && !pods.empty()) return std::nullopt;
-  std::int64_t expected = 0;
-  for (const auto& [uid, replicas] : scale_by_uid) expected += replicas;
-  return expected;
+  count.scale_by_uid[scaled_object->meta.uid] = scaled_object->meta.replicas;
+  return true;
 }
 
 /// An eviction counts against the pod until the pod is terminating, or until it is clear that it led to nothing.
@@ -77,26 +72,51 @@ Json BudgetCounter::disrupted_of(const Json& document) const {
   return disrupted;
 }
 
-BudgetSurvey BudgetCounter::survey(const Json& document, const api::PodDisruptionBudget* budget) const {
-  BudgetSurvey survey{.count = {}, .disrupted = disrupted_of(document)};
-  if (budget == nullptr) return survey;
-  std::vector<ObjectPtr> pods;
-  pods_.visit(budget->metadata.ns + "/", {}, [&](const ObjectPtr& pod) {
-    if (budget->selector.matches(pod->meta.labels)) pods.push_back(pod);
+BudgetCounter::Count BudgetCounter::begin(const Json& document, const api::PodDisruptionBudget* budget) const {
+  Count count{.budget = {}, .disrupted = disrupted_of(document)};
+  for (const auto& [name, since] : *count.disrupted.if_object()) count.disrupted_names.emplace(name);
+  if (budget == nullptr) return count;
+  count.budget = *budget;
+  count.steps_of_pod = 1 + match_steps(budget->selector);
+  return count;
+}
+
+bool BudgetCounter::go_on(Count& count, std::size_t& steps) const {
+  if (!count.budget) return true;
+  bool left = true;
+  pods_.visit(count.budget->metadata.ns + "/", count.after, [&](const ObjectPtr& pod) {
+    left = steps != 0;
+    if (!left) return false;
+    steps -= std::min(steps, count.steps_of_pod);
+    count_pod(count, *pod);
+    count.after = pod->key;
     return true;
   });
-  const std::optional<std::int64_t> expected = disruption::expects_pods_that_match(*budget)
-                                                   ? std::optional(static_cast<std::int64_t>(pods.size()))
-                                                   : expected_by_controllers(pods);
-  if (!expected) return survey;
-  disruption::BudgetCount count{.expected_pods = *expected,
-                                .current_healthy = 0,
-                                .desired_healthy = disruption::desired_healthy(*budget, *expected)};
-  for (const ObjectPtr& pod : pods) {
-    if (pod->meta.deleting || survey.disrupted.find(pod->name) != nullptr) continue;
-    if (is_ready(*pod->shared_document())) ++count.current_healthy;
+  return left;
+}
+
+void BudgetCounter::count_pod(Count& count, const StoredObject& pod) const {
+  if (!count.budget->selector.matches(pod.meta.labels)) return;
+  ++count.pods;
+  if (!disruption::expects_pods_that_match(*count.budget)) {
+    count.is_unscaled = !add_scale(count, pod) || count.is_unscaled;
   }
-  survey.count = count;
+  if (pod.meta.deleting || count.disrupted_names.contains(pod.name)) return;
+  if (pod.meta.ready) ++count.healthy;
+}
+
+BudgetSurvey BudgetCounter::result(const Count& count) {
+  BudgetSurvey survey{.count = {}, .disrupted = count.disrupted};
+  if (!count.budget) return survey;
+  std::int64_t expected = count.pods;
+  if (!disruption::expects_pods_that_match(*count.budget)) {
+    if (count.is_unscaled || (count.scale_by_uid.empty() && count.pods != 0)) return survey;
+    expected = 0;
+    for (const auto& [uid, replicas] : count.scale_by_uid) expected += replicas;
+  }
+  survey.count = disruption::BudgetCount{.expected_pods = expected,
+                                         .current_healthy = count.healthy,
+                                         .desired_healthy = disruption::desired_healthy(*count.budget, expected)};
   return survey;
 }
 

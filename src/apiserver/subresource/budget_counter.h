@@ -1,6 +1,8 @@
 // What a disruption budget protects, counted from the cache: for its status, and anew for each eviction, whose server
-// has taken in everything that was acknowledged before. The arithmetic is policy/disruption's. Thread: loop. Source:
-// Kubernetes docs, "Specifying a Disruption Budget for your Application"; spec "API server contract", 13.5.
+// has taken in everything that was acknowledged before. No document of a pod or of its owners is read: the cache keeps
+// what is counted. A count can be interrupted after any number of steps and goes on where it was.
+// The arithmetic is policy/disruption's. Thread: loop. Source: Kubernetes docs, "Specifying a Disruption Budget for
+// your Application"; spec "API server contract", 13.5.
 #pragma once
 
 #include "api/json/json.h"
@@ -10,15 +12,25 @@
 #include "base/time.h"
 #include "policy/disruption/budget.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
-#include <vector>
 
 namespace spillway::apiserver {
 
 /// After this an eviction that led to nothing no longer counts.
 inline constexpr Duration kDisruptionTimeout = minutes(2);
+
+/// Steps of one count that are taken without a pause: some 30 ms. A pod costs one and what its comparison with the
+/// selector costs, so this is 100,000 pods with a selector of two terms.
+inline constexpr std::size_t kSurveyStepsMax = 500'000;
+
+/// Steps of a comparison of labels with the selector, at most.
+std::size_t match_steps(const api::LabelSelector& selector);
 
 struct BudgetSurvey {
   /// nullopt: a percentage or maxUnavailable, and a pod whose controller does not say how many there should be, or no
@@ -30,19 +42,38 @@ struct BudgetSurvey {
 
 class BudgetCounter {
  public:
+  /// A count under way.
+  struct Count {
+    std::optional<api::PodDisruptionBudget> budget;  // nullopt: it cannot be decoded, and counts nothing
+    api::Json disrupted;
+    std::set<std::string, std::less<>> disrupted_names;
+    std::size_t steps_of_pod = 1;
+    std::string after;  // key of the pod that was looked at last
+    std::int64_t pods = 0;
+    std::int64_t healthy = 0;
+    std::map<std::string, std::int64_t, std::less<>> scale_by_uid;
+    bool is_unscaled = false;  // a controller does not say how many pods there should be
+  };
+
   explicit BudgetCounter(Core& core);
 
   /// `document`: the same budget, or one that cannot be decoded (`budget` null), which counts nothing.
-  BudgetSurvey survey(const api::Json& document, const api::PodDisruptionBudget* budget) const;
+  Count begin(const api::Json& document, const api::PodDisruptionBudget* budget) const;
+  /// Takes steps from `steps`; true: all pods have been looked at.
+  bool go_on(Count& count, std::size_t& steps) const;
+  static BudgetSurvey result(const Count& count);
+
+  const ResourceCache& pods() const { return pods_; }
 
   /// An object of this kind may say how many pods there should be.
-  bool counts(const ResourceCache& cache) const;
+  bool scales(const ResourceCache& cache) const;
 
  private:
   /// Objects of a kind that scales its pods; null: of another kind.
-  const ResourceCache* scaled(std::string_view kind) const;
-  /// The summed scale of the controllers of the pods; nullopt if one of them cannot be scaled, or there is none.
-  std::optional<std::int64_t> expected_by_controllers(const std::vector<ObjectPtr>& pods) const;
+  const ResourceCache* scaled(const OwnerLink& owner) const;
+  void count_pod(Count& count, const StoredObject& pod) const;
+  /// Adds the scale of the pod's controller; false: it cannot be scaled, or is not there.
+  bool add_scale(Count& count, const StoredObject& pod) const;
   api::Json disrupted_of(const api::Json& document) const;
 
   const Core& core_;
@@ -52,5 +83,8 @@ class BudgetCounter {
   const ResourceCache& deployments_;
   const ResourceCache& stateful_sets_;
 };
+
+/// The controller among the owners of an object; null: it has none.
+const OwnerLink* controller_of(const StoredObject& object);
 
 }  // namespace spillway::apiserver

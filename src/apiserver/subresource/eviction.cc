@@ -43,6 +43,9 @@ Status exhausted(const Ruling& ruling) {
   return status;
 }
 
+/// Texts of budgets that are read for one eviction, bytes: some 20 ms.
+constexpr std::size_t kBudgetBytesMax = 1U << 20U;
+
 /// What a client is told of a ruling that refuses.
 Status refusal_of(const Ruling& ruling) {
   switch (ruling.passage) {
@@ -63,6 +66,18 @@ Status refusal_of(const Ruling& ruling) {
       break;
   }
   return exhausted(ruling);
+}
+
+Status too_many_budgets(std::string_view ns) {
+  return api::retry_status(
+      ErrorCode::kTooManyRequests,
+      fmt::format("The PodDisruptionBudgets of the namespace {} are too many to be read for one eviction.", ns), 10);
+}
+
+Status too_many_to_count(std::string_view budget) {
+  return api::retry_status(
+      ErrorCode::kTooManyRequests,
+      fmt::format("The disruption budget {} selects among too many pods to be counted for one eviction.", budget), 10);
 }
 
 Status still_changing() {
@@ -102,15 +117,6 @@ struct EvictionPath::Eviction {
   int races_lost = 0;           // of deletions of a pod that no budget counts
 };
 
-bool is_ready(const Json& pod) {
-  const Json* conditions = pod.at({"status", "conditions"});
-  if (conditions == nullptr || conditions->if_array() == nullptr) return false;
-  for (const Json& condition : *conditions->if_array()) {
-    if (condition.string_at({"type"}) == "Ready") return condition.string_at({"status"}) == "True";
-  }
-  return false;
-}
-
 void EvictionPath::create(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const auto write_options = parse_write_options(exchange->target, "CreateOptions");
@@ -140,14 +146,17 @@ void EvictionPath::create(const ExchangePtr& exchange) {
 
 /// Ruled by the status of the budget alone, which costs little; one that lets the pod go is held to what this server
 /// sees.
-Ruling EvictionPath::rule(const disruption::PodStanding& pod, const Json& document,
-                          const api::PodDisruptionBudget& budget) const {
+std::optional<Ruling> EvictionPath::rule(const disruption::PodStanding& pod, const Json& document,
+                                         const api::PodDisruptionBudget& budget) const {
   const Ruling by_status = disruption::decide_passage(pod, std::array{&budget});
   if (by_status.passage != Passage::kSpends && by_status.passage != Passage::kUnready) return by_status;
   const bool always_goes =
       by_status.passage == Passage::kUnready && budget.unhealthy_pod_eviction_policy == "AlwaysAllow";
   if (always_goes) return by_status;
-  const BudgetSurvey survey = counter_.survey(document, &budget);
+  BudgetCounter::Count counting = counter_.begin(document, &budget);
+  std::size_t steps = kSurveyStepsMax;
+  if (!counter_.go_on(counting, steps)) return std::nullopt;
+  const BudgetSurvey survey = BudgetCounter::result(counting);
   if (!survey.count) return by_status;
   const api::PodDisruptionBudget held = disruption::held_to(budget, *survey.count);
   return disruption::decide_passage(pod, std::array{&held});
@@ -157,7 +166,9 @@ Ruling EvictionPath::rule(const disruption::PodStanding& pod, const Json& docume
 StatusResult<Json> EvictionPath::without_disruption(Json budget, Eviction& eviction) const {
   const auto known = api::decode<api::PodDisruptionBudget>(budget);
   if (!known) return Status(known.error());
-  const Ruling ruling = rule(eviction.standing, budget, *known);
+  const std::optional<Ruling> counted = rule(eviction.standing, budget, *known);
+  if (!counted) return too_many_to_count(known->metadata.name);
+  const Ruling& ruling = *counted;
   if (!ruling.goes()) return refusal_of(ruling);
   eviction.spends_nothing = ruling.passage != Passage::kSpends;
   if (eviction.spends_nothing) return budget;
@@ -169,14 +180,20 @@ StatusResult<Json> EvictionPath::without_disruption(Json budget, Eviction& evict
   return budget;
 }
 
-std::vector<api::PodDisruptionBudget> EvictionPath::budgets_of(const StoredObject& pod) const {
+std::optional<std::vector<api::PodDisruptionBudget>> EvictionPath::budgets_of(const StoredObject& pod) const {
   std::vector<api::PodDisruptionBudget> found;
+  std::size_t bytes = 0;
+  bool is_too_much = false;
   const ResourceCache& budgets = core_.cache.of(core_.registry.get("poddisruptionbudgets.policy"));
   budgets.visit(pod.ns + "/", {}, [&](const ObjectPtr& stored) {
-    auto budget = api::decode<api::PodDisruptionBudget>(stored->document());
+    bytes += stored->text->size();
+    is_too_much = bytes > kBudgetBytesMax;
+    if (is_too_much) return false;
+    auto budget = api::decode<api::PodDisruptionBudget>(*stored->shared_document());
     if (budget && budget->selector.matches(pod.meta.labels)) found.push_back(*std::move(budget));
-    return true;
+    return found.size() < 2;
   });
+  if (is_too_much) return std::nullopt;
   return found;
 }
 
@@ -187,7 +204,9 @@ void EvictionPath::decide(const EvictionPtr& eviction, const ObjectPtr& pod) {
   // From here on it is this pod, not another of the same name.
   if (!eviction->options.uid) eviction->options.uid = pod->meta.uid;
   eviction->standing = standing_of(pod->document());
-  const std::vector<api::PodDisruptionBudget> budgets = budgets_of(*pod);
+  const auto read = budgets_of(*pod);
+  if (!read) return eviction->exchange->fail(too_many_budgets(eviction->ns));
+  const std::vector<api::PodDisruptionBudget>& budgets = *read;
   std::vector<const api::PodDisruptionBudget*> pointers;
   for (const api::PodDisruptionBudget& budget : budgets) pointers.push_back(&budget);
   switch (const Ruling ruling = disruption::decide_passage(eviction->standing, pointers); ruling.passage) {

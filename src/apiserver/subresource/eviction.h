@@ -1,6 +1,8 @@
 // pods/eviction: deletes a pod if its disruption budget allows it, spending the allowance in one conditional write. The
 // ruling is policy/disruption's.
-// Thread: loop. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated Eviction".
+// Thread: loop. Bounds: 1 MiB of budgets are read and kSurveyStepsMax steps are counted for one eviction; it is refused
+// (429) if that is not enough. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated
+// Eviction".
 #pragma once
 
 #include "api/object/disruption_budget.h"
@@ -12,6 +14,7 @@
 #include "policy/disruption/budget.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,10 +38,12 @@ class EvictionPath {
   void remove_unprotected(const EvictionPtr& eviction, const ObjectPtr& judged);
   void remove_pod(const EvictionPtr& eviction);
   static void finish(const EvictionPtr& eviction, const api::StatusResult<Removed>& result);
-  std::vector<api::PodDisruptionBudget> budgets_of(const StoredObject& pod) const;
+  /// The first two at most, as several refuse the eviction; nullopt: the budgets are too many to be read at once.
+  std::optional<std::vector<api::PodDisruptionBudget>> budgets_of(const StoredObject& pod) const;
 
-  disruption::Ruling rule(const disruption::PodStanding& pod, const api::Json& document,
-                          const api::PodDisruptionBudget& budget) const;
+  /// nullopt: the pods are too many to be counted at once.
+  std::optional<disruption::Ruling> rule(const disruption::PodStanding& pod, const api::Json& document,
+                                         const api::PodDisruptionBudget& budget) const;
   api::StatusResult<api::Json> without_disruption(api::Json budget, Eviction& eviction) const;
 
   Core& core_;
@@ -46,8 +51,5 @@ class EvictionPath {
   Writer& writer_;
   Remover& remover_;
 };
-
-/// True if the pod's Ready condition is True.
-bool is_ready(const api::Json& pod);
 
 }  // namespace spillway::apiserver
