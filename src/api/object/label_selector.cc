@@ -247,7 +247,7 @@ Result<LabelSelector> label_selector_from_json(const Json* selector) {
     for (const auto& [key, value] : *labels->if_object()) {
       if (!value.is_string()) return wrong_type(fmt::format("matchLabels[{}]", key), "a string");
       SPILLWAY_TRY(requirement, checked({.key = key, .op = Op::kEquals, .values = {*value.if_string()}}));
-      result.add(std::move(requirement));
+      result.requirements.push_back(std::move(requirement));
     }
   }
   if (const Json* expressions = selector->find("matchExpressions"); expressions != nullptr && !expressions->is_null()) {
@@ -256,9 +256,10 @@ Result<LabelSelector> label_selector_from_json(const Json* selector) {
     for (const Json& document : *expressions->if_array()) {
       SPILLWAY_TRY(written, expression_from_json(document, fmt::format("matchExpressions[{}]", index++)));
       SPILLWAY_TRY(requirement, checked(std::move(written)));
-      result.add(std::move(requirement));
+      result.requirements.push_back(std::move(requirement));
     }
   }
+  std::ranges::stable_sort(result.requirements, {}, &LabelRequirement::key);
   return result;
 }
 

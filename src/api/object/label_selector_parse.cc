@@ -198,12 +198,13 @@ Result<LabelSelector> parse_label_selector(std::string_view text) {
     if (!requirement) {
       return make_error(ErrorCode::kBadRequest, "unable to parse requirement: {}", requirement.error().message);
     }
-    selector.add(*std::move(requirement));
+    selector.requirements.push_back(*std::move(requirement));
     const Token after = in.take();
     if (after.symbol == Symbol::kEnd) break;
     if (after.symbol != Symbol::kComma) return unexpected(after, "',' or 'end of string'");
     if (!starts_requirement()) return unexpected(in.peek(), "identifier after ','");
   }
+  std::ranges::stable_sort(selector.requirements, {}, &LabelRequirement::key);
   return selector;
 }
 

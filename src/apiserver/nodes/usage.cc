@@ -55,10 +55,15 @@ void UsagePath::read(const ExchangePtr& exchange) {
   } else {
     const auto selection = parse_selection(route, exchange->target);
     if (!selection) return exchange->fail(selection.error());
+    const std::size_t steps_of_object = selection->steps();
+    std::size_t steps = 0;
     measured.visit(selection->key_prefix(), {}, [&](const ObjectPtr& object) {
+      steps += steps_of_object;
+      if (steps > kSelectStepsMax) return false;
       if (selection->matches(*object)) objects.push_back(object);
       return true;
     });
+    if (steps > kSelectStepsMax) return exchange->fail(too_long_selector());
   }
   std::set<std::string> nodes;
   for (const ObjectPtr& object : objects) {

@@ -16,12 +16,7 @@ constexpr std::size_t kCountCost = kLookCost / 8;
 }  // namespace
 
 std::size_t ListJob::look_cost() const {
-  if (all_match_) return kLookCost;
-  std::size_t cost = kLookCost + kLookCost * plan_.selection.fields.size() / 4;
-  for (const api::LabelRequirement& requirement : plan_.selection.labels.requirements) {
-    cost += kLookCost / 4 + requirement.values.size();
-  }
-  return cost;
+  return all_match_ ? kLookCost : plan_.selection.look_cost();
 }
 
 bool ListJob::take(SliceBudget& budget, std::size_t cost) {

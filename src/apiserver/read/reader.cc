@@ -162,12 +162,17 @@ void Reader::visit_candidates(const ResourceCache& cache, const Selection& selec
   }
 }
 
-std::vector<ObjectPtr> Reader::select(const Resource& resource, const Selection& selection) const {
+api::StatusResult<std::vector<ObjectPtr>> Reader::select(const Resource& resource, const Selection& selection) const {
   std::vector<ObjectPtr> found;
+  const std::size_t steps_of_object = selection.steps();
+  std::size_t steps = 0;
   visit_candidates(core_.cache.of(resource), selection, {}, [&](const ObjectPtr& object) {
+    steps += steps_of_object;
+    if (steps > kSelectStepsMax) return false;
     if (selection.matches(*object)) found.push_back(object);
     return true;
   });
+  if (steps > kSelectStepsMax) return too_long_selector();
   return found;
 }
 

@@ -37,7 +37,8 @@ class Reader {
   void on_progress();
 
   /// Objects of the present state that match, in key order.
-  std::vector<ObjectPtr> select(const Resource& resource, const Selection& selection) const;
+  /// kRequestEntityTooLarge: the selector has too many terms for so many objects.
+  api::StatusResult<std::vector<ObjectPtr>> select(const Resource& resource, const Selection& selection) const;
 
  private:
   struct Page {

@@ -1,5 +1,7 @@
 #include "apiserver/read/selection.h"
 
+#include "apiserver/resource/slice_queue.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -24,6 +26,30 @@ bool Selection::matches(const StoredObject& object) const {
     if ((*value == term.value) != term.equal) return false;
   }
   return labels.is_everything() || labels.matches(object.meta.labels);
+}
+
+std::size_t match_steps(const api::LabelSelector& selector) {
+  constexpr std::size_t kValuesOfStep = 8;
+  std::size_t steps = 0;
+  for (const api::LabelRequirement& each : selector.requirements) steps += 1 + each.values.size() / kValuesOfStep;
+  return steps;
+}
+
+api::Status too_long_selector() {
+  return api::Status(make_error(ErrorCode::kRequestEntityTooLarge,
+                                "the selector has too many terms for so many objects: use a shorter one"));
+}
+
+std::size_t Selection::steps() const {
+  return fields.size() + match_steps(labels);
+}
+
+std::size_t Selection::look_cost() const {
+  std::size_t cost = kLookCost + kLookCost * fields.size() / 4;
+  for (const api::LabelRequirement& requirement : labels.requirements) {
+    cost += kLookCost / 4 + requirement.values.size();
+  }
+  return cost;
 }
 
 bool Selection::is_by_name() const {

@@ -8,6 +8,7 @@
 #include "apiserver/read/stored_object.h"
 #include "apiserver/request/route.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ struct Selection {
     std::size_t index = 0;  // into Extract::fields
     bool equal = true;
     std::string value;
+
+    friend bool operator==(const FieldTerm&, const FieldTerm&) = default;
   };
 
   std::string ns;  // of the path; empty: all namespaces
@@ -41,9 +44,25 @@ struct Selection {
   /// The one value of the first extracted field that can match (spec.nodeName of pods), if the selection pins it.
   std::optional<std::string_view> first_field() const;
 
+  /// Steps of one match, at most: one for each term and for each eight values.
+  std::size_t steps() const;
+  /// What one match costs in a slice (SliceBudget), as much as so many bytes of text.
+  std::size_t look_cost() const;
+
+  friend bool operator==(const Selection&, const Selection&) = default;
+
   /// Keys of matching objects start with this.
   std::string key_prefix() const { return ns.empty() ? std::string() : ns + "/"; }
 };
+
+/// Steps of a comparison of labels with a selector, at most.
+std::size_t match_steps(const api::LabelSelector& selector);
+
+/// Steps of comparing objects with a selector in one turn: some 30 ms.
+inline constexpr std::size_t kSelectStepsMax = 500'000;
+
+/// 413: the comparison takes more.
+api::Status too_long_selector();
 
 /// kBadRequest: a malformed selector, or a field the resource does not offer.
 api::StatusResult<Selection> parse_selection(const Route& route, const api::Target& target);

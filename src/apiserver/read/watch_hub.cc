@@ -1,6 +1,7 @@
 #include "apiserver/read/watch_hub.h"
 
 #include "apiserver/read/pinned_objects.h"
+#include "base/rng.h"
 #include "store/too_old.h"
 
 #include <algorithm>
@@ -19,6 +20,23 @@ constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
 constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
 
+std::size_t hash_of(const Selection& selection) {
+  std::uint64_t hash = fnv1a64(selection.ns);
+  const auto add = [&hash](std::string_view text) { hash = fnv1a64(text, fnv1a64("/", hash)); };
+  for (const api::LabelRequirement& each : selection.labels.requirements) {
+    add(each.key);
+    add(api::to_string(each.op));
+    for (const std::string& value : each.values) add(value);
+  }
+  for (const Selection::FieldTerm& term : selection.fields) add(term.value);
+  return hash;
+}
+
+/// Service accounts of a namespace count as one: whoever may act as one of them may act as all.
+std::string watched_for(const std::string& user) {
+  return user.starts_with("system:serviceaccount:") ? user.substr(0, user.rfind(':')) : user;
+}
+
 WatchEventType type_of(StateChange::Of of) {
   if (of == StateChange::Of::kCreated) return WatchEventType::kAdded;
   return of == StateChange::Of::kModified ? WatchEventType::kModified : WatchEventType::kDeleted;
@@ -29,9 +47,18 @@ WatchEventType type_of(StateChange::Of of) {
 /// The lines one event makes, each rendered once however many watchers get it.
 class WatchHub::Frames {
  public:
-  Frames(EventPtr event, WallTime now) : event_(std::move(event)), now_(now) {}
+  Frames(EventPtr event, WallTime now, std::uint64_t id) : event_(std::move(event)), now_(now), id_(id) {
+    const CacheEvent& of = *event_;
+    selects_alike_ = of.previous && of.object && of.previous->meta.labels == of.object->meta.labels &&
+                     of.previous->meta.fields == of.object->meta.fields;
+  }
 
   const CacheEvent& event() const { return *event_; }
+
+  std::uint64_t id() const { return id_; }
+
+  /// What selected the object before selects it now, and nothing else.
+  bool selects_alike() const { return selects_alike_; }
 
   struct Line {
     WatchEventType type;
@@ -68,23 +95,76 @@ class WatchHub::Frames {
 
   EventPtr event_;
   WallTime now_;
+  std::uint64_t id_;
+  bool selects_alike_ = false;
   ObjectPtr leaving_;
   std::vector<Line> lines_;
 };
 
+WatchHub::SharedPtr WatchHub::share(Selection selection) {
+  const std::size_t hash = hash_of(selection);
+  const auto [begin, end] = shared_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    if (at->second->selection == selection) return at->second;
+  }
+  const std::size_t steps = selection.steps();
+  return std::make_shared<Shared>(
+      Shared{.selection = std::move(selection), .hash = hash, .steps = steps > kFreeSteps ? steps : 0, .watches = {}});
+}
+
+bool WatchHub::take(const SharedPtr& shared, const std::string& user) {
+  const bool is_new = shared->watches.empty();
+  if (!shared->watches.contains(user) && shared->steps != 0) {
+    const auto own = steps_of_user_.find(user);
+    const std::size_t held = own == steps_of_user_.end() ? 0 : own->second;
+    if (held + shared->steps > kStepsOfUser || (is_new && steps_ + shared->steps > kStepsOfAll)) return false;
+    steps_of_user_[user] += shared->steps;
+  }
+  if (is_new) {
+    steps_ += shared->steps;
+    shared_.emplace(shared->hash, shared);
+  }
+  ++shared->watches[user];
+  return true;
+}
+
+void WatchHub::give_back(const SharedPtr& shared, const std::string& user) {
+  if (--shared->watches[user] != 0) return;
+  shared->watches.erase(user);
+  if (const auto own = steps_of_user_.find(user); own != steps_of_user_.end()) {
+    own->second -= shared->steps;
+    if (own->second == 0) steps_of_user_.erase(own);
+  }
+  if (!shared->watches.empty()) return;
+  steps_ -= shared->steps;
+  const auto [begin, end] = shared_.equal_range(shared->hash);
+  for (auto at = begin; at != end; ++at) {
+    if (at->second != shared) continue;
+    shared_.erase(at);
+    return;
+  }
+}
+
 void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selection, const ListOptions& options) {
+  const SharedPtr shared = share(std::move(selection));
   auto watch = std::make_shared<Watch>(Watch{.id = ++last_id_,
                                              .exchange = std::move(exchange),
                                              .rendering = std::move(rendering),
-                                             .selection = std::move(selection)});
+                                             .shared = shared,
+                                             .user = {}});
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
   if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // it went while this waited
+  watch->user = watched_for(with.user().name);
+  if (!take(shared, watch->user)) {
+    return with.fail(api::retry_status(ErrorCode::kTooManyRequests,
+                                       "the selectors that are watched have too many terms: use shorter ones", 10));
+  }
   with.open_stream(watch->rendering.stream_type(), [this, id = watch->id] {
     const auto found = watches_.find(id);
     if (found != watches_.end()) drop(*found->second);
   });
-  if (with.finished()) return;
+  if (with.finished()) return give_back(shared, watch->user);
   watches_.emplace(watch->id, watch);
   place_of(*watch).insert(watch->id);
   arm(watch, options);
@@ -102,8 +182,8 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
 }
 
 void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
-  const bool is_long =
-      watch->cache->objects().size() > kLongList && !watch->selection.name() && !watch->selection.first_field();
+  const bool is_long = watch->cache->objects().size() > kLongList && !watch->shared->selection.name() &&
+                       !watch->shared->selection.first_field();
   const LongReads::Reader reader{watch->exchange->user().name, false};
   if (is_long && !long_reads_.has_place(reader)) {
     const bool waits = long_reads_.wait(reader, [this, marker, held = std::weak_ptr(watch)] {
@@ -127,7 +207,7 @@ void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
 WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
   watch.from = watch.sent = watch.cache->origin().revision();
   ResourceCache& cache = core_.cache.of(watch.cache->resource());
-  if (const auto node = watch.selection.first_field(); node && cache.indexes_nodes()) {
+  if (const auto node = watch.shared->selection.first_field(); node && cache.indexes_nodes()) {
     std::vector<ObjectPtr> objects;
     if (const ObjectMap* there = cache.on_node(*node)) {
       for (const auto& [key, object] : *there) objects.push_back(object);
@@ -135,11 +215,11 @@ WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
     return {
         .objects = std::make_shared<GivenObjects>(std::move(objects)), .changes = {}, .marker = marker, .place = {}};
   }
-  return {
-      .objects = PinnedObjects::make(cache, watch.from, watch.selection.key_prefix(), {}, PinnedObjects::Passes::kOne),
-      .changes = {},
-      .marker = marker,
-      .place = {}};
+  return {.objects = PinnedObjects::make(cache, watch.from, watch.shared->selection.key_prefix(), {},
+                                         PinnedObjects::Passes::kOne),
+          .changes = {},
+          .marker = marker,
+          .place = {}};
 }
 
 void WatchHub::catch_up(const WatchPtr& watch, const StartPtr& start) {
@@ -182,10 +262,11 @@ bool WatchHub::send_state(Watch& watch, Start& start, SliceBudget& budget) {
 bool WatchHub::send_objects(Watch& watch, Start& start, SliceBudget& budget) {
   if (!start.objects) return true;
   std::string chunk;
+  const std::size_t look_cost = watch.shared->selection.look_cost();
   const bool all = start.objects->visit([&](const ObjectPtr& object) {
-    const bool matches = watch.selection.matches(*object);
+    const bool matches = watch.shared->selection.matches(*object);
     if (chunk.size() >= kChunkBytes && !write(watch, std::exchange(chunk, {}))) return false;
-    if (!budget.take(matches ? watch.rendering.cost(*object) : kLookCost)) return false;
+    if (!budget.take(look_cost + (matches ? watch.rendering.cost(*object) : 0))) return false;
     if (!matches) return true;
     chunk += watch.rendering.frame(WatchEventType::kAdded, *object, !std::exchange(watch.columns_sent, true),
                                    core_.now.wall);
@@ -200,12 +281,13 @@ bool WatchHub::send_objects(Watch& watch, Start& start, SliceBudget& budget) {
 
 bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
   std::string chunk;
+  const std::size_t look_cost = watch.shared->selection.look_cost();
   bool left = true;
   for (; left && start.next < start.changes.size(); ++start.next) {
     const auto& [of, object] = start.changes[start.next];
-    const bool matches = watch.selection.matches(*object);
-    left =
-        watch.exchange->waiting_bytes() < kAheadMax && budget.take(matches ? watch.rendering.cost(*object) : kLookCost);
+    const bool matches = watch.shared->selection.matches(*object);
+    left = watch.exchange->waiting_bytes() < kAheadMax &&
+           budget.take(look_cost + (matches ? watch.rendering.cost(*object) : 0));
     if (!left) break;
     if (!matches) continue;
     chunk += watch.rendering.frame(type_of(of), *object, !std::exchange(watch.columns_sent, true), core_.now.wall);
@@ -220,7 +302,7 @@ bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
 
 /// Where events are gone and the present state tells the rest. The watch has been sent everything up to `sent`.
 bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
-  if (!watch.cache->covers_state(watch.sent) || !watch.selection.is_by_name()) return false;
+  if (!watch.cache->covers_state(watch.sent) || !watch.shared->selection.is_by_name()) return false;
   start.changes = watch.cache->changes_since(watch.sent);
   watch.from = watch.sent = watch.cache->origin().revision();
   return true;
@@ -234,12 +316,13 @@ bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
     if (write(watch, watch.rendering.error_frame(status))) end(watch);
     return true;
   }
+  const std::size_t look_cost = watch.shared->selection.look_cost();
   for (const EventPtr& event : watch.cache->events_after(watch.sent)) {
     if (watch.closed) return true;
     const bool left = watch.exchange->waiting_bytes() < kAheadMax &&
-                      budget.take(watch.rendering.cost(event->object ? *event->object : *event->last));
+                      budget.take(look_cost + watch.rendering.cost(event->object ? *event->object : *event->last));
     if (!left && event->revision != watch.sent) return false;  // a revision is not cut
-    Frames frames(event, core_.now.wall);
+    Frames frames(event, core_.now.wall, ++frames_);
     deliver(watch, frames);
   }
   return true;
@@ -271,7 +354,7 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
     }
   }
   std::ranges::sort(ids);
-  Frames frames(event, core_.now.wall);
+  Frames frames(event, core_.now.wall, ++frames_);
   for (const WatchId id : ids) {
     const auto watch = watches_.find(id);
     if (watch == watches_.end()) continue;
@@ -284,8 +367,9 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   const CacheEvent& event = frames.event();
   if (watch.closed || event.revision <= watch.from || event.revision < watch.sent) return;
   watch.sent = event.revision;
-  const bool was = event.previous && watch.selection.matches(*event.previous);
-  const bool is = event.object && watch.selection.matches(*event.object);
+  judge(*watch.shared, frames);
+  const bool was = watch.shared->was;
+  const bool is = watch.shared->is;
   if (!was && !is) return;
   WatchEventType type = WatchEventType::kModified;
   if (!was) type = WatchEventType::kAdded;
@@ -294,6 +378,14 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   const Frames::Line& line = frames.line(type, watch.rendering, columns);
   if (!watch.behind && is_too_far_behind(watch, line.text->size())) return end(watch);
   if (!watch.exchange->write_event(line.text, line.document)) end(watch);
+}
+
+void WatchHub::judge(Shared& shared, const Frames& frames) {
+  if (std::exchange(shared.judged, frames.id()) == frames.id()) return;
+  const CacheEvent& event = frames.event();
+  matches_ += (event.previous ? 1U : 0U) + (event.object && !frames.selects_alike() ? 1U : 0U);
+  shared.was = event.previous && shared.selection.matches(*event.previous);
+  shared.is = frames.selects_alike() ? shared.was : event.object && shared.selection.matches(*event.object);
 }
 
 /// Before so many more bytes are written: too many wait, or what was written kLagMax ago has not been taken yet.
@@ -351,8 +443,8 @@ void WatchHub::arm_bookmark(const WatchPtr& watch, Instant due, Instant end) {
 
 std::set<WatchHub::WatchId>& WatchHub::place_of(const Watch& watch) {
   Audience& audience = audiences_[watch.cache];
-  if (const auto name = watch.selection.name()) return audience.by_name[std::string(*name)];
-  if (const auto value = watch.selection.first_field()) return audience.by_first_field[std::string(*value)];
+  if (const auto name = watch.shared->selection.name()) return audience.by_name[std::string(*name)];
+  if (const auto value = watch.shared->selection.first_field()) return audience.by_first_field[std::string(*value)];
   return audience.general;
 }
 
@@ -366,12 +458,13 @@ void WatchHub::drop(Watch& watch) {
   place.erase(watch.id);
   Audience& audience = audiences_[watch.cache];
   if (place.empty()) {
-    if (const auto name = watch.selection.name()) {
+    if (const auto name = watch.shared->selection.name()) {
       audience.by_name.erase(audience.by_name.find(*name));
-    } else if (const auto value = watch.selection.first_field()) {
+    } else if (const auto value = watch.shared->selection.first_field()) {
       audience.by_first_field.erase(audience.by_first_field.find(*value));
     }
   }
+  give_back(watch.shared, watch.user);
   watches_.erase(watch.id);
 }
 

@@ -3,7 +3,9 @@
 // else's. What a watch starts with is sent a slice at a time, as fast as its client takes it; until it has caught up,
 // events wait for it in the cache's history. Thread: loop. Bounds: kAheadMax of what it starts with waits for a client,
 // who has kStartMax to take all of it, and may later be kLagMax or kWaitingMax behind; places for long starts are those
-// of long lists (long_reads.h). Source: spec "API server contract", 9.5-9.11.
+// of long lists (long_reads.h). Equal selectors are compared with an event once; those of more than kFreeSteps terms
+// count against kStepsOfUser and kStepsOfAll, beyond which a watch is refused (429). Source: spec "API server
+// contract", 9.5-9.11.
 #pragma once
 
 #include "apiserver/read/core.h"
@@ -22,12 +24,20 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace spillway::apiserver {
 
 class WatchHub {
  public:
+  /// Terms of a selector that cost nothing: as many as any client has that is not made to cost much.
+  static constexpr std::size_t kFreeSteps = 16;
+  /// Terms of different selectors of one user (the service accounts of a namespace are one), so that the longest
+  /// selector that a request line holds can be watched once, and of all users: an event takes less than 2 ms for them.
+  static constexpr std::size_t kStepsOfUser = 8'000;
+  static constexpr std::size_t kStepsOfAll = 20'000;
+
   WatchHub(Core& core, SliceQueue& slices, LongReads& long_reads)
       : core_(core), slices_(slices), long_reads_(long_reads) {}
 
@@ -43,6 +53,9 @@ class WatchHub {
 
   std::size_t open_count() const { return watches_.size(); }
 
+  /// Comparisons of an object with a selector so far.
+  std::size_t matches() const { return matches_; }
+
   /// Watches of all objects of the resource, or of those of a selector that nothing is found by.
   std::size_t general_count(const ResourceCache& cache) const;
 
@@ -56,11 +69,25 @@ class WatchHub {
     Instant since{};
   };
 
+  /// A selection that all watches with an equal one share: an event is compared with it once.
+  struct Shared {
+    Selection selection;
+    std::size_t hash = 0;
+    std::size_t steps = 0;                       // that count against the bounds
+    std::map<std::string, std::size_t> watches;  // by user
+    std::uint64_t judged = 0;                    // the frames that `was` and `is` are about
+    bool was = false;
+    bool is = false;
+  };
+
+  using SharedPtr = std::shared_ptr<Shared>;
+
   struct Watch {
     WatchId id = 0;
     ExchangePtr exchange;
     Rendering rendering;
-    Selection selection;
+    SharedPtr shared;
+    std::string user;  // for whom its steps count
     const ResourceCache* cache = nullptr;
     store::Revision from;  // events up to here are not for it
     store::Revision sent;  // everything before has been sent or did not match; of this revision more may come
@@ -95,6 +122,12 @@ class WatchHub {
 
   using StartPtr = std::shared_ptr<Start>;
 
+  /// The one that is there already, or a new one.
+  SharedPtr share(Selection selection);
+  /// False: its terms are too many for what the user, or all of them, watch already.
+  bool take(const SharedPtr& shared, const std::string& user);
+  void give_back(const SharedPtr& shared, const std::string& user);
+  void judge(Shared& shared, const Frames& frames);
   void start_from_state(const WatchPtr& watch, bool marker);
   Start state_of(Watch& watch, bool marker) const;
   void catch_up(const WatchPtr& watch, const StartPtr& start);
@@ -121,6 +154,11 @@ class WatchHub {
   SliceQueue& slices_;
   LongReads& long_reads_;
   WatchId last_id_ = 0;
+  std::uint64_t frames_ = 0;
+  std::size_t matches_ = 0;
+  std::unordered_multimap<std::size_t, SharedPtr> shared_;  // by hash
+  std::map<std::string, std::size_t, std::less<>> steps_of_user_;
+  std::size_t steps_ = 0;  // of all
   std::map<WatchId, WatchPtr> watches_;
   std::map<const ResourceCache*, Audience> audiences_;
 };

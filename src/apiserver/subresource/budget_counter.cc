@@ -14,13 +14,6 @@ const OwnerLink* controller_of(const StoredObject& object) {
   return found == object.meta.owners.end() ? nullptr : &*found;
 }
 
-std::size_t match_steps(const api::LabelSelector& selector) {
-  constexpr std::size_t kValuesOfStep = 8;
-  std::size_t steps = 0;
-  for (const api::LabelRequirement& each : selector.requirements) steps += 1 + each.values.size() / kValuesOfStep;
-  return steps;
-}
-
 BudgetCounter::BudgetCounter(Core& core)
     : core_(core),
       pods_(core.cache.of(core.registry.get("pods"))),

@@ -8,6 +8,7 @@
 #include "api/json/json.h"
 #include "api/object/disruption_budget.h"
 #include "apiserver/read/core.h"
+#include "apiserver/read/selection.h"
 #include "apiserver/read/watch_cache.h"
 #include "base/time.h"
 #include "policy/disruption/budget.h"
@@ -28,9 +29,6 @@ inline constexpr Duration kDisruptionTimeout = minutes(2);
 /// Steps of one count that are taken without a pause: some 30 ms. A pod costs one and what its comparison with the
 /// selector costs, so this is 100,000 pods with a selector of two terms.
 inline constexpr std::size_t kSurveyStepsMax = 500'000;
-
-/// Steps of a comparison of labels with the selector, at most.
-std::size_t match_steps(const api::LabelSelector& selector);
 
 struct BudgetSurvey {
   /// nullopt: a percentage or maxUnavailable, and a pod whose controller does not say how many there should be, or no

@@ -277,9 +277,9 @@ void WritePath::remove_collection(const ExchangePtr& exchange) {
   const auto rendering = Rendering::of(*route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
 
-  auto sweep =
-      std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, reader_.select(*route.resource, *selection)});
-  continue_sweep(sweep);
+  auto selected = reader_.select(*route.resource, *selection);
+  if (!selected) return exchange->fail(selected.error());
+  continue_sweep(std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, *std::move(selected)}));
 }
 
 /// Removes a window of objects at a time; the answer lists what has been removed.
