@@ -87,7 +87,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
         collectors_(core_, custom_kinds_, writer_, remover_, authorizer_, options_),
         compaction_(core_, options_.compaction_interval),
-        pages_(registry_, metrics, options_.version),
+        pages_(registry_, metrics, options_.version, slices_),
         metrics_(metrics),
         flows_({options_.fair, options_.flows, options_.seats},
                {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
@@ -524,8 +524,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (!verdict.allowed) return exchange->fail(refusal_status(exchange->user(), asked, verdict));
     if (asked.path == "/metrics") flows_.show();
     if (is_health_page(exchange->target)) {
-      if (pages_.answer(*exchange, health())) return;
-    } else if (pages_.answer(*exchange, {})) {
+      if (pages_.answer(exchange, health())) return;
+    } else if (pages_.answer(exchange, {})) {
       return;
     }
     if (!asked.is_resource && method == api::Method::kGet && options_.pages) {

@@ -499,6 +499,42 @@ TEST(CustomKinds, OnlyBuiltInEventsAreOutsideQuotas) {
   EXPECT_EQ(server.post(path, namesake("Event", "two")).code, 403);
 }
 
+/// Each request is answered by what several slices have made, and the next one at once.
+TEST(CustomKinds, SchemasOfManyFieldsAreToldInSlices) {
+  constexpr int kKinds = 20;
+  TestServer server;
+  std::string fields;
+  for (int i = 0; i < 300; ++i) {
+    fields += fmt::format(R"({}"field{}":{{"type":"string","description":"A field of an object, number {}."}})",
+                          i == 0 ? "" : ",", i, i);
+  }
+  const std::string version = fmt::format(
+      R"({{"name":"v1","served":true,"storage":true,"schema":{{"openAPIV3Schema":{{"type":"object","properties":{{
+          "spec":{{"type":"object","properties":{{{}}}}}}}}}}}}})",
+      fields);
+  for (int i = 0; i < kKinds; ++i) {
+    define(server, definition(fmt::format("k{}s", i), fmt::format("K{}", i), "stable.example.com", version, "[]"));
+  }
+  for (const auto& [path, member] : {std::pair{"/openapi/v2", std::vector<std::string_view>{"definitions"}},
+                                     {"/openapi/v3/apis/stable.example.com/v1", {"components", "schemas"}}}) {
+    server.slices = 0;
+    const Answer told = server.get(path);
+    ASSERT_EQ(told.code, 200) << path;
+    EXPECT_GE(server.slices, kKinds / 4) << path;
+    const Json* schemas = &told.body;
+    for (const std::string_view each : member) schemas = schemas->find(each);
+    for (int i = 0; i < kKinds; ++i) {
+      const Json* schema = schemas->find(fmt::format("com.example.stable.v1.K{}", i));
+      ASSERT_NE(schema, nullptr) << path << " " << i;
+      EXPECT_EQ(schema->string_at({"properties", "spec", "properties", "field299", "type"}), "string");
+    }
+    server.slices = 0;
+    EXPECT_EQ(server.get(path).text, told.text);
+    EXPECT_EQ(server.slices, 0) << "it is kept";
+  }
+  EXPECT_EQ(server.get("/openapi/v3/apis/nosuch.example.com/v1").code, 404);
+}
+
 TEST(CustomKinds, ThereAreOnlySoMany) {
   TestServer server;
   const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",

@@ -340,10 +340,10 @@ TEST(NodeRestriction, LabelsANodeMaySetOnItself) {
 
 TEST(OpenApi, EveryDocumentOfTheIndexIsThereAndPatchesTellTheirKind) {
   OpenApi openapi(registry(), "0");
-  const Json index = json(openapi.v3_index().text);
+  const Json index = json(openapi.whole({.of = OpenApi::Page::Of::kV3Index})->text);
   EXPECT_GE(index.find("paths")->if_object()->size(), 12U);
   for (const auto& [path, entry] : *index.find("paths")->if_object()) {
-    const OpenApi::Document* found = openapi.v3_document(path);
+    const OpenApi::Document* found = openapi.whole({.of = OpenApi::Page::Of::kV3Document, .path = path});
     ASSERT_NE(found, nullptr) << path;
     const std::string* text = &found->text;
     // Every reference leads somewhere.
@@ -359,13 +359,13 @@ TEST(OpenApi, EveryDocumentOfTheIndexIsThereAndPatchesTellTheirKind) {
     }
     EXPECT_GT(references, 0U);
   }
-  const Json core = json(openapi.v3_document("api/v1")->text);
+  const Json core = json(openapi.whole({.of = OpenApi::Page::Of::kV3Document, .path = "api/v1"})->text);
   const Json* patch = core.at({"paths", "/api/v1/namespaces/{namespace}/pods/{name}", "patch"});
   ASSERT_NE(patch, nullptr);
   EXPECT_EQ(patch->string_at({"x-kubernetes-group-version-kind", "kind"}), "Pod");
   EXPECT_EQ(patch->find("parameters")->if_array()->front().string_at({"name"}), "fieldValidation");
-  EXPECT_EQ(openapi.v3_document("apis/nosuch/v1"), nullptr);
-  EXPECT_EQ(openapi.v2_protobuf().text.substr(0, 5), std::string("\x0a\x03") + "2.0");
+  EXPECT_EQ(openapi.whole({.of = OpenApi::Page::Of::kV3Document, .path = "apis/nosuch/v1"}), nullptr);
+  EXPECT_EQ(openapi.whole({.of = OpenApi::Page::Of::kV2Protobuf})->text.substr(0, 5), std::string("\x0a\x03") + "2.0");
 }
 
 }  // namespace

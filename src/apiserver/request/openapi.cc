@@ -1,12 +1,12 @@
 #include "apiserver/request/openapi.h"
 
 #include "apiserver/request/openapi_protobuf.h"
-#include "apiserver/request/openapi_schemas.h"
 #include "apiserver/resource/custom_kind.h"
 #include "base/rng.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -40,32 +40,33 @@ std::string document_path(std::string_view group, std::string_view version) {
   return group.empty() ? "api/" + std::string(version) : "apis/" + std::string(group) + "/" + std::string(version);
 }
 
+void add_paths(const Resource& row, const Json& reference, Json& paths) {
+  const std::string collection = "/" + document_path(row.group, row.version) +
+                                 (row.namespaced() ? "/namespaces/{namespace}/" : "/") + std::string(row.plural);
+  Json on_collection = Json::object();
+  if (row.verbs.has(Verb::kList)) on_collection["get"] = operation(row, "list", reference);
+  if (row.verbs.has(Verb::kCreate)) {
+    on_collection["post"] = operation(row, "post", reference);
+    on_collection["post"]["parameters"] = Json::array({field_validation()});
+  }
+  paths[collection] = std::move(on_collection);
+  if (!row.verbs.has(Verb::kGet)) return;
+  Json on_object = Json::object({{"get", operation(row, "get", reference)}});
+  for (const auto& [verb, method] : {std::pair{Verb::kUpdate, "put"}, std::pair{Verb::kPatch, "patch"}}) {
+    if (!row.verbs.has(verb)) continue;
+    on_object[method] = operation(row, method, reference);
+    on_object[method]["parameters"] = Json::array({field_validation()});
+  }
+  paths[collection + "/{name}"] = std::move(on_object);
+}
+
 }  // namespace
 
 Json OpenApi::build(std::string_view group, std::string_view version) const {
   OpenApiSchemas schemas(OpenApiVersion::kV3);
   Json paths = Json::object();
-  const std::string prefix = "/" + document_path(group, version);
   for (const Resource& row : registry_.all()) {
-    if (row.group != group || row.version != version) continue;
-    const Json reference = schemas.reference(row);
-    const std::string collection =
-        prefix + (row.namespaced() ? "/namespaces/{namespace}/" : "/") + std::string(row.plural);
-    Json on_collection = Json::object();
-    if (row.verbs.has(Verb::kList)) on_collection["get"] = operation(row, "list", reference);
-    if (row.verbs.has(Verb::kCreate)) {
-      on_collection["post"] = operation(row, "post", reference);
-      on_collection["post"]["parameters"] = Json::array({field_validation()});
-    }
-    paths[collection] = std::move(on_collection);
-    if (!row.verbs.has(Verb::kGet)) continue;
-    Json on_object = Json::object({{"get", operation(row, "get", reference)}});
-    for (const auto& [verb, method] : {std::pair{Verb::kUpdate, "put"}, std::pair{Verb::kPatch, "patch"}}) {
-      if (!row.verbs.has(verb)) continue;
-      on_object[method] = operation(row, method, reference);
-      on_object[method]["parameters"] = Json::array({field_validation()});
-    }
-    paths[collection + "/{name}"] = std::move(on_object);
+    if (row.group == group && row.version == version) add_paths(row, schemas.reference(row), paths);
   }
   return Json::object({{"openapi", "3.0.0"},
                        {"info", Json::object({{"title", kTitle}, {"version", version_}})},
@@ -77,17 +78,128 @@ std::string OpenApi::document_text(const Resource& row) const {
   return api::to_text(build(row.group, row.version)) + "\n";
 }
 
-const OpenApi::Document* OpenApi::v3_document(const std::string& path) {
+bool OpenApi::has(const Page& page) const {
+  if (page.of != Page::Of::kV3Document) return true;
+  return std::ranges::any_of(registry_.all(),
+                             [&](const Resource& row) { return document_path(row.group, row.version) == page.path; });
+}
+
+const OpenApi::Document* OpenApi::find(const Page& page) {
   forget_others();
-  for (const auto* documents : {&built_in_, &custom_}) {
-    if (const auto found = documents->find(path); found != documents->end()) return &found->second;
+  const auto made = [](const std::optional<Document>& document) { return document ? &*document : nullptr; };
+  switch (page.of) {
+    case Page::Of::kV2Json:
+      return made(v2_json_);
+    case Page::Of::kV2Protobuf:
+      return made(v2_protobuf_);
+    case Page::Of::kV3Index:
+      return made(index_);
+    case Page::Of::kV3Document:
+      break;
   }
-  for (const Resource& row : registry_.all()) {
-    if (document_path(row.group, row.version) != path) continue;
-    auto& documents = row.custom == nullptr ? built_in_ : custom_;
-    return &documents.emplace(path, hashed(document_text(row))).first->second;
+  for (const auto* documents : {&built_in_, &custom_}) {
+    if (const auto found = documents->find(page.path); found != documents->end()) return &found->second;
   }
   return nullptr;
+}
+
+const OpenApi::Document* OpenApi::keep(const Page& page, std::string text) {
+  switch (page.of) {
+    case Page::Of::kV2Json:
+      return &v2_json_.emplace(hashed(std::move(text)));
+    case Page::Of::kV2Protobuf:
+      return &v2_protobuf_.emplace(hashed(std::move(text)));
+    case Page::Of::kV3Index:
+      return &index_.emplace(hashed(std::move(text)));
+    case Page::Of::kV3Document:
+      break;
+  }
+  const bool is_custom = std::ranges::any_of(registry_.all(), [&](const Resource& row) {
+    return row.custom != nullptr && document_path(row.group, row.version) == page.path;
+  });
+  auto& documents = is_custom ? custom_ : built_in_;
+  return &documents.insert_or_assign(page.path, hashed(std::move(text))).first->second;
+}
+
+const OpenApi::Document* OpenApi::make(const Page& page, SliceBudget& budget) {
+  if (const Document* there = find(page)) return there;
+  if (page.of == Page::Of::kV2Protobuf) return keep(page, make_v2_protobuf());
+  if (page.of == Page::Of::kV3Index) return know_hashes(budget) ? keep(page, make_index()) : nullptr;
+  auto making = making_.find(page);
+  if (making == making_.end()) making = making_.emplace(page, begin(page)).first;
+  if (!go_on(page, making->second, budget) || !join(page, making->second, budget)) return nullptr;
+  std::string text = std::move(making->second.text);
+  making_.erase(making);
+  return keep(page, std::move(text));
+}
+
+const OpenApi::Document* OpenApi::whole(const Page& page) {
+  if (!has(page)) return nullptr;
+  while (true) {
+    SliceBudget budget;
+    if (const Document* made = make(page, budget)) return made;
+  }
+}
+
+OpenApi::Making OpenApi::begin(const Page& page) const {
+  const bool is_v2 = page.of == Page::Of::kV2Json;
+  Making making(is_v2 ? OpenApiVersion::kV2 : OpenApiVersion::kV3);
+  for (const Resource& row : registry_.all()) {
+    if (is_v2 || document_path(row.group, row.version) == page.path) making.rows.push_back(&row);
+  }
+  return making;
+}
+
+/// The schemas that are waiting, then the next row. The rows are those of the present table: forget_others() comes
+/// first.
+bool OpenApi::go_on(const Page& page, Making& making, SliceBudget& budget) const {
+  if (making.is_joined) return true;
+  while (true) {
+    while (auto one = making.schemas.next()) {
+      std::string text = api::to_text(one->second);
+      const std::size_t cost = 2 * text.size();
+      making.texts.insert_or_assign(std::move(one->first), std::move(text));
+      if (!budget.take(cost)) return false;
+    }
+    if (making.next_row == making.rows.size()) break;
+    const Resource& row = *making.rows[making.next_row++];
+    const Json reference = making.schemas.reference(row);
+    if (page.of == Page::Of::kV3Document) add_paths(row, reference, making.paths);
+  }
+  making.is_joined = true;
+  making.text = page.of == Page::Of::kV2Json ? R"({"definitions":{)" : R"({"components":{"schemas":{)";
+  return true;
+}
+
+/// Members of objects are sorted, as in the text of a whole document.
+bool OpenApi::join(const Page& page, Making& making, SliceBudget& budget) const {
+  while (!making.texts.empty()) {
+    if (!budget.take(making.texts.begin()->second.size() / kCopyShare)) return false;
+    const auto one = making.texts.extract(making.texts.begin());
+    if (!making.text.ends_with('{')) making.text += ',';
+    making.text += api::to_text(Json(one.key()));
+    making.text += ':';
+    making.text += one.mapped();
+  }
+  Json rest = Json::object(
+      {{"info", Json::object({{"title", kTitle}, {"version", version_}})}, {"paths", std::move(making.paths)}});
+  const bool is_v2 = page.of == Page::Of::kV2Json;
+  rest[is_v2 ? "swagger" : "openapi"] = is_v2 ? "2.0" : "3.0.0";
+  making.text += is_v2 ? "}," : "}},";
+  making.text += api::to_text(rest).substr(1);
+  making.text += '\n';
+  return true;
+}
+
+/// Documents of built-in groups are made for their hashes, one in a slice.
+bool OpenApi::know_hashes(SliceBudget& budget) {
+  for (const Resource& row : registry_.all()) {
+    const std::string path = document_path(row.group, row.version);
+    if (row.custom != nullptr || built_in_hashes_.contains(path)) continue;
+    if (!budget.take(kSliceCost)) return false;
+    static_cast<void>(hash_of(path, row));
+  }
+  return true;
 }
 
 /// Of custom kinds by what defines them, of built-in ones by their document, which is made for it once and kept only if
@@ -106,12 +218,6 @@ std::uint64_t OpenApi::hash_of(const std::string& path, const Resource& row) {
   return hash;
 }
 
-const OpenApi::Document& OpenApi::v3_index() {
-  forget_others();
-  if (!index_) index_ = hashed(make_index());
-  return *index_;
-}
-
 std::string OpenApi::make_index() {
   Json paths = Json::object();
   for (const Resource& row : registry_.all()) {
@@ -121,12 +227,6 @@ std::string OpenApi::make_index() {
         Json::object({{"serverRelativeURL", fmt::format("/openapi/v3/{}?hash={:016X}", path, hash_of(path, row))}});
   }
   return api::to_text(Json::object({{"paths", std::move(paths)}})) + "\n";
-}
-
-const OpenApi::Document& OpenApi::v2_protobuf() {
-  forget_others();
-  if (!v2_protobuf_) v2_protobuf_ = hashed(make_v2_protobuf());
-  return *v2_protobuf_;
 }
 
 /// Custom kinds without their fields: a client refuses the whole document for one schema that it cannot read.
@@ -152,22 +252,6 @@ std::string OpenApi::make_v2_protobuf() const {
   return open_api_v2_protobuf(kTitle, version_, definitions);
 }
 
-const OpenApi::Document& OpenApi::v2_json() {
-  forget_others();
-  if (!v2_json_) v2_json_ = hashed(make_v2_json());
-  return *v2_json_;
-}
-
-std::string OpenApi::make_v2_json() const {
-  OpenApiSchemas schemas(OpenApiVersion::kV2);
-  for (const Resource& row : registry_.all()) static_cast<void>(schemas.reference(row));
-  return api::to_text(Json::object({{"swagger", "2.0"},
-                                    {"info", Json::object({{"title", kTitle}, {"version", version_}})},
-                                    {"paths", Json::object()},
-                                    {"definitions", schemas.finish()}})) +
-         "\n";
-}
-
 /// What tells of another table of resources.
 void OpenApi::forget_others() {
   if (std::exchange(generation_, registry_.generation()) == registry_.generation()) return;
@@ -175,6 +259,7 @@ void OpenApi::forget_others() {
   index_.reset();
   v2_json_.reset();
   v2_protobuf_.reset();
+  making_.clear();
 }
 
 }  // namespace spillway::apiserver

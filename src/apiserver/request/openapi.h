@@ -1,16 +1,23 @@
 // OpenAPI documents, told from the registry, the wire schema and the descriptions: enough for kubectl to validate,
-// diff, patch and explain. Made on first use; what somebody has asked for is kept. Thread: loop. Source: spec "API
+// diff, patch and explain. Made on first use, a slice at a time; what somebody has asked for is kept. Thread: loop.
+// Bound: a slice makes schemas of kSliceCost bytes, or one that is longer. Source: spec "API
 // server contract", 6.5, 6.6; Kubernetes docs, "The Kubernetes API", OpenAPI.
 #pragma once
 
 #include "api/json/json.h"
+#include "apiserver/request/openapi_schemas.h"
 #include "apiserver/resource/resource_registry.h"
+#include "apiserver/resource/slice_queue.h"
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -24,23 +31,53 @@ class OpenApi {
 
   OpenApi(const ResourceRegistry& registry, std::string version) : registry_(registry), version_(std::move(version)) {}
 
-  /// GET /openapi/v3: the documents there are, with a hash of each in its URL.
-  const Document& v3_index();
-  /// GET /openapi/v3/PATH for "api/v1", "apis/apps/v1"; nullptr if there is none.
-  const Document* v3_document(const std::string& path);
+  /// One of the documents.
+  struct Page {
+    enum class Of : std::uint8_t {
+      kV2Json,      // the kinds and their fields, as older clients need them
+      kV2Protobuf,  // the same; of custom kinds without the fields
+      kV3Index,     // the documents there are, with a hash of each in its URL
+      kV3Document,  // of one group and version
+    };
+    Of of = Of::kV2Json;
+    std::string path = {};  // of kV3Document: "api/v1", "apis/apps/v1"
 
-  /// The kinds and their fields, as older clients need them: protobuf (of custom kinds without the fields) and JSON.
-  const Document& v2_protobuf();
-  const Document& v2_json();
+    friend auto operator<=>(const Page&, const Page&) = default;
+  };
+
+  bool has(const Page& page) const;
+  /// Null: it has not been made since the table of resources changed.
+  const Document* find(const Page& page);
+  /// Goes on making it; null: the slice is used up. There must be such a page.
+  const Document* make(const Page& page, SliceBudget& budget);
+  /// Makes all of it at once; null: there is no such page.
+  const Document* whole(const Page& page);
 
  private:
+  /// A document on its way: the schemas as text, by name, then the whole.
+  struct Making {
+    explicit Making(OpenApiVersion version) : schemas(version) {}
+
+    OpenApiSchemas schemas;
+    std::vector<const Resource*> rows;
+    std::size_t next_row = 0;
+    api::Json paths = api::Json::object();
+    std::map<std::string, std::string> texts;
+    bool is_joined = false;  // no schema is missing: `texts` are moved to `text`
+    std::string text;
+  };
+
+  Making begin(const Page& page) const;
+  bool go_on(const Page& page, Making& making, SliceBudget& budget) const;
+  bool join(const Page& page, Making& making, SliceBudget& budget) const;
+  bool know_hashes(SliceBudget& budget);
+  const Document* keep(const Page& page, std::string text);
   void forget_others();
   std::uint64_t hash_of(const std::string& path, const Resource& row);
   std::string document_text(const Resource& row) const;
   api::Json build(std::string_view group, std::string_view version) const;
   std::string make_index();
   std::string make_v2_protobuf() const;
-  std::string make_v2_json() const;
 
   const ResourceRegistry& registry_;
   std::string version_;
@@ -52,6 +89,7 @@ class OpenApi {
   std::optional<Document> index_;
   std::optional<Document> v2_json_;
   std::optional<Document> v2_protobuf_;
+  std::map<Page, Making> making_;
   std::uint64_t generation_ = 0;  // of the table that all but the built-in ones tell of
 };
 

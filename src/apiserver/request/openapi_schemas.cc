@@ -108,14 +108,21 @@ Json OpenApiSchemas::reference(const api::Type& type) {
   return reference_to(name);
 }
 
+std::optional<std::pair<std::string, Json>> OpenApiSchemas::next() {
+  if (!custom_.empty()) {
+    auto one = std::move(custom_.back());
+    custom_.pop_back();
+    return one;
+  }
+  if (waiting_.empty()) return std::nullopt;
+  const api::Type& type = *waiting_.back();
+  waiting_.pop_back();
+  return std::pair(schema_name(type), schema_of(type));
+}
+
 Json OpenApiSchemas::finish() {
   Json schemas = Json::object();
-  for (auto& [name, schema] : custom_) schemas[name] = std::move(schema);
-  while (!waiting_.empty()) {
-    const api::Type& type = *waiting_.back();
-    waiting_.pop_back();
-    schemas[schema_name(type)] = schema_of(type);
-  }
+  while (auto one = next()) schemas[one->first] = std::move(one->second);
   return schemas;
 }
 

@@ -7,6 +7,7 @@
 #include "api/schema/schema.h"
 #include "apiserver/resource/resource_registry.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,7 +35,10 @@ class OpenApiSchemas {
 
   /// A schema that refers to that of a kind.
   api::Json reference(const Resource& row);
-  /// By name, once everything has been asked for.
+  /// One schema that has been asked for and was not told yet, with its name; it may ask for others. nullopt: there is
+  /// none.
+  std::optional<std::pair<std::string, api::Json>> next();
+  /// All of them by name, once everything has been asked for.
   api::Json finish();
 
  private:

@@ -18,13 +18,15 @@ namespace {
 
 using api::Json;
 
+constexpr std::string_view kOpenApiProtobuf = "application/com.github.proto-openapi.spec.v2";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr std::string_view kRevalidate = "public";
 constexpr std::string_view kImmutable = "public, immutable, max-age=31536000";
 
 }  // namespace
 
-bool Pages::answer(Exchange& exchange, std::span<const HealthCheck> checks) {
+bool Pages::answer(const ExchangePtr& asker, std::span<const HealthCheck> checks) {
+  Exchange& exchange = *asker;
   const std::vector<std::string>& at = exchange.target.segments;
   const bool read = exchange.request().method == api::Method::kGet;
   if (auto health = health_page(exchange.target, checks)) {
@@ -34,7 +36,7 @@ bool Pages::answer(Exchange& exchange, std::span<const HealthCheck> checks) {
   const bool root = at.empty();
   const bool version = at.size() == 1 && at[0] == "version";
   const bool metrics = at.size() == 1 && at[0] == "metrics";
-  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(exchange);
+  if (!root && !version && !metrics) return discovery_page(exchange) || openapi_page(asker);
   if (!read) {
     exchange.fail(api::method_not_allowed_status());
   } else if (metrics) {
@@ -97,27 +99,42 @@ void Pages::discovery_root(Exchange& exchange, bool core) {
          "application/json;g=apidiscovery.k8s.io;v=" + version + ";as=APIGroupDiscoveryList", kRevalidate);
 }
 
-bool Pages::openapi_page(Exchange& exchange) {
-  const std::vector<std::string>& at = exchange.target.segments;
-  if (at.size() < 2 || at[0] != "openapi" || exchange.request().method != api::Method::kGet) return false;
-  if (at.size() == 2 && at[1] == "v2") {
-    constexpr std::string_view kProtobuf = "application/com.github.proto-openapi.spec.v2";
-    const bool wanted = exchange.request().header("accept").find(kProtobuf) != std::string_view::npos;
-    cached(exchange, wanted ? openapi_.v2_protobuf() : openapi_.v2_json(),
-           wanted ? "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" : "application/json", kRevalidate);
-    return true;
+bool Pages::openapi_page(const ExchangePtr& exchange) {
+  const std::vector<std::string>& at = exchange->target.segments;
+  if (at.size() < 2 || at[0] != "openapi" || exchange->request().method != api::Method::kGet) return false;
+  OpenApi::Page page;
+  if (at[1] == "v2" && at.size() == 2) {
+    const bool wanted = exchange->request().header("accept").find(kOpenApiProtobuf) != std::string_view::npos;
+    page.of = wanted ? OpenApi::Page::Of::kV2Protobuf : OpenApi::Page::Of::kV2Json;
+  } else if (at[1] == "v3" && at.size() == 2) {
+    page.of = OpenApi::Page::Of::kV3Index;
+  } else if (at[1] == "v3") {
+    page.of = OpenApi::Page::Of::kV3Document;
+    page.path = at[2];
+    for (std::size_t i = 3; i < at.size(); ++i) page.path += "/" + at[i];
+  } else {
+    return false;
   }
-  if (at[1] != "v3") return false;
-  if (at.size() == 2) {
-    cached(exchange, openapi_.v3_index(), "application/json", kRevalidate);
-    return true;
-  }
-  std::string path = at[2];
-  for (std::size_t i = 3; i < at.size(); ++i) path += "/" + at[i];
-  const OpenApi::Document* document = openapi_.v3_document(path);
-  if (document == nullptr) return false;
-  cached(exchange, *document, "application/json", exchange.target.find("hash") != nullptr ? kImmutable : kRevalidate);
+  if (!openapi_.has(page)) return false;
+  slices_.add([this, exchange, page](SliceBudget& budget) {
+    if (exchange->finished()) return true;
+    if (!openapi_.has(page)) {  // its group went meanwhile
+      exchange->fail(api::unknown_resource_status());
+      return true;
+    }
+    const OpenApi::Document* const document = openapi_.make(page, budget);
+    if (document != nullptr) answer_openapi(*exchange, page, *document);
+    return document != nullptr;
+  });
   return true;
+}
+
+void Pages::answer_openapi(Exchange& exchange, const OpenApi::Page& page, const OpenApi::Document& document) const {
+  const bool is_named = page.of == OpenApi::Page::Of::kV3Document && exchange.target.find("hash") != nullptr;
+  cached(exchange, document,
+         page.of == OpenApi::Page::Of::kV2Protobuf ? "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+                                                   : "application/json",
+         is_named ? kImmutable : kRevalidate);
 }
 
 void Pages::cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching) {

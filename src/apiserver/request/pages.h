@@ -6,6 +6,7 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/health.h"
 #include "apiserver/request/openapi.h"
+#include "apiserver/resource/slice_queue.h"
 #include "telemetry/metrics.h"
 
 #include <span>
@@ -15,19 +16,21 @@ namespace spillway::apiserver {
 
 class Pages {
  public:
-  Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version)
+  Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version, SliceQueue& slices)
       : registry_(registry),
         metrics_(metrics),
         version_(std::move(version)),
         discovery_(registry),
-        openapi_(registry, version_) {}
+        openapi_(registry, version_),
+        slices_(slices) {}
 
-  /// True if the path was one of these pages and has been answered.
-  bool answer(Exchange& exchange, std::span<const HealthCheck> checks);
+  /// True if the path was one of these pages and has been answered, or will be.
+  bool answer(const ExchangePtr& exchange, std::span<const HealthCheck> checks);
 
  private:
   bool discovery_page(Exchange& exchange);
-  bool openapi_page(Exchange& exchange);
+  bool openapi_page(const ExchangePtr& exchange);
+  void answer_openapi(Exchange& exchange, const OpenApi::Page& page, const OpenApi::Document& document) const;
   void discovery_root(Exchange& exchange, bool core);
   static void plain_discovery(Exchange& exchange, api::Json document, Encoding encoding);
   /// With an ETag, and 304 when the client has it already.
@@ -41,6 +44,7 @@ class Pages {
   std::string version_;
   Discovery discovery_;
   OpenApi openapi_;
+  SliceQueue& slices_;
 };
 
 }  // namespace spillway::apiserver
