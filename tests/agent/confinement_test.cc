@@ -246,6 +246,143 @@ TEST_F(ReferenceTest, AMissingSourceIsNamed) {
   EXPECT_EQ(waiting(), "CreateContainerConfigError: configmap \"gone\" not found");
 }
 
+/// Members of a container: variables that each hold the one before `fan` times, and its arguments.
+Json nested(int fan, const std::string& arg) {
+  Json env = Json::array({Json::object({{"name", "V0"}, {"value", "x"}})});
+  for (int i = 1; i <= 3; ++i) {
+    std::string value;
+    for (int j = 0; j < fan; ++j) value += fmt::format("$(V{})", i - 1);
+    env.if_array()->push_back(Json::object({{"name", fmt::format("V{}", i)}, {"value", value}}));
+  }
+  return Json::object({{"env", env}, {"command", Json::array({"serve"})}, {"args", Json::array({arg, arg, arg})}});
+}
+
+TEST_F(ReferenceTest, WhatNoProgramCanBeStartedWithIsNotMade) {
+  begin(api::to_text(nested(300, "a")));
+  EXPECT_EQ(waiting(),
+            "CreateContainerError: environment variable V3 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+  EXPECT_EQ(cluster.events("Failed").size(), 1U);
+  EXPECT_EQ(cluster.events("Failed").front().string_at({"message"}),
+            "Error: environment variable V3 takes more than 131071 bytes: argument list too long");
+}
+
+TEST_F(ReferenceTest, ArgumentsForAnImageAreBoundedAsWell) {
+  cluster.machine.runs_images = true;
+  std::string arg;
+  for (int i = 0; i < 3'000; ++i) arg += "$(V3)";
+  begin(api::to_text(nested(10, arg)));
+  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+}
+
+TEST_F(ReferenceTest, ArgumentsThatNoProgramTakesAreNotMade) {
+  std::string arg;
+  for (int i = 0; i < 3'000; ++i) arg += "$(V3)";
+  begin(api::to_text(nested(10, arg)));
+  EXPECT_EQ(waiting(), "CreateContainerError: argument 1 takes more than 131071 bytes: argument list too long");
+  EXPECT_EQ(cluster.host.last<StartContainer>(), nullptr);
+}
+
+TEST_F(ReferenceTest, ALongEnvironmentIsWaitedFor) {
+  Json data = Json::object();
+  for (int i = 0; i < 600; ++i) data[fmt::format("K{}", i)] = std::string(1'000, 'v');
+  cluster.put(config_map("many", data));
+  begin(R"({"envFrom":[{"prefix":"A","configMapRef":{"name":"many"}},{"prefix":"B","configMapRef":{"name":"many"}},
+                       {"prefix":"C","configMapRef":{"name":"many"}},{"prefix":"D","configMapRef":{"name":"many"}}]})");
+  EXPECT_EQ(waiting(),
+            "CreateContainerError: arguments and environment take more than 2097152 bytes: argument list too "
+            "long");
+  cluster.put(config_map("many", Json::object({{"K1", "less"}})));
+  cluster.run(seconds(11));
+  EXPECT_EQ(cluster.phase("web"), "Running");
+  EXPECT_EQ(variable("DK1"), "less");
+}
+
+/// A pod of so many containers, the first with the name "c", each with these members.
+Json pod_of_many(int containers, const Json& members) {
+  Json document = pod_document({.name = "web", .memory_request = "1Mi"});
+  Json::Array& list = *document.at({"spec", "containers"})->if_array();
+  for (const auto& [key, value] : *members.if_object()) list.front()[key] = value;
+  const Json first = list.front();
+  for (int i = 1; i < containers; ++i) {
+    list.push_back(first);
+    list.back()["name"] = fmt::format("c{}", i);
+  }
+  return document;
+}
+
+/// One environment of 10 variables of 100,000 bytes each.
+Json a_megabyte() {
+  Json members = nested(1, "a");
+  members["env"].if_array()->front()["value"] = std::string(1'000, 'x');
+  std::string value;
+  for (int j = 0; j < 100; ++j) value += "$(V0)";
+  for (int i = 0; i < 10; ++i)
+    members["env"].if_array()->push_back(Json::object({{"name", fmt::format("W{}", i)}, {"value", value}}));
+  return members;
+}
+
+TEST_F(ReferenceTest, ContainersWithLargeEnvironmentsStartInTurns) {
+  cluster.put(pod_of_many(7, a_megabyte()));
+  cluster.start();
+  std::size_t first = 0;  // of one turn: the machine answers a millisecond later
+  for (int i = 0; i < 30'000 && first == 0; ++i) {
+    cluster.run(microseconds(100));
+    first = cluster.host.count<StartContainer>();
+  }
+  EXPECT_EQ(first, 5u) << "of 4 MiB";
+  cluster.run(seconds(1));
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 7u);
+  EXPECT_EQ(cluster.phase("web"), "Running");
+}
+
+TEST_F(ReferenceTest, EnvironmentsOfAPodHaveABoundTogether) {
+  cluster.put(pod_of_many(30, a_megabyte()));
+  cluster.start();
+  cluster.run(seconds(30));
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 9u);
+  const Json pod = cluster.pod("web");
+  EXPECT_EQ(pod.at({"status", "containerStatuses"})->if_array()->back().string_at({"state", "waiting", "message"}),
+            "arguments and environments of the pod's other containers take more than 8388608 bytes");
+}
+
+TEST_F(ReferenceTest, AContainerThatIsTooLargeHoldsTheOthersUpForASecond) {
+  Json document = pod_of_many(3, nested(300, "a"));
+  document.at({"spec", "containers"})->if_array()->back()["env"] = Json::array();
+  cluster.put(std::move(document));
+  cluster.start();
+  cluster.run(milliseconds(500));
+  EXPECT_EQ(cluster.events("Failed").size(), 1U);
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 0u);
+  cluster.run(seconds(3));
+  EXPECT_EQ(cluster.events("Failed").size(), 2U);
+  EXPECT_EQ(cluster.host.count<StartContainer>(), 1u);
+}
+
+TEST_F(ReferenceTest, SourcesOfOneEnvironmentHaveABoundOfBytes) {
+  std::string members;
+  for (int i = 0; i < 20; ++i) {
+    cluster.put(config_map(fmt::format("m{}", i), Json::object({{"k", std::string(1'000'000, 'v')}, {"s", "1"}})));
+    members += fmt::format(R"({}{{"name":"V{}","valueFrom":{{"configMapKeyRef":{{"name":"m{}","key":"s"}}}}}})",
+                           i == 0 ? "" : ",", i, i);
+  }
+  begin(R"({"env":[)" + members + "]}");
+  EXPECT_EQ(waiting(),
+            "CreateContainerConfigError: the ConfigMaps and Secrets of its environment hold more than "
+            "16777216 bytes");
+}
+
+TEST_F(ReferenceTest, AWorkingDirectoryIsAPath) {
+  cluster.machine.confines_pods = true;
+  std::string path;
+  for (int i = 0; i < 1'000; ++i) path += "/$(V2)";
+  Json members = nested(10, "a");
+  members["workingDir"] = path;
+  begin(api::to_text(members));
+  EXPECT_EQ(waiting(), "CreateContainerError: workingDir: File name too long");
+}
+
 TEST_F(ReferenceTest, APodThatIsDeletedMeanwhileEnds) {
   begin(R"({"envFrom":[{"secretRef":{"name":"gone"}}]})");
   cluster.delete_pod("web", 1);

@@ -141,7 +141,7 @@ std::optional<Mismatch> container(const Json& row) {
   wish.restart_count = static_cast<std::int32_t>(number_at(in, "restartCount"));
   wish.image_ref = in.string_at({"imageRef"});
   for (const Json& each : list_at(in, "envs"))
-    wish.environment.emplace_back((*each.if_array())[0].string_at({}), (*each.if_array())[1].string_at({}));
+    wish.environment.set((*each.if_array())[0].string_at({}), std::string((*each.if_array())[1].string_at({})));
   for (const Json& each : list_at(in, "mounts"))
     wish.mounts.push_back({.container_path = std::string(each.string_at({"containerPath"})),
                            .host_path = std::string(each.string_at({"hostPath"})),

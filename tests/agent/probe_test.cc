@@ -1,9 +1,11 @@
 // Goal: probes and hooks decide what the API server hears of a container and when it is started, stopped and ready.
 #include "agent/scripted_cluster.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 namespace spillway::agent {
 namespace {
@@ -181,6 +183,20 @@ TEST(Liveness, RunsCommandsInTheContainer) {
   ASSERT_FALSE(cluster.events("Unhealthy").empty());
   EXPECT_EQ(cluster.events("Unhealthy").front().string_at({"message"}), "Liveness probe failed: said");
   EXPECT_EQ(restarts_in(cluster.pod("web")), 1);
+}
+
+TEST(Liveness, ACommandThatNoProgramTakesIsNotMade) {
+  const std::string value(100'000, 'x');
+  const std::string long_word = R"x("$(A)$(A)")x";
+  std::string words = R"x("$(A)")x";
+  for (int i = 0; i < 21; ++i) words += R"x(,"$(A)")x";
+  for (const std::string& command : {long_word, words}) {
+    Running cluster(pod_with(fmt::format(R"({{"env":[{{"name":"A","value":"{}"}}],
+        "livenessProbe":{{"exec":{{"command":["check",{}]}},"periodSeconds":1}}}})",
+                                         value, command)));
+    cluster.run(seconds(5));
+    EXPECT_EQ(cluster.host.last<RunInContainer>(), nullptr);
+  }
 }
 
 TEST(Startup, HoldsTheOtherProbesBack) {

@@ -2,10 +2,15 @@
 // in vectors/pod-lifecycle, container_env.
 #include "agent/containers/service_env.h"
 
+#include "agent/containers/container_env.h"
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
@@ -56,6 +61,42 @@ TEST(ServiceVariables, AServiceOfThePodsOwnNamespaceStandsBeforeIt) {
                             .api_server = ApiServerAddress{"192.0.2.7", 6443}};
   EXPECT_EQ(service_variables(pod_in("shop"), known)->at("KUBERNETES_SERVICE_HOST"), "10.96.0.9");
   EXPECT_EQ(service_variables(pod_in("default"), known)->at("KUBERNETES_SERVICE_HOST"), "192.0.2.7");
+}
+
+/// As many Services of as many ports, each in the pod's namespace.
+KnownServices many(std::size_t services, int ports) {
+  KnownServices known{.all = {}, .read = true, .api_server = ApiServerAddress{"192.0.2.7", 6443}};
+  for (std::size_t i = 0; i < services; ++i) {
+    api::Service made;
+    made.metadata.ns = "shop";
+    made.metadata.name = fmt::format("s{:05}", i);
+    made.cluster_ip = "10.96.0.7";
+    for (int port = 1; port <= ports; ++port)
+      made.ports.push_back({.name = fmt::format("p{}", port), .protocol = "TCP", .port = port});
+    known.all.push_back(std::make_shared<const api::Service>(std::move(made)));
+  }
+  return known;
+}
+
+TEST(ServiceVariables, OfMoreServicesThanAProgramTakesAreNotMade) {
+  for (const std::size_t services : {327u, 3'270u}) {
+    const auto variables = service_variables(pod_in("shop"), many(services, 100));
+    ASSERT_FALSE(variables);
+    EXPECT_EQ(variables.error().code, ErrorCode::kRequestEntityTooLarge);
+    EXPECT_EQ(variables.error().text(),
+              "the variables of Services take more than 2097152 bytes: argument list too long; "
+              "spec.enableServiceLinks: false leaves them out");
+    EXPECT_TRUE(service_variables(pod_in("elsewhere"), many(services, 100)));
+  }
+}
+
+TEST(ServiceVariables, OfManyServicesAreAddedInTheOrderOfTheirNames) {
+  EnvInputs inputs;
+  inputs.services = many(60, 100);
+  const auto made = environment_of(pod_in("shop"), {}, inputs);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->variables().size(), 60u * (3 + 100 * 5) + 8);
+  EXPECT_TRUE(std::ranges::is_sorted(made->variables()));
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ api::ResourceList resources_of(const Json* object) {
 std::optional<Mismatch> expansion(const Json& row) {
   Environment variables;
   for (const auto& [name, value] : *row.at({"in", "env"})->if_object())
-    variables.emplace_back(name, value.string_at({}));
-  return support::compare(*row.at({"want", "output"}), Json(expand(row.string_at({"in", "input"}), variables)));
+    variables.set(name, std::string(value.string_at({})));
+  return support::compare(*row.at({"want", "output"}), Json(expand(row.string_at({"in", "input"}), variables).value()));
 }
 
 std::optional<Mismatch> empty_dir_memory(const Json& row) {

@@ -125,7 +125,7 @@ std::optional<Mismatch> container_mounts(const Json& row) {
   }
   agent::Environment environment;
   for (const Json& pair : *in.find("env")->if_array())
-    environment.emplace_back(pair.if_array()->at(0).string_at({}), pair.if_array()->at(1).string_at({}));
+    environment.set(pair.if_array()->at(0).string_at({}), std::string(pair.if_array()->at(1).string_at({})));
   const Json document = Json::object({{"name", "c"}, {"volumeMounts", *in.find("volumeMounts")}});
   const api::Pod pod =
       api::decode<api::Pod>(Json::object({{"spec", Json::object({{"containers", Json::array({document})}})}})).value();

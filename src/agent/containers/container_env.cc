@@ -2,6 +2,7 @@
 
 #include "agent/volumes/downward.h"
 #include "api/text/base64.h"
+#include "base/utf8.h"
 
 #include <fmt/ranges.h>
 
@@ -10,19 +11,7 @@
 namespace spillway::agent {
 namespace {
 
-const std::string* find(const Environment& variables, std::string_view name) {
-  const auto found = std::ranges::find(variables, name, &Environment::value_type::first);
-  return found == variables.end() ? nullptr : &found->second;
-}
-
-void set(Environment& variables, std::string_view name, std::string value) {
-  const auto found = std::ranges::find(variables, name, &Environment::value_type::first);
-  if (found != variables.end()) {
-    found->second = std::move(value);
-  } else {
-    variables.emplace_back(name, std::move(value));
-  }
-}
+constexpr std::size_t kNameShown = 100;  // bytes of a variable's name in a message
 
 using ReferenceKind = DataReference::Kind;
 
@@ -54,39 +43,97 @@ Result<std::optional<std::string>> find_key(const DataReference& reference, cons
                     reference.kind == ReferenceKind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
 }
 
+/// As the kernel counts it, with the terminator and the pointer to it.
+std::size_t exec_bytes(std::size_t length) {
+  return length + 1 + sizeof(char*);
+}
+
+Error too_large(std::string_view what) {
+  return make_error(ErrorCode::kRequestEntityTooLarge, "{}: argument list too long", what);
+}
+
+Error too_many_bytes() {
+  return too_large(fmt::format("arguments and environment take more than {} bytes", kExecBytesMax));
+}
+
+/// The bytes of the environment as the kernel counts them, unless it is too large without any argument.
+Result<std::size_t> environment_bytes(const Environment& variables) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : variables) {
+    const std::size_t length = name.size() + 1 + value.size();
+    if (length > kExecStringMax) {
+      return too_large(
+          fmt::format("environment variable {} takes more than {} bytes", shortened(name, kNameShown), kExecStringMax));
+    }
+    bytes += exec_bytes(length);
+  }
+  if (bytes > kExecBytesMax) return too_many_bytes();
+  return bytes;
+}
+
+Outcome check_written(const Environment& variables) {
+  if (variables.written_bytes() <= kEnvironmentWrittenMax) return {};
+  return too_large(fmt::format("the values of environment variables, replaced ones included, take more than {} bytes",
+                               kEnvironmentWrittenMax));
+}
+
 std::string joined(const std::vector<std::string>& all, const std::string& first) {
   return all.empty() ? first : fmt::format("{}", fmt::join(all, ","));
 }
 
 }  // namespace
 
-std::string expand(std::string_view text, const Environment& variables) {
-  return expand(text, [&](std::string_view name) { return find(variables, name); });
+Environment::Environment(std::initializer_list<value_type> variables) {
+  for (const auto& [name, value] : variables) set(name, value);
 }
 
-std::string expand(std::string_view text, const std::function<const std::string*(std::string_view)>& find) {
+const std::string* Environment::find(std::string_view name) const {
+  const auto place = places_.find(name);
+  return place == places_.end() ? nullptr : &variables_[place->second].second;
+}
+
+void Environment::set(std::string_view name, std::string value) {
+  written_bytes_ += name.size() + value.size();
+  const auto place = places_.find(name);
+  if (place != places_.end()) {
+    variables_[place->second].second = std::move(value);
+    return;
+  }
+  places_.emplace(name, variables_.size());
+  variables_.emplace_back(name, std::move(value));
+}
+
+void Environment::add(std::string_view name, std::string_view value) {
+  if (!places_.contains(name)) set(name, std::string(value));
+}
+
+Result<std::string> expand(std::string_view text, const Environment& variables, std::size_t bytes_max) {
+  return expand(text, [&](std::string_view name) { return variables.find(name); }, bytes_max);
+}
+
+Result<std::string> expand(std::string_view text, const std::function<const std::string*(std::string_view)>& find,
+                           std::size_t bytes_max) {
   std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '$' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
+  out.reserve(std::min(text.size(), bytes_max));
+  const std::size_t last_close = text.rfind(')');  // no search for an end goes beyond it
+  for (std::size_t at = 0; at < text.size();) {
+    std::string_view piece = text.substr(at, std::min(text.find('$', at), text.size()) - at);
+    std::size_t taken = piece.size();
+    if (piece.empty()) {
+      const char next = at + 1 < text.size() ? text[at + 1] : '\0';
+      const bool reference = next == '(' && last_close != std::string_view::npos && last_close > at + 1;
+      piece = text.substr(at, next == '$' ? 1 : 2);  // no reference: both as they are; "$" alone at the end
+      taken = std::min<std::size_t>(2, text.size() - at);
+      if (reference) {
+        taken = text.find(')', at + 2) + 1 - at;
+        piece = text.substr(at, taken);
+        if (const std::string* value = find(piece.substr(2, taken - 3))) piece = *value;
+      }
     }
-    const char next = text[i + 1];
-    const auto close = next == '(' ? text.find(')', i + 2) : std::string_view::npos;
-    if (next == '$') {
-      out += '$';
-      ++i;
-    } else if (close != std::string_view::npos) {
-      const std::string_view name = text.substr(i + 2, close - i - 2);
-      const std::string* value = find(name);
-      out += value != nullptr ? *value : fmt::format("$({})", name);
-      i = close;
-    } else {
-      out += '$';
-      out += next;  // no reference: both as they are
-      ++i;
-    }
+    if (piece.size() > bytes_max - out.size())
+      return too_large(fmt::format("more than {} bytes with what its references stand for", bytes_max));
+    out += piece;
+    at += taken;
   }
   return out;
 }
@@ -148,8 +195,8 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
   const EnvSources& sources = inputs.sources;
   Environment variables;
   const auto known = [&](std::string_view name) -> const std::string* {
-    if (const std::string* own = find(variables, name)) return own;
-    const auto link = links.find(std::string(name));
+    if (const std::string* own = variables.find(name)) return own;
+    const auto link = links.find(name);
     return link == links.end() ? nullptr : &link->second;
   };
   for (const api::EnvFromSource& each : container.env_from) {
@@ -160,16 +207,19 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
       const auto source = sources.find(reference);
       if (source == sources.end() && !optional) return not_found(reference);
       if (source == sources.end()) continue;
-      for (const auto& [key, value] : source->second) set(variables, each.prefix + key, value);
+      for (const auto& [key, value] : source->second) {
+        variables.set(each.prefix + key, value);
+        SPILLWAY_TRY_VOID(check_written(variables));
+      }
     }
   }
   for (const api::EnvVar& variable : container.env) {
     if (const auto key = key_of(variable)) {
       SPILLWAY_TRY(value, find_key(key->first, *key->second, pod.metadata.ns, sources));
-      if (value) set(variables, variable.name, *std::move(value));
+      if (value) variables.set(variable.name, *std::move(value));
     } else if (variable.field) {
       SPILLWAY_TRY(value, field_of(pod, inputs.addresses, *variable.field));
-      set(variables, variable.name, std::move(value));
+      variables.set(variable.name, std::move(value));
     } else if (variable.resource_field) {
       api::ResourceFieldSelector selector = *variable.resource_field;
       // Its own unset limits are the node's, also those of an init container.
@@ -177,26 +227,46 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
       if (own) selector.container_name = container.name;
       SPILLWAY_TRY(value, resource_field(pod, selector, inputs.allocatable,
                                          own ? LimitDefaults::kAllContainers : LimitDefaults::kRegularContainers));
-      set(variables, variable.name, std::move(value));
+      variables.set(variable.name, std::move(value));
     } else {
-      set(variables, variable.name, expand(variable.value, known));
+      Result<std::string> value = expand(variable.value, known);
+      if (!value)
+        return too_large(fmt::format("environment variable {} takes more than {} bytes",
+                                     shortened(variable.name, kNameShown), kExecStringMax));
+      variables.set(variable.name, *std::move(value));
+    }
+    SPILLWAY_TRY_VOID(check_written(variables));
+  }
+  for (const auto& [name, value] : links) variables.add(name, value);
+  SPILLWAY_TRY_VOID(environment_bytes(variables));
+  return variables;
+}
+
+Result<std::vector<std::string>> words_of(const api::Container& container, const Environment& variables) {
+  SPILLWAY_TRY(used, environment_bytes(variables));
+  std::vector<std::string> words;
+  words.reserve(container.command.size() + container.args.size());
+  for (const auto* list : {&container.command, &container.args}) {
+    for (const std::string& word : *list) {
+      const std::size_t left = kExecBytesMax - used;
+      if (exec_bytes(0) > left) return too_many_bytes();
+      const std::size_t bytes_max = std::min(kExecStringMax, left - exec_bytes(0));
+      Result<std::string> expanded = expand(word, variables, bytes_max);
+      if (!expanded && bytes_max < kExecStringMax) return too_many_bytes();
+      if (!expanded)
+        return too_large(fmt::format("argument {} takes more than {} bytes", words.size(), kExecStringMax));
+      used += exec_bytes(expanded->size());
+      words.push_back(*std::move(expanded));
     }
   }
-  for (const auto& [name, value] : links)
-    if (find(variables, name) == nullptr) variables.emplace_back(name, value);
-  return variables;
+  return words;
 }
 
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables) {
   if (container.command.empty() && container.args.empty()) {
     return invalid({}, "process runtime needs command: container {} has neither command nor args", container.name);
   }
-  std::vector<std::string> argv;
-  argv.reserve(container.command.size() + container.args.size());
-  for (const auto* list : {&container.command, &container.args}) {
-    for (const std::string& word : *list) argv.push_back(expand(word, variables));
-  }
-  return argv;
+  return words_of(container, variables);
 }
 
 }  // namespace spillway::agent

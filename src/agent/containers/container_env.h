@@ -9,7 +9,9 @@
 #include "api/object/pod.h"
 #include "base/error.h"
 
+#include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,7 +22,45 @@
 
 namespace spillway::agent {
 
-using Environment = std::vector<std::pair<std::string, std::string>>;
+/// The kernel's bounds (execve(2)): of one argument or NAME=VALUE without its terminator, and of all of them with their
+/// terminators and the pointers to them. What is larger is refused before it is made: a program could not be started
+/// with it. The second is that of a stack of 8 MiB, as container runtimes have it.
+inline constexpr std::size_t kExecStringMax = 128 * 1024 - 1;
+inline constexpr std::size_t kExecBytesMax = 2 * 1024 * 1024;
+
+/// Bytes that are written while one environment is made, with those of values that a later one replaces. More than a
+/// program takes, as a pod may list a ConfigMap twice; few enough that a start is over in milliseconds.
+inline constexpr std::size_t kEnvironmentWrittenMax = 8 * kExecBytesMax;
+
+/// Variables in the order in which their names came, found by name. Thread: as a value.
+class Environment {
+ public:
+  using value_type = std::pair<std::string, std::string>;
+
+  Environment() = default;
+  Environment(std::initializer_list<value_type> variables);
+
+  /// nullptr: there is no such variable.
+  const std::string* find(std::string_view name) const;
+  /// The last value of a name takes the place of the first.
+  void set(std::string_view name, std::string value);
+  /// Does nothing where the name is taken.
+  void add(std::string_view name, std::string_view value);
+
+  /// Of all names and values that were set, those included whose place others have taken.
+  std::size_t written_bytes() const { return written_bytes_; }
+
+  const std::vector<value_type>& variables() const { return variables_; }
+
+  auto begin() const { return variables_.begin(); }
+
+  auto end() const { return variables_.end(); }
+
+ private:
+  std::vector<value_type> variables_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // a tree: names can be chosen so that hashes collide
+  std::size_t written_bytes_ = 0;
+};
 
 /// Addresses a pod's fields may refer to.
 struct PodAddresses {
@@ -33,10 +73,12 @@ struct PodAddresses {
 /// Those of the node's family first, else as they were; the first one is the pod's IP.
 std::vector<std::string> in_order_of_family(std::vector<std::string> ips, std::string_view node_ip);
 
-/// $(NAME) → value of NAME; $$ → $; a reference to an unknown name stays as it is.
-std::string expand(std::string_view text, const Environment& variables);
+/// $(NAME) → value of NAME; $$ → $; a reference to an unknown name stays as it is. kRequestEntityTooLarge: the result
+/// would be longer than `bytes_max`; no more than that is ever made.
+Result<std::string> expand(std::string_view text, const Environment& variables, std::size_t bytes_max = kExecStringMax);
 /// The same, asking `find`: null is an unknown name.
-std::string expand(std::string_view text, const std::function<const std::string*(std::string_view name)>& find);
+Result<std::string> expand(std::string_view text, const std::function<const std::string*(std::string_view name)>& find,
+                           std::size_t bytes_max = kExecStringMax);
 
 /// A field of the pod's metadata (agent/volumes/downward.h), "spec.nodeName", "status.podIP", … kInvalid: no field that
 /// pods expose.
@@ -62,10 +104,14 @@ struct EnvInputs {
 /// The keys of whole sources, then its own variables, of which later ones see earlier ones and those of Services; a
 /// repeated name takes its last value in its first place. Then the variables of Services whose names are free.
 /// kInvalid: a field reference that cannot be resolved; kNotFound: a source or key that is not there and not optional;
-/// in upstream's words. Errors of service_variables() as well.
+/// in upstream's words; kRequestEntityTooLarge: no program could be started with it. Errors of service_variables() as
+/// well.
 Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const EnvInputs& inputs);
 
-/// command and args, expanded. kInvalid: both are empty, and the process runtime has no image to take a command from.
+/// command and args, expanded. kRequestEntityTooLarge: with these variables no program could be started so.
+Result<std::vector<std::string>> words_of(const api::Container& container, const Environment& variables);
+
+/// The same. kInvalid: both are empty, and the process runtime has no image to take a command from.
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables);
 
 }  // namespace spillway::agent

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <climits>
 
 namespace spillway::agent {
 namespace {
@@ -11,12 +11,13 @@ Result<std::string> sub_path_of(const api::VolumeMount& mount, const Environment
   if (mount.sub_path_expr.empty()) return mount.sub_path;
   std::set<std::string> missing;
   const auto find = [&](std::string_view name) -> const std::string* {
-    const auto found = std::ranges::find(environment, name, &Environment::value_type::first);
-    if (found == environment.end() || found->second.empty()) missing.emplace(name);
-    return found == environment.end() ? nullptr : &found->second;
+    const std::string* value = environment.find(name);
+    if (value == nullptr || value->empty()) missing.emplace(name);
+    return value;
   };
-  std::string expanded = expand(mount.sub_path_expr, find);
+  Result<std::string> expanded = expand(mount.sub_path_expr, find, PATH_MAX - 1);
   if (!missing.empty()) return invalid({}, "missing value for {}", fmt::join(missing, ", "));
+  if (!expanded) return invalid(fmt::format("subPathExpr of volume \"{}\"", mount.name), "File name too long");
   return expanded;
 }
 

@@ -39,26 +39,43 @@ api::Service service_at(const ApiServerAddress& address) {
   return service;
 }
 
-void add(api::StringMap& variables, const api::Service& service) {
+/// Variables by name. Adds up what it was given, also where a later value replaced it.
+class LinkVariables {
+ public:
+  void set(std::string name, std::string value) {
+    bytes_ += name.size() + value.size();
+    variables_.insert_or_assign(std::move(name), std::move(value));
+  }
+
+  bool too_large() const { return bytes_ > kServiceVariablesMax; }
+
+  api::StringMap take() { return std::move(variables_); }
+
+ private:
+  api::StringMap variables_;
+  std::size_t bytes_ = 0;
+};
+
+void add(LinkVariables& variables, const api::Service& service) {
   const std::string name = variable_name(service.metadata.name);
   const std::string& ip = service.cluster_ip;
   const std::string host = ip.contains(':') ? fmt::format("[{}]", ip) : ip;
-  variables[name + "_SERVICE_HOST"] = ip;
+  variables.set(name + "_SERVICE_HOST", ip);
   bool first = true;
   for (const api::ServicePort& port : service.ports) {
     const std::string number = std::to_string(port.port);
     const std::string protocol = port.protocol.empty() ? "TCP" : port.protocol;
     const std::string url = fmt::format("{}://{}:{}", lower(protocol), host, number);
     if (std::exchange(first, false)) {
-      variables[name + "_SERVICE_PORT"] = number;
-      variables[name + "_PORT"] = url;
+      variables.set(name + "_SERVICE_PORT", number);
+      variables.set(name + "_PORT", url);
     }
-    if (!port.name.empty()) variables[fmt::format("{}_SERVICE_PORT_{}", name, variable_name(port.name))] = number;
+    if (!port.name.empty()) variables.set(fmt::format("{}_SERVICE_PORT_{}", name, variable_name(port.name)), number);
     const std::string prefix = fmt::format("{}_PORT_{}_{}", name, number, variable_name(protocol));
-    variables[prefix] = url;
-    variables[prefix + "_PROTO"] = lower(protocol);
-    variables[prefix + "_PORT"] = number;
-    variables[prefix + "_ADDR"] = ip;
+    variables.set(prefix, url);
+    variables.set(prefix + "_PROTO", lower(protocol));
+    variables.set(prefix + "_PORT", number);
+    variables.set(prefix + "_ADDR", ip);
   }
 }
 
@@ -85,9 +102,16 @@ Result<api::StringMap> service_variables(const api::Pod& pod, const KnownService
       chosen.try_emplace(each->metadata.name, each.get());
     }
   }
-  api::StringMap variables;
-  for (const auto& [name, service] : chosen) add(variables, *service);
-  return variables;
+  LinkVariables variables;
+  for (const auto& [name, service] : chosen) {
+    add(variables, *service);
+    if (variables.too_large())
+      return make_error(ErrorCode::kRequestEntityTooLarge,
+                        "the variables of Services take more than {} bytes: argument list too long; "
+                        "spec.enableServiceLinks: false leaves them out",
+                        kServiceVariablesMax);
+  }
+  return variables.take();
 }
 
 }  // namespace spillway::agent

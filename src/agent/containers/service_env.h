@@ -8,12 +8,16 @@
 #include "api/object/service.h"
 #include "base/error.h"
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace spillway::agent {
+
+/// Bytes of names and values: as much as arguments and environment of a program may take in all (container_env.h).
+inline constexpr std::size_t kServiceVariablesMax = 2 * 1024 * 1024;
 
 /// What is known of the cluster's Services.
 struct KnownServices {
@@ -25,7 +29,8 @@ struct KnownServices {
 
 /// Those of the pod's namespace, if it wants service links, and "kubernetes" of the namespace "default" always, unless
 /// its own namespace has one of that name. Errors, in upstream's words: kInvalid, nothing says whether it wants links;
-/// kServiceUnavailable, nobody has read the Services yet, which a static pod does not wait for.
+/// kServiceUnavailable, nobody has read the Services yet, which a static pod does not wait for. In ours:
+/// kRequestEntityTooLarge, they take more than kServiceVariablesMax bytes, and no more than that is made.
 Result<api::StringMap> service_variables(const api::Pod& pod, const KnownServices& services);
 
 }  // namespace spillway::agent

@@ -80,9 +80,10 @@ void put(Json& config, std::string_view name, Json list) {
   if (!list.if_array()->empty()) config[name] = std::move(list);
 }
 
-Json expanded(const std::vector<std::string>& words, const Environment& environment) {
+/// The words from `first` on, `count` of them.
+Json list_of(const std::vector<std::string>& words, std::size_t first, std::size_t count) {
   Json list = Json::array();
-  for (const std::string& each : words) list.if_array()->emplace_back(expand(each, environment));
+  for (std::size_t i = first; i < first + count; ++i) list.if_array()->emplace_back(words[i]);
   return list;
 }
 
@@ -128,8 +129,9 @@ Result<Json> container_config(const api::Pod& pod, const api::Container& contain
                                    {kPodUidLabel, pod.metadata.uid},
                                    {kContainerNameLabel, container.name}});
   config["log_path"] = fmt::format("{}/{}.log", container.name, wish.restart_count);
-  put(config, "command", expanded(container.command, wish.environment));
-  put(config, "args", expanded(container.args, wish.environment));
+  SPILLWAY_TRY(words, words_of(container, wish.environment));
+  put(config, "command", list_of(words, 0, container.command.size()));
+  put(config, "args", list_of(words, container.command.size(), container.args.size()));
   if (!container.working_dir.empty()) config["working_dir"] = container.working_dir;
   put(config, "envs", environment_document(wish.environment));
   put(config, "mounts", mounts_of(container, wish));

@@ -46,7 +46,7 @@ struct ContainerWish {
   SecurityWish security;
 };
 
-/// kInvalid, in upstream's words.
+/// kInvalid, in upstream's words. Errors of words_of() as well.
 Result<api::Json> container_config(const api::Pod& pod, const api::Container& container, const ContainerWish& wish);
 
 }  // namespace spillway::agent

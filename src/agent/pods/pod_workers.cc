@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -22,6 +24,14 @@ namespace spillway::agent {
 namespace {
 
 constexpr Duration kSyncRetry = seconds(10);  // of a container that could not be configured
+
+// Arguments and environments of a pod's containers. After so many bytes the next container of the pod is left to a
+// later turn, so that a pod of a thousand containers holds up nothing else for longer than one takes; after one that
+// was refused as too large, much later: it took longest, and is tried again. All that run at a time are held in memory.
+constexpr std::size_t kTurnBytesMax = 2 * kExecBytesMax;
+constexpr std::size_t kPodBytesMax = 4 * kExecBytesMax;
+constexpr Duration kNextTurn = milliseconds(10);
+constexpr Duration kTurnAfterRefusal = seconds(1);
 
 ContainerRun* find_run(PodWorker& worker, std::string_view container) {
   return worker.find_run(container);
@@ -40,6 +50,18 @@ std::string_view list_name(const PodWorker& worker, const std::string& container
   const auto is_it = [&](const ContainerRun& run) { return run.spec->name == container; };
   if (std::ranges::any_of(worker.init_containers, is_it)) return "initContainers";
   return std::ranges::any_of(worker.ephemeral_containers, is_it) ? "ephemeralContainers" : "containers";
+}
+
+std::size_t bytes_of(const api::StringMap& source) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : source) bytes += key.size() + value.size();
+  return bytes;
+}
+
+std::size_t bytes_of(const std::vector<std::string>& words) {
+  std::size_t bytes = 0;
+  for (const std::string& word : words) bytes += word.size();
+  return bytes;
 }
 
 bool by_key(const api::Pod* a, const api::Pod* b) {
@@ -273,10 +295,7 @@ void PodWorkers::sync(PodWorker& worker, Now now) {
            containers::back_off_event(run->spec->name, description_of(*worker.pod)), now);
   }
   if (volumes_.is_ready(worker.uid()) && (plan.start.empty() || has_sandbox(worker, now))) {
-    for (ContainerRun* run : plan.start) {
-      if (waits_for_hook(worker)) break;
-      start_container(worker, *run, now);
-    }
+    start_containers(worker, plan.start, now);
   }
   if (plan.finished) {
     terminate(worker, now);
@@ -291,6 +310,17 @@ void PodWorkers::on_volumes_ready(const std::string& uid, Now now) {
   if (worker != nullptr && worker->phase == WorkerPhase::kSyncing) sync(*worker, now);
 }
 
+void PodWorkers::start_containers(PodWorker& worker, const std::vector<ContainerRun*>& runs, Now now) {
+  std::size_t bytes = 0;
+  for (ContainerRun* run : runs) {
+    if (waits_for_hook(worker)) return;
+    if (bytes > kTurnBytesMax) return arm_retry(worker, now.mono + kNextTurn);
+    start_container(worker, *run, now);
+    if (run->too_large) return arm_retry(worker, now.mono + kTurnAfterRefusal);
+    bytes += run->exec_bytes;
+  }
+}
+
 /// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
   run.permitted = false;
@@ -303,6 +333,7 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
     std::size_t left;
     EnvSources sources;
     std::optional<Error> error;
+    std::size_t bytes = 0;  // of the sources
   };
 
   const auto reading = std::make_shared<Reading>(Reading{references.size(), {}, {}});
@@ -312,7 +343,12 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
         [this, reading, each, uid = worker.uid(), name = run.spec->name](const Result<api::Json>& answer, Now then) {
           if (answer) {
             auto source = env_source_of(each.kind, *answer);
-            if (source) {
+            if (source) reading->bytes += bytes_of(*source);
+            if (reading->bytes > kEnvironmentWrittenMax) {
+              reading->sources.clear();
+              reading->error = invalid({}, "the ConfigMaps and Secrets of its environment hold more than {} bytes",
+                                       kEnvironmentWrittenMax);
+            } else if (source) {
               reading->sources.emplace(each, *std::move(source));
             } else {
               reading->error = source.error();
@@ -347,7 +383,33 @@ void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal
   if (retry == Retry::kYes) arm_retry(worker, *run.retry_at);
 }
 
+/// Of those that start or run, without this one.
+std::size_t PodWorkers::exec_bytes_beside(const PodWorker& worker, const ContainerRun& run) {
+  std::size_t bytes = 0;
+  for (const auto* list : worker.run_lists()) {
+    for (const ContainerRun& each : *list) {
+      const bool lives = each.state == ContainerRun::State::kStarting || each.state == ContainerRun::State::kRunning;
+      if (lives && &each != &run) bytes += each.exec_bytes;
+    }
+  }
+  return bytes;
+}
+
+void PodWorkers::refuse_as_too_large(PodWorker& worker, ContainerRun& run, std::string why, Now now) {
+  run.too_large = true;
+  refuse_start(worker, run, {"CreateContainerError", std::move(why)}, Retry::kYes, now);
+}
+
 void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now) {
+  run.too_large = false;
+  run.exec_bytes = 0;
+  const std::size_t beside = exec_bytes_beside(worker, run);
+  if (beside > kPodBytesMax)
+    return refuse_start(
+        worker, run,
+        {"CreateContainerError",
+         fmt::format("arguments and environments of the pod's other containers take more than {} bytes", kPodBytesMax)},
+        Retry::kYes, now);
   const Result<Environment> environment =
       environment_of(*worker.pod, *run.spec,
                      {.addresses = addresses_of(worker),
@@ -356,6 +418,8 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
                       .allocatable = volumes_.allocatable()});
   if (!environment) {
     const ErrorCode code = environment.error().code;
+    if (code == ErrorCode::kRequestEntityTooLarge)
+      return refuse_as_too_large(worker, run, environment.error().text(), now);
     const Retry retry =
         code == ErrorCode::kNotFound || code == ErrorCode::kServiceUnavailable ? Retry::kYes : Retry::kNo;
     return refuse_start(worker, run, {"CreateContainerConfigError", environment.error().text()}, retry, now);
@@ -367,9 +431,15 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
       return refuse_start(worker, run, {"CreateContainerConfigError", answer.refusal->message}, Retry::kNo, now);
   }
   const bool runs_images = context_.machine.runs_images;
-  const Result<std::vector<std::string>> command =
-      runs_images ? std::vector<std::string>() : command_line_of(*run.spec, *environment);
+  Result<std::vector<std::string>> command =
+      runs_images ? words_of(*run.spec, *environment) : command_line_of(*run.spec, *environment);
+  if (!command && command.error().code == ErrorCode::kRequestEntityTooLarge)
+    return refuse_as_too_large(worker, run, command.error().text(), now);
   if (!command) return refuse_start(worker, run, {"CreateContainerError", command.error().text()}, Retry::kNo, now);
+  Result<std::string> working_dir = runs_images ? Result<std::string>(run.spec->working_dir)
+                                                : expand(run.spec->working_dir, *environment, PATH_MAX - 1);
+  if (!working_dir)
+    return refuse_start(worker, run, {"CreateContainerError", "workingDir: File name too long"}, Retry::kYes, now);
   ContainerSecurity security;
   if (context_.machine.confines_pods && !runs_images) {
     auto wanted =
@@ -412,9 +482,10 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   start.image = run.image;
   start.name = run.spec->name;
   start.attempt = run.restart_count;
-  start.argv = *command;
-  start.env = *environment;
-  start.working_dir = expand(run.spec->working_dir, *environment);
+  run.exec_bytes = environment->written_bytes() + bytes_of(*command);
+  if (!runs_images) start.argv = *std::move(command);  // else container_config() makes it, with the devices' variables
+  start.env = environment->variables();
+  start.working_dir = *std::move(working_dir);
   start.memory_limit = limits.memory_limit;
   start.cpu_limit_milli = limits.cpu_limit_milli;
   start.cpu_request_milli = limits.cpu_request_milli;
@@ -440,10 +511,11 @@ void PodWorkers::launch(StartContainer command, const Result<DeviceGrant>& devic
   }
   command.devices = *devices;
   command.cpuset = managers_.cpuset_of(command.uid, command.name);
-  for (auto& [name, value] : std::exchange(command.devices.env, {})) {
-    const bool taken = std::ranges::any_of(command.env, [&](const auto& each) { return each.first == name; });
-    if (!taken) command.env.emplace_back(name, std::move(value));
-  }
+  std::set<std::string, std::less<>> taken;
+  if (!command.devices.env.empty())
+    for (const auto& [name, value] : command.env) taken.insert(name);
+  for (auto& [name, value] : std::exchange(command.devices.env, {}))
+    if (taken.insert(name).second) command.env.emplace_back(name, std::move(value));
   context_.host_commands.emplace_back(std::move(command));
 }
 

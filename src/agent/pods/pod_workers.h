@@ -147,7 +147,10 @@ class PodWorkers final : public EvictablePods,
   void on_probe_event(const std::string& uid, const std::string& container, const containers::ProbeEvent& event,
                       Now now) override;
   void on_probe_result(const std::string& uid, containers::ProbeKind kind, Now now) override;
+  void start_containers(PodWorker& worker, const std::vector<ContainerRun*>& runs, Now now);
   void start_container(PodWorker& worker, ContainerRun& run, Now now);
+  static std::size_t exec_bytes_beside(const PodWorker& worker, const ContainerRun& run);
+  void refuse_as_too_large(PodWorker& worker, ContainerRun& run, std::string why, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
   void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now);
   Outcome add_mounts(const PodWorker& worker, const api::Container& container, const Environment& environment,

@@ -42,7 +42,7 @@ StopReason reason_of(containers::StopCause cause) {
 /// What references in a probe's command stand for.
 Environment literal_env(const api::Container& container) {
   Environment made;
-  for (const api::EnvVar& each : container.env) made.emplace_back(each.name, each.value);
+  for (const api::EnvVar& each : container.env) made.add(each.name, each.value);
   return made;
 }
 

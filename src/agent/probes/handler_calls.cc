@@ -12,6 +12,9 @@
 namespace spillway::agent {
 namespace {
 
+/// Bytes of a command's words with their terminators: more than the kernel takes as arguments (execve(2)).
+constexpr std::size_t kCommandBytesMax = 2 * 1024 * 1024;
+
 using containers::HttpPurpose;
 using containers::ProbeJudgement;
 using containers::ProbeOutcome;
@@ -63,7 +66,7 @@ void HandlerCalls::begin(const HandlerPlace& place, const api::Handler& handler,
     });
     return;
   }
-  if (handler.exec) return run(place, *handler.exec, std::move(call));
+  if (handler.exec) return run(place, *handler.exec, std::move(call), now);
   if (handler.grpc && place.purpose == HttpPurpose::kProbe)
     return ask_health(place, *handler.grpc, std::move(call), now);
   call.done(error("invalid handler: no action is set that can be carried out"), now);
@@ -79,11 +82,18 @@ void HandlerCalls::ask_health(const HandlerPlace& place, const api::GrpcAction& 
   context_.host_commands.emplace_back(AskGrpc{last_id_, place.pod_ip, *port, action.service, timeout});
 }
 
-void HandlerCalls::run(const HandlerPlace& place, const std::vector<std::string>& command, Call call) {
+void HandlerCalls::run(const HandlerPlace& place, const std::vector<std::string>& command, Call call, Now now) {
   RunInContainer wanted{
       .id = ++last_id_, .uid = place.uid, .container = place.container->name, .argv = command, .timeout = call.timeout};
   if (place.expand) {
-    for (std::string& word : wanted.argv) word = place.expand(word);
+    std::size_t left = kCommandBytesMax;
+    for (std::string& word : wanted.argv) {
+      Result<std::string> expanded = place.expand(word);
+      if (!expanded) return call.done(error(expanded.error().message), now);
+      if (expanded->size() >= left) return call.done(error("argument list too long"), now);
+      left -= expanded->size() + 1;
+      word = *std::move(expanded);
+    }
   }
   call.command = fmt::format("{}", fmt::join(wanted.argv, " "));
   calls_.emplace(last_id_, std::move(call));

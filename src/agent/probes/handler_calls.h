@@ -4,6 +4,7 @@
 
 #include "agent/contract/context.h"
 #include "api/object/probe.h"
+#include "base/error.h"
 #include "policy/containers/http_action.h"
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct HandlerPlace {
   const api::Container* container = nullptr;  // during begin()
   std::string pod_ip;
   bool own_network = false;  // the pod's network cannot be reached from here
-  /// What references in a command stand for; empty: they stay as they are.
-  std::function<std::string(std::string_view)> expand = {};
+  /// A word of a command with what its references stand for; empty: they stay as they are.
+  std::function<Result<std::string>(std::string_view)> expand = {};
   containers::HttpPurpose purpose = containers::HttpPurpose::kProbe;
 };
 
@@ -59,7 +60,7 @@ class HandlerCalls {
 
   void ask(const containers::HttpAsk& ask, Call call, Duration timeout);
   void ask_health(const HandlerPlace& place, const api::GrpcAction& action, Call call, Now now);
-  void run(const HandlerPlace& place, const std::vector<std::string>& command, Call call);
+  void run(const HandlerPlace& place, const std::vector<std::string>& command, Call call, Now now);
   std::optional<Call> take(std::uint64_t id);
 
   AgentContext& context_;

@@ -423,7 +423,7 @@ void CriRuntime::create_container(Starting start, const Json& image, std::vector
   agent::ContainerWish wish;
   wish.restart_count = command.attempt;
   wish.image_ref = image.string_at({"id"});
-  wish.environment = command.env;
+  for (const auto& [name, value] : command.env) wish.environment.set(name, value);
   for (PlacedMount& each : mounts)
     wish.mounts.push_back({.container_path = each.binding.container_path,
                            .host_path = std::move(each.host_path),
