@@ -9,8 +9,11 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace spillway::host {
 namespace {
@@ -434,6 +437,46 @@ TEST_F(ConfinedTest, DevicesAppearWhereThePluginSays) {
   EXPECT_TRUE(log.contains(" F 3\n")) << log;
   EXPECT_TRUE(log.contains("driver\n")) << log;
   EXPECT_FALSE(log.contains("bad\n")) << log;
+}
+
+/// A container of that pod, with this file or directory of the machine at /v.
+struct AtTopLevel {
+  std::string uid;
+  std::string path;
+  std::string type;
+  std::string script;
+};
+
+TEST_F(ConfinedTest, AFileMountsWhereAnotherPodHasADirectory) {
+  const std::string offered = state_.string() + "-offered";
+  std::filesystem::create_directories(offered + "/folder");
+  std::ofstream(offered + "/folder/inside") << "in a folder";
+  std::ofstream(offered + "/file") << "in a file";
+  for (const AtTopLevel& each : {AtTopLevel{"u1", offered + "/folder", "Directory", "cat /v/inside"},
+                                 AtTopLevel{"u2", offered + "/file", "File", "cat /v"},
+                                 AtTopLevel{"u3", offered + "/made", "FileOrCreate", "test -f /v && echo in a file"},
+                                 AtTopLevel{"u4", offered + "/folder", "", "cat /v/inside"},
+                                 AtTopLevel{"u5", "", "", "test -e /v || echo nothing"}}) {
+    create(each.uid);
+    agent::StartContainer start{
+        .uid = each.uid, .name = "c", .argv = {"/bin/sh", "-c", each.script}, .security = {.capabilities = kRights}};
+    if (!each.path.empty()) {
+      runtime_->execute(agent::SetUpVolumes{
+          .uid = each.uid, .id = 1, .volumes = {{.name = "v", .content = agent::HostPath{each.path, each.type}}}});
+      start.volumes.push_back({.volume = "v", .container_path = "/v"});
+    }
+    runtime_->execute(std::move(start));
+    EXPECT_TRUE(run_until([&] { return count<ContainerExited>() + count<ContainerStartFailed>() > 0; })) << each.uid;
+    for (const agent::HostEvent& event : events_)
+      if (const auto* failed = std::get_if<ContainerStartFailed>(&event)) ADD_FAILURE() << each.uid << failed->message;
+    events_.clear();
+    const std::string log = log_text(each.uid, "c");
+    EXPECT_TRUE(log.contains(each.path.empty()            ? "nothing"
+                             : each.type.contains("File") ? "in a file"
+                                                          : "in a folder"))
+        << each.uid << ": " << log;
+  }
+  std::filesystem::remove_all(offered);
 }
 
 TEST_F(ConfinedTest, PodsOfTheHostsProcessesSeeThemAndReachNone) {

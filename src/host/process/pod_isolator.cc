@@ -64,7 +64,8 @@ Result<PodIsolator> PodIsolator::create(const std::string& pods, std::vector<std
   std::error_code error;
   fs::permissions(pods, fs::perms::owner_all, error);
   if (error) return errno_error(pods, error.value());
-  Result<PodRoot> root = PodRoot::create({.scratch = pods, .program = own_program(), .hidden = std::move(hidden)});
+  PodRootOptions options{.scratch = pods, .program = own_program(), .hidden = std::move(hidden)};
+  Result<PodRoot> root = PodRoot::create(options);
   const Outcome tried = root ? try_confinement(*root, cgroups) : Outcome(root.error());
   if (!tried)
     return Error{
@@ -72,19 +73,19 @@ Result<PodIsolator> PodIsolator::create(const std::string& pods, std::vector<std
         fmt::format("{} ({}; --process-isolation=none runs pods without)", tried.error().text(), missing_rights()),
         "pods cannot be confined to namespaces"};
   PodIsolator made;
-  made.root_ = *std::move(root);
+  made.root_ = std::move(options);
   return made;
 }
 
 /// `home` and `shared_memory` have to stay open until the view is made.
 Result<ConfinedView> PodIsolator::view_of(const agent::PodIsolation& wish, std::uint32_t first_id,
-                                          const std::string& work, UniqueFd& home, UniqueFd& shared_memory) const {
-  if (!root_) return invalid("isolation", "this runtime confines no pods");
+                                          const std::string& work, const PodRoot& root, UniqueFd& home,
+                                          UniqueFd& shared_memory) const {
   if (::chown(work.c_str(), first_id, first_id) != 0 || ::chmod(work.c_str(), 01777) != 0)
     return errno_error(work, errno);
   SPILLWAY_TRY(tree, open_detached(work));
   home = std::move(tree);
-  ConfinedView view{.root = root_->mounts(), .mounts = {}, .first_id = first_id, .hostname = wish.hostname};
+  ConfinedView view{.root = root.mounts(), .mounts = {}, .first_id = first_id, .hostname = wish.hostname};
   const std::string at(kPodHome);
   view.mounts.push_back({.kind = MountStep::Kind::kMove, .target = at, .source = work, .fd = home.get()});
   view.mounts.push_back(
@@ -118,10 +119,11 @@ Result<PodNamespaces> PodIsolator::make_namespaces(const agent::PodIsolation& wi
   NamespaceWish wanted{.ipc = wish.ipc, .network = wish.network, .view = {}};
   UniqueFd home;
   UniqueFd shared_memory;
-  if (first_id) {
-    SPILLWAY_TRY(view, view_of(wish, *first_id, work, home, shared_memory));
-    wanted.view = std::move(view);
-  }
+  if (!first_id) return PodNamespaces::create(wanted);
+  if (!root_) return invalid("isolation", "this runtime confines no pods");
+  SPILLWAY_TRY(root, PodRoot::create(*root_));
+  SPILLWAY_TRY(view, view_of(wish, *first_id, work, root, home, shared_memory));
+  wanted.view = std::move(view);
   return PodNamespaces::create(wanted);
 }
 

@@ -1,4 +1,4 @@
-// Confines pods: what all of them see of this machine's files is made once, ids and namespaces for each.
+// Confines pods: each gets ids, namespaces, and a view of this machine's files.
 // Thread: loop. Waits only for some system calls of processes that are made for it.
 // Source: agent/contract/ports.h, PodIsolation; spec "Pod lifecycle", 6.12.
 #pragma once
@@ -45,11 +45,13 @@ class PodIsolator {
 
  private:
   Result<ConfinedView> view_of(const agent::PodIsolation& wish, std::uint32_t first_id, const std::string& work,
-                               UniqueFd& home, UniqueFd& shared_memory) const;
+                               const PodRoot& root, UniqueFd& home, UniqueFd& shared_memory) const;
   Result<PodNamespaces> make_namespaces(const agent::PodIsolation& wish, std::optional<std::uint32_t> first_id,
                                         const std::string& work) const;
 
-  std::optional<PodRoot> root_;  // what confined pods see; nullopt: no pod is confined
+  /// How a pod's root is made; nullopt: no pod is confined. Each pod has its own: mount points are made in it, which
+  /// are directories for one pod and files for another, and whose names are nobody else's to see.
+  std::optional<PodRootOptions> root_;
   IdRanges ids_;
 };
 
