@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 namespace spillway::host {
@@ -55,6 +56,86 @@ TEST_F(LocalDirectory, HoldsNothingOfTheNode) {
   EXPECT_NE(error_of(folder_, folder_ / "state"), "");
   fs::create_directories(folder_ / "disk");
   EXPECT_EQ(error_of(folder_ / "disk", folder_ / "state"), "");
+}
+
+/// All that is there, as paths with what they are.
+std::set<std::string> tree_of(const fs::path& folder) {
+  std::set<std::string> found;
+  for (const auto& each : fs::recursive_directory_iterator(folder))
+    found.insert(each.path().string() + (each.is_symlink() ? "@" : each.is_directory() ? "/" : ""));
+  return found;
+}
+
+class MadePath : public LocalDirectory {
+ protected:
+  MadePath() {
+    fs::create_directories(folder_ / "state/n1/pods");
+    fs::create_directories(folder_ / "data");
+    std::ofstream(folder_ / "state/n1/journal.jsonl").put('x');
+    fs::create_directory_symlink(folder_ / "state/n1", folder_ / "data/link");
+    fs::create_directory_symlink("../state/n1", folder_ / "data/relative");
+    fs::create_directory_symlink("link", folder_ / "data/second");
+    fs::create_symlink(folder_ / "state/n1/not-there", folder_ / "data/dangling");
+  }
+
+  Result<UniqueFd> open(const std::string& path, const std::string& type) {
+    const std::array<std::string, 2> hidden{(folder_ / "state/n1").string(), (folder_ / "later/state").string()};
+    return open_host_path({path, type}, hidden);
+  }
+};
+
+TEST_F(MadePath, IsNotMadeAmongTheNodesOwnFiles) {
+  const std::set<std::string> before = tree_of(folder_);
+  const std::string top = folder_.string();
+  for (const std::string type : {"FileOrCreate", "DirectoryOrCreate", "File", "Directory", ""}) {
+    for (const std::string way : {"/state/n1", "/data/link", "/data/relative", "/data/second", "/state/n1/pods/..",
+                                  "/data/../state/n1", "/data/link/../n1", "/state/./n1//", "/data/link/pods/.."}) {
+      for (const std::string name : {"/planted", "/planted/below", "/planted/a/b/c", "/pods/planted", "/planted/",
+                                     "/planted/../again", "/planted/../../../data/new"}) {
+        EXPECT_FALSE(open(top + way + name, type)) << type << " " << way << name;
+        EXPECT_FALSE(open((top + way + name).substr(1), type)) << "relative: " << type << " " << way << name;
+        ASSERT_EQ(tree_of(folder_), before) << type << " " << way << name;
+      }
+    }
+    for (const std::string path : {"/data/dangling", "/data/dangling/below", "/data/new/../../state/n1/planted",
+                                   "/later/state", "/later", "/later/state/below", "/state/n1", "/state"}) {
+      EXPECT_FALSE(open(top + path, type)) << type << " " << path;
+      ASSERT_EQ(tree_of(folder_), before) << type << " " << path;
+    }
+  }
+}
+
+TEST_F(MadePath, IsRefusedAsForbiddenBeforeItIsMade) {
+  for (const std::string type : {"FileOrCreate", "DirectoryOrCreate"}) {
+    const auto made = open(folder_ / "state/n1/planted", type);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, ErrorCode::kForbidden);
+    EXPECT_EQ(made.error().message,
+              "hostPath " + (folder_ / "state/n1/planted").string() + ": it holds files of this node that no pod sees");
+  }
+}
+
+TEST_F(MadePath, IsMadeElsewhere) {
+  const std::string top = folder_.string();
+  for (const std::string path : {"/data/a/b/c", "/state/n2", "/state/n1-too/x", "/data/./d//", "/data/../data/e/f"}) {
+    EXPECT_TRUE(open(top + path, "DirectoryOrCreate")) << path;
+    EXPECT_TRUE(fs::is_directory(top + path)) << path;
+  }
+  for (const std::string path : {"/data/a/file", "/state/file", "/data/../data/file"}) {
+    EXPECT_TRUE(open(top + path, "FileOrCreate")) << path;
+    EXPECT_TRUE(fs::is_regular_file(top + path)) << path;
+  }
+  EXPECT_TRUE(open((top + "/data/relative-to-root").substr(1), "DirectoryOrCreate"));
+  EXPECT_TRUE(fs::is_directory(folder_ / "data/relative-to-root"));
+}
+
+/// The last component cannot be made: its name is too long.
+TEST_F(MadePath, LeavesNothingOfWhatCouldNotBeMadeToItsEnd) {
+  const std::set<std::string> before = tree_of(folder_);
+  EXPECT_FALSE(open(folder_ / "data/x/y" / std::string(300, 'z'), "DirectoryOrCreate"));
+  EXPECT_EQ(tree_of(folder_), before);
+  EXPECT_FALSE(open(folder_ / "data/x/../y", "DirectoryOrCreate")) << "as the kernel: x is not there";
+  EXPECT_EQ(tree_of(folder_), before);
 }
 
 /// What stands there when it is opened may be a device that does something.

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <ranges>
 #include <string_view>
 #include <system_error>
 
@@ -39,10 +40,16 @@ bool is_at_or_below(std::string_view path, std::string_view folder) {
          (path.size() == folder.size() || path[folder.size()] == '/' || folder.ends_with('/'));
 }
 
-Outcome check_hidden(int fd, std::span<const std::string> hidden) {
+Result<std::string> real_path(int fd) {
   std::error_code error;
-  const std::string real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).string();
+  std::string real = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), error).string();
   if (error) return errno_error("/proc/self/fd", error.value());
+  return real;
+}
+
+/// `real` has no links.
+Outcome check_hidden(const std::string& real, std::span<const std::string> hidden) {
+  std::error_code error;
   for (const std::string& each : hidden) {
     const std::string kept = std::filesystem::weakly_canonical(each, error).string();
     if (error || kept.empty() || kept == "/") continue;
@@ -52,18 +59,36 @@ Outcome check_hidden(int fd, std::span<const std::string> hidden) {
   return {};
 }
 
-/// Made in a directory that is held open: `name` is not a link then.
-Result<UniqueFd> make_file(int root, const std::string& path, const WalkRules& rules) {
+Outcome check_hidden(int fd, std::span<const std::string> hidden) {
+  SPILLWAY_TRY(real, real_path(fd));
+  return check_hidden(real, hidden);
+}
+
+/// Before it is made: `rest` is not there, below `parent`, which is.
+Outcome check_made(int parent, std::string_view rest, std::span<const std::string> hidden) {
+  SPILLWAY_TRY(real, real_path(parent));
+  for (const auto component : std::views::split(rest, '/'))
+    if (std::string_view(component) == "..") return errno_error(rest, ENOENT);  // of a directory that is not there
+  return check_hidden(fmt::format("{}{}{}", real, real.ends_with('/') ? "" : "/", rest), hidden);
+}
+
+/// Made in a directory that is held open: `name` is not a link then. Not made where it would be refused.
+Result<UniqueFd> make_file(int root, const std::string& path, const WalkRules& rules,
+                           std::span<const std::string> hidden) {
   const auto slash = path.rfind('/');
-  SPILLWAY_TRY(parent, walk_path(root, path.substr(0, slash), rules));
-  const std::string name = path.substr(slash + 1);
+  SPILLWAY_TRY(parent, walk_path(root, slash == std::string::npos ? "" : path.substr(0, slash), rules));
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  SPILLWAY_TRY_VOID(check_made(parent.fd.get(), name, hidden));
   const UniqueFd made(
       ::openat(parent.fd.get(), name.c_str(), O_CREAT | O_EXCL | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, kMadeFile));
   if (!made) return errno_error(path, errno);
-  if (::fchmod(made.get(), kMadeFile) != 0) return errno_error(path, errno);
-  UniqueFd fd(::openat(parent.fd.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return errno_error(path, errno);
-  return fd;
+  UniqueFd fd;
+  if (::fchmod(made.get(), kMadeFile) == 0)
+    fd.reset(::openat(parent.fd.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (fd) return fd;
+  const int why = errno;
+  ::unlinkat(parent.fd.get(), name.c_str(), 0);
+  return errno_error(path, why);
 }
 
 }  // namespace
@@ -76,12 +101,11 @@ Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const s
   const UniqueFd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) return errno_error("/", errno);
   WalkRules rules{.base = "/", .links = WalkRules::Links::kOfRoot, .make = {}};
-  if (wanted.type == "DirectoryOrCreate") rules.make = WalkRules::Made{.mode = kMadeDirectory};
+  const auto check = [&](int parent, std::string_view rest) { return check_made(parent, rest, hidden); };
+  if (wanted.type == "DirectoryOrCreate") rules.make = WalkRules::Made{.mode = kMadeDirectory, .check = check};
   Result<WalkedPath> found = walk_path(root.get(), wanted.path, rules);
   if (!found && found.error().code == ErrorCode::kNotFound && wanted.type == "FileOrCreate") {
-    SPILLWAY_TRY(made, make_file(root.get(), wanted.path, rules));
-    SPILLWAY_TRY_VOID(check_hidden(made.get(), hidden));
-    return made;
+    return make_file(root.get(), wanted.path, rules, hidden);
   }
   if (!found && found.error().code == ErrorCode::kNotFound && rule != nullptr)
     return invalid({}, "hostPath type check failed: {} is not {}", wanted.path, rule->what);

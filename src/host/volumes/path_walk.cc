@@ -46,6 +46,19 @@ class Walk {
   Walk(int directory, const WalkRules& rules) : directory_(directory), rules_(rules) {}
 
   Result<WalkedPath> run(std::string_view path) {
+    Result<WalkedPath> found = walk(path);
+    for (; !found && !made_in_.empty(); made_in_.pop_back())  // the last first; what has been filled meanwhile stays
+      ::unlinkat(made_in_.back().parent.get(), made_in_.back().name.c_str(), AT_REMOVEDIR);
+    return found;
+  }
+
+ private:
+  struct MadeIn {
+    UniqueFd parent;
+    std::string name;
+  };
+
+  Result<WalkedPath> walk(std::string_view path) {
     prepend(rest_, path, false);
     while (!rest_.empty()) {
       const Component next = std::move(rest_.front());
@@ -61,7 +74,6 @@ class Walk {
     return found;
   }
 
- private:
   int top() const { return held_.empty() ? directory_ : held_.back().get(); }
 
   std::string here(std::string_view name = {}) const {
@@ -96,8 +108,20 @@ class Walk {
     return {};
   }
 
+  /// `name` and what follows it.
+  Outcome may_make(const std::string& name) const {
+    if (!rules_.make->check) return {};
+    std::string rest = name;
+    for (const Component& each : rest_) rest += "/" + each.name;
+    return rules_.make->check(top(), rest);
+  }
+
   Result<UniqueFd> make_directory(const std::string& name) {
+    SPILLWAY_TRY_VOID(may_make(name));
+    UniqueFd parent(::openat(top(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!parent) return errno_error(here(name), errno);
     if (::mkdirat(top(), name.c_str(), rules_.make->mode & 0777) != 0) return errno_error(here(name), errno);
+    made_in_.push_back({std::move(parent), name});
     UniqueFd fd(::openat(top(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // What somebody put in its place meanwhile is not ours to change.
     struct stat status = {};
@@ -134,6 +158,7 @@ class Walk {
   std::vector<UniqueFd> held_;
   std::vector<std::string> names_;
   std::vector<std::string> made_;
+  std::vector<MadeIn> made_in_;
   int links_ = 0;
 };
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ struct WalkRules {
     mode_t mode = 0755;
     uid_t uid = 0;
     gid_t gid = 0;
+    /// Asked before each is made: `parent` is the last directory of the path that is there, `rest` the components below
+    /// it. An error ends the walk. Empty: all may be made.
+    std::function<Outcome(int parent, std::string_view rest)> check = {};
   };
 
   std::optional<Made> make = {};
@@ -39,7 +43,7 @@ struct WalkedPath {
 };
 
 /// kForbidden: the path leaves the directory, or a link may not be followed. kNotFound: something is missing. Else the
-/// error of the kernel. Errors name the component.
+/// error of the kernel or of the rules. Errors name the component. After an error nothing is left of what was made.
 Result<WalkedPath> walk_path(int directory, std::string_view path, const WalkRules& rules);
 
 }  // namespace spillway::host
