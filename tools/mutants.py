@@ -34,6 +34,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TEST_SECONDS = 120
+EQUIVALENT = "equivalent.txt"  # marks of tools/mutation
 
 
 class Mistake(Exception):
@@ -118,20 +119,24 @@ class Build:
         done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
         return (made, "") if done.returncode == 0 else (None, "".join(re.findall(r"error: .*", done.stderr)[:1]))
 
-    def link(self, test, made, into):
-        """The test with this object before everything else."""
+    def link_of(self, test):
+        """The command that links the test."""
         if test not in self.links:
             done = subprocess.run(["ninja", "-C", self.folder, "-t", "commands", test], capture_output=True, text=True, check=False)
             last = done.stdout.strip().splitlines()[-1:]
             if done.returncode != 0 or not last or " -o " not in last[0]:
                 raise Mistake(f"{test}: no such test in {self.folder}")
             self.links[test] = [word for word in shlex.split(last[0]) if word not in (":", "&&")]
+        return self.links[test]
+
+    def link(self, test, made, into, options=()):
+        """The test with this object before everything else."""
         binary = into / test
-        command = list(self.links[test])
+        command = list(self.link_of(test))
         at = command.index("-o")
         command[at + 1] = str(binary)
         first = next(i for i, word in enumerate(command) if word.endswith(".o"))
-        command[first:first] = ["-Wl,-z,muldefs", str(made)]
+        command[first:first] = ["-Wl,-z,muldefs", *options, str(made)]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Mistake(f"{test} with {made.name}: {done.stderr[-300:]}")
@@ -165,10 +170,11 @@ def main():
     parser.add_argument("--name", default="", help="only those whose words contain this")
     args = parser.parse_args()
     folder = args.root / "tests/mutants"
-    files = [folder / f"{room}.txt" for room in args.rooms] or sorted(folder.glob("*.txt"))
+    rooms = sorted(each for each in folder.glob("*.txt") if each.name != EQUIVALENT)
+    files = [folder / f"{room}.txt" for room in args.rooms] or rooms
     for file in files:
-        if not file.is_file():
-            raise Mistake(f"{file.stem}: no such room; one of {', '.join(sorted(each.stem for each in folder.glob('*.txt')))}")
+        if file not in rooms:
+            raise Mistake(f"{file.stem}: no such room; one of {', '.join(each.stem for each in rooms)}")
     mutants = [mutant for file in files for mutant in read(file) if args.name in mutant.name]
     for mutant in mutants:
         mutant.check(args.root)
