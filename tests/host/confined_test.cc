@@ -418,6 +418,20 @@ TEST_F(ConfinedTest, WhatCannotBeStartedSaysWhy) {
   EXPECT_EQ(wait_for<ContainerStartFailed>("u1", "d")->reason, "CreateContainerError");
 }
 
+TEST_F(ConfinedTest, AUserOrGroupThatThePodDoesNotHaveIsRefused) {
+  create();
+  const agent::ContainerSecurity refused[] = {{.uid = 70'000, .capabilities = kRights},
+                                              {.gid = 70'000, .capabilities = kRights},
+                                              {.groups = {70'000}, .capabilities = kRights}};
+  for (std::size_t i = 0; i < std::size(refused); ++i) {
+    const std::string name = fmt::format("a{}", i);
+    begin("u1", name, "id", refused[i]);
+    ASSERT_TRUE(wait_for<ContainerStartFailed>("u1", name)) << "it runs as " << log_text("u1", name);
+    EXPECT_EQ(wait_for<ContainerStartFailed>("u1", name)->message,
+              fmt::format("user {}, group {}: Invalid argument", refused[i].uid, refused[i].gid));
+  }
+}
+
 TEST_F(ConfinedTest, DevicesAppearWhereThePluginSays) {
   create();
   agent::DeviceGrant grant;
