@@ -360,6 +360,19 @@ TEST_F(PodToken, StaysWhenItsRenewalFailsAndIsTriedAgain) {
   EXPECT_NE(files().at("token").content, "token-1");
 }
 
+TEST_F(PodToken, ThatExpiresBeforeItIsRenewedIsReportedAndStays) {
+  start(pod_);
+  broken_ = true;
+  cluster_.run(seconds(1200));
+  EXPECT_EQ(files().at("token").content, "token-1");
+  EXPECT_EQ(last_failure(),
+            "MountVolume.SetUp failed for volume \"v\" : failed to fetch token: "
+            "token of shop/robot expired and refresh failed: no answer");
+  broken_ = false;
+  cluster_.run(minutes(3));
+  EXPECT_NE(files().at("token").content, "token-1");
+}
+
 TEST_F(PodToken, ThatCannotBeHadHoldsUpThePod) {
   broken_ = true;
   start(pod_);

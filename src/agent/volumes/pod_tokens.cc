@@ -98,7 +98,8 @@ void PodTokens::on_answer(const Key& key, const std::string& pod_uid, const Resu
     record.ends = now.mono + life;
     arm(key, record, now.mono + std::max<Duration>(renewal_after(life, rng_.unit()), kTokenRetry));
   }
-  if (listener_ && (first || !record.error || record.token.empty())) listener_(pod_uid, now);
+  const bool expired = record.ends && *record.ends <= now.mono;
+  if (listener_ && (first || !record.error || record.token.empty() || expired)) listener_(pod_uid, now);
 }
 
 }  // namespace spillway::agent
