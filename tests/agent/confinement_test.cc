@@ -326,7 +326,7 @@ Json a_megabyte() {
 TEST_F(ReferenceTest, ContainersWithLargeEnvironmentsStartInTurns) {
   cluster.put(pod_of_many(7, a_megabyte()));
   cluster.start();
-  std::size_t first = 0;  // of one turn: the machine answers a millisecond later
+  std::size_t first = 0;  // commands of one turn: the machine answers a millisecond later
   for (int i = 0; i < 30'000 && first == 0; ++i) {
     cluster.run(microseconds(100));
     first = cluster.host.count<StartContainer>();

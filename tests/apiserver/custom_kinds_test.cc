@@ -445,7 +445,7 @@ TEST(CustomKinds, RightsInANamespaceAreNoneOnACustomNamespace) {
   server.user = kAdmin;
 }
 
-/// What holds for the Nodes, Leases and pods of a node does not hold for other kinds of these names.
+/// The rules for the Nodes, Leases and pods of a node do not hold for other kinds of these names.
 TEST(CustomKinds, NodesMayDoWithNamesakesWhatTheirRolesSay) {
   TestServer server;
   for (const auto& [plural, kind] : {std::pair{"nodes", "Node"},

@@ -85,7 +85,7 @@ TEST(ServicePorts, OfNodesAreGivenOnceAndComeFromTheRange) {
   EXPECT_EQ(same.code, 200) << same.text;
 }
 
-/// What is taken is found by name, whatever becomes of the services.
+/// Ports that are taken are found by name, whatever becomes of the services.
 TEST(ServicePorts, AreFreeAgainWhenTheirServiceGivesThemUp) {
   TestServer server;
   const auto is_free = [&](int port) {

@@ -265,7 +265,7 @@ TEST(Escalation, TooManyStepsAreRefusedAndNotTaken) {
   EXPECT_LE(large.steps, kCoverStepsMax);
 }
 
-/// What the comparison decides is what walking every product decides.
+/// The comparison decides as walking every product does.
 TEST(Escalation, DecidesLikeAWalkOverAllProducts) {
   Rng rng = Rng(7).fork("rules");
   const auto some = [&](std::initializer_list<const char*> words) {

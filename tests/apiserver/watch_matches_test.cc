@@ -128,7 +128,7 @@ TEST_F(WatchMatches, TermsOfAUserAndOfAllAreBounded) {
   EXPECT_EQ(open(absent_labels("third", kHalf)).code(), 200) << "what ends is given back";
 }
 
-/// What is compared without slices stops.
+/// A comparison without slices stops.
 TEST(LongSelectors, OfACollectionThatIsDeletedAreRefusedWhereObjectsAreMany) {
   constexpr std::size_t kTerms = 5'000;
   TestServer server;

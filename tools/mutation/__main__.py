@@ -34,7 +34,7 @@ import places  # noqa: E402
 import suites  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BOUND_SECONDS = 150  # of tests per mutant, beside those of its own room: with two at a time some sixty mutants an hour
+BOUND_SECONDS = 150  # for the tests of a mutant, beside those of its own room: with two at a time some sixty mutants an hour
 COMPILED_AT_MOST = 5  # draws per mutant wanted; beyond that something is wrong with the build
 
 

@@ -49,6 +49,6 @@ def stale(marks, root):
 
 
 def entry(mutant):
-    """What a person adds to the file, but for the reason."""
+    """The entry that a person adds to the file, but for the reason."""
     return "\n".join(["## ", f"in {mutant.path}", f"function {mutant.function}", f"by {mutant.kind}",
                       *(f"- {line.strip()}" for line in mutant.old), *(f"+ {line.strip()}".rstrip() for line in mutant.new)])

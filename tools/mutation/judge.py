@@ -33,7 +33,7 @@ class Judge:
         return "spillway" if test.with_processes else test.program
 
     def reaches(self, source):
-        """Whether a test is linked with the library that holds the source."""
+        """True if a test is linked with the library that holds the source."""
         _, command = self.build.compiles[source]
         made = command[command.index("-o") + 1]
         library = made.split("/CMakeFiles/")[0] + "/lib" if "/CMakeFiles/" in made else "lib"
@@ -78,7 +78,7 @@ class Judge:
         return passed
 
     def because_of(self, test, mutant, program, made, into):
-        """Whether a failure is that of the mutant: the test passes without it, and fails twice if it depends on the machine."""
+        """True if a failure is that of the mutant: the test passes without it, and fails twice if it depends on the machine."""
         if self.runs.stopped:
             return False
         if test.name not in self.trusted and not self.passed(test, self.folder.parent / self.output(test)):
@@ -87,7 +87,7 @@ class Judge:
             return False
         if (test.alone or test.with_processes) and self.passed(test, program):
             return False
-        # What a source does before main() happens twice: once for the file in its library.
+        # Static initialization of a source happens twice: once for the file in its library.
         if b".init_array" in made.read_bytes():
             with tempfile.TemporaryDirectory(dir=self.folder) as folder:
                 plain, _ = self.build.compile(mutant.source, mutant.before.encode("latin-1").decode(), pathlib.Path(folder))

@@ -209,7 +209,7 @@ class Walk:
         return bodies
 
     def leaves(self, cursor):
-        """Whether its last step is a return."""
+        """True if its last step is a return."""
         while cursor.kind.name == "COMPOUND_STMT":
             children = list(cursor.get_children())
             if not children:

@@ -159,7 +159,7 @@ class Runs:
             pass
 
     def passes(self, test, program):
-        """Whether the test passes with this program, and the seconds that it took: of the processor, or with processes of the clock. A time-out
+        """True if the test passes with this program, and the seconds that it took: of the processor, or with processes of the clock. A time-out
         is a failure."""
         environment = {**os.environ, **test.environment, "GTEST_BRIEF": "1", "GTEST_FAIL_FAST": "1"}
         if test.with_processes:
@@ -178,7 +178,7 @@ class Runs:
 
     def timed(self, command, test, environment):
         began = time.monotonic()
-        patience = 60 + 5 * (MEASURED if test.measured else UNMEASURED) * test.seconds  # of the clock: others compute as well
+        patience = 60 + 5 * (MEASURED if test.measured else UNMEASURED) * test.seconds  # by the clock: others compute as well
         with self.lock:
             if self.stopped:
                 return False, 0.0
@@ -189,7 +189,7 @@ class Runs:
             if time.monotonic() - began > patience:
                 self.end(process)
             time.sleep(0.02)
-        self.end(process)  # what it has left behind; its number is not another's before it has been waited for
+        self.end(process)  # processes that it has left behind; its number is not another's before it has been waited for
         with self.lock:
             self.running.discard(process)
         _, status, usage = os.wait4(process.pid, 0)

@@ -47,7 +47,7 @@ class Environment {
   /// Does nothing where the name is taken.
   void add(std::string_view name, std::string_view value);
 
-  /// Of all names and values that were set, those included whose place others have taken.
+  /// Bytes of all names and values that were set, those included that a later value has replaced.
   std::size_t written_bytes() const { return written_bytes_; }
 
   const std::vector<value_type>& variables() const { return variables_; }

@@ -51,9 +51,9 @@ struct ContainerRun {
   // As probes and hooks say; see containers::is_started().
   bool started = false;
   bool ready = false;
-  bool reading = false;        // what its variables refer to, to start then
+  bool reading = false;        // the objects that its variables refer to are being read; it starts then
   bool too_large = false;      // its last start was refused, because of its arguments or environment
-  std::size_t exec_bytes = 0;  // of arguments and environment of the current run, as long as it starts or runs
+  std::size_t exec_bytes = 0;  // arguments and environment of the current run, as long as it starts or runs
 };
 
 /// No postStart hook takes longer: there is no limit upstream.

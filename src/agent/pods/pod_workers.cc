@@ -333,7 +333,7 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
     std::size_t left;
     EnvSources sources;
     std::optional<Error> error;
-    std::size_t bytes = 0;  // of the sources
+    std::size_t bytes = 0;  // size of the sources
   };
 
   const auto reading = std::make_shared<Reading>(Reading{references.size(), {}, {}});
@@ -383,7 +383,7 @@ void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal
   if (retry == Retry::kYes) arm_retry(worker, *run.retry_at);
 }
 
-/// Of those that start or run, without this one.
+/// Bytes of the containers that start or run, without this one.
 std::size_t PodWorkers::exec_bytes_beside(const PodWorker& worker, const ContainerRun& run) {
   std::size_t bytes = 0;
   for (const auto* list : worker.run_lists()) {

@@ -1,5 +1,6 @@
 // Nobody may grant what he may not do himself: writes of roles and bindings are held against the rules of the writer.
-// Thread: loop. Bound: the steps of a comparison (rule_cover.h); a write that takes more is refused. Source: Kubernetes docs, "Using RBAC Authorization", privilege escalation prevention.
+// Thread: loop. Bound: the steps of a comparison (rule_cover.h); a write that takes more is refused. Source: Kubernetes
+// docs, "Using RBAC Authorization", privilege escalation prevention.
 #pragma once
 
 #include "apiserver/access/role_rules.h"

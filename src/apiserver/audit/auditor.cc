@@ -36,7 +36,7 @@ AuditObject object_of(const RequestAttributes& asked) {
           .subresource = asked.subresource};
 }
 
-/// Of the core group: a custom kind may have that name, too.
+/// The core group's kind: a custom kind may have that name, too.
 bool is_status(const Json& object) {
   return object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Status";
 }

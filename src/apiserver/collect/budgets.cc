@@ -230,7 +230,7 @@ Json BudgetCollector::computed(Json budget, const BudgetSurvey& survey) const {
   return budget;
 }
 
-/// What was counted holds for the budget as it was then: one that another writer has changed is counted again.
+/// The counts hold for the budget as it was then: a budget that another writer has changed is counted again.
 void BudgetCollector::write(const ObjectPtr& budget, BudgetSurvey survey) {
   const std::string key = budget->key;
   busy_.insert(key);

@@ -36,7 +36,7 @@ class BudgetCollector final : public Collector {
   /// The budgets of one namespace.
   struct Place {
     std::map<std::string, api::LabelSelector, std::less<>> selectors;  // by key
-    std::size_t steps = 0;                                             // of a comparison with all of them
+    std::size_t steps = 0;                                             // steps of a comparison with all of them
     std::deque<std::string> waiting;                                   // keys to be counted
     std::set<std::string, std::less<>> dirty;                          // the same
     bool all = false;                                                  // every one is to be counted

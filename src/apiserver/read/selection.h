@@ -46,7 +46,7 @@ struct Selection {
 
   /// Steps of one match, at most: one for each term and for each eight values.
   std::size_t steps() const;
-  /// What one match costs in a slice (SliceBudget), as much as so many bytes of text.
+  /// The cost of one match in a slice (SliceBudget), as much as so many bytes of text.
   std::size_t look_cost() const;
 
   friend bool operator==(const Selection&, const Selection&) = default;

@@ -32,7 +32,7 @@ std::size_t hash_of(const Selection& selection) {
   return hash;
 }
 
-/// Service accounts of a namespace count as one: whoever may act as one of them may act as all.
+/// Service accounts of a namespace count as one: a user that may act as one of them may act as all.
 std::string watched_for(const std::string& user) {
   return user.starts_with("system:serviceaccount:") ? user.substr(0, user.rfind(':')) : user;
 }
@@ -57,7 +57,7 @@ class WatchHub::Frames {
 
   std::uint64_t id() const { return id_; }
 
-  /// What selected the object before selects it now, and nothing else.
+  /// True if the watches that selected the object before select it now, and no others.
   bool selects_alike() const { return selects_alike_; }
 
   struct Line {

@@ -158,7 +158,7 @@ class WatchHub {
   std::size_t matches_ = 0;
   std::unordered_multimap<std::size_t, SharedPtr> shared_;  // by hash
   std::map<std::string, std::size_t, std::less<>> steps_of_user_;
-  std::size_t steps_ = 0;  // of all
+  std::size_t steps_ = 0;  // sum over all watches
   std::map<WatchId, WatchPtr> watches_;
   std::map<const ResourceCache*, Audience> audiences_;
 };

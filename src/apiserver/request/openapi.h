@@ -1,5 +1,5 @@
 // OpenAPI documents, told from the registry, the wire schema and the descriptions: enough for kubectl to validate,
-// diff, patch and explain. Made on first use, a slice at a time; what somebody has asked for is kept. Thread: loop.
+// diff, patch and explain. Made on first use, a slice at a time; documents that were asked for are kept. Thread: loop.
 // Bound: a slice makes schemas of kSliceCost bytes, or one that is longer. Source: spec "API
 // server contract", 6.5, 6.6; Kubernetes docs, "The Kubernetes API", OpenAPI.
 #pragma once
@@ -37,10 +37,10 @@ class OpenApi {
       kV2Json,      // the kinds and their fields, as older clients need them
       kV2Protobuf,  // the same; of custom kinds without the fields
       kV3Index,     // the documents there are, with a hash of each in its URL
-      kV3Document,  // of one group and version
+      kV3Document,  // one group and version
     };
     Of of = Of::kV2Json;
-    std::string path = {};  // of kV3Document: "api/v1", "apis/apps/v1"
+    std::string path = {};  // for kV3Document: "api/v1", "apis/apps/v1"
 
     friend auto operator<=>(const Page&, const Page&) = default;
   };

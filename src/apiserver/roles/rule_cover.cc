@@ -38,7 +38,7 @@ struct ListIndex {
     RuleSet set;  // the same and those that grant every word; empty until it is asked for
   };
 
-  std::unordered_map<std::string_view, Word> by_word;  // of the words that are wanted
+  std::unordered_map<std::string_view, Word> by_word;  // the wanted words
   std::vector<RuleId> of_all;                          // rules that grant every word
 };
 

@@ -68,7 +68,8 @@ Outcome check_hidden(int fd, std::span<const std::string> hidden) {
 Outcome check_made(int parent, std::string_view rest, std::span<const std::string> hidden) {
   SPILLWAY_TRY(real, real_path(parent));
   for (const auto component : std::views::split(rest, '/'))
-    if (std::string_view(component) == "..") return errno_error(rest, ENOENT);  // of a directory that is not there
+    if (std::string_view(component) == "..")
+      return errno_error(rest, ENOENT);  // the parent of a directory that is not there
   return check_hidden(fmt::format("{}{}{}", real, real.ends_with('/') ? "" : "/", rest), hidden);
 }
 
