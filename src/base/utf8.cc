@@ -1,6 +1,10 @@
 #include "base/utf8.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 namespace spillway {
 namespace {
@@ -28,6 +32,59 @@ bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
 }
 
+constexpr char32_t kNotUtf8 = 0xfffd;
+
+/// Whether it moves, hides or reorders what stands around it.
+bool is_unprintable(char32_t c) {
+  if (c < 0x20) return c != U'\t' && c != U'\n';
+  if (c >= 0x7f && c <= 0x9f) return true;  // of C1 one begins a sequence as ESC [ does
+  return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+struct Unprintable {
+  std::size_t at = 0;
+  std::size_t length = 1;
+  char32_t code = kNotUtf8;
+};
+
+char32_t code_of(std::string_view sequence) {
+  if (sequence.size() == 1) return static_cast<unsigned char>(sequence[0]);
+  char32_t code = static_cast<unsigned char>(sequence[0]) & (0x7fU >> sequence.size());
+  for (const char c : sequence.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  return code;
+}
+
+/// The first from there on.
+std::optional<Unprintable> find_unprintable(std::string_view text, std::size_t from) {
+  for (std::size_t at = from; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    if (length == 0) return Unprintable{.at = at};
+    const char32_t code = code_of(text.substr(at, length));
+    if (is_unprintable(code)) return Unprintable{.at = at, .length = length, .code = code};
+    at += length;
+  }
+  return std::nullopt;
+}
+
+/// Of ESC [ digits m at the start; 0: it is another sequence.
+std::size_t colour_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+/// With question marks, but for what is `kept`: the length of a sequence that stays, or 0. Null: nothing is.
+std::string replaced(std::string_view bytes, std::size_t (*kept)(std::string_view)) {
+  std::string text(bytes);
+  std::size_t at = 0;
+  for (auto found = find_unprintable(text, at); found; found = find_unprintable(text, at)) {
+    const std::size_t stays = kept == nullptr ? 0 : kept(bytes.substr(found->at));
+    if (stays == 0) std::fill_n(text.begin() + static_cast<std::ptrdiff_t>(found->at), found->length, '?');
+    at = found->at + std::max(stays, found->length);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool is_utf8(std::string_view text) {
@@ -49,19 +106,30 @@ std::optional<std::size_t> find_non_text(std::string_view bytes) {
 }
 
 std::string printable(std::string_view bytes) {
-  std::string text(bytes);
-  for (std::size_t at = 0; at < text.size();) {
-    const auto found = find_non_text(std::string_view(text).substr(at));
-    if (!found) break;
-    at += *found;
-    text[at++] = '?';
-  }
-  // U+0080 to U+009F: one of them begins a sequence as ESC [ does.
-  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
-    if (text[at] == '\xc2' && static_cast<unsigned char>(text[at + 1]) < 0xa0) text[at] = text[at + 1] = '?';
-  }
-  std::ranges::replace(text, '\r', '?');
+  return replaced(bytes, nullptr);
+}
+
+std::string printable_line(std::string_view bytes) {
+  std::string text = printable(bytes);
+  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return text;
+}
+
+std::string printable_painted(std::string_view bytes) {
+  return replaced(bytes, colour_length);
+}
+
+void escape_unprintable(std::string& json, std::size_t from) {
+  std::string out;
+  std::size_t plain_from = 0;
+  for (auto found = find_unprintable(json, from); found; found = find_unprintable(json, plain_from)) {
+    out.append(json, plain_from, found->at - plain_from);
+    out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(found->code));
+    plain_from = found->at + found->length;
+  }
+  if (plain_from == 0) return;
+  out.append(json, plain_from);
+  json = std::move(out);
 }
 
 std::string shortened(std::string_view text, std::size_t bytes_max) {

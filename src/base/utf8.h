@@ -1,5 +1,5 @@
-// Text in UTF-8: validity, bytes that are no text, replacement and shortening of text that others sent.
-// Thread: any (pure). Source: The Unicode Standard, table 3-7; YAML 1.2, 5.1.
+// Text in UTF-8: validity, bytes that are no text, replacement of what a terminal obeys, and shortening.
+// Thread: any (pure). Source: The Unicode Standard, table 3-7; UAX #9, 2.1 to 2.4; YAML 1.2, 5.1.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,19 @@ bool is_utf8(std::string_view text);
 /// carriage return. nullopt: all of it is. yaml-cpp does not come back from some of these bytes.
 std::optional<std::size_t> find_non_text(std::string_view bytes);
 
-/// Replaces each byte that is not text, each carriage return and each of U+0080 to U+009F by question marks: text of
-/// another machine may hold sequences that a terminal obeys.
+// Text of another machine may hold characters that move, hide or reorder what stands around them: C0 but tab and
+// line feed, DEL, C1 (U+0080 to U+009F), line and paragraph separators (U+2028, U+2029), and embeddings, overrides and
+// isolates of the bidirectional algorithm (U+202A to U+202E, U+2066 to U+2069). The functions below are the ways out.
+
+/// For a terminal: each byte of such a character, and each that is not UTF-8, as a question mark.
 std::string printable(std::string_view bytes);
+/// The same for a cell or one line: line feeds and tabs as blanks.
+std::string printable_line(std::string_view bytes);
+/// For a terminal, of text that holds colours of this program: as printable(), but ESC [ digits m stays.
+std::string printable_painted(std::string_view bytes);
+/// For a log or a document: `json` is JSON text; from `from` on such characters become \uXXXX, and bytes that are not
+/// UTF-8 become U+FFFD. Readers of JSON find the characters that were there.
+void escape_unprintable(std::string& json, std::size_t from = 0);
 
 /// `text` in at most `bytes_max` bytes and a mark ("..."), cut between two characters.
 std::string shortened(std::string_view text, std::size_t bytes_max);

@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "api/text/time_text.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -45,7 +46,7 @@ void EventRecorder::record(const api::ObjectReference& about, EventType type, st
   api::ObjectReference object = about;
   object.resource_version.clear();  // it changes with every write and would make every repeat a new event
   const CorrelatedEvent event = correlator_.correlate(
-      {.about = std::move(object), .type = type, .reason = std::string(reason), .message = std::string(message)},
+      {.about = std::move(object), .type = type, .reason = std::string(reason), .message = printable(message)},
       now.mono);
   const EventKey& key = event.key;
   Known& known = use(key, now);

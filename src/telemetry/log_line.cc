@@ -12,19 +12,20 @@ namespace {
 /// Fields whose value is a clause of its own.
 constexpr std::array<std::string_view, 5> kReasonKeys = {"error", "cause", "why", "warning", "problem"};
 
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+bool needs_quotes(std::string_view text) {
+  return text.empty() || text.find_first_of(" =\"\\\n\t") != std::string_view::npos || printable(text) != text;
 }
 
-bool needs_quotes(std::string_view text) {
-  return text.empty() || std::ranges::any_of(text, [](char c) {
-           return c == ' ' || c == '=' || c == '"' || c == '\\' || is_control(c);
-         });
+/// Text of others as it may stand in a log.
+void append_string(std::string& out, std::string_view text) {
+  const std::size_t from = out.size();
+  append_json_string(text, out);
+  escape_unprintable(out, from);
 }
 
 void append_logfmt_value(std::string& out, std::string_view text) {
   if (needs_quotes(text)) {
-    append_json_string(text, out);
+    append_string(out, text);
   } else {
     out += text;
   }
@@ -68,7 +69,7 @@ std::string render_json_members(Level level, std::string_view event, std::span<c
     if (field.bare) {
       out += field.value;
     } else {
-      append_json_string(field.value, out);
+      append_string(out, field.value);
     }
   }
   return out;
@@ -78,8 +79,7 @@ std::string render_sentence(Level level, std::string_view event, std::span<const
   std::string details;
   std::string reasons;
   for (const Field& field : fields) {
-    std::string value = printable(field.value);
-    std::ranges::replace(value, '\n', ' ');
+    std::string value = printable_line(field.value);
     if (std::ranges::find(kReasonKeys, field.key) != kReasonKeys.end()) {
       reasons += ": " + value;
       continue;

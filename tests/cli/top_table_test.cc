@@ -1,7 +1,15 @@
 // What `spillway top` prints.
 #include "cli/text/top_table.h"
 
+#include "base/utf8.h"
+#include "cli/text/value_text.h"
+
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace spillway::cli {
 namespace {
@@ -102,6 +110,85 @@ TEST(TopTable, AnUnmeasuredThresholdIsNotTheNearest) {
       row("n", {{ReasonCode::kObservationMissing, {{"signal", std::string("pid.available")}}}, memory(300, 100, 1000)});
   ASSERT_NE(nearest_threshold(*some.standing), nullptr);
   EXPECT_EQ(policy::text_fact(*nearest_threshold(*some.standing), "signal"), "memory.available");
+}
+
+/// The UTF-8 form.
+std::string utf8(char32_t c) {
+  const auto byte = [](char32_t value) { return static_cast<char>(static_cast<unsigned char>(value)); };
+  if (c < 0x80) return {byte(c)};
+  if (c < 0x800) return {byte(0xc0 | c >> 6), byte(0x80 | (c & 0x3f))};
+  return {byte(0xe0 | c >> 12), byte(0x80 | (c >> 6 & 0x3f)), byte(0x80 | (c & 0x3f))};
+}
+
+/// Every character that moves, hides or reorders what stands around it, but line feed and tab.
+std::vector<std::string> unprintables() {
+  std::vector<std::string> all;
+  const auto add = [&](char32_t first, char32_t last) {
+    for (char32_t c = first; c <= last; ++c)
+      if (c != U'\n' && c != U'\t') all.push_back(utf8(c));
+  };
+  add(0x00, 0x1f);
+  add(0x7f, 0x9f);
+  add(0x2028, 0x202e);
+  add(0x2066, 0x2069);
+  return all;
+}
+
+TEST(Printable, HasNoCharacterThatMovesATerminal) {
+  ASSERT_EQ(unprintables().size(), 30u + 33 + 7 + 4);
+  for (const std::string& each : unprintables()) {
+    const std::string marks(each.size(), '?');
+    EXPECT_EQ(printable("a" + each + "b"), "a" + marks + "b");
+    EXPECT_EQ(printable_line(each + each), marks + marks);
+    EXPECT_EQ(printable_painted("\x1b[31m" + each + "\x1b[0m"), "\x1b[31m" + marks + "\x1b[0m");
+  }
+  for (int byte = 0x80; byte < 0x100; ++byte)
+    EXPECT_EQ(printable(std::string{static_cast<char>(byte), 'x'}), "?x") << "not UTF-8: " << byte;
+  EXPECT_EQ(printable("\xc2"), "?");
+  EXPECT_EQ(printable("a\tb\nc"), "a\tb\nc");
+  EXPECT_EQ(printable_line("a\tb\nc"), "a b c");
+}
+
+TEST(Printable, KeepsEverythingElse) {
+  for (char32_t c = 0xa0; c < 0xd800; ++c) {
+    if ((c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) continue;
+    ASSERT_EQ(printable(utf8(c)), utf8(c)) << static_cast<std::uint32_t>(c);
+  }
+  EXPECT_EQ(printable("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
+}
+
+TEST(Printable, PaintIsColoursAlone) {
+  EXPECT_EQ(printable_painted("\x1b[1;32mx\x1b[m"), "\x1b[1;32mx\x1b[m");
+  for (const std::string evil : {"\x1b[2J", "\x1b]0;t", "\x1b[31", "\x1b[?25l", "\x1b[1;1H", "\x1b", "\x1b(0", "\x1bP"})
+    EXPECT_EQ(printable_painted(evil + "x\x1b[0m"), "?" + evil.substr(1) + "x\x1b[0m");
+}
+
+TEST(TopTable, WhatANodeSaysMovesNoTerminal) {
+  for (const std::string& each : unprintables()) {
+    const std::string evil = "x" + each + "[2J\n" + each + "]0;PWNED\x07\t";
+    NodeRow shown = row("n1" + evil, {memory(300, 100, 1000)});
+    shown.state = "Ready,MemoryPressure" + evil;
+    shown.standing->reasons.front().facts.front() = {"signal", "memory.available" + evil};
+    shown.standing->candidates = {
+        {{.kind = "Pod", .ns = "a" + evil, .name = "b" + evil}, {ReasonCode::kRankedFirst, {}}, ""}};
+    const NodeRow silent{"n2" + evil, "NotReady" + evil, {}, "why" + evil};
+    for (const Width width : {Width::kUsual, Width::kWide}) {
+      const std::string text = top_table({shown, silent}, Paint::kNone, width);
+      EXPECT_EQ(text.find(each), std::string::npos) << text;
+      EXPECT_EQ(text.find_first_of("\x1b\x07\t"), std::string::npos) << text;
+      EXPECT_EQ(std::ranges::count(text, '\n'), 5) << text;
+    }
+  }
+}
+
+TEST(Table, CellsAndHeadingsAreOneLineOfText) {
+  for (const std::string& each : unprintables()) {
+    Table table({"A" + each, "B\n"});
+    table.add({"a" + each + "\nforged", "\t" + each});
+    const std::string text = table.text("");
+    EXPECT_EQ(text.find(each), std::string::npos) << text;
+    EXPECT_EQ(std::ranges::count(text, '\n'), 2) << text;
+  }
 }
 
 }  // namespace

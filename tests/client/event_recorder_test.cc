@@ -50,6 +50,13 @@ TEST_F(EventRecorderTest, PostsTheFirstAndPatchesRepeats) {
   EXPECT_EQ(api::parse_json(patch.request.body)->find("count")->if_int64(), 2);
 }
 
+TEST_F(EventRecorderTest, AMessageMovesNoTerminal) {
+  recorder.record({.kind = "Node", .api_version = "v1", .name = "n1"}, EventType::kNormal, "Said",
+                  "a\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\xff\nb", engine.now);
+  engine.collect();
+  EXPECT_EQ(take_body().string_at({"message"}), "a?[2J???????\nb");
+}
+
 TEST_F(EventRecorderTest, CountsRepeatsInWhileTheFirstIsOnItsWay) {
   record("n1", "Failed");
   record("n1", "Failed");

@@ -113,5 +113,20 @@ TEST(Log, WritesOnlyProblemsOfAProcessThatHasFailed) {
   EXPECT_NE(text.find("not written"), std::string::npos) << text;
 }
 
+TEST(LogLine, HoldsNoCharacterThatMovesATerminal) {
+  for (const auto& [text, escaped] : {std::pair<std::string, std::string>{"a\x1b[2J", R"(a\u001b[2J)"},
+                                      {"\x7f", R"(\u007f)"},
+                                      {"\xc2\x9b[2J", R"(\u009b[2J)"},
+                                      {"\xc2\x80", R"(\u0080)"},
+                                      {"\xe2\x80\xae", R"(\u202e)"},
+                                      {"\xe2\x80\xa8", R"(\u2028)"},
+                                      {"\xe2\x81\xa6", R"(\u2066)"},
+                                      {"a\xff", R"(a\ufffd)"},
+                                      {"\xc3\xa4 b", "\xc3\xa4 b"}}) {
+    EXPECT_EQ(logfmt({{"a", text}}), "level=info msg=\"evicting pod\" a=\"" + escaped + "\"");
+    EXPECT_EQ(json({{"a", text}}), R"("level":"warning","msg":"evicting pod","a":")" + escaped + "\"");
+  }
+}
+
 }  // namespace
 }  // namespace spillway::telemetry

@@ -6,6 +6,7 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
 #include "base/file.h"
 #include "host/files/recording_ring.h"
 #include "runtime/fast_heap.h"
@@ -188,13 +189,13 @@ int run_advise(const cli::AdviseCommand& command) {
     return cli::kExitUsage;
   }
   if (all.size() < question->choices.size()) {
-    fmt::print(stderr, "spillway: interrupted after {} of {} settings; nothing is reported\n", all.size(),
-               question->choices.size());
+    print_err("spillway: interrupted after {} of {} settings; nothing is reported\n", all.size(),
+              question->choices.size());
     return cli::kExitSignalBase + Interruption::signal();
   }
   sim::compare(all);
   if (!cli::is_document(command.output)) {
-    fmt::print("{}", sim::advice_text(all));
+    print_out("{}", sim::advice_text(all));
   } else {
     print_answer(sim::advice_json(all), command.output);
   }

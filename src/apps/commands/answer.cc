@@ -1,17 +1,22 @@
 #include "apps/commands/answer.h"
 
+#include "apps/process/terminal.h"
+#include "base/utf8.h"
 #include "yaml/yaml_document.h"
 
-#include <cstdio>
+#include <string>
 
 namespace spillway::apps {
 
 std::string answer_text(const api::Json& answer, cli::OutputFormat format) {
-  return format == cli::OutputFormat::kYaml ? "---\n" + yaml::to_text(answer) : api::to_text(answer) + "\n";
+  if (format == cli::OutputFormat::kYaml) return "---\n" + yaml::to_text(answer);
+  std::string text = api::to_text(answer) + "\n";
+  escape_unprintable(text);
+  return text;
 }
 
 void print_answer(const api::Json& answer, cli::OutputFormat format) {
-  std::fputs(answer_text(answer, format).c_str(), stdout);
+  write_stdout(answer_text(answer, format));
 }
 
 cli::Width width_of(cli::OutputFormat format) {

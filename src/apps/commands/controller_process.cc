@@ -10,6 +10,7 @@
 #include "apps/process/engine_part.h"
 #include "apps/process/process.h"
 #include "apps/process/recording.h"
+#include "apps/process/terminal.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "cli/config/manager_config.h"
@@ -262,7 +263,7 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
   warn_of_flags_without_effect(command.without_effect);
   warn_of_flags_without_effect(cli::flags_without_effect(command.controller));
   if (command.print_config) {
-    std::fputs(yaml::to_text(cli::manager_configuration(command)).c_str(), stdout);
+    write_stdout(yaml::to_text(cli::manager_configuration(command)));
     return cli::kExitOk;
   }
   if (const auto named = named_kubeconfigs(command.api); !named) {

@@ -1,6 +1,7 @@
 // `spillway dashboard`: a page that shows a cluster, for the person who started it.
 #include "apps/commands/commands.h"
 #include "apps/process/process.h"
+#include "apps/process/terminal.h"
 #include "apps/view/controller_client.h"
 #include "apps/view/remote.h"
 #include "apps/what_if/dashboard_what_if.h"
@@ -66,7 +67,7 @@ int run_dashboard(const cli::LogArgs& log, const cli::DashboardCommand& command)
     print_error(server.error());
     return cli::kExitFailure;
   }
-  fmt::print("{}\n", (*server)->url());
+  print_out("{}\n", (*server)->url());
   std::fflush(stdout);
   process.add(std::make_unique<DashboardPart>(*std::move(server)));
   return process.run();

@@ -178,9 +178,9 @@ void print_table(const std::vector<checkup::Finding>& findings, bool colour) {
   std::size_t width = 0;
   for (const checkup::Finding& each : findings) width = std::max(width, each.subject.size());
   for (const checkup::Finding& each : findings) {
-    fmt::print("{}{:<9}{}{:<{}}  {}\n", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
-               colour ? "\x1b[0m" : "", each.subject, width, each.what);
-    if (!each.mend.empty()) fmt::print("{:{}}→ {}\n", "", width + 11, each.mend);
+    print_out("{}{:<9}{}{:<{}}  {}\n", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
+              colour ? "\x1b[0m" : "", each.subject, width, each.what);
+    if (!each.mend.empty()) print_out("{:{}}→ {}\n", "", width + 11, each.mend);
   }
 }
 

@@ -228,7 +228,7 @@ class Explainer {
       return cli::kExitOk;
     }
     const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
-    std::fputs(cli::explain(*outlook, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
+    write_stdout(cli::explain(*outlook, colour ? cli::Paint::kTerminal : cli::Paint::kNone));
     return cli::kExitOk;
   }
 
@@ -306,10 +306,10 @@ class Explainer {
     };
     const auto found = std::ranges::find_if(profiles_, is_it);
     if (found != profiles_.end()) return &*found;
-    fmt::print(stderr, "spillway: explain: the pod names the scheduler \"{}\"{}\n", wanted,
-               command_.scheduler_config.empty()
-                   ? "; its profile is not known here: --scheduler-config FILE"
-                   : fmt::format(", and {} has no profile of that name", command_.scheduler_config));
+    print_err("spillway: explain: the pod names the scheduler \"{}\"{}\n", wanted,
+              command_.scheduler_config.empty()
+                  ? "; its profile is not known here: --scheduler-config FILE"
+                  : fmt::format(", and {} has no profile of that name", command_.scheduler_config));
     return nullptr;
   }
 
@@ -345,7 +345,7 @@ class Explainer {
     }
     const VolumesNow reading(*cluster_, waiting);
     for (const Error& error : reading.unread())
-      fmt::print(stderr, "spillway: explain: not read, so it counts as empty: {}\n", error.text());
+      print_err("spillway: explain: not read, so it counts as empty: {}\n", error.text());
     const scheduling::PodVolumes volumes(waiting, reading.view(nodes));
     if (!volumes.problem().empty()) {
       decision.reasons = scheduling::refuse_everywhere(volumes.problem(), nodes.size()).reasons;
@@ -357,8 +357,7 @@ class Explainer {
       return scheduling::concerns(extender, waiting);
     });
     if (asks_others) {
-      fmt::print(stderr,
-                 "spillway: explain: the extenders are not asked again: what they said is in what the pod was told\n");
+      print_err("spillway: explain: the extenders are not asked again: what they said is in what the pod was told\n");
     }
     if (placement.node) {
       if (!asks_others) decision.reasons = placement.reasons;
@@ -443,8 +442,8 @@ class Explainer {
     }
     if (answer == nullptr) {
       if (found.silent.empty()) {
-        fmt::print(stderr, "spillway: explain: {}nothing has been decided about {}\n",
-                   exists_ ? "" : fmt::format("pods \"{}\" not found, and ", pod()->text()), exists_ ? asked() : "it");
+        print_err("spillway: explain: {}nothing has been decided about {}\n",
+                  exists_ ? "" : fmt::format("pods \"{}\" not found, and ", pod()->text()), exists_ ? asked() : "it");
       }
       return found.silent.empty() ? cli::kExitUnknown : cli::kExitFailure;
     }
@@ -475,7 +474,7 @@ class Explainer {
       return;
     }
     const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
-    std::fputs(cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone).c_str(), stdout);
+    write_stdout(cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone));
   }
 
   void print_text(const Decision& answer, const Findings& found) const {
@@ -493,7 +492,7 @@ class Explainer {
         text += "    " + cli::summary_line(found.decisions[i]) + "\n";
       }
     }
-    std::fputs(text.c_str(), stdout);
+    write_stdout(text);
   }
 
   void print_document(const Decision& answer, const Findings& found) const {

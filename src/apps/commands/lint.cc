@@ -4,7 +4,9 @@
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
 #include "apps/process/process.h"
+#include "apps/process/terminal.h"
 #include "base/bytes_text.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -43,17 +45,17 @@ std::string amount_text(std::int64_t amount) {
 }
 
 void print_text(const std::string& file, const agent::LintReport& report, const agent::LintMachine& machine) {
-  fmt::print("{}: on a node with {} of memory{}\n", file, amount_text(machine.memory.count()),
-             machine.disk ? fmt::format(" and {} of disk", amount_text(machine.disk->count())) : "");
+  print_out("{}: on a node with {} of memory{}\n", file, amount_text(machine.memory.count()),
+            machine.disk ? fmt::format(" and {} of disk", amount_text(machine.disk->count())) : "");
   for (const agent::EffectiveThreshold& each : report.thresholds) {
-    fmt::print("  {:<5} {:<22} {:<8}{}{}{}\n", each.hard ? "hard" : "soft", each.signal, each.written,
-               each.amount ? " = " + amount_text(*each.amount) : "", each.grace.empty() ? "" : " for " + each.grace,
-               each.by_default ? " (default)" : "");
+    print_out("  {:<5} {:<22} {:<8}{}{}{}\n", each.hard ? "hard" : "soft", each.signal, each.written,
+              each.amount ? " = " + amount_text(*each.amount) : "", each.grace.empty() ? "" : " for " + each.grace,
+              each.by_default ? " (default)" : "");
   }
   for (const agent::LintFinding& finding : report.findings) {
-    fmt::print("{}: {}: {}{}{}{}\n", place_of(file, finding.line), to_string(finding.severity),
-               finding.key.empty() ? "" : finding.key + ": ", finding.what, finding.why.empty() ? "" : ": ",
-               finding.why);
+    print_out("{}: {}: {}{}{}{}\n", place_of(file, finding.line), to_string(finding.severity),
+              finding.key.empty() ? "" : finding.key + ": ", finding.what, finding.why.empty() ? "" : ": ",
+              finding.why);
   }
 }
 
@@ -122,7 +124,11 @@ int run_lint(const cli::LintCommand& command) {
       print_text(file, report, machine);
     }
   }
-  if (command.output == cli::OutputFormat::kJson) fmt::print("{}\n", api::to_pretty_text(reports));
+  if (command.output == cli::OutputFormat::kJson) {
+    std::string text = api::to_pretty_text(reports) + "\n";
+    escape_unprintable(text);
+    write_stdout(text);
+  }
   if (command.output == cli::OutputFormat::kYaml) print_answer(reports, command.output);
   return exit_code;
 }

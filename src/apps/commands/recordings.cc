@@ -10,6 +10,7 @@
 #include "apps/process/draft_file.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
 #include "apps/view/cluster_view.h"
 #include "base/file.h"
 #include "host/files/recording_ring.h"
@@ -58,7 +59,7 @@ Result<NodeConfig> read_other(const std::string& file) {
   SPILLWAY_TRY(config, read_node_config({.file = file}));
   for (const agent::ConfigFinding& each : config.findings) {
     const bool wrong = each.kind == agent::ConfigFinding::Kind::kError;
-    fmt::print(stderr, "spillway: {}{}\n", wrong ? "" : "warning: ", each.text());
+    print_err("spillway: {}{}\n", wrong ? "" : "warning: ", each.text());
   }
   if (!config.usable()) return invalid(file, "is no configuration of a node");
   return std::move(config);
@@ -71,7 +72,7 @@ namespace {
 int list_copies(RecordingSource& source) {
   const auto names = source.copies();
   if (!names) return refuse(names.error(), cli::kExitFailure);
-  for (const std::string& name : *names) fmt::print("{}\n", name);
+  for (const std::string& name : *names) print_out("{}\n", name);
   return cli::kExitOk;
 }
 
@@ -169,8 +170,8 @@ int run_record(const cli::RecordCommand& command) {
     fetched = fetch(**source, command, line);
   }
   if (!fetched) return refuse(fetched.error(), cli::kExitFailure);
-  fmt::print("{}: {} segments, {:.1f} MiB\n", command.file, fetched->segments,
-             static_cast<double>(fetched->bytes) / static_cast<double>(mebibytes(1).count()));
+  print_out("{}: {} segments, {:.1f} MiB\n", command.file, fetched->segments,
+            static_cast<double>(fetched->bytes) / static_cast<double>(mebibytes(1).count()));
   return cli::kExitOk;
 }
 
@@ -181,7 +182,7 @@ int show(const Report& report, const cli::ReplayCommand& command, bool drifts) {
   const std::string text = cli::is_document(command.output)
                                ? answer_text(replay_json(report, command.config), command.output)
                                : replay_text(report, command.config);
-  std::fputs(text.c_str(), stdout);
+  write_stdout(text);
   if (report.different() == 0 && !drifts) return cli::kExitOk;
   return command.config.empty() ? kExitNotOurs : kExitDiffers;
 }

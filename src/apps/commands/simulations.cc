@@ -7,6 +7,7 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
 #include "base/file.h"
 #include "runtime/fast_heap.h"
 #include "sim/scenario/parser.h"
@@ -92,8 +93,8 @@ int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
 void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::SimulateCommand& command) {
   const bool two = command.compare || !command.config_a.empty();
   if (!cli::is_document(command.output)) {
-    if (two) fmt::print("{}", sim::comparison_text(outcomes[0], outcomes[1]));
-    for (const sim::RunOutcome& each : outcomes) fmt::print("{}{}", two ? "\n" : "", sim::outcome_text(each));
+    if (two) print_out("{}", sim::comparison_text(outcomes[0], outcomes[1]));
+    for (const sim::RunOutcome& each : outcomes) print_out("{}{}", two ? "\n" : "", sim::outcome_text(each));
     return;
   }
   api::Json document;
@@ -128,8 +129,8 @@ int run_simulate(const cli::SimulateCommand& command) {
   for (const sim::Scenario& scenario : plan->scenarios) {
     outcomes.push_back(play(scenario, command, *report));
     if (!outcomes.back().interrupted) continue;
-    fmt::print(stderr, "spillway: interrupted after {} s of virtual time of {}; nothing is reported\n",
-               std::chrono::duration_cast<seconds>(outcomes.back().lasted).count(), scenario.name);
+    print_err("spillway: interrupted after {} s of virtual time of {}; nothing is reported\n",
+              std::chrono::duration_cast<seconds>(outcomes.back().lasted).count(), scenario.name);
     return cli::kExitSignalBase + Interruption::signal();
   }
   print_outcomes(outcomes, command);

@@ -1,4 +1,5 @@
 #include "apps/commands/commands.h"
+#include "apps/process/terminal.h"
 #include "base/unique_fd.h"
 
 #include <sys/mman.h>
@@ -17,7 +18,7 @@ constexpr milliseconds kTick{10};
 constexpr std::size_t kPage = 4096;
 
 int fail(const char* what) {
-  fmt::print(stderr, "spillway: stress: {}: {}\n", what, std::strerror(errno));
+  print_err("spillway: stress: {}: {}\n", what, std::strerror(errno));
   return cli::kExitFailure;
 }
 
@@ -56,7 +57,7 @@ int run_stress(const cli::StressCommand& command) {
     for (; touched < until; touched += kPage) bytes[touched] = 1;
     if (touched < size && !wait(timer.get(), kTick)) return fail("timer");
   }
-  fmt::print("holding {} bytes for {} s\n", size, std::chrono::duration_cast<seconds>(command.hold).count());
+  print_out("holding {} bytes for {} s\n", size, std::chrono::duration_cast<seconds>(command.hold).count());
   std::fflush(stdout);
   return wait(timer.get(), command.hold) ? cli::kExitOk : fail("timer");
 }

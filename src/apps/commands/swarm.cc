@@ -5,6 +5,7 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "runtime/clock.h"
@@ -42,7 +43,7 @@ double since(Instant begin) {
 void print_line(telemetry::Level, std::string_view event, std::span<const telemetry::Field> fields) {
   std::string line(event);
   for (const telemetry::Field& field : fields) line += fmt::format(" {}={}", field.key, field.value);
-  fmt::print(stderr, "{}\n", line);
+  print_err("{}\n", line);
 }
 
 bool is_to_go_on(double) {
@@ -133,16 +134,16 @@ void print_text(const cli::SwarmCommand& command, Tally& tally, const std::optio
   std::size_t shown = 0;
   for (const auto& [seed, failure] : tally.failed()) {
     if (++shown > kFailuresShown) break;
-    fmt::print("FAIL seed {}\n", seed);
-    for (const std::string& each : failure.violations) fmt::print("  violated: {}\n", each);
+    print_out("FAIL seed {}\n", seed);
+    for (const std::string& each : failure.violations) print_out("  violated: {}\n", each);
   }
-  fmt::print("{} of {} seeds from {} on: {} with violations; {} writes, {} messages, {:.1f} s; traces {}\n",
-             tally.done(), command.count(), command.first(), tally.failed().size(), tally.writes(), tally.messages(),
-             took_s, tally.traces());
+  print_out("{} of {} seeds from {} on: {} with violations; {} writes, {} messages, {:.1f} s; traces {}\n",
+            tally.done(), command.count(), command.first(), tally.failed().size(), tally.writes(), tally.messages(),
+            took_s, tally.traces());
   if (!small) return;
-  fmt::print("seed {} violates {} ({}); made small with {} runs in {:.1f} s:\n", small->seed, small->property,
-             small->subject, small->runs, small->took_s);
-  fmt::print("{}", command.write.empty() ? small->text : command.write + "\n");
+  print_out("seed {} violates {} ({}); made small with {} runs in {:.1f} s:\n", small->seed, small->property,
+            small->subject, small->runs, small->took_s);
+  print_out("{}", command.write.empty() ? small->text : command.write + "\n");
 }
 
 void print_document(const cli::SwarmCommand& command, Tally& tally, const std::optional<Small>& small, double took_s) {
@@ -220,7 +221,7 @@ int run_swarm(const cli::SwarmCommand& command) {
     }
   }
   if (Interruption::signal() != 0) {
-    fmt::print(stderr, "spillway: interrupted after {} of {} seeds\n", tally.done(), count);
+    print_err("spillway: interrupted after {} of {} seeds\n", tally.done(), count);
     return kEndedBySignal + Interruption::signal();
   }
   return tally.failed().empty() ? cli::kExitOk : cli::kExitFailure;

@@ -120,9 +120,9 @@ std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand
 /// In place of the last look on a terminal, after it elsewhere.
 void show(const std::string& text, const cli::TopCommand& command) {
   const bool is_drawn = command.watch && !cli::is_document(command.output) && is_terminal(STDOUT_FILENO);
-  if (is_drawn) std::fputs("\x1b[H\x1b[2J", stdout);
-  std::fputs(text.c_str(), stdout);
-  if (command.watch && !is_drawn && !cli::is_document(command.output)) std::fputs("\n", stdout);
+  if (is_drawn) clear_screen();
+  write_stdout(text);
+  if (command.watch && !is_drawn && !cli::is_document(command.output)) write_stdout("\n");
   std::fflush(stdout);
 }
 

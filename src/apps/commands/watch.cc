@@ -75,11 +75,11 @@ class Connection {
  private:
   void lose(const Error& why) {
     if (std::exchange(is_lost_, true)) return;
-    fmt::print(stderr, "spillway: watch: the API server does not answer, trying again: {}\n", printable(why.text()));
+    print_err("spillway: watch: the API server does not answer, trying again: {}\n", printable(why.text()));
   }
 
   void find() {
-    if (std::exchange(is_lost_, false)) fmt::print(stderr, "spillway: watch: the API server answers again\n");
+    if (std::exchange(is_lost_, false)) print_err("spillway: watch: the API server answers again\n");
   }
 
   bool is_lost_ = false;
@@ -177,7 +177,7 @@ class Watcher {
   bool may_list(const std::string& path, const char* what) {
     const auto answer = client_.cluster().get(path + "?limit=1");
     if (answer || interrupted()) return true;
-    fmt::print(stderr, "spillway: watch: {} are not shown: {}\n", what, printable(answer.error().text()));
+    print_err("spillway: watch: {} are not shown: {}\n", what, printable(answer.error().text()));
     return false;
   }
 
@@ -202,7 +202,7 @@ class Watcher {
     }
     if (!page && (page.error().code == ErrorCode::kForbidden || page.error().code == ErrorCode::kUnauthorized)) {
       if (!std::exchange(nodes_refused_, true))
-        fmt::print(stderr, "spillway: watch: agents are not asked: {}\n", printable(page.error().text()));
+        print_err("spillway: watch: agents are not asked: {}\n", printable(page.error().text()));
       nodes_next_ = now.mono + kNodesRefusedFor;
       return feed_.on_nobody_to_ask();
     }
@@ -217,7 +217,7 @@ class Watcher {
       const std::string line = cli::is_document(command_.output)
                                    ? answer_text(cli::happening_json(each), command_.output)
                                    : cli::happening_line(each, paint_);
-      std::fputs(line.c_str(), stdout);
+      write_stdout(line);
     }
     if (std::fflush(stdout) != 0) is_closed_ = true;
   }

@@ -70,7 +70,7 @@ class Holder {
     lifecycle::ManualHold hold;
     if (found) hold = controllers::manual_hold_of(*found);
     if (!holds && !found) {
-      fmt::print("nothing is held\n");
+      print_out("nothing is held\n");
       return {};
     }
     std::string zone;
@@ -84,9 +84,9 @@ class Holder {
       hold = {};
     }
     SPILLWAY_TRY_VOID(write(path, found ? &*found : nullptr, hold));
-    fmt::print("{} {}\n", command_.zone ? "zone " + controllers::zone_text(zone) : std::string("everything"),
-               holds ? "is held" : "is resumed");
-    if (!holds && hold.everything) fmt::print("everything is still held: {}\n", *hold.everything);
+    print_out("{} {}\n", command_.zone ? "zone " + controllers::zone_text(zone) : std::string("everything"),
+              holds ? "is held" : "is resumed");
+    if (!holds && hold.everything) print_out("everything is still held: {}\n", *hold.everything);
     return {};
   }
 
@@ -130,9 +130,7 @@ int run_zones(const cli::ZonesCommand& command) {
     return cli::kExitOk;
   }
   const bool colour = shows_colour(command.colour, STDOUT_FILENO);
-  std::fputs(
-      cli::zone_table(*zones, colour ? cli::Paint::kTerminal : cli::Paint::kNone, width_of(command.output)).c_str(),
-      stdout);
+  write_stdout(cli::zone_table(*zones, colour ? cli::Paint::kTerminal : cli::Paint::kNone, width_of(command.output)));
   return cli::kExitOk;
 }
 

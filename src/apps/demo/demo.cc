@@ -5,6 +5,7 @@
 #include "apps/commands/commands.h"
 #include "apps/demo/objects.h"
 #include "apps/node/node_options.h"
+#include "apps/process/terminal.h"
 #include "apps/view/remote.h"
 #include "cli/text/explanation.h"
 #include "host/cgroup/memory_stat.h"
@@ -60,7 +61,7 @@ int Demo::run() {
   catch_interrupts();
   std::array<char, 32> pattern{"/tmp/spillway-demo-XXXXXX"};
   if (mkdtemp(pattern.data()) == nullptr) {
-    fmt::print(stderr, "spillway: demo: cannot make a directory below /tmp\n");
+    print_err("spillway: demo: cannot make a directory below /tmp\n");
     return cli::kExitFailure;
   }
   folder_ = pattern.data();

@@ -15,6 +15,12 @@ namespace {
 constexpr int kGaugeWidth = 40;
 
 void print(const std::string& text) {
+  write_stdout(text);
+  std::fflush(stdout);
+}
+
+/// Over the line that was drawn before.
+void draw(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }
@@ -55,7 +61,7 @@ void Screen::gauge(Bytes available, Bytes capacity, Bytes threshold) {
   const std::string text = fmt::format("   memory.available {:>10} [{}] threshold {}", mebibytes_text(available), bar,
                                        mebibytes_text(threshold));
   if (!terminal_) return print(text + "\n");
-  print((gauge_open_ ? "\r" : "") + text + "\x1b[K");
+  draw((gauge_open_ ? "\r" : "") + text + "\x1b[K");
   gauge_open_ = true;
 }
 

@@ -9,6 +9,7 @@
 #include "api/text/names.h"
 #include "apps/process/drop_in.h"
 #include "apps/process/process.h"
+#include "apps/process/terminal.h"
 #include "host/cgroup/node_slice.h"
 #include "host/observation/machine_info.h"
 #include "yaml/yaml_document.h"
@@ -126,7 +127,7 @@ bool check_node_config(const cli::NodeArgs& args) {
   }
   for (const agent::ConfigFinding& finding : config->findings) {
     const bool error = finding.kind == agent::ConfigFinding::Kind::kError;
-    std::fprintf(stderr, "spillway: %s%s\n", error ? "" : "warning: ", finding.text().c_str());
+    print_err("spillway: {}{}\n", error ? "" : "warning: ", finding.text());
   }
   if (!config->usable()) return false;
   Outcome meaning = check_meaning(*config, args.config.flags);
@@ -147,8 +148,8 @@ int print_node_config(const cli::NodeArgs& args) {
   if (!check_node_config(args)) return cli::kExitUsage;
   const auto config = read_node_config(args.config);
   if (!config) return cli::kExitUsage;
-  fmt::print("# --process-isolation={}\n", args.process_isolation);  // a KubeletConfiguration has no word for it
-  std::fputs(yaml::to_text(agent::effective_config(config->value, args.memory)).c_str(), stdout);
+  print_out("# --process-isolation={}\n", args.process_isolation);  // a KubeletConfiguration has no word for it
+  write_stdout(yaml::to_text(agent::effective_config(config->value, args.memory)));
   return cli::kExitOk;
 }
 

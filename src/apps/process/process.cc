@@ -1,8 +1,8 @@
 #include "apps/process/process.h"
 
+#include "apps/process/terminal.h"
 #include "apps/process/trace_part.h"
 #include "base/check.h"
-#include "base/utf8.h"
 #include "cli/flags/command_line.h"
 #include "runtime/entropy.h"
 #include "telemetry/log_line.h"
@@ -50,11 +50,11 @@ telemetry::Log sentence_log(std::function<bool()> warns) {
 }  // namespace
 
 void print_to_stderr(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);  // fmt::print would throw
+  write_stderr(text);
 }
 
 void print_error(const Error& error) {
-  print_to_stderr(fmt::format("spillway: {}\n", printable(error.text())));
+  print_to_stderr(fmt::format("spillway: {}\n", error.text()));
 }
 
 Process::Process(const cli::LogArgs& log, LogReader reader)

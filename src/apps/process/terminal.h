@@ -1,8 +1,13 @@
-// What may be written to standard output or error: lines that are drawn over, colours. Thread: main. Source:
-// https://no-color.org; terminfo, "dumb".
+// What may be written to standard output or error, and how: lines that are drawn over, colours, text of others. Thread:
+// main. Source: https://no-color.org; terminfo, "dumb".
 #pragma once
 
 #include "cli/flags/command_line.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
 
 namespace spillway::apps {
 
@@ -11,5 +16,24 @@ bool is_terminal(int fd);
 
 /// kAuto: on such a terminal, unless NO_COLOR is set to anything but nothing.
 bool shows_colour(cli::Colour wanted, int fd);
+
+// Every text of a command goes out through one of these. It may hold what a node, a server or a file says: of what a
+// terminal obeys, only colours pass (base/utf8.h). A reader that has gone is no failure.
+
+/// With the cursor in its first place.
+void clear_screen();
+
+void write_stdout(std::string_view text);
+void write_stderr(std::string_view text);
+
+template <typename... Args>
+void print_out(fmt::format_string<Args...> format, Args&&... args) {
+  write_stdout(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <typename... Args>
+void print_err(fmt::format_string<Args...> format, Args&&... args) {
+  write_stderr(fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace spillway::apps

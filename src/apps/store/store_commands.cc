@@ -3,6 +3,7 @@
 #include "apps/process/interruption.h"
 #include "apps/process/process.h"
 #include "apps/process/progress_line.h"
+#include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"
 #include "apps/store/kept_name.h"
 #include "apps/store/store_check.h"
@@ -61,7 +62,7 @@ class StoreUpkeep {
 
   int failed(const Error& error, int exit_code = cli::kExitFailure) {
     if (const int signal = Interruption::signal(); signal != 0) {
-      fmt::print(stderr, "spillway: interrupted: nothing was changed\n");
+      print_err("spillway: interrupted: nothing was changed\n");
       return cli::kExitSignalBase + signal;
     }
     print_error(error);
@@ -119,7 +120,7 @@ class StoreUpkeep {
     const auto seen = look_at(command_.file);
     if (!seen) return failed(seen.error(), cli::kExitUsage);
     if (seen->findings.count() != 0) {
-      fmt::print(stderr, "{}", problem_lines(command_.file, seen->findings));
+      print_err("{}", problem_lines(command_.file, seen->findings));
       return failed(invalid(command_.file, "has {} problems; nothing was restored", seen->findings.count()));
     }
     if (const Outcome made = make_data_dir(data_dir_); !made) return failed(made.error());
@@ -129,10 +130,10 @@ class StoreUpkeep {
     if (!report) return failed(report.error());
     print(command_.output, store_, *report, took());
     if (std::error_code problem; !std::filesystem::exists(data_dir_ + "/pki", problem)) {
-      fmt::print(stderr,
-                 "spillway: note: {}/pki is not there: unless it is copied from the old server, the next one makes new "
-                 "keys and believes no certificate and token of before\n",
-                 data_dir_);
+      print_err(
+          "spillway: note: {}/pki is not there: unless it is copied from the old server, the next one makes new "
+          "keys and believes no certificate and token of before\n",
+          data_dir_);
     }
     return cli::kExitOk;
   }
@@ -147,19 +148,18 @@ class StoreUpkeep {
   int copy_failed(const Error& error) {
     const int signal = Interruption::signal();
     if (signal == 0) return failed(error);
-    fmt::print(stderr, "spillway: interrupted: {}\n",
-               command_.into_etcd
-                   ? "what is in etcd is no whole copy; unless nothing was written yet it is marked, and "
-                     "no server starts on it"
-                   : "nothing was changed");
+    print_err("spillway: interrupted: {}\n",
+              command_.into_etcd ? "what is in etcd is no whole copy; unless nothing was written yet it is marked, and "
+                                   "no server starts on it"
+                                 : "nothing was changed");
     return cli::kExitSignalBase + signal;
   }
 
   int defrag() {
     const auto begin = [this](const sqlite::DefragPlan& plan) {
       if (cli::is_document(command_.output)) return;
-      fmt::print("{}: {}; needs {} of free space, {} are free\n", store_, size_text(plan.before),
-                 size_text(plan.needed), size_text(plan.free));
+      print_out("{}: {}; needs {} of free space, {} are free\n", store_, size_text(plan.before), size_text(plan.needed),
+                size_text(plan.free));
       std::fflush(stdout);
     };
     const auto report =

@@ -2,6 +2,7 @@
 
 #include "api/json/json.h"
 #include "apps/commands/answer.h"
+#include "apps/process/terminal.h"
 
 #include <fmt/format.h>
 
@@ -30,9 +31,9 @@ Json lines_of(const store::sqlite::Findings& findings) {
 void print_notes(const std::string& file, const store::sqlite::Findings& notes) {
   constexpr std::size_t kNotesMax = 20;
   for (std::size_t i = 0; i < std::min(notes.lines().size(), kNotesMax); ++i) {
-    fmt::print("{}: note: {}\n", file, notes.lines()[i]);
+    print_out("{}: note: {}\n", file, notes.lines()[i]);
   }
-  if (notes.count() > kNotesMax) fmt::print("{}: {} more notes\n", file, notes.count() - kNotesMax);
+  if (notes.count() > kNotesMax) print_out("{}: {} more notes\n", file, notes.count() - kNotesMax);
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ba
                                       {"seconds", Json(in_seconds(took))}}),
                         format);
   }
-  fmt::print("{}: revision {}, {} objects, {}, {:.2f} s\n", file, report.revision.number(), report.objects,
-             size_text(report.bytes), in_seconds(took));
+  print_out("{}: revision {}, {} objects, {}, {:.2f} s\n", file, report.revision.number(), report.objects,
+            size_text(report.bytes), in_seconds(took));
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::RestoreReport& report, Duration took) {
@@ -70,10 +71,10 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Re
                                       {"seconds", Json(in_seconds(took))}}),
                         format);
   }
-  fmt::print("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
-             report.revision.number(), report.objects, size_text(report.bytes), in_seconds(took),
-             report.goes_on.number() + 1);
-  if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
+  print_out("{}: as of revision {}, {} objects, {}, {:.2f} s; the next write is revision {}\n", file,
+            report.revision.number(), report.objects, size_text(report.bytes), in_seconds(took),
+            report.goes_on.number() + 1);
+  if (!report.kept.empty()) print_out("{}: the store that was there\n", report.kept);
 }
 
 std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings) {
@@ -107,14 +108,14 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::Ch
   }
   std::size_t width = 0;
   for (const auto& [resource, count] : report.objects) width = std::max(width, resource.size());
-  for (const auto& [resource, count] : report.objects) fmt::print("{:<{}}  {}\n", resource, width, count);
+  for (const auto& [resource, count] : report.objects) print_out("{:<{}}  {}\n", resource, width, count);
   print_notes(file, report.notes);
-  fmt::print("{}", problem_lines(file, report.findings));
+  print_out("{}", problem_lines(file, report.findings));
   const std::string what =
       report.backup_of ? fmt::format("a backup as of revision {}", report.backup_of->number())
                        : fmt::format("revision {}, {} changes of history", report.revision.number(), report.history);
-  fmt::print("{}: {}, {} objects: {}\n", file, what, objects,
-             problems == 0 ? "sound" : fmt::format("{} problems", problems));
+  print_out("{}: {}, {} objects: {}\n", file, what, objects,
+            problems == 0 ? "sound" : fmt::format("{} problems", problems));
 }
 
 void print(OutputFormat format, const std::string& file, const store::sqlite::DefragReport& report, Duration took) {
@@ -125,8 +126,8 @@ void print(OutputFormat format, const std::string& file, const store::sqlite::De
                                       {"seconds", Json(in_seconds(took))}}),
                         format);
   }
-  fmt::print("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
-             in_seconds(took));
+  print_out("{}: {} before, {} after, {:.2f} s\n", file, size_text(report.before), size_text(report.after),
+            in_seconds(took));
 }
 
 void print(OutputFormat format, const std::string& target, const CopyReport& report, Duration took) {
@@ -141,10 +142,10 @@ void print(OutputFormat format, const std::string& target, const CopyReport& rep
                                       {"seconds", Json(in_seconds(took))}}),
                         format);
   }
-  fmt::print("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
-             report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,
-             report.from.number(), in_seconds(took), report.goes_on.number());
-  if (!report.kept.empty()) fmt::print("{}: the store that was there\n", report.kept);
+  print_out("{}: {} objects, {}, hash {}, as of revision {}, {:.2f} s; it goes on from revision {}\n", target,
+            report.objects, size_text(Bytes{static_cast<std::int64_t>(report.bytes)}), report.hash,
+            report.from.number(), in_seconds(took), report.goes_on.number());
+  if (!report.kept.empty()) print_out("{}: the store that was there\n", report.kept);
 }
 
 }  // namespace spillway::apps

@@ -1,6 +1,7 @@
 #include "cli/text/explanation.h"
 
 #include "api/text/time_text.h"
+#include "base/utf8.h"
 #include "cli/text/reason_sentence.h"
 #include "cli/text/value_text.h"
 
@@ -249,9 +250,8 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
 
 std::string explain(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
   const bool terminal = paint == Paint::kTerminal;
-  std::string text =
-      terminal ? std::string(kBold) + headline(decision, pod) + std::string(kReset) : headline(decision, pod);
-  text += "\n";
+  const std::string first = printable_line(headline(decision, pod));
+  std::string text = fmt::format("{}{}{}\n", terminal ? kBold : "", first, terminal ? kReset : "");
   const auto section = [&](std::string_view title, const std::string& body) {
     text += fmt::format("\n  {}{}{}\n{}", terminal ? kBold : "", title, terminal ? kReset : "", body);
   };
@@ -274,16 +274,16 @@ std::string explain(const Decision& decision, const std::optional<api::PodKey>& 
   }
   if (const std::vector<std::string> remarks = remarks_of(decision); !remarks.empty()) {
     std::string body;
-    for (const std::string& remark : remarks) body += "    " + remark + "\n";
+    for (const std::string& remark : remarks) body += "    " + printable_line(remark) + "\n";
     section("Also", body);
   }
-  if (!decision.cost.empty()) section("What it cost", "    " + facts_text(decision.cost) + "\n");
-  if (!decision.message.empty()) section("What its status says", "    " + decision.message + "\n");
+  if (!decision.cost.empty()) section("What it cost", "    " + printable_line(facts_text(decision.cost)) + "\n");
+  if (!decision.message.empty()) section("What its status says", "    " + printable(decision.message) + "\n");
   return text;
 }
 
 std::string summary_line(const Decision& decision) {
-  return headline(decision, std::nullopt);
+  return printable_line(headline(decision, std::nullopt));
 }
 
 }  // namespace spillway::cli

@@ -41,10 +41,10 @@ Table table_of(const Part& part) {
   for (const std::string& name : names) headings.push_back(heading_of(name));
   Table table(std::move(headings));
   for (const outlook::Row& row : part.rows) {
-    std::vector<std::string> cells{printable(row.name), printable(row.state)};
+    std::vector<std::string> cells{row.name, row.state};
     for (const std::string& name : names) {
       const Fact* fact = policy::find_fact(row.facts, name);
-      cells.push_back(fact == nullptr ? std::string() : printable(value_text(*fact)));
+      cells.push_back(fact == nullptr ? std::string() : value_text(*fact));
     }
     table.add(std::move(cells));
   }
@@ -67,9 +67,8 @@ std::string title_of(const Part& part) {
 }  // namespace
 
 std::string headline(const Outlook& outlook) {
-  std::string who = printable(outlook.subject.text());
-  std::ranges::replace(who, '\n', ' ');
-  return outlook.remarks.empty() ? who : who + ": " + sentence_of(outlook.remarks.front());
+  const std::string who = printable_line(outlook.subject.text());
+  return outlook.remarks.empty() ? who : who + ": " + printable_line(sentence_of(outlook.remarks.front()));
 }
 
 std::string explain(const Outlook& outlook, Paint paint) {
@@ -81,10 +80,10 @@ std::string explain(const Outlook& outlook, Paint paint) {
   };
   std::string besides;
   for (std::size_t i = 1; i < outlook.remarks.size(); ++i) {
-    besides += fmt::format("    {}\n", sentence_of(outlook.remarks[i]));
+    besides += fmt::format("    {}\n", printable_line(sentence_of(outlook.remarks[i])));
   }
   if (!besides.empty()) section("Also", besides);
-  for (const Part& part : outlook.parts) section(title_of(part), part_text(part));
+  for (const Part& part : outlook.parts) section(printable_line(title_of(part)), part_text(part));
   return text;
 }
 

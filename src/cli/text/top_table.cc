@@ -1,5 +1,6 @@
 #include "cli/text/top_table.h"
 
+#include "base/utf8.h"
 #include "cli/text/value_text.h"
 
 #include <fmt/format.h>
@@ -127,7 +128,8 @@ std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width
         row.standing ? thresholds_of(*row.standing, width) : std::vector<const Reason*>();
     if (shown.empty()) {
       table.add({row.node, row.state}, paint == Paint::kTerminal ? "\x1b[33m" : "");
-      silent += fmt::format("{}: {}\n", row.node, row.silent.empty() ? "no threshold is measured there" : row.silent);
+      silent += fmt::format("{}: {}\n", printable_line(row.node),
+                            row.silent.empty() ? "no threshold is measured there" : printable_line(row.silent));
     }
     for (const Reason* each : shown) add_threshold(table, row, *each, each == shown.front(), paint);
   }

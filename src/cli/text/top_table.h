@@ -16,7 +16,7 @@ struct NodeRow {
   std::string node;
   std::string state;                         // "Ready", "Ready,MemoryPressure", "NotReady,SchedulingDisabled"
   std::optional<policy::Decision> standing;  // every threshold with its numbers, and who would be next
-  std::string silent;                        // printable
+  std::string silent;
 };
 
 /// The threshold that is nearest to be met: a forecast within the hour before none, then the smaller share of the

@@ -1,6 +1,7 @@
 #include "cli/text/value_text.h"
 
 #include "base/bytes_text.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -59,11 +60,14 @@ std::string heading_of(std::string_view fact_name) {
   return heading;
 }
 
+Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
+  for (std::string& heading : headings_) heading = printable_line(heading);
+}
+
 void Table::add(std::vector<std::string> cells, std::string_view paint) {
   cells.resize(headings_.size());
   for (std::string& cell : cells) {
-    if (cell.empty()) cell = "-";
-    std::ranges::replace(cell, '\n', '?');  // a cell is no row
+    cell = cell.empty() ? "-" : printable_line(cell);
   }
   rows_.push_back({std::move(cells), std::string(paint)});
 }

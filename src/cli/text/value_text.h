@@ -23,9 +23,10 @@ std::string heading_of(std::string_view fact_name);
 /// flush left, which reads well for amounts with units.
 class Table {
  public:
-  explicit Table(std::vector<std::string> headings) : headings_(std::move(headings)) {}
+  explicit Table(std::vector<std::string> headings);
 
-  /// Missing cells are "-". `paint`: an escape sequence the row begins with; empty: none.
+  /// Missing cells are "-". Each is one line of printable text, whatever it was. `paint`: an escape sequence the row
+  /// begins with; empty: none.
   void add(std::vector<std::string> cells, std::string_view paint = {});
 
   bool empty() const { return rows_.empty(); }

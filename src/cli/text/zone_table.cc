@@ -1,5 +1,6 @@
 #include "cli/text/zone_table.h"
 
+#include "base/utf8.h"
 #include "cli/text/reason_sentence.h"
 #include "cli/text/value_text.h"
 #include "policy/decision_json.h"
@@ -87,7 +88,7 @@ std::string zone_table(const api::Json& zone_list, Paint paint, Width width) {
   }
   if (text.empty()) text = "No zones: no nodes are known.\n";
   if (const std::string held = brake_text(zone_list.find("brake")); !held.empty()) {
-    text += fmt::format("\nNothing is marked, tainted or deleted: {}\n", held);
+    text += fmt::format("\nNothing is marked, tainted or deleted: {}\n", printable_line(held));
   }
   const api::Json* disrupted = zone_list.find("masterDisruption");
   if (disrupted != nullptr && disrupted->if_bool().value_or(false)) {
