@@ -8,8 +8,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 using namespace spillway;  // NOLINT(google-build-using-namespace): one small program
 
@@ -21,9 +24,11 @@ std::optional<agent::ConfigDocument> read(const std::string& text) {
     SPILLWAY_CHECK(!yaml.error().text().empty());
     return std::nullopt;
   }
-  agent::ConfigDocument document{.file = "kubelet.yaml", .value = std::move(yaml->value), .origins = {}};
-  for (auto& [path, origin] : yaml->origins) document.origins[path] = {origin.line, std::move(origin.text)};
-  return document;
+  const auto find = [origins = std::make_shared<const yaml::Origins>(std::move(yaml->origins))](std::string_view path) {
+    const yaml::Origin* origin = origins->find(path);
+    return origin == nullptr ? std::nullopt : std::optional(agent::ScalarOrigin{origin->line, origin->text});
+  };
+  return agent::ConfigDocument{.file = "kubelet.yaml", .value = std::move(yaml->value), .origins = find};
 }
 
 bool has_error(const agent::CheckedConfig& checked) {

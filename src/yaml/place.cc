@@ -22,16 +22,14 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
 }
 
 Error Place::wrong(std::string_view what) const {
-  auto origin = document_->origins.find(path_);
-  for (std::string around = path_; origin == document_->origins.end() && !around.empty();) {
+  const Origin* origin = document_->origins.find(path_);
+  for (std::string around = path_; origin == nullptr && !around.empty();) {
     around.resize(around.ends_with(']') ? around.rfind('[') : 0);
     origin = document_->origins.find(around);
   }
   std::string at = *file_;
-  if (origin != document_->origins.end()) at += fmt::format(":{}", origin->second.line);
-  if (origin != document_->origins.end() && precision_ == Precision::kColumn) {
-    at += fmt::format(":{}", origin->second.column);
-  }
+  if (origin != nullptr) at += fmt::format(":{}", origin->line);
+  if (origin != nullptr && precision_ == Precision::kColumn) at += fmt::format(":{}", origin->column);
   return invalid(at, "{}{}{}", path_, path_.empty() ? "" : ": ", what);
 }
 

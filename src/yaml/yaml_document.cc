@@ -10,10 +10,9 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <set>
 #include <sstream>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -22,9 +21,14 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kTextMax = 1024 * 1024;
-constexpr int kValuesMax = 20'000;
-constexpr int kDepthMax = 64;
+// Bundles of definitions have 24,000 values in 1.4 MiB; none is known that has a tenth of these.
+constexpr std::size_t kTextMax = 4 * 1024 * 1024;
+constexpr std::size_t kValuesMax = 250'000;
+constexpr std::size_t kBytesMax = 4 * kTextMax;  // of keys and scalars; aliases can make more of them than the text has
+constexpr std::size_t kAliasesMax = 1'000;
+constexpr std::size_t kDepthMax = 64;
+constexpr std::size_t kKeyMax = 4'096;  // a field of managedFields holds a list's key as JSON
+constexpr std::size_t kKeyShown = 100;
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, text) != words.end();
@@ -64,96 +68,218 @@ std::optional<double> number_of(std::string_view text) {
   return value;
 }
 
-class Converter {
- public:
-  explicit Converter(const std::string& file) : file_(file) {}
+/// Why a document is not read. Thrown through the parser, which goes on otherwise.
+struct Refused {
+  Error error;
+};
 
-  Result<Json> convert(const YAML::Node& node, const std::string& path, int depth) {
-    if (depth > kDepthMax) return wrong(node, "is nested deeper than {} levels", kDepthMax);
-    if (++values_ > kValuesMax) return wrong(node, "more than {} values; do aliases multiply?", kValuesMax);
-    Origin& origin = origins_[path];
-    origin.line = line_of(node);
-    origin.column = node.Mark().column + 1;
-    switch (node.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null:
-        return Json();
-      case YAML::NodeType::Scalar:
-        return scalar(node, origin);
-      case YAML::NodeType::Sequence:
-        return sequence(node, path, depth);
-      case YAML::NodeType::Map:
-        return mapping(node, path, depth);
-    }
-    return Json();
+/// Makes the document while it is parsed.
+class Builder : public YAML::EventHandler {
+ public:
+  explicit Builder(const std::string& file) : file_(file) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (std::exchange(begun_, true)) refuse(mark, "expected one document, got more");
   }
 
-  std::map<std::string, Origin, std::less<>> take_origins() { return std::move(origins_); }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (is_key()) refuse_key(mark);
+    begin(mark);
+    end(Json(), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (is_key()) refuse_key(mark);
+    if (++aliases_ > kAliasesMax) refuse(mark, "more than {} aliases", kAliasesMax);
+    const auto named = anchors_.find(anchor);
+    if (named == anchors_.end()) refuse(mark, "an alias stands inside of what it names");
+    const Origins::Id id = begin(mark);
+    const Anchored& known = named->second;
+    copy_origins(mark, known.value, known.id, id, open_.size());
+    document_.origins[id] = document_.origins[known.id];
+    Json value = known.value;
+    end(std::move(value), 0);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (is_key()) return take_key(mark, text);
+    const Origins::Id id = begin(mark);
+    count_bytes(mark, text.size());
+    Json value = scalar(mark, tag, text, document_.origins[id]);
+    end(std::move(value), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, Json::array(), anchor);
+  }
+
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, Json::object(), anchor);
+  }
+
+  void OnMapEnd() override { close(); }
+
+  Document take() { return std::move(document_); }
 
  private:
-  static int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
+  /// A list or mapping whose end has not come.
+  struct Open {
+    Json value;
+    Origins::Id id = Origins::kRoot;
+    YAML::anchor_t anchor = 0;
+    std::optional<std::string> key = {};    // of the member that is being read
+    YAML::Mark key_mark = {};               // the same
+    std::map<std::string, int> lines = {};  // of the keys
+  };
+
+  struct Anchored {
+    Json value;
+    Origins::Id id = Origins::kRoot;
+  };
 
   template <typename... Args>
-  Error wrong(const YAML::Node& node, fmt::format_string<Args...> format, Args&&... args) const {
-    return invalid(fmt::format("{}:{}", file_, line_of(node)), format, std::forward<Args>(args)...);
+  [[noreturn]] void refuse(const YAML::Mark& mark, fmt::format_string<Args...> format, Args&&... args) const {
+    throw Refused{invalid(fmt::format("{}:{}", file_, mark.line + 1), format, std::forward<Args>(args)...)};
   }
 
-  Result<Json> scalar(const YAML::Node& node, Origin& origin) const {
-    const std::string& text = node.Scalar();
-    if (node.Tag() == "!") return Json(text);  // quoted
-    if (node.Tag() != "?" && node.Tag() != "tag:yaml.org,2002:str")
-      return wrong(node, "tags are not read: {}", node.Tag());
-    if (node.Tag() != "?") return Json(text);
+  [[noreturn]] void refuse_key(const YAML::Mark& mark) const { refuse(mark, "a key must be a string"); }
+
+  bool is_key() const { return !open_.empty() && open_.back().value.is_object() && !open_.back().key; }
+
+  void take_key(const YAML::Mark& mark, const std::string& key) {
+    Open& map = open_.back();
+    if (key.size() > kKeyMax) refuse(mark, "a key is longer than {} bytes", kKeyMax);
+    if (key == "<<") refuse(mark, "merge keys are not read");
+    const auto [first, fresh] = map.lines.emplace(key, mark.line + 1);
+    if (!fresh) refuse(mark, "key \"{}\" is there twice; first in line {}", shortened(key, kKeyShown), first->second);
+    count_bytes(mark, key.size());
+    map.key = key;
+    map.key_mark = mark;
+  }
+
+  void count_value(const YAML::Mark& mark) {
+    if (++values_ > kValuesMax) refuse(mark, "more than {} values; do aliases multiply?", kValuesMax);
+  }
+
+  void count_bytes(const YAML::Mark& mark, std::size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ > kBytesMax) refuse(mark, "more than {} bytes of values; do aliases multiply?", kBytesMax);
+  }
+
+  /// The place of a value that begins: a member's is that of its key, but for its spelling.
+  Origins::Id begin(const YAML::Mark& mark) {
+    if (open_.size() > kDepthMax) refuse(mark, "is nested deeper than {} levels", kDepthMax);
+    count_value(mark);
+    Origins::Id id = Origins::kRoot;
+    if (!open_.empty()) {
+      const Open& around = open_.back();
+      id = document_.origins.add(around.id,
+                                 around.key ? *around.key : fmt::format("{}", around.value.if_array()->size()));
+    }
+    document_.origins[id].line = mark.line + 1;
+    document_.origins[id].column = mark.column + 1;
+    last_ = id;
+    return id;
+  }
+
+  /// The value is whole.
+  void end(Json value, YAML::anchor_t anchor) {
+    if (anchor != 0) anchors_.insert_or_assign(anchor, Anchored{value, last_});
+    if (open_.empty()) {
+      document_.value = std::move(value);
+      return;
+    }
+    Open& around = open_.back();
+    if (around.value.is_array()) {
+      around.value.if_array()->push_back(std::move(value));
+      return;
+    }
+    document_.origins[last_].line = around.key_mark.line + 1;
+    document_.origins[last_].column = around.key_mark.column + 1;
+    around.value[*around.key] = std::move(value);
+    around.key.reset();
+  }
+
+  void open(const YAML::Mark& mark, Json value, YAML::anchor_t anchor) {
+    if (is_key()) refuse_key(mark);
+    const Origins::Id id = begin(mark);
+    open_.push_back({.value = std::move(value), .id = id, .anchor = anchor});
+  }
+
+  void close() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    last_ = done.id;
+    end(std::move(done.value), done.anchor);
+  }
+
+  /// What an alias stands for has the places of what it names.
+  void copy_origins(const YAML::Mark& mark, const Json& value, Origins::Id from, Origins::Id to, std::size_t depth) {
+    if (depth > kDepthMax) refuse(mark, "is nested deeper than {} levels", kDepthMax);
+    if (const std::string* text = value.if_string()) count_bytes(mark, text->size());
+    const auto copy = [&](std::string_view name, const Json& member) {
+      count_value(mark);
+      count_bytes(mark, name.size());
+      const Origins::Id source = document_.origins.child(from, name).value_or(Origins::kRoot);
+      const Origins::Id target = document_.origins.add(to, name);
+      document_.origins[target] = document_.origins[source];
+      copy_origins(mark, member, source, target, depth + 1);
+    };
+    if (const auto* members = value.if_object()) {
+      for (const auto& [name, member] : *members) copy(name, member);
+    } else if (const auto* elements = value.if_array()) {
+      for (std::size_t i = 0; i < elements->size(); ++i) copy(fmt::format("{}", i), (*elements)[i]);
+    }
+  }
+
+  Json scalar(const YAML::Mark& mark, const std::string& tag, const std::string& text, Origin& origin) const {
+    if (tag == "!") return Json(text);  // quoted
+    if (tag != "?" && tag != "tag:yaml.org,2002:str") refuse(mark, "tags are not read: {}", shortened(tag, kKeyShown));
+    if (tag != "?") return Json(text);
     origin.text = text;
     if (is_one_of(text, {"", "~", "null", "Null", "NULL"})) return Json();
     if (const auto boolean = boolean_of(text)) return Json(*boolean);
     const std::string_view digits = text.starts_with('-') ? std::string_view(text).substr(1) : std::string_view(text);
     if (digits.starts_with("0o") || (digits.size() > 1 && digits.starts_with('0') && all_digits(digits))) {
-      return wrong(node, "{} is octal for some readers of YAML and decimal for others; write it as a decimal number",
-                   text);
+      refuse(mark, "{} is octal for some readers of YAML and decimal for others; write it as a decimal number",
+             shortened(text, kKeyShown));
     }
     if (const auto integer = integer_of(text)) return Json(*integer);
     if (const auto number = number_of(text)) return Json(*number);
     return Json(text);
   }
 
-  Result<Json> sequence(const YAML::Node& node, const std::string& path, int depth) {
-    Json list = Json::array();
-    for (std::size_t i = 0; i < node.size(); ++i) {
-      SPILLWAY_TRY(element, convert(node[i], fmt::format("{}[{}]", path, i), depth + 1));
-      list.if_array()->push_back(std::move(element));
-    }
-    return list;
-  }
-
-  Result<Json> mapping(const YAML::Node& node, const std::string& path, int depth) {
-    Json object = Json::object();
-    std::map<std::string, int> lines;
-    for (const auto& member : node) {
-      if (!member.first.IsScalar()) return wrong(member.first, "a key must be a string");
-      const std::string& key = member.first.Scalar();
-      if (key == "<<") return wrong(member.first, "merge keys are not read");
-      const auto [first, fresh] = lines.emplace(key, line_of(member.first));
-      if (!fresh) return wrong(member.first, "key \"{}\" is there twice; first in line {}", key, first->second);
-      const std::string below = path.empty() ? key : fmt::format("{}[{}]", path, key);
-      SPILLWAY_TRY(value, convert(member.second, below, depth + 1));
-      origins_[below].line = line_of(member.first);
-      origins_[below].column = member.first.Mark().column + 1;
-      object[key] = std::move(value);
-    }
-    return object;
-  }
-
   const std::string& file_;
-  std::map<std::string, Origin, std::less<>> origins_;
-  int values_ = 0;
+  Document document_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  Origins::Id last_ = Origins::kRoot;  // of the value that begins or ends
+  std::size_t values_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t aliases_ = 0;
+  bool begun_ = false;
 };
+
+/// A string, or a key. Characters that no terminal may be given are written as escapes.
+void emit_text(YAML::Emitter& out, const std::string& text) {
+  if (printable(text) != text) out << YAML::DoubleQuoted << YAML::EscapeNonAscii;
+  out << text;
+}
 
 void emit(YAML::Emitter& out, const Json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [key, member] : *value.if_object()) {
-      out << YAML::Key << key << YAML::Value;
+      out << YAML::Key;
+      emit_text(out, key);
+      out << YAML::Value;
       emit(out, member);
     }
     out << YAML::EndMap;
@@ -165,50 +291,50 @@ void emit(YAML::Emitter& out, const Json& value) {
     const bool ambiguous = text->empty() || boolean_of(*text) || number_of(*text) || integer_of(*text) ||
                            is_one_of(*text, {"~", "null", "Null", "NULL"});
     if (ambiguous) out << YAML::DoubleQuoted;
-    out << *text;
+    emit_text(out, *text);
   } else {
     out << api::to_text(value);
   }
 }
 
-/// Finds the beginnings of documents. Their content is passed over.
-class DocumentStarts : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { lines_.push_back(mark.line + 1); }
+}  // namespace
 
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-
-  void OnSequenceEnd() override {}
-
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
-
-  void OnMapEnd() override {}
-
-  const std::vector<int>& lines() const { return lines_; }
-
- private:
-  std::vector<int> lines_;
-};
-
-/// Parses by hand: for some texts YAML::LoadAll() never stops making documents. Throws YAML::Exception.
-std::optional<int> line_of_second_document(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  DocumentStarts starts;
-  for (int tried = 0; tried < 2 && parser.HandleNextDocument(starts);) ++tried;
-  if (starts.lines().size() < 2) return std::nullopt;
-  return starts.lines()[1];
+const Origin* Origins::find(std::string_view path) const {
+  if (path.empty()) return &origins_[kRoot];
+  if (path.starts_with('[')) return find_below(kRoot, path);
+  for (std::size_t end = path.find('[');; end = path.find('[', end + 1)) {  // a name may hold brackets
+    if (const auto id = child(kRoot, path.substr(0, end)))
+      if (const Origin* found = find_below(*id, path.substr(std::min(end, path.size())))) return found;
+    if (end == std::string_view::npos) return nullptr;
+  }
 }
 
-}  // namespace
+const Origin* Origins::find_below(Id parent, std::string_view rest) const {
+  if (rest.empty()) return &origins_[parent];
+  if (!rest.starts_with('[')) return nullptr;
+  for (std::size_t end = rest.find(']'); end != std::string_view::npos; end = rest.find(']', end + 1)) {
+    if (const auto id = child(parent, rest.substr(1, end - 1)))
+      if (const Origin* found = find_below(*id, rest.substr(end + 1))) return found;
+  }
+  return nullptr;
+}
+
+const Origin& Origins::at(std::string_view path) const {
+  const Origin* found = find(path);
+  if (found == nullptr) throw std::out_of_range(std::string(path));
+  return *found;
+}
+
+Origins::Id Origins::add(Id parent, std::string_view name) {
+  const auto [place, fresh] = children_.try_emplace(Key(parent, name), origins_.size());
+  if (fresh) origins_.emplace_back();
+  return place->second;
+}
+
+std::optional<Origins::Id> Origins::child(Id parent, std::string_view name) const {
+  const auto found = children_.find(View(parent, name));
+  return found == children_.end() ? std::nullopt : std::optional(found->second);
+}
 
 Result<Document> parse(const std::string& file, const std::string& text) {
   if (text.size() > kTextMax) return invalid(file, "larger than {} bytes", kTextMax);
@@ -217,25 +343,18 @@ Result<Document> parse(const std::string& file, const std::string& text) {
     return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
                    static_cast<unsigned char>(text[*at]));
   }
-  YAML::Node root;
+  Builder builder(file);
   try {
-    if (const auto second = line_of_second_document(text)) {
-      return invalid(fmt::format("{}:{}", file, *second), "expected one document, got more");
-    }
-    root = YAML::Load(text);
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    // Not YAML::LoadAll(): of some texts it never stops making documents.
+    for (int tried = 0; tried < 2 && parser.HandleNextDocument(builder);) ++tried;
+  } catch (const Refused& refused) {
+    return refused.error;
   } catch (const YAML::Exception& error) {
     return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);
   }
-  Document document;
-  Converter converter(file);
-  try {
-    SPILLWAY_TRY(value, converter.convert(root, "", 0));
-    document.value = std::move(value);
-  } catch (const YAML::Exception& error) {
-    return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);
-  }
-  document.origins = converter.take_origins();
-  return document;
+  return builder.take();
 }
 
 Result<Document> read_file(const std::string& file) {
@@ -245,10 +364,13 @@ Result<Document> read_file(const std::string& file) {
 }
 
 Result<Document> read_stream(std::istream& stream, const std::string& file) {
-  std::string text(kTextMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 64 * 1024> piece;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  while (stream && text.size() <= kTextMax) {
+    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
   if (stream.bad()) return Error{ErrorCode::kNotFound, "cannot be read", file};
-  text.resize(static_cast<std::size_t>(stream.gcount()));
   return parse(file, text);
 }
 

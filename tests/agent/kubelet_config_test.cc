@@ -243,7 +243,10 @@ TEST(KubeletConfig, RefusesEnforcementsAsUpstreamDoes) {
 
 TEST(KubeletConfig, TakesAPlainScalarAsItWasWrittenWhereAStringIsWanted) {
   ConfigDocument given = document(R"({"evictionHard": {"memory.available": 1000.0}})");
-  given.origins["evictionHard[memory.available]"] = {.line = 4, .text = "1e3"};
+  given.origins = [](std::string_view path) {
+    return path == "evictionHard[memory.available]" ? std::optional(ScalarOrigin{.line = 4, .text = "1e3"})
+                                                    : std::nullopt;
+  };
   const CheckedConfig checked = check_config(given);
   EXPECT_TRUE(checked.findings.empty());
   EXPECT_EQ(checked.value.string_at({"evictionHard", "memory.available"}), "1e3");
@@ -462,7 +465,9 @@ TEST(Lint, SaysNothingOfWhatAKubeletImplements) {
 
 TEST(Lint, NamesTheLine) {
   ConfigDocument given = document(R"({"evictionHard": {"memory.available": "300Mi"}})");
-  given.origins["evictionHard"] = {.line = 7, .text = {}};
+  given.origins = [](std::string_view path) {
+    return path == "evictionHard" ? std::optional(ScalarOrigin{.line = 7, .text = {}}) : std::nullopt;
+  };
   const LintReport report = lint_config(given, {.memory = gibibytes(8), .disk = std::nullopt});
   ASSERT_EQ(report.findings.size(), 1U);
   EXPECT_EQ(report.findings.front().line, 7);

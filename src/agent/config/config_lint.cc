@@ -71,8 +71,7 @@ class Linter {
   void add(LintSeverity severity, const std::string& key, std::string what, std::string why) {
     int line = 0;
     for (std::string path = key; line == 0 && !path.empty(); path = path.substr(0, path.rfind('['))) {
-      const auto origin = document_.origins.find(path);
-      if (origin != document_.origins.end()) line = origin->second.line;
+      line = document_.origin_of(path).line;
       if (path.find('[') == std::string::npos) break;
     }
     report_.findings.push_back({severity, line, key, std::move(what), std::move(why)});

@@ -69,10 +69,9 @@ class Checker {
 
  private:
   void add(ConfigFinding::Kind kind, const std::string& path, std::string message) {
-    const auto origin = document_.origins.find(path);
     result_.findings.push_back({.kind = kind,
                                 .file = document_.file,
-                                .line = origin == document_.origins.end() ? 0 : origin->second.line,
+                                .line = document_.origin_of(path).line,
                                 .path = path,
                                 .message = std::move(message)});
   }
@@ -112,10 +111,9 @@ class Checker {
   /// A string, or a plain scalar that YAML takes for something else: as it was written.
   std::optional<std::string> text_of(const std::string& path, const Json& value) const {
     if (value.is_string()) return *value.if_string();
-    const auto origin = document_.origins.find(path);
-    if (origin == document_.origins.end() || origin->second.text.empty()) return std::nullopt;
     if (!value.is_number() && !value.is_bool()) return std::nullopt;
-    return origin->second.text;
+    std::string text = document_.origin_of(path).text;
+    return text.empty() ? std::nullopt : std::optional(std::move(text));
   }
 
   std::optional<Json> read_text(const std::string& path, FieldType type, const Json& value) {

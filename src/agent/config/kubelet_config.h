@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,11 +24,18 @@ struct ScalarOrigin {
   std::string text;  // of a plain scalar, as written; empty for anything else
 };
 
-/// A document with the places of its values: path ("evictionHard[memory.available]") → origin.
+/// The origin of the value with this path ("evictionHard[memory.available]"); nullopt: it is not known.
+using OriginFinder = std::function<std::optional<ScalarOrigin>(std::string_view path)>;
+
+/// A document, and a way to the places of its values.
 struct ConfigDocument {
   std::string file;  // empty: flags
   api::Json value;
-  std::map<std::string, ScalarOrigin, std::less<>> origins;
+  OriginFinder origins = {};  // empty: none is known
+
+  ScalarOrigin origin_of(std::string_view path) const {
+    return origins ? origins(path).value_or(ScalarOrigin{}) : ScalarOrigin{};
+  }
 };
 
 struct ConfigFinding {

@@ -20,6 +20,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace spillway::apps {
@@ -101,9 +104,11 @@ Result<agent::ConfigDocument> read_config_document(const std::string& file) {
   std::ifstream input;
   if (file == "-") input.open("/dev/stdin", std::ios::binary);
   SPILLWAY_TRY(yaml, file == "-" ? yaml::read_stream(input, "standard input") : yaml::read_file(file));
-  agent::ConfigDocument document{.file = file, .value = std::move(yaml.value), .origins = {}};
-  for (auto& [path, origin] : yaml.origins) document.origins[path] = {origin.line, std::move(origin.text)};
-  return document;
+  const auto find = [origins = std::make_shared<const yaml::Origins>(std::move(yaml.origins))](std::string_view path) {
+    const yaml::Origin* origin = origins->find(path);
+    return origin == nullptr ? std::nullopt : std::optional(agent::ScalarOrigin{origin->line, origin->text});
+  };
+  return agent::ConfigDocument{.file = file, .value = std::move(yaml.value), .origins = find};
 }
 
 Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {

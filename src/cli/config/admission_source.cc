@@ -42,8 +42,8 @@ AdmissionPlace AdmissionPlace::element(std::size_t index) const {
 }
 
 std::string AdmissionSource::at(const AdmissionPlace& place) const {
-  const auto origin = document_.origins.find(place.origin);
-  return origin == document_.origins.end() ? file_ : fmt::format("{}:{}", file_, origin->second.line);
+  const yaml::Origin* origin = document_.origins.find(place.origin);
+  return origin == nullptr ? file_ : fmt::format("{}:{}", file_, origin->line);
 }
 
 void AdmissionSource::wrong(const AdmissionPlace& place, std::string_view what) {

@@ -193,8 +193,8 @@ class Reader {
       place += begin == 0 ? path.substr(0, end) : "[" + path.substr(begin, end - begin) + "]";
       begin = end + 1;
     }
-    const auto origin = document_.origins.find(place);
-    return origin == document_.origins.end() ? file_ : fmt::format("{}:{}", file_, origin->second.line);
+    const yaml::Origin* origin = document_.origins.find(place);
+    return origin == nullptr ? file_ : fmt::format("{}:{}", file_, origin->line);
   }
 
   void wrong(const std::string& path, std::string_view what) {

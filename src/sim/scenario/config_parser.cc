@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace spillway::sim {
@@ -12,24 +14,21 @@ namespace {
 
 using yaml::Place;
 
-/// "config[agents][evictionHard][memory.available]" without "config[agents]": "evictionHard[memory.available]".
-std::string relative_path(std::string_view path, std::string_view prefix) {
-  if (prefix.empty()) return std::string(path);
-  path.remove_prefix(prefix.size());
-  if (!path.starts_with('[')) return {};
-  const std::size_t end = path.find(']');
-  return std::string(path.substr(1, end - 1)) + std::string(path.substr(end + 1));
+/// "evictionHard[memory.available]" below "config[agents]": "config[agents][evictionHard][memory.available]".
+std::string path_below(const std::string& prefix, std::string_view path) {
+  if (prefix.empty() || path.empty()) return prefix + std::string(path);
+  const std::size_t end = std::min(path.find('['), path.size());
+  return fmt::format("{}[{}]{}", prefix, path.substr(0, end), path.substr(end));
 }
 
+/// It refers to the document.
 agent::ConfigDocument kubelet_document(const std::string& file, const yaml::Document& document, const api::Json& value,
                                        const std::string& prefix) {
-  agent::ConfigDocument out{.file = file, .value = value, .origins = {}};
-  for (const auto& [path, origin] : document.origins) {
-    if (!path.starts_with(prefix)) continue;
-    const std::string relative = relative_path(path, prefix);
-    if (!relative.empty()) out.origins[relative] = {origin.line, origin.text};
-  }
-  return out;
+  const auto find = [&document, prefix](std::string_view path) {
+    const yaml::Origin* origin = document.origins.find(path_below(prefix, path));
+    return origin == nullptr ? std::nullopt : std::optional(agent::ScalarOrigin{origin->line, origin->text});
+  };
+  return {.file = file, .value = value, .origins = find};
 }
 
 Result<agent::AgentOptions> agent_options(const agent::ConfigDocument& document,

@@ -49,11 +49,9 @@ class Field {
   Result<std::string> text() const {
     if (!present()) return std::string();
     if (const std::string* text = value_->if_string()) return *text;
-    const auto origin = file_->document.origins.find(place_);
-    if (value_->is_object() || value_->is_array() || origin == file_->document.origins.end()) {
-      return wrong("expected a string");
-    }
-    return origin->second.text;
+    const yaml::Origin* origin = file_->document.origins.find(place_);
+    if (value_->is_object() || value_->is_array() || origin == nullptr) return wrong("expected a string");
+    return origin->text;
   }
 
   Result<std::string> required_text() const {
