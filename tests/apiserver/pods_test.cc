@@ -376,6 +376,14 @@ TEST(Pods, ARefusalOfTheNodeKeepsItsStatusAndWords) {
   EXPECT_LT(server.get(pod_path("p", "/log")).text.size(), 5000U);
 }
 
+/// The claims of a token of the fixture, which stands between a word and a mark.
+api::Json claims_of(const Answer& token) {
+  const std::string text = token.string_at({"status", "token"});
+  Result<api::Json> claims = api::parse_json(text.substr(5, text.size() - 10));
+  EXPECT_TRUE(claims) << token.text;
+  return claims.value_or(api::Json::object());
+}
+
 TEST(Pods, TokensAreBoundToWhatTheyName) {
   TestServer server;
   make_node(server, "n1");
@@ -385,17 +393,41 @@ TEST(Pods, TokensAreBoundToWhatTheyName) {
       path, R"({"spec":{"expirationSeconds":600,"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":"p","uid":")" +
                 uid + "\"}}}");
   ASSERT_EQ(token.code, 201) << token.text;
-  const std::string text = token.string_at({"status", "token"});
-  const Result<api::Json> claims = api::parse_json(text.substr(5, text.size() - 10));
-  ASSERT_TRUE(claims) << text;
-  EXPECT_EQ(claims->string_at({"sub"}), "system:serviceaccount:default:default");
-  EXPECT_EQ(claims->string_at({"kubernetes.io", "pod", "uid"}), uid);
-  EXPECT_EQ(claims->string_at({"kubernetes.io", "node", "name"}), "n1");
-  EXPECT_EQ(*claims->find("exp")->if_int64() - *claims->find("iat")->if_int64(), 600);
+  const api::Json claims = claims_of(token);
+  EXPECT_EQ(claims.string_at({"sub"}), "system:serviceaccount:default:default");
+  EXPECT_EQ(claims.string_at({"kubernetes.io", "pod", "uid"}), uid);
+  EXPECT_EQ(claims.string_at({"kubernetes.io", "node", "name"}), "n1");
+  EXPECT_EQ(*claims.find("exp")->if_int64() - *claims.find("iat")->if_int64(), 600);
   EXPECT_EQ(token.string_at({"status", "expirationTimestamp"}), "2026-01-01T00:10:00Z");
   EXPECT_EQ(server.post(path, R"({"spec":{"expirationSeconds":60}})").code, 422);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}}})").code, 409);
   EXPECT_EQ(server.post(path, R"({"spec":{"boundObjectRef":{"kind":"Pod","name":"none"}}})").code, 404);
+}
+
+TEST(Pods, TokensAreBoundToPodsOfTheirAccountToSecretsAndToNodesOnly) {
+  TestServer server;
+  make_node(server, "n1");
+  make_pod(server, "p", "n1");
+  const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+  ASSERT_EQ(server.post(accounts, R"({"metadata":{"name":"other"}})").code, 201);
+  const Answer secret = server.post("/api/v1/namespaces/default/secrets", R"({"metadata":{"name":"s"}})");
+  ASSERT_EQ(secret.code, 201) << secret.text;
+  const auto bound = [&](const std::string& account, const std::string& kind, const std::string& name) {
+    return server.post(fmt::format("{}/{}/token", accounts, account),
+                       fmt::format(R"({{"spec":{{"boundObjectRef":{{"kind":"{}","name":"{}"}}}}}})", kind, name));
+  };
+  EXPECT_EQ(claims_of(bound("default", "Secret", "s")).string_at({"kubernetes.io", "secret", "uid"}),
+            secret.string_at({"metadata", "uid"}));
+  EXPECT_EQ(claims_of(bound("default", "Node", "n1")).string_at({"kubernetes.io", "node", "name"}), "n1");
+  EXPECT_EQ(bound("default", "Secret", "none").code, 404);
+  EXPECT_EQ(bound("default", "Node", "none").code, 404);
+  EXPECT_EQ(bound("other", "Pod", "p").code, 400) << "a pod of the account default";
+  for (const char* kind : {"ServiceAccount", "Namespace", "NoSuchKind", ""}) {
+    const Answer refused = bound("default", kind, "default");
+    EXPECT_EQ(refused.code, 400) << kind;
+    EXPECT_EQ(refused.string_at({"message"}),
+              fmt::format(R"(cannot bind token for serviceaccount "default" to object of kind "{}")", kind));
+  }
 }
 
 TEST(Pods, TokensLiveNoLongerThanTheServerLets) {
