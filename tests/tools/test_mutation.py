@@ -183,7 +183,7 @@ class Plan(unittest.TestCase):
         (root / "tools").mkdir()
         (root / "tools/layers.txt").write_text("policy/a: base\npolicy/b: base\nagent/x: policy/a base  # and more\nsim: policy/* base\n")
         tests = []
-        for name, room, seconds, label in (("b_test", "policy/b", 1, "unit"), ("sim_test", "sim", 30, "sim"), ("agent_test", "agent", 20, "unit"), ("a_test", "policy/a", 90, "unit"),
+        for name, room, seconds, label in (("b_test", "policy/b", 1, "unit"), ("sim_test", "sim", 10, "sim"), ("agent_test", "agent", 20, "unit"), ("a_test", "policy/a", 90, "unit"),
                                            ("e2e_scheduler", "", 9, "e2e"), ("e2e_bounds", "", 1, "e2e"), ("apart_test", "client", 1, "unit"), ("long_test", "agent", 500, "unit")):
             test = suites.Test(name, [name], {"LABELS": [label]}, root)
             test.rooms, test.seconds = [room], seconds

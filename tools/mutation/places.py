@@ -5,6 +5,7 @@ libclang, which is given the real source with the options of its unit. What a ma
 SPILLWAY_TRY and SPILLWAY_TRY_VOID.
 """
 import ctypes
+import difflib
 import hashlib
 import json
 import pathlib
@@ -58,17 +59,14 @@ def applied(text, edits):
 
 
 def difference(text, edits):
-    """The lines that the edits change: as they are and as they become, without what stays at either end."""
+    """The lines that the edits change: as they are, and as they become."""
     start = text.rfind("\n", 0, min(edit[0] for edit in edits)) + 1
     end = text.find("\n", max(edit[1] for edit in edits))
     end = len(text) if end < 0 else end
     old = text[start:end].split("\n")
     new = applied(text[start:end], [[a - start, b - start, put] for a, b, put in edits]).split("\n")
-    while len(old) > 1 and len(new) > 1 and old[0] == new[0]:
-        old, new = old[1:], new[1:]
-    while len(old) > 1 and len(new) > 1 and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
-    return old, new
+    changed = [each for each in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if each[0] != "equal"]
+    return ([line for _, a, b, _, _ in changed for line in old[a:b]], [line for _, _, _, a, b in changed for line in new[a:b]])
 
 
 class Walk:

@@ -111,8 +111,8 @@ def users(root, room):
 
 
 def plan(tests, root, path, reaches, bound_seconds):
-    """The tests for a mutant of `path`: those of its own room, then of the modules that use it, cheapest first, until they would take longer
-    than the bound; the suite with processes last. Where there are none, whatever is linked with it."""
+    """The tests for a mutant of `path`: those of its own room, then of the modules that use it, units before the simulator, cheapest first,
+    until they would take longer than the bound; the suite with processes last. Where there are none, whatever is linked with it."""
     room = str(pathlib.PurePath(path).parent.relative_to("src"))
     module, using = room.split("/")[0], users(root, room)
 
@@ -122,7 +122,8 @@ def plan(tests, root, path, reaches, bound_seconds):
         return 1 if any(each.split("/")[0] in using for each in test.rooms) else 2
 
     chosen, left = [], bound_seconds
-    linked = sorted((test for test in tests if not test.with_processes and reaches(test)), key=lambda test: (distance(test), test.seconds, test.name))
+    linked = sorted((test for test in tests if not test.with_processes and reaches(test)),
+                    key=lambda test: (distance(test), distance(test) > 0 and "sim" in test.labels, test.seconds, test.name))
     for test in [test for test in linked if distance(test) < 2] or linked:
         if distance(test) == 0 or test.seconds <= left:
             chosen.append(test)
