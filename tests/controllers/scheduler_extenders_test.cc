@@ -188,7 +188,7 @@ TEST_F(SchedulerExtenders, FilterAndScoreDecide) {
   extender.weight = 5;
   start({extender});
   answer(ExtenderVerb::kFilter, R"({"nodenames": ["n2", "n1"], "failedNodes": {"n0": "no device"}})");
-  answer(ExtenderVerb::kPrioritize, R"([{"Host": "n2", "Score": 10}, {"Host": "n1", "Score": 9}])");
+  answer(ExtenderVerb::kPrioritize, R"([{"Host": "n1", "Score": 9}, {"Host": "n2", "Score": 10}])");
   create("wants");
   EXPECT_EQ(node_of("wants"), "n2");
   ASSERT_EQ(asked_.size(), 2U);
