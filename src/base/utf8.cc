@@ -34,10 +34,10 @@ bool is_control(char c) {
 
 constexpr char32_t kNotUtf8 = 0xfffd;
 
-/// Whether it moves, hides or reorders what stands around it.
+/// True if the character moves, hides or reorders its surroundings.
 bool is_unprintable(char32_t c) {
   if (c < 0x20) return c != U'\t' && c != U'\n';
-  if (c >= 0x7f && c <= 0x9f) return true;  // of C1 one begins a sequence as ESC [ does
+  if (c >= 0x7f && c <= 0x9f) return true;  // C1: one of them begins a sequence as ESC [ does
   return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
@@ -66,7 +66,7 @@ std::optional<Unprintable> find_unprintable(std::string_view text, std::size_t f
   return std::nullopt;
 }
 
-/// Of ESC [ digits m at the start; 0: it is another sequence.
+/// Length of a sequence ESC [ digits m at the start; 0: it is another one.
 std::size_t colour_length(std::string_view text) {
   if (!text.starts_with("\x1b[")) return 0;
   const std::size_t end = text.find_first_not_of("0123456789;", 2);

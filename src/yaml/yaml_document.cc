@@ -24,7 +24,7 @@ using api::Json;
 // Bundles of definitions have 24,000 values in 1.4 MiB; none is known that has a tenth of these.
 constexpr std::size_t kTextMax = 4 * 1024 * 1024;
 constexpr std::size_t kValuesMax = 250'000;
-constexpr std::size_t kBytesMax = 4 * kTextMax;  // of keys and scalars; aliases can make more of them than the text has
+constexpr std::size_t kBytesMax = 4 * kTextMax;  // keys and scalars; aliases can make more of them than the text has
 constexpr std::size_t kAliasesMax = 1'000;
 constexpr std::size_t kDepthMax = 64;
 constexpr std::size_t kKeyMax = 4'096;  // a field of managedFields holds a list's key as JSON
@@ -134,9 +134,9 @@ class Builder : public YAML::EventHandler {
     Json value;
     Origins::Id id = Origins::kRoot;
     YAML::anchor_t anchor = 0;
-    std::optional<std::string> key = {};    // of the member that is being read
+    std::optional<std::string> key = {};    // the member that is being read
     YAML::Mark key_mark = {};               // the same
-    std::map<std::string, int> lines = {};  // of the keys
+    std::map<std::string, int> lines = {};  // by key
   };
 
   struct Anchored {
@@ -220,7 +220,7 @@ class Builder : public YAML::EventHandler {
     end(std::move(done.value), done.anchor);
   }
 
-  /// What an alias stands for has the places of what it names.
+  /// A value that an alias stands for has the places of the value that it names.
   void copy_origins(const YAML::Mark& mark, const Json& value, Origins::Id from, Origins::Id to, std::size_t depth) {
     if (depth > kDepthMax) refuse(mark, "is nested deeper than {} levels", kDepthMax);
     if (const std::string* text = value.if_string()) count_bytes(mark, text->size());
@@ -260,7 +260,7 @@ class Builder : public YAML::EventHandler {
   Document document_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  Origins::Id last_ = Origins::kRoot;  // of the value that begins or ends
+  Origins::Id last_ = Origins::kRoot;  // the value that begins or ends
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
   std::size_t aliases_ = 0;

@@ -31,7 +31,7 @@ class Origins {
  public:
   using Id = std::size_t;
 
-  /// Of the document itself.
+  /// The document itself.
   static constexpr Id kRoot = 0;
 
   /// By path: "evictionHard[memory.available]", "clusterDNS[0]"; "" is the document. nullptr: nothing is there.
@@ -40,7 +40,7 @@ class Origins {
   /// Throws std::out_of_range where nothing is.
   const Origin& at(std::string_view path) const;
 
-  /// Of the member or element of that name, made if it was not there.
+  /// The id of the member or element of that name, made if it was not there.
   Id add(Id parent, std::string_view name);
   std::optional<Id> child(Id parent, std::string_view name) const;
 
