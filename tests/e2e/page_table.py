@@ -77,6 +77,7 @@ TABLE = {
         "./dev unit asan": BUILDS, "./dev vectors DIR": Not("builds first; CTest runs the same program on every folder: vectors_PART"),
         "./dev swarm --seed 4711": Here((("./dev", "spillway"),)),
         "./dev conformance": Runs("tests/e2e/conformance.sh", "conformance"), "./dev mutants": Not("hours; that each planted bug applies is tested: mutants_apply"),
+        "./dev mutants --sample 60 --seed 1": Not("an hour; the draw and the changes are tested: mutation_draws"),
         "./dev lint": Not("its parts are tests of their own: gates_"), "./dev package": Runs("tests/e2e/test_packages.py", "packaging/package.py"), "./dev bench": MEASURES,
     },
     "docs/architecture.md": {
@@ -120,7 +121,8 @@ TABLE = {
         "bench/host/starts.py --pods 25": MEASURES,
     },
     "docs/performance.md": {"spillway simulate zone-outage --seed 1": Here(SMALL)},
-    "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),))},
+    "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),)),
+                           "./dev mutants --sample N --seed S [--module M]": Not("hours; the draw and the changes are tested: mutation_draws")},
     "docs/record-replay.md": {
         "spillway record worker-1 -o night.rec": Here((("worker-1", "$NODE"),)),
         "spillway record --dir /var/lib/spillway/nodes/worker-1 -o night.rec": Here((("worker-1", "$NODE"),)),
