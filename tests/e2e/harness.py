@@ -86,8 +86,16 @@ class Api:
             headers["Authorization"] = f"Bearer {self.token}"
         text = body if body is None or isinstance(body, bytes) else json.dumps(body)
         try:
+            kept = self.connection is not None
             self.send(method, path, text, headers)
-            answer = self.connection.getresponse()
+            try:
+                answer = self.connection.getresponse()
+            except http.client.RemoteDisconnected:  # the server may end a connection that was idle for long just then
+                if not kept or method != "GET":
+                    raise
+                self.close()
+                self.send(method, path, text, headers)
+                answer = self.connection.getresponse()
             data = answer.read()
         except Exception:
             self.close()
