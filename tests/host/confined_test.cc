@@ -70,7 +70,7 @@ struct ConfinedTest : RealMachine {
     EXPECT_TRUE(ended) << script;
     std::istringstream log(log_text("u1", name));
     std::string text;
-    for (std::string line; std::getline(log, line);) text += line.substr(line.find(" F ") + 3) + "\n";
+    for (std::string line; std::getline(log, line);) text += line.substr(line.find(' ', line.find(' ') + 1) + 3) + "\n";
     return text;
   }
 

@@ -49,7 +49,7 @@ TEST_F(ProcessRuntimeTest, RunsAProgramAndReportsItsExitCode) {
   const std::string log = log_text("u1", "c");
   EXPECT_NE(log.find(" stdout F to stdout\n"), std::string::npos) << log;
   EXPECT_NE(log.find(" stderr F to stderr\n"), std::string::npos) << log;
-  EXPECT_NE(log.find(" stdout F unfinished\n"), std::string::npos) << log;
+  EXPECT_NE(log.find(" stdout P unfinished\n"), std::string::npos) << log;
 }
 
 TEST_F(ProcessRuntimeTest, ChildHasOnlyWhatItWasGiven) {
