@@ -410,7 +410,7 @@ TEST(CustomKinds, OneNamedNamespaceIsLikeAnyOther) {
   ASSERT_NE(changed.body.at({"spec", "n"}), nullptr);
   EXPECT_EQ(*changed.body.at({"spec", "n"}), Json(2)) << "only the spec of a core/v1 Namespace stays as it is";
   EXPECT_EQ(server.remove(path + "/default").code, 200);
-  EXPECT_EQ(server.get(path + "/default").code, 404) << "its spec.finalizers are nobody's";
+  EXPECT_EQ(server.get(path + "/default").code, 404) << "no controller acts on its spec.finalizers";
 
   ASSERT_EQ(server.post(path, namesake("Namespace", "held", "{}", R"(["example.com/x"])")).code, 201);
   const Answer held = server.remove(path + "/held");

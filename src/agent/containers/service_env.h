@@ -27,10 +27,10 @@ struct KnownServices {
   std::optional<ApiServerAddress> api_server = std::nullopt;
 };
 
-/// Those of the pod's namespace, if it wants service links, and "kubernetes" of the namespace "default" always, unless
-/// its own namespace has one of that name. Errors, in upstream's words: kInvalid, nothing says whether it wants links;
-/// kServiceUnavailable, nobody has read the Services yet, which a static pod does not wait for. In ours:
-/// kRequestEntityTooLarge, they take more than kServiceVariablesMax bytes, and no more than that is made.
+/// Variables for the Services of the pod's namespace, if it wants service links, and "kubernetes" of the namespace
+/// "default" always, unless its own namespace has one of that name. Errors, in upstream's words: kInvalid, nothing says
+/// whether it wants links; kServiceUnavailable, the Services have not been read yet, which a static pod does not wait
+/// for. In ours: kRequestEntityTooLarge, they take more than kServiceVariablesMax bytes, and no more than that is made.
 Result<api::StringMap> service_variables(const api::Pod& pod, const KnownServices& services);
 
 }  // namespace spillway::agent

@@ -1,4 +1,4 @@
-// What may be written to standard output or error, and how: lines that are drawn over, colours, text of others. Thread:
+// Ways to write to standard output and error: lines that are drawn over, colours, text of others. Thread:
 // main. Source: https://no-color.org; terminfo, "dumb".
 #pragma once
 

@@ -50,7 +50,7 @@ class PodIsolator {
                                         const std::string& work) const;
 
   /// How a pod's root is made; nullopt: no pod is confined. Each pod has its own: mount points are made in it, which
-  /// are directories for one pod and files for another, and whose names are nobody else's to see.
+  /// are directories for one pod and files for another, and whose names other pods must not see.
   std::optional<PodRootOptions> root_;
   IdRanges ids_;
 };
