@@ -250,20 +250,21 @@ TEST_F(Workloads, AStatusThatMetAConflictIsWrittenAgainThoughNothingElseChanges)
 }
 
 TEST_F(Workloads, AnAdoptionAndAReleaseThatFailAreTriedAgain) {
+  constexpr int kFailures = 11;  // more than looks that other events of the set and its pods cause
   start(1);
   for (const int code : {409, 500}) {
     const std::string name = fmt::format("web-{}", code);
     Json orphan = pod_json("orphan-" + name);
     orphan.make({"metadata", "labels"})["app"] = name;
     cluster.create(kPods, orphan);
-    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, 3);
+    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, kFailures);
     cluster.create(kReplicaSets, workload_json("ReplicaSet", name, 1));
-    cluster.advance(seconds(10));
+    cluster.advance(seconds(30));
     const std::string pod = kPods + "/orphan-" + name;
     EXPECT_THAT(api::to_text(cluster.get(pod)), HasSubstr("ownerReferences")) << code;
-    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, 3);
+    cluster.fail(api::Method::kPatch, "/pods/orphan-" + name, code, kFailures);
     cluster.merge(pod, json(R"({"metadata":{"labels":{"app":"another"}}})"));
-    cluster.advance(seconds(10));
+    cluster.advance(seconds(30));
     EXPECT_THAT(api::to_text(cluster.get(pod)), Not(HasSubstr("ownerReferences"))) << code;
   }
 }
