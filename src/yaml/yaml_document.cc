@@ -58,6 +58,17 @@ std::optional<std::int64_t> integer_of(std::string_view text) {
   return value;
 }
 
+/// "0644", "0o644", "-0644"; nullopt: a digit is no octal one, or the number is out of range.
+std::optional<std::int64_t> octal_of(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  text.remove_prefix(text.starts_with("0o") ? 2 : 1);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 8);
+  if (error != std::errc{} || end != text.data() + text.size() || text.starts_with('-')) return std::nullopt;
+  return negative ? -value : value;
+}
+
 std::optional<double> number_of(std::string_view text) {
   if (text.empty() || text.find_first_not_of("+-.0123456789eE") != std::string_view::npos) return std::nullopt;
   if (text.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
@@ -76,7 +87,7 @@ struct Refused {
 /// Makes the document while it is parsed.
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(const std::string& file) : file_(file) {}
+  Builder(const std::string& file, LeadingZero leading_zero) : file_(file), leading_zero_(leading_zero) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (std::exchange(begun_, true)) refuse(mark, "expected one document, got more");
@@ -248,8 +259,11 @@ class Builder : public YAML::EventHandler {
     if (const auto boolean = boolean_of(text)) return Json(*boolean);
     const std::string_view digits = text.starts_with('-') ? std::string_view(text).substr(1) : std::string_view(text);
     if (digits.starts_with("0o") || (digits.size() > 1 && digits.starts_with('0') && all_digits(digits))) {
-      refuse(mark, "{} is octal for some readers of YAML and decimal for others; write it as a decimal number",
-             shortened(text, kKeyShown));
+      if (leading_zero_ == LeadingZero::kRefused) {
+        refuse(mark, "{} is octal for some readers of YAML and decimal for others; write it as a decimal number",
+               shortened(text, kKeyShown));
+      }
+      if (const auto octal = octal_of(text)) return Json(*octal);
     }
     if (const auto integer = integer_of(text)) return Json(*integer);
     if (const auto number = number_of(text)) return Json(*number);
@@ -257,6 +271,7 @@ class Builder : public YAML::EventHandler {
   }
 
   const std::string& file_;
+  LeadingZero leading_zero_;
   Document document_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
@@ -336,14 +351,14 @@ std::optional<Origins::Id> Origins::child(Id parent, std::string_view name) cons
   return found == children_.end() ? std::nullopt : std::optional(found->second);
 }
 
-Result<Document> parse(const std::string& file, const std::string& text) {
+Result<Document> parse(const std::string& file, const std::string& text, LeadingZero leading_zero) {
   if (text.size() > kTextMax) return invalid(file, "larger than {} bytes", kTextMax);
   if (const auto at = find_non_text(text)) {
     const auto line = std::ranges::count(std::string_view(text).substr(0, *at), '\n') + 1;
     return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
                    static_cast<unsigned char>(text[*at]));
   }
-  Builder builder(file);
+  Builder builder(file, leading_zero);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);

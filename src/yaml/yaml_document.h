@@ -75,8 +75,15 @@ struct Document {
   Origins origins;
 };
 
+/// How a number with a leading zero is read: YAML 1.1 means an octal one, YAML 1.2 a decimal one.
+enum class LeadingZero {
+  kRefused,  // for files: their author has to say which one is meant
+  kOctal,    // for bodies of requests, as clients of other API servers mean it: 0644 is 420
+};
+
 /// Parses a document. kInvalid: "FILE:LINE" and the mistake.
-Result<Document> parse(const std::string& file, const std::string& text);
+Result<Document> parse(const std::string& file, const std::string& text,
+                       LeadingZero leading_zero = LeadingZero::kRefused);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.
 Result<Document> read_file(const std::string& file);
 

@@ -5,6 +5,7 @@
 #include "apiserver/request/negotiation.h"
 #include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
+#include "yaml/yaml_document.h"
 
 #include <array>
 #include <string>
@@ -71,16 +72,41 @@ const api::Type& type_of(const Resource& resource) {
   return *type;
 }
 
-Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max) {
+Result<Json> parse_yaml_body(std::string_view text, std::size_t values_max) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool may_be_json = begin != std::string_view::npos && text[begin] == '{';
+  if (may_be_json) {
+    Result<Json> document = api::parse_bounded_json(text, nullptr, values_max);
+    if (document || document.error().code != ErrorCode::kBadRequest) return document;
+  }
+  if (text.size() > kYamlBytesMax) {
+    return make_error(ErrorCode::kRequestEntityTooLarge,
+                      "Request entity too large: a body in YAML may have {} bytes; send it as JSON", kYamlBytesMax);
+  }
+  Result<yaml::Document> document = yaml::parse("line", std::string(text), yaml::LeadingZero::kOctal);
+  if (!document) return make_error(ErrorCode::kBadRequest, "{}", document.error().text());
+  return std::move(document->value);
+}
+
+Result<api::DocumentPtr> parsed_patch(const api::Request& request, const Resource& resource, api::PatchType type) {
   if (request.document) return request.document;
-  SPILLWAY_TRY(document, api::parse_bounded_json(request.body, nullptr, values_max));
-  return std::make_shared<const Json>(std::move(document));
+  // An object that comes back has an owner for each of its fields: twice as many values.
+  const std::size_t values_max =
+      type == api::PatchType::kJson ? api::kPatchValuesMax : 2 * type_of(resource).values_max();
+  Result<Json> document = type == api::PatchType::kApply ? parse_yaml_body(request.body, values_max)
+                                                         : api::parse_bounded_json(request.body, nullptr, values_max);
+  if (!document) return document.error();
+  return std::make_shared<const Json>(*std::move(document));
 }
 
 Result<api::TypedDocument> read_typed(const api::Request& request, const api::Type& type, BodyFormat format,
                                       const Json* canonical) {
   if (request.document) return api::read_body(type, *request.document, canonical);
-  if (format != BodyFormat::kProtobuf) return api::read_body(type, std::string_view(request.body));
+  if (format == BodyFormat::kJson) return api::read_body(type, std::string_view(request.body));
+  if (format == BodyFormat::kYaml) {
+    SPILLWAY_TRY(document, parse_yaml_body(request.body, 2 * type.values_max()));
+    return api::read_body(type, document, canonical);
+  }
   SPILLWAY_TRY(object, api::read_protobuf(type, request.body));
   return api::TypedDocument{std::move(object), {}, {}};
 }

@@ -18,6 +18,9 @@ namespace spillway::apiserver {
 
 inline constexpr std::size_t kBodyBytesMax = 3U << 20U;
 
+/// A body in YAML costs a hundred times the work of one in JSON, so it may be as large as what is read before the loop.
+inline constexpr std::size_t kYamlBytesMax = 256U << 10U;
+
 /// 413 for a body over 3 MiB.
 api::StatusResult<void> check_size(const api::Request& request);
 
@@ -26,8 +29,14 @@ const api::Type& type_of(const Resource& resource);
 /// As which their fields have owners.
 const api::Type& field_type_of(const Resource& resource);
 
-/// The body as a JSON document, parsed unless it came parsed. Errors as parse_bounded_json.
-Result<api::DocumentPtr> parsed_body(const api::Request& request, std::size_t values_max);
+/// The patch of an object of that resource as a document, parsed unless it came parsed: JSON, an apply patch also YAML.
+/// Errors as parse_bounded_json and parse_yaml_body.
+Result<api::DocumentPtr> parsed_patch(const api::Request& request, const Resource& resource, api::PatchType type);
+
+/// Reads YAML, of which JSON is a part: a body that begins with a brace and is JSON is read as JSON. Errors as
+/// parse_bounded_json; kRequestEntityTooLarge: over kYamlBytesMax; kBadRequest: also several documents, a key that is
+/// there twice, a merge key, a tag. Octal numbers are read as such.
+Result<api::Json> parse_yaml_body(std::string_view text, std::size_t values_max);
 
 /// The body as a document of that type. Errors as api::read_body and api::read_protobuf.
 Result<api::TypedDocument> read_typed(const api::Request& request, const api::Type& type, BodyFormat format,

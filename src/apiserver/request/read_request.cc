@@ -1,6 +1,5 @@
 #include "apiserver/request/read_request.h"
 
-#include "api/json/document_bounds.h"
 #include "api/patch/patch.h"
 #include "apiserver/request/body.h"
 
@@ -23,10 +22,9 @@ bool is_proxied(const api::StatusResult<Route>& route) {
   return route && route->subresource != nullptr && route->subresource->id == SubresourceId::kProxy;
 }
 
-void read_patch(const api::Request& request, ReadBody& body) {
+void read_patch(const api::Request& request, const Resource& resource, ReadBody& body) {
   const std::optional<api::PatchType> type = api::parse_patch_type(request.header("content-type"));
-  if (!type || *type == api::PatchType::kApply) return;
-  body.patch = parsed_body(request, *type == api::PatchType::kJson ? api::kPatchValuesMax : api::kParsedValuesMax);
+  if (type) body.patch = parsed_patch(request, resource, *type);
 }
 
 }  // namespace
@@ -55,7 +53,9 @@ void read_body(const api::Request& request, ReadRequest& read) {
   const bool renews = route.resource != nullptr && route.resource->renewed && route.subresource == nullptr;
   if (is_proxied(read.route)) return;
   if (route.verb == Verb::kPatch) {
-    if (route.resource != nullptr && route.resource->stored() && !renews) read_patch(request, read.body);
+    if (route.resource != nullptr && route.resource->stored() && !renews) {
+      read_patch(request, *route.resource, read.body);
+    }
     return;
   }
   if (!says_object(route)) return;

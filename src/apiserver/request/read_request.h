@@ -19,7 +19,7 @@ namespace spillway::apiserver {
 struct ReadBody {
   const api::Type* type = nullptr;  // of `object`
   std::optional<Result<api::TypedDocument>> object;
-  std::optional<Result<api::DocumentPtr>> patch;  // but an apply patch
+  std::optional<Result<api::DocumentPtr>> patch;
 };
 
 struct ReadRequest {

@@ -1,6 +1,5 @@
 #include "apiserver/write/write_path.h"
 
-#include "api/json/document_bounds.h"
 #include "api/patch/apply.h"
 #include "apiserver/request/body.h"
 
@@ -30,6 +29,12 @@ StatusResult<void> fit_namespace(Json& object, const Route& route) {
   if (route.resource->namespaced()) return check_namespace_matches(object, route.ns);
   object.erase({"metadata", "namespace"});
   return {};
+}
+
+/// The patch of the request, which another thread may have read.
+Result<api::DocumentPtr> patch_of(const Exchange& exchange, api::PatchType type) {
+  const auto& read_ahead = exchange.read_ahead().patch;
+  return read_ahead ? *read_ahead : parsed_patch(exchange.request(), *exchange.route.resource, type);
 }
 
 constexpr std::size_t kSweepWindow = 32;  // removals of one deletecollection under way
@@ -168,9 +173,7 @@ void WritePath::patch_generally(const ExchangePtr& exchange, api::PatchType type
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  const std::size_t values_max = type == api::PatchType::kJson ? api::kPatchValuesMax : api::kParsedValuesMax;
-  const auto& read_ahead = exchange->read_ahead().patch;
-  const Result<api::DocumentPtr> patch = read_ahead ? *read_ahead : parsed_body(exchange->request(), values_max);
+  const Result<api::DocumentPtr> patch = patch_of(*exchange, type);
 
   UpdateJob job{.resource = route.resource,
                 .ns = route.ns,
@@ -197,13 +200,13 @@ void WritePath::apply(const ExchangePtr& exchange) {
     return exchange->fail(api::invalid_status({"meta.k8s.io", "PatchOptions"}, "", errors));
   }
   if (const auto fits = check_size(exchange->request()); !fits) return exchange->fail(fits.error());
-  Result<Json> parsed = api::parse_bounded_json(exchange->request().body);
+  const Result<api::DocumentPtr> parsed = patch_of(*exchange, api::PatchType::kApply);
   if (!parsed && parsed.error().code == ErrorCode::kRequestEntityTooLarge) return exchange->fail(parsed.error());
   if (!parsed) return exchange->fail(make_error(ErrorCode::kBadRequest, "error decoding: {}", parsed.error().text()));
-  auto config = std::make_shared<Json>(*std::move(parsed));
+  auto config = std::make_shared<Json>(**parsed);
   if (config->is_object()) {
     if (const auto same = check_name_matches(*config, route.name); !same) return exchange->fail(same.error());
-    if (const auto same = check_namespace_matches(*config, route.ns); !same) return exchange->fail(same.error());
+    if (const auto same = fit_namespace(*config, route); !same) return exchange->fail(same.error());
     if (route.resource->namespaced()) config->make({"metadata", "namespace"}) = route.ns;
   }
 
