@@ -16,6 +16,7 @@
 #include "apiserver/custom/custom_kinds.h"
 #include "apiserver/custom/definition_controller.h"
 #include "apiserver/flow/flow_control.h"
+#include "apiserver/kinds/advice/advice.h"
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/ports/future_player.h"
 #include "apiserver/read/core.h"
@@ -100,6 +101,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     writer_.add_check(signing_);
     writer_.add_check(definition_limits_);
     writer_.add_check(pod_security_);
+    writer_.add_check(adviser_);
     writer_.ask_webhooks(webhooks_);
     remover_.ask_webhooks(webhooks_);
     if (options_.controllers == Controllers::kOwn) writer_.tell_of_unattended();
@@ -597,6 +599,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   SigningCheck signing_;
   PodSecurityMetrics pod_security_metrics_;
   PodSecurity pod_security_;
+  Adviser adviser_;
   WebhookTable webhook_table_;
   PolicyTable policy_table_;
   WebhookAdmission webhooks_;
