@@ -19,6 +19,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Not;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 const std::string kPodsHere = "/api/v1/namespaces/default/pods";
@@ -283,6 +285,19 @@ TEST_F(StatefulSets, AFailedPodIsMadeAgain) {
   cluster.advance(seconds(60));
   EXPECT_NE(pod_uid("db-0"), before);
   EXPECT_EQ(status("readyReplicas"), 2);
+  EXPECT_THAT(cluster.events_about("db"), Contains(Pair("RecreatingFailedPod", 1)));
+  EXPECT_THAT(cluster.events_about("db"), Not(Contains(Key("RecreatingTerminatedPod"))));
+}
+
+TEST_F(StatefulSets, ASucceededPodIsMadeAgain) {
+  start();
+  create_db(1);
+  cluster.advance(seconds(30));
+  const std::string before = pod_uid("db-0");
+  cluster.merge(kPodsHere + "/db-0/status", json_of_text(R"({"status":{"phase":"Succeeded"}})"));
+  cluster.advance(seconds(60));
+  EXPECT_NE(pod_uid("db-0"), before);
+  EXPECT_THAT(cluster.events_about("db"), Contains(Pair("RecreatingTerminatedPod", 1)));
 }
 
 TEST_F(StatefulSets, TakeOverPodsOfTheirNameAndNoOthers) {

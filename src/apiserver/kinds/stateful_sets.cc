@@ -56,8 +56,14 @@ void default_stateful_set(Json& object) {
   }
   set_default(spec, "podManagementPolicy", "OrderedReady");
   Json& strategy = object_at(spec, "updateStrategy");
-  set_default(strategy, "type", "RollingUpdate");
-  if (text(strategy, "type") == "RollingUpdate") set_unless_given(object_at(strategy, "rollingUpdate"), "partition", 0);
+  // A strategy of an explicit type gets no rollingUpdate; one that is given gets its partition in either case.
+  if (text(strategy, "type").empty()) {
+    strategy.make({"type"}) = "RollingUpdate";
+    object_at(strategy, "rollingUpdate");
+  }
+  Json* rolling = strategy.at({"rollingUpdate"});
+  const bool has_rolling = rolling != nullptr && rolling->if_object() != nullptr;
+  if (has_rolling && text(strategy, "type") == "RollingUpdate") set_unless_given(*rolling, "partition", 0);
   Json& retention = object_at(spec, "persistentVolumeClaimRetentionPolicy");
   for (const std::string_view when : {"whenDeleted", "whenScaled"}) set_default(retention, when, "Retain");
   set_unless_given(spec, "replicas", 1);

@@ -384,8 +384,18 @@ void StatefulSetController::send(const LookPtr& look, const workloads::MendPod& 
                        });
 }
 
-void StatefulSetController::send(const LookPtr& look, const workloads::DeleteStatefulPod& step, Now) {
+void StatefulSetController::record_recreation(const api::StatefulSet& set, const api::Pod& pod, Now now) {
+  const bool failed = pod.status.phase == "Failed";
+  shared_.events.record(client::reference_to(set), failed ? client::EventType::kWarning : client::EventType::kNormal,
+                        failed ? "RecreatingFailedPod" : "RecreatingTerminatedPod",
+                        fmt::format("StatefulSet {}/{} is recreating {} Pod {}", set.metadata.ns, set.metadata.name,
+                                    failed ? "failed" : "terminated", pod.metadata.name),
+                        now);
+}
+
+void StatefulSetController::send(const LookPtr& look, const workloads::DeleteStatefulPod& step, Now now) {
   const PodPtr& pod = step.pod;
+  if (step.is_recreated) record_recreation(*look->set, *pod, now);
   expectations_.of(look->set->metadata.uid).expect_deletion(pod->metadata.uid);
   const auto look_again = [this, key = look->key](Now then) { enqueue(key, then); };
   shared_.client.remove(pods_path(pod->metadata, pod->metadata.name), delete_options(*pod),

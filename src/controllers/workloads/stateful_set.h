@@ -86,6 +86,8 @@ class StatefulSetController {
   void end(const LookPtr& look, Now now);
   void give_up(const LookPtr& look, const Error& error, Now now);
 
+  /// The event of a pod that has ended and is deleted so that another takes its place.
+  void record_recreation(const api::StatefulSet& set, const api::Pod& pod, Now now);
   void tell_pod(const Look& look, std::string_view verb, std::string_view pod, const Outcome& outcome, Now now);
   void tell_claim(const Look& look, std::string_view pod, std::string_view claim, const Outcome& outcome, Now now);
 

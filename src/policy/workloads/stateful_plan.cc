@@ -84,7 +84,7 @@ class StatefulPlanner {
 
   bool go_over(std::int32_t ordinal, const PodPtr& pod) {
     if (api::is_terminal(*pod)) {
-      if (!is_leaving(*pod)) plan_.steps.emplace_back(DeleteStatefulPod{pod});
+      if (!is_leaving(*pod)) plan_.steps.emplace_back(DeleteStatefulPod{.pod = pod, .is_recreated = true});
       return false;
     }
     if (pod->status.phase == "Pending") {

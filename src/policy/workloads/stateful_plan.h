@@ -64,6 +64,7 @@ struct MendPod {
 
 struct DeleteStatefulPod {
   PodPtr pod;
+  bool is_recreated = false;  // it has ended, and another of its name follows
 };
 
 /// The pod cannot be made yet.
