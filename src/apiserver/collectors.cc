@@ -13,6 +13,7 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
       root_ca_(core, writer, options.root_ca_pem,
                options.controllers == ApiServer::Controllers::kOwn ? RootCaPublisher::Others::kNone
                                                                    : RootCaPublisher::Others::kMayAct),
+      account_secrets_(core, writer, options.signer, options.root_ca_pem),
       kubernetes_(core, writer),
       clients_(core, writer, options.client_ca_pem),
       reservations_(core),

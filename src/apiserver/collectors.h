@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apiserver/access/authorizer.h"
+#include "apiserver/collect/account_secrets.h"
 #include "apiserver/collect/budgets.h"
 #include "apiserver/collect/client_authorities.h"
 #include "apiserver/collect/expiry.h"
@@ -46,6 +47,7 @@ class Collectors {
   BudgetCollector budgets_;
   QuotaCollector quotas_;
   RootCaPublisher root_ca_;
+  AccountSecrets account_secrets_;
   KubernetesService kubernetes_;
   ClientAuthorities clients_;
   ReservationKeeper reservations_;
@@ -55,9 +57,9 @@ class Collectors {
   NodeSigner node_signer_;
   DefinitionController definitions_;
   RoleAggregator roles_;
-  const std::array<Collector*, 14> all_{&clients_, &garbage_,     &namespaces_,   &budgets_, &quotas_,
-                                        &root_ca_, &kubernetes_,  &reservations_, &events_,  &requests_,
-                                        &tokens_,  &node_signer_, &definitions_,  &roles_};
+  const std::array<Collector*, 15> all_{&clients_,  &account_secrets_, &garbage_,     &namespaces_,   &budgets_,
+                                        &quotas_,   &root_ca_,         &kubernetes_,  &reservations_, &events_,
+                                        &requests_, &tokens_,          &node_signer_, &definitions_,  &roles_};
   bool acts_ = false;
 };
 
