@@ -143,6 +143,26 @@ TEST_F(SchedulerPreemption, ALowerPriorityLeavesForAHigherOne) {
   EXPECT_THAT(metrics_.text(), HasSubstr("scheduler_preemption_victims_count 1"));
 }
 
+TEST_F(SchedulerPreemption, APromisedNodeThatDiesIsReplacedAtOnce) {
+  create(pod("low", "600Mi"));
+  ASSERT_EQ(node_of("low"), "n0");
+  cluster_.add_node("n1", {}, "1Gi");
+  cluster_.advance(seconds(2));
+  create(pod("middle", "600Mi", "middle"));
+  ASSERT_EQ(node_of("middle"), "n1");
+  cluster_.set_up("n0", false);  // low does not end
+  create(pod("important", "600Mi", "high"));
+  ASSERT_EQ(promised("important"), "n0");
+  cluster_.merge(
+      "/api/v1/nodes/n0",
+      Json::object(
+          {{"spec", Json::object({{"taints", Json::array({Json::object({{"key", "node.kubernetes.io/unreachable"},
+                                                                        {"effect", "NoSchedule"}})})}})}}));
+  cluster_.advance(seconds(15));
+  EXPECT_THAT(deletions(), ElementsAre("low", "middle"));
+  EXPECT_EQ(node_of("important"), "n1");
+}
+
 TEST_F(SchedulerPreemption, AnEqualPriorityStays) {
   create(pod("low", "600Mi", "high"));
   create(pod("important", "600Mi", "high"));

@@ -129,6 +129,14 @@ TEST_F(MadePath, IsMadeElsewhere) {
   EXPECT_TRUE(fs::is_directory(folder_ / "data/relative-to-root"));
 }
 
+TEST_F(MadePath, IsMadeWithoutATypeAsContainerRuntimesDo) {
+  EXPECT_TRUE(open(folder_ / "data/run/network", ""));
+  EXPECT_TRUE(fs::is_directory(folder_ / "data/run/network"));
+  std::ofstream(folder_ / "data/file").put('x');
+  EXPECT_TRUE(open(folder_ / "data/file", ""));
+  EXPECT_TRUE(fs::is_regular_file(folder_ / "data/file"));
+}
+
 /// The last component cannot be made: its name is too long.
 TEST_F(MadePath, LeavesNothingOfWhatCouldNotBeMadeToItsEnd) {
   const std::set<std::string> before = tree_of(folder_);

@@ -259,10 +259,10 @@ std::optional<Mismatch> hostpath_type(const Json& row) {
   const bool existed = fs::exists(fs::symlink_status(path));
   const auto opened = open_host_path({path.string(), std::string(in.string_at({"type"}))}, {});
   Json got = Json::object();
-  // Without a type upstream leaves it to the mount to fail.
-  if (!opened && !in.string_at({"type"}).empty())
-    got["error"] = replaced(opened.error().message, path.string(), "$PATH");
-  if (opened && !existed)
+  // Without a type a kubelet leaves it to the container runtime to make the directory, or to fail.
+  const bool is_typed = !in.string_at({"type"}).empty();
+  if (!opened && is_typed) got["error"] = replaced(opened.error().message, path.string(), "$PATH");
+  if (opened && !existed && is_typed)
     got["created"] = fmt::format("{} {}", fs::is_directory(path) ? "dir" : "file", octal_mode(path));
   const Json* error = row.at({"want", "error"});
   if (error != nullptr && !error->string_at({}).starts_with("hostPath type") && got.find("error") != nullptr &&

@@ -103,7 +103,9 @@ Result<UniqueFd> open_host_path(const agent::HostPath& wanted, std::span<const s
   if (!root) return errno_error("/", errno);
   WalkRules rules{.base = "/", .links = WalkRules::Links::kOfRoot, .make = {}};
   const auto check = [&](int parent, std::string_view rest) { return check_made(parent, rest, hidden); };
-  if (wanted.type == "DirectoryOrCreate") rules.make = WalkRules::Made{.mode = kMadeDirectory, .check = check};
+  // Without a type nothing is checked, and container runtimes make the directory that is missing.
+  if (wanted.type == "DirectoryOrCreate" || wanted.type.empty())
+    rules.make = WalkRules::Made{.mode = kMadeDirectory, .check = check};
   Result<WalkedPath> found = walk_path(root.get(), wanted.path, rules);
   if (!found && found.error().code == ErrorCode::kNotFound && wanted.type == "FileOrCreate") {
     return make_file(root.get(), wanted.path, rules, hidden);

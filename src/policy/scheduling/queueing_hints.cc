@@ -75,6 +75,19 @@ class Hinter {
     return yes(filter, Why::kOutsiderDecides);
   }
 
+  /// The filter by which the node that preemption has promised to the pod refuses it from now on, whatever leaves that
+  /// node: the pod may preempt on another. A node that is gone has no name any more. nullopt: the promise stands.
+  std::optional<Filter> breaks_promise() const {
+    const policy::NodeLoad* before = change_.node_before();
+    if (before == nullptr || before->node->metadata.name != pod().status.nominated_node_name) return std::nullopt;
+    if (change_.kind() == Kind::kNodeDelete) return Filter::kNodeName;
+    for (const Filter filter :
+         {Filter::kNodeUnschedulable, Filter::kTaintToleration, Filter::kNodeAffinity, Filter::kNodeResourcesFit}) {
+      if (node_refuses(filter, *change_.node_after()) && !node_refuses(filter, *before)) return filter;
+    }
+    return std::nullopt;
+  }
+
  private:
   static QueueingHint yes(Filter filter, Why why) { return {true, why, filter}; }
 
@@ -248,6 +261,8 @@ std::string_view to_string(QueueingHint::Why why) {
       return "volumes freed";
     case Why::kOutsiderDecides:
       return "outsider decides";
+    case Why::kPromiseBroken:
+      return "promise broken";
     case Why::kNotAffected:
       return "not affected";
     case Why::kNodeStillRefuses:
@@ -266,6 +281,7 @@ QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, co
                       HintWatch watch) {
   if (refused.by == FilterSet()) return {true, Why::kNobodyKnown, {}};
   const Hinter hinter(refused, change, around);
+  if (const auto filter = hinter.breaks_promise()) return {true, Why::kPromiseBroken, filter};
   QueueingHint last;
   for (const Filter filter : kFilters) {
     if (!refused.by.contains(filter)) continue;

@@ -91,6 +91,7 @@ struct QueueingHint {
     kOthersMoved,      // pods or domains that the plug-in counts are others
     kVolumesFreed,     // a pod left its node, and its volumes
     kOutsiderDecides,  // an extender refused it, and nobody knows what it looks at
+    kPromiseBroken,    // the node that preemption has promised it is gone, or refuses it even without pods
     // It keeps waiting.
     kNotAffected,       // nothing that the plug-ins look at has changed
     kNodeStillRefuses,  // the node refuses it all the same

@@ -388,6 +388,24 @@ TEST_F(HintsOfOne, WhoUsedAClaimForOnePodMayGoWithItsNode) {
   EXPECT_EQ(ask(Filter::kNodeVolumeLimits, gone).why, Why::kNotAffected);
 }
 
+TEST_F(HintsOfOne, APromisedNodeThatIsLostLetsThePodLookElsewhere) {
+  pod_.status.nominated_node_name = "n";
+  other_->spec.taints.push_back({"node.kubernetes.io/unreachable", "", std::string(api::kNoSchedule), {}});
+  const auto tainted = ClusterChange::of_node(node_, other_);
+  EXPECT_EQ(ask(Filter::kNodeResourcesFit, tainted),
+            (QueueingHint{true, Why::kPromiseBroken, Filter::kTaintToleration}));
+  EXPECT_EQ(ask(Filter::kNodeResourcesFit, ClusterChange::of_node(node_, nullptr)),
+            (QueueingHint{true, Why::kPromiseBroken, Filter::kNodeName}));
+  auto still_tainted = std::make_shared<api::Node>(*other_);
+  still_tainted->metadata.labels["a"] = "b";
+  EXPECT_FALSE(ask(Filter::kNodeResourcesFit, ClusterChange::of_node(other_, still_tainted)).queue) << "told once";
+  pod_.status.nominated_node_name = "m";
+  EXPECT_FALSE(ask(Filter::kNodeResourcesFit, tainted).queue);
+  pod_.status.nominated_node_name = "n";
+  pod_.spec.tolerations.push_back({"", "Exists", "", "", {}});
+  EXPECT_FALSE(ask(Filter::kNodeResourcesFit, tainted).queue) << "the pod may still go there";
+}
+
 TEST_F(HintsOfOne, TermsAskWhetherThePodIsMeant) {
   pod_.spec.affinity = required_terms("podAntiAffinity", "web", "zone");
   api::Pod gone = asking_pod(100);
