@@ -3,6 +3,7 @@
 #include "api/json/document_bounds.h"
 #include "api/patch/apply.h"
 #include "apiserver/request/body.h"
+#include "apiserver/write/managed_fields.h"
 
 #include <memory>
 #include <utility>
