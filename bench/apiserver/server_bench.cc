@@ -328,6 +328,7 @@ void node_status_patch(benchmark::State& state) {
              R"({"type":"PIDPressure","status":"False","reason":"KubeletHasSufficientPID"},)"
              R"({"type":"Ready","status":"True","reason":"KubeletReady"}]}})");
   std::int64_t tick = 0;
+  const std::uint64_t before = bench::allocations();
   for (auto _ : state) {
     const std::string time = "2026-01-01T00:00:" + std::to_string(10 + ++tick % 50) + "Z";
     std::string order;
@@ -343,9 +344,28 @@ void node_status_patch(benchmark::State& state) {
                    "application/strategic-merge-patch+json");
     if (sink->response.status != 200) state.SkipWithError(sink->response.body.c_str());
   }
+  state.counters["allocations"] =
+      benchmark::Counter(static_cast<double>(bench::allocations() - before), benchmark::Counter::kAvgIterations);
 }
 
 BENCHMARK(node_status_patch)->Unit(benchmark::kMicrosecond);
+
+/// A create and the deletion of what it made: every step that all kinds have, and little else.
+void create_and_delete(benchmark::State& state) {
+  Bench bench;
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const std::uint64_t before = bench::allocations();
+  for (auto _ : state) {
+    const auto created = bench.send(api::Method::kPost, maps, R"({"metadata":{"name":"m"},"data":{"k":"v"}})");
+    if (created->response.status != 201) state.SkipWithError(created->response.body.c_str());
+    const auto deleted = bench.send(api::Method::kDelete, maps + "/m");
+    if (deleted->response.status != 200) state.SkipWithError(deleted->response.body.c_str());
+  }
+  state.counters["allocations"] =
+      benchmark::Counter(static_cast<double>(bench::allocations() - before), benchmark::Counter::kAvgIterations);
+}
+
+BENCHMARK(create_and_delete)->Unit(benchmark::kMicrosecond);
 
 void make_maps(Bench& bench, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {

@@ -104,7 +104,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     writer_.add_check(adviser_);
     writer_.ask_webhooks(webhooks_);
     remover_.ask_webhooks(webhooks_);
-    if (options_.controllers == Controllers::kOwn) writer_.tell_of_unattended();
+    if (options_.controllers == Controllers::kOwn) writer_.warn_of_unattended();
     timers_.on_earlier([this] {
       if (!driven_ && options_.rearm) options_.rearm();
     });

@@ -4,6 +4,7 @@
 #include "api/text/time_text.h"
 #include "apiserver/request/body.h"
 #include "apiserver/resource/object_condition.h"
+#include "apiserver/write/server_members.h"
 #include "apiserver/write/write_path.h"
 
 #include <memory>

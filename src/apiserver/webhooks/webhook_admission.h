@@ -113,7 +113,8 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// CreateOptions, …
   void set_options(api::Json options) { options_ = std::move(options); }
 
-  bool mutates() const { return phases_.mutating; }
+  /// A round of mutating webhooks is to come: the first, or the second, which shows its outcome to them once more.
+  bool has_round() const { return round_ == 0 ? phases_.mutating : may_repeat(); }
 
   bool validates() const { return phases_.validating || phases_.policies; }
 

@@ -2,6 +2,7 @@
 
 #include "api/patch/apply.h"
 #include "apiserver/request/body.h"
+#include "apiserver/write/managed_fields.h"
 
 #include <memory>
 #include <utility>

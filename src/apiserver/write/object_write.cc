@@ -1,0 +1,611 @@
+#include "apiserver/write/object_write.h"
+
+#include "apiserver/resource/custom_kind.h"
+#include "apiserver/resource/metadata_rules.h"
+#include "apiserver/resource/object_change.h"
+#include "apiserver/write/managed_fields.h"
+#include "apiserver/write/server_members.h"
+#include "apiserver/write/shown_object.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+using api::Status;
+using api::StatusResult;
+
+// clang-format off
+/// A create, step by step. From kFreeName on it goes back there after each wait, for other writes go on meanwhile.
+constexpr auto kStepsOfCreate = [] {
+  using enum ObjectWrite::Step;
+  return std::array{
+      kNamespace,
+      kIdentity,
+      kDefaults,
+      kManagedFields,
+      kGeneratedName,
+      kIsolation,
+      kAdmission,
+      kMutatingWebhooks,
+      kValidation,
+      kValidatingWebhooks,
+      kFinalName,
+      kFreeName,
+      kReservation,
+      kQuota,
+      kCommit,
+  };
+}();
+
+/// An update, step by step. It is charged before it reserves: the charge counts for all its attempts, a reservation for
+/// one.
+constexpr auto kStepsOfUpdate = [] {
+  using enum ObjectWrite::Step;
+  return std::array{
+      kLoad,
+      kTarget,
+      kIdentity,
+      kDefaults,
+      kIsolation,
+      kAdmission,
+      kMutatingWebhooks,
+      kValidation,
+      kValidatingWebhooks,
+      kManagedFields,
+      kQuota,
+      kReservation,
+      kCommit,
+  };
+}();
+// clang-format on
+
+/// Names generated for one create; then it is refused (409). As upstream: of the 27^5 endings of a name, eight in a row
+/// are taken only if the names are nearly used up.
+constexpr int kCreateAttempts = 8;
+/// Races that one update loses; then the client gets a conflict (409). Updates of one server take turns, so it races
+/// deletions and other servers only. An update that loses 64 of them would lose more.
+constexpr int kUpdateAttempts = 64;
+/// The same where webhooks are asked, each attempt anew: they take long, and are to be spared.
+constexpr int kAskedUpdateAttempts = 5;
+/// Choices of addresses or ports that other servers had made as well; then the write fails (500).
+constexpr int kChoices = 64;
+
+/// 404: there is no such namespace. 403: it is being deleted.
+StatusResult<void> check_namespace_takes(const Core& core, const Resource& resource, const std::string& ns,
+                                         std::string_view name) {
+  if (!resource.namespaced()) return {};
+  const Resource& namespaces = core.registry.get("namespaces");
+  const ObjectPtr found = core.cache.of(namespaces).find(ns);
+  if (!found) return api::not_found_status(namespaces.group_resource(), ns);
+  if (!found->meta.deleting) return {};
+  Status status =
+      api::forbidden_status(resource.group_resource(), name,
+                            "unable to create new content in namespace " + ns + " because it is being terminated");
+  status.make_details().causes.push_back(
+      {"NamespaceTerminating", "namespace " + ns + " is being terminated", "metadata.namespace"});
+  return status;
+}
+
+/// Keeps the warning about what the defaults are about to drop. An earlier one stays: when the object comes back from
+/// webhooks, the field is gone.
+void note_dropped(const KindHooks& hooks, const Json& object, std::optional<std::string>& dropped) {
+  if (hooks.warn_of_dropped == nullptr) return;
+  if (auto warning = hooks.warn_of_dropped(object)) dropped = std::move(warning);
+}
+
+/// Fills in what the client left out. An object of a custom kind also loses what its schema does not know: lists that
+/// are applied whole bring it.
+void fill_in_defaults(const Resource& row, Json& object) {
+  if (row.custom != nullptr) {
+    std::vector<std::string> dropped;
+    row.custom->body->trim()(object, dropped);
+    return row.custom->set_defaults(object);
+  }
+  if (row.hooks->set_defaults != nullptr) row.hooks->set_defaults(object);
+}
+
+/// `there`: the object that has the name; null: not known.
+Status already_exists(const Resource& resource, const std::string& name, const ObjectPtr& there) {
+  Status status = api::already_exists_status(resource.group_resource(), name);
+  if (there && there->meta.deleting) status.message = "object is being deleted: " + status.message;
+  return status;
+}
+
+Status lost_choices() {
+  return make_error(ErrorCode::kInternalError, "other servers took what was chosen {} times", kChoices);
+}
+
+}  // namespace
+
+ObjectWrite::ObjectWrite(WriteTools& tools, CreateJob job, WriteDone done)
+    : tools_(tools), row_(*job.resource), done_(std::move(done)) {
+  job_.resource = job.resource;
+  job_.ns = std::move(job.ns);
+  job_.applied = job.applied;
+  job_.context = std::move(job.context);
+  begin_create(std::move(job.object));
+}
+
+ObjectWrite::ObjectWrite(WriteTools& tools, UpdateJob job, std::string store_key, WriteDone done)
+    : tools_(tools),
+      row_(*job.resource),
+      job_(std::move(job)),
+      done_(std::move(done)),
+      store_key_(std::move(store_key)),
+      has_turn_(true),
+      order_(kStepsOfUpdate),
+      upcoming_(order_.begin()) {}
+
+/// Begins a create from its first step: at first, and again when another server had what was chosen for the object.
+void ObjectWrite::begin_create(Json object) {
+  creates_ = true;
+  job_.part = SubresourceId::kNone;
+  job_.trusted = false;
+  job_.form.reset();
+  object_ = std::move(object);
+  sent_.reset();
+  if (row_.hooks->reserves != nullptr && tools_.core.store.is_shared()) sent_ = object_;
+  warnings_.clear();
+  dropped_.reset();
+  attempts_ = 0;
+  deletes_ = false;
+  has_managers_ = false;
+  is_charged_ = false;
+  pledge_.reset();
+  order_ = kStepsOfCreate;
+  upcoming_ = order_.begin();
+}
+
+void ObjectWrite::advance() {
+  Next next = Next::kStep;
+  while (next == Next::kStep) {
+    step_ = *upcoming_++;
+    next = run(step_);
+  }
+}
+
+ObjectWrite::Next ObjectWrite::run(Step step) {
+  switch (step) {
+    case Step::kNamespace:
+      return proceed_if(check_namespace());
+    case Step::kLoad:
+      return load();
+    case Step::kTarget:
+      return check_target();
+    case Step::kIdentity:
+      return proceed_if(creates_ ? identify_new() : identify_update());
+    case Step::kDefaults:
+      return set_defaults();
+    case Step::kManagedFields:
+      return creates_ ? record_managers_of_new() : record_managers_of_update();
+    case Step::kGeneratedName:
+      return generate_name();
+    case Step::kIsolation:
+      return creates_ ? isolate_new() : isolate_update();
+    case Step::kAdmission:
+      return proceed_if(creates_ ? admit_new() : admit_update());
+    case Step::kMutatingWebhooks:
+      return ask_mutating_webhooks();
+    case Step::kValidation:
+      return proceed_if(creates_ ? validate_new() : validate_update());
+    case Step::kValidatingWebhooks:
+      return ask_validating_webhooks();
+    case Step::kFinalName:
+      return finish_name();
+    case Step::kFreeName:
+      return check_name_is_free();
+    case Step::kReservation:
+      return reserve();
+    case Step::kQuota:
+      return charge_quotas();
+    case Step::kCommit:
+      return commit();
+  }
+  return Next::kEnd;
+}
+
+/// After the answer that a step waited for.
+void ObjectWrite::resume(Next next) {
+  if (next == Next::kStep) advance();
+}
+
+void ObjectWrite::go_to(Step step) {
+  upcoming_ = std::ranges::find(order_, step);
+}
+
+/// An error ends the write.
+ObjectWrite::Next ObjectWrite::proceed_if(const StatusResult<void>& result) {
+  return result ? Next::kStep : end(result.error());
+}
+
+ObjectWrite::Next ObjectWrite::end(StatusResult<Written> result) {
+  leave_turn();
+  done_(std::move(result));
+  if (!store_key_.empty()) tools_.turns.begin_next();
+  return Next::kEnd;
+}
+
+void ObjectWrite::leave_turn() {
+  if (std::exchange(has_turn_, false)) tools_.turns.leave(store_key_);
+}
+
+AdmissionContext ObjectWrite::admission_context() {
+  const Core& core = tools_.core;
+  return {tools_.cluster, job_.context.user, core.now.wall, warnings_, core.admission, job_.context.dry_run};
+}
+
+StatusResult<void> ObjectWrite::check_namespace() {
+  const std::string name(object_.string_at({"metadata", "name"}));
+  const bool has_version = !object_.string_at({"metadata", "resourceVersion"}).empty();
+  if (has_version && !job_.context.dry_run) {
+    return make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created");
+  }
+  SPILLWAY_TRY_VOID(check_namespace_takes(tools_.core, stored(), job_.ns, name));
+  begin_admission(webhooks::Operation::kCreate, name);
+  return {};
+}
+
+ObjectWrite::Next ObjectWrite::load() {
+  current_ = tools_.core.cache.of(row_).find(object_key(job_.ns, job_.name));
+  return Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::check_target() {
+  const Resource& resource = stored();
+  if (!current_) {
+    if (!job_.uid.empty()) return end(uid_mismatch(resource.group_resource(), job_.name, job_.uid, ""));
+    if (!job_.create) return end(api::not_found_status(resource.group_resource(), job_.name));
+    StatusResult<Json> wanted = job_.create();
+    if (!wanted) return end(wanted.error());
+    begin_create(*std::move(wanted));
+    return Next::kStep;
+  }
+  old_ = current_->shared_document();
+  mutated_.reset();
+  if (!job_.trusted) begin_admission(webhooks::Operation::kUpdate, job_.name);
+  return Next::kStep;
+}
+
+void ObjectWrite::begin_admission(webhooks::Operation operation, const std::string& name) {
+  if (tools_.webhooks == nullptr) return;
+  admission_ = tools_.webhooks->begin(job_.context.asked, operation, job_.ns, name, job_.context.dry_run);
+}
+
+StatusResult<void> ObjectWrite::identify_new() {
+  warnings_.clear();
+  hold_.reset();
+  name_prefix_.clear();
+  Core& core = tools_.core;
+  give_identity(stored(), job_.ns, new_uid(core.rng), core.now.wall, object_["metadata"]);
+  if (row_.is_view()) object_ = row_.to_stored(object_);
+  return {};
+}
+
+StatusResult<void> ObjectWrite::identify_update() {
+  warnings_.clear();
+  hold_.reset();
+  StatusResult<Json> wanted = !mutated_   ? job_.change(row_.from_stored(*old_))
+                              : job_.form ? job_.form->take(*old_, *mutated_, job_.name)
+                                          : StatusResult<Json>(*mutated_);
+  if (!wanted) return wanted.error();
+  object_ = row_.to_stored(*wanted);
+  Json& metadata = object_["metadata"];
+  SPILLWAY_TRY_VOID(check_address(job_, stored(), *current_, metadata));
+  keep_server_members(metadata, *old_->find("metadata"), job_.trusted ? Author::kServer : Author::kClient);
+  return {};
+}
+
+ObjectWrite::Next ObjectWrite::set_defaults() {
+  if (job_.trusted) return Next::kStep;
+  join_owners(object_, warnings_);
+  if (endpoint_of(job_.part) == Endpoint::kMain) note_dropped(*row_.hooks, object_, dropped_);
+  fill_in_defaults(row_, object_);
+  return Next::kStep;
+}
+
+/// Once, before the server adds anything: what it adds has no manager.
+ObjectWrite::Next ObjectWrite::record_managers_of_new() {
+  if (job_.applied || std::exchange(has_managers_, true)) return Next::kStep;
+  const WallTime now = tools_.core.now.wall;
+  object_ = with_managers(stored(), SubresourceId::kNone, job_.context, now, nullptr, std::move(object_));
+  return Next::kStep;
+}
+
+/// An update that changes nothing, or nothing but the times of managers, ends here and is not stored.
+ObjectWrite::Next ObjectWrite::record_managers_of_update() {
+  if (dropped_) warnings_.push_back(*dropped_);
+  const Resource& resource = stored();
+  deletes_ = completes_deletion(object_, *old_);
+  object_ = at_rest_of(resource, std::move(object_));
+  if (deletes_) return Next::kStep;
+  const auto end_unchanged = [this] { return end(Written{current_, false, false, std::move(warnings_)}); };
+  if (object_ == *old_) return end_unchanged();
+  if (!job_.applied) {
+    const WallTime now = tools_.core.now.wall;
+    object_ = with_managers(resource, job_.part, job_.context, now, old_.get(), std::move(object_));
+  }
+  return same_but_manager_times(object_, *old_) ? end_unchanged() : Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::generate_name() {
+  if (!object_.string_at({"metadata", "name"}).empty()) return Next::kStep;
+  name_prefix_ = object_.string_at({"metadata", "generateName"});
+  if (!name_prefix_.empty()) object_["metadata"]["name"] = generated_name(name_prefix_, tools_.core.rng);
+  return Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::isolate_new() {
+  const Resource& resource = stored();
+  if (row_.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object_);
+  if (row_.hooks->prepare_create != nullptr) row_.hooks->prepare_create(object_);
+  return Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::isolate_update() {
+  const Resource& resource = stored();
+  const Resource& described = row_.custom != nullptr ? row_ : resource;
+  const Endpoint endpoint = endpoint_of(job_.part);
+  if (!job_.trusted) {
+    isolate(described, job_.part, object_, *old_);
+    if (row_.hooks->prepare_update != nullptr) row_.hooks->prepare_update(object_, *old_, endpoint);
+  }
+  if (resource.counts_generation && endpoint == Endpoint::kMain) {
+    count_generation(described, resource, object_, *old_);
+  }
+  return Next::kStep;
+}
+
+StatusResult<void> ObjectWrite::admit_new() {
+  const Resource& resource = stored();
+  const KindHooks& hooks = *row_.hooks;
+  if (hooks.admit_create != nullptr) SPILLWAY_TRY_VOID(hooks.admit_create(object_, admission_context()));
+  for (const AdmissionCheck* check : tools_.checks) {
+    SPILLWAY_TRY_VOID(check->check_create(job_.context.user, resource, object_));
+  }
+  if (!job_.context.dry_run) hold_ = tools_.reservations.hold(resource, object_, nullptr);
+  return {};
+}
+
+StatusResult<void> ObjectWrite::admit_update() {
+  if (job_.trusted) return {};
+  const Resource& resource = stored();
+  const KindHooks& hooks = *row_.hooks;
+  if (hooks.admit_update != nullptr) {
+    SPILLWAY_TRY_VOID(hooks.admit_update(object_, *old_, endpoint_of(job_.part), admission_context()));
+  }
+  for (const AdmissionCheck* check : tools_.checks) {
+    SPILLWAY_TRY_VOID(check->check_update(job_.context.user, resource, job_.part, object_, *old_));
+  }
+  if (!job_.context.dry_run) hold_ = tools_.reservations.hold(resource, object_, old_.get());
+  return {};
+}
+
+/// While webhooks are asked about an update, other writes of the object go on: the version that it replaces is named,
+/// and if that is not the last one any more, the update is done anew. A create keeps the turn of an update that it
+/// belongs to, for the next update would create the object as well.
+ObjectWrite::Next ObjectWrite::ask_mutating_webhooks() {
+  if (!admission_ || !admission_->has_round()) return Next::kStep;
+  if (!creates_) leave_turn();
+  shown_ = creates_ ? shown_new(row_, object_, !name_prefix_.empty()) : shown(row_, job_.form, object_);
+  admission_->mutate(shown_, creates_ ? Json() : shown(row_, job_.form, *old_),
+                     [self = shared_from_this()](StatusResult<std::optional<Json>> mutated) {
+                       self->resume(self->on_mutated(std::move(mutated)));
+                     });
+  if (!creates_) tools_.turns.begin_next();
+  return Next::kWait;
+}
+
+/// A changed object passes the steps from kIdentity on again.
+ObjectWrite::Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> mutated) {
+  if (!mutated) return end(mutated.error());
+  if (*mutated) {
+    Json object = **std::move(mutated);
+    if (const auto same = check_same_object(object, shown_, !name_prefix_.empty()); !same) {
+      return end(same.error());
+    }
+    if (creates_ || job_.applied) keep_managers(object, shown_);
+    if (creates_) {
+      object_ = std::move(object);
+    } else {
+      mutated_ = std::move(object);
+    }
+    go_to(Step::kIdentity);
+  }
+  return Next::kStep;
+}
+
+StatusResult<void> ObjectWrite::validate_new() {
+  const Resource& resource = stored();
+  const KindHooks& hooks = *row_.hooks;
+  api::FieldErrors errors;
+  validate_metadata(row_, object_, errors);
+  for (const AdmissionCheck* check : tools_.checks) check->validate_create(resource, object_, errors);
+  if (hooks.validate_create != nullptr) hooks.validate_create(object_, errors);
+  if (row_.custom != nullptr) row_.custom->validate(object_, nullptr, errors);
+  if (errors.empty() && row_.metadata.create == 0) validate_any_metadata(object_, errors);
+  if (!errors.empty()) {
+    return api::invalid_status(resource.group_kind(), object_.string_at({"metadata", "name"}), errors);
+  }
+  for (const AdmissionCheck* check : tools_.checks) {
+    SPILLWAY_TRY_VOID(
+        check->confirm({.user = job_.context.user, .resource = resource, .object = object_, .warnings = warnings_}));
+  }
+  if (hooks.confirm_create != nullptr) SPILLWAY_TRY_VOID(hooks.confirm_create(object_, admission_context()));
+  return {};
+}
+
+StatusResult<void> ObjectWrite::validate_update() {
+  if (job_.trusted) return {};
+  const Resource& resource = stored();
+  const KindHooks& hooks = *row_.hooks;
+  const Endpoint endpoint = endpoint_of(job_.part);
+  api::FieldErrors errors;
+  const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
+  validate_metadata_update(row_, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object_, *old_, errors);
+  for (const AdmissionCheck* check : tools_.checks) check->validate_update(resource, object_, *old_, errors);
+  if (row_.custom != nullptr) {
+    row_.custom->validate(object_, old_.get(), errors);
+  } else if (hooks.validate_update != nullptr) {
+    hooks.validate_update(object_, *old_, endpoint, errors);
+  } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {
+    hooks.validate_create(object_, errors);
+  }
+  if (!errors.empty()) return api::invalid_status(resource.group_kind(), job_.name, errors);
+  for (const AdmissionCheck* check : tools_.checks) {
+    SPILLWAY_TRY_VOID(check->confirm({.user = job_.context.user,
+                                      .resource = resource,
+                                      .part = job_.part,
+                                      .object = object_,
+                                      .old = old_.get(),
+                                      .warnings = warnings_}));
+  }
+  return {};
+}
+
+ObjectWrite::Next ObjectWrite::ask_validating_webhooks() {
+  if (!admission_ || !admission_->validates()) return Next::kStep;
+  if (!creates_) leave_turn();
+  admission_->validate(
+      shown(row_, job_.form, object_), creates_ ? Json() : shown(row_, job_.form, *old_),
+      [self = shared_from_this()](const StatusResult<void>& validated) { self->resume(self->proceed_if(validated)); });
+  if (!creates_) tools_.turns.begin_next();
+  return Next::kWait;
+}
+
+ObjectWrite::Next ObjectWrite::finish_name() {
+  if (row_.hooks->name_create != nullptr) row_.hooks->name_create(object_);
+  if (dropped_) warnings_.push_back(*dropped_);
+  if (tools_.warns_of_unattended && !row_.unattended.empty()) warnings_.emplace_back(row_.unattended);
+  return Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::check_name_is_free() {
+  const Resource& resource = stored();
+  const ResourceCache& objects = tools_.core.cache.of(resource);
+  job_.name = object_.string_at({"metadata", "name"});
+  // It was asked for as a patch, or waited while the kind began to go: objects that come now are never cleared away.
+  if (resource.custom != nullptr && (objects.is_detached() || !resource.verbs.has(Verb::kCreate))) {
+    tools_.reservations.give_back(hold_);
+    return end(api::method_not_allowed_status());
+  }
+  const ObjectPtr there = objects.find(object_key(job_.ns, job_.name));
+  const bool is_fixed = job_.context.dry_run || name_prefix_.empty();
+  return there && is_fixed ? end(already_exists(resource, job_.name, there)) : Next::kStep;
+}
+
+ObjectWrite::Next ObjectWrite::reserve() {
+  if (job_.context.dry_run || tools_.reservations.is_secured(hold_)) return Next::kStep;
+  tools_.reservations.secure(
+      hold_, [self = shared_from_this()](const StatusResult<bool>& ours) { self->resume(self->on_reserved(ours)); });
+  return Next::kWait;
+}
+
+/// Another server has what was chosen: the write chooses again, among what is left.
+ObjectWrite::Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
+  if (!ours) return end(ours.error());
+  if (*ours) {
+    if (creates_) go_to(Step::kFreeName);
+    return Next::kStep;
+  }
+  tools_.reservations.give_back(hold_);
+  hold_.reset();
+  if (++lost_choices_ == kChoices) return end(lost_choices());
+  if (creates_) {
+    begin_create(*std::exchange(sent_, std::nullopt));
+  } else {
+    go_to(Step::kLoad);
+  }
+  return Next::kStep;
+}
+
+/// Only the main endpoint can make an object use more than before.
+ObjectWrite::Next ObjectWrite::charge_quotas() {
+  const bool may_grow = creates_ ? !is_charged_ : job_.part == SubresourceId::kNone && !job_.trusted && !deletes_;
+  if (!may_grow) return Next::kStep;
+  tools_.quotas.charge({.resource = stored(),
+                        .object = object_,
+                        .old = creates_ ? nullptr : old_.get(),
+                        .dry_run = job_.context.dry_run,
+                        .pledged = creates_ ? nullptr : pledge_},
+                       [self = shared_from_this()](StatusResult<QuotaDesk::PledgePtr> pledge) {
+                         self->resume(self->on_charged(std::move(pledge)));
+                       });
+  return Next::kWait;
+}
+
+ObjectWrite::Next ObjectWrite::on_charged(StatusResult<QuotaDesk::PledgePtr> pledge) {
+  if (!pledge) {
+    tools_.reservations.give_back(hold_);
+    return end(pledge.error());
+  }
+  pledge_ = *std::move(pledge);
+  is_charged_ = true;
+  if (creates_) go_to(Step::kFreeName);
+  return Next::kStep;
+}
+
+/// A dry run ends here, with what would have been stored.
+ObjectWrite::Next ObjectWrite::commit() {
+  const Resource& resource = stored();
+  if (job_.context.dry_run) {
+    return end(Written{Committer::imagine(resource, object_), creates_, deletes_, std::move(warnings_)});
+  }
+  store_step_.emplace(tools_.core, job_.context.asked, resource);
+  auto committed = [self = shared_from_this()](const StatusResult<Commit>& result) {
+    self->resume(self->on_committed(result));
+  };
+  if (creates_) {
+    Json document = name_prefix_.empty() ? std::move(object_) : object_;
+    tools_.committer.put(resource, object_key(job_.ns, job_.name), std::move(document), store::Revision(0),
+                         Committer::Checks::kPassed, std::move(committed));
+  } else if (deletes_) {
+    tools_.committer.erase(resource, current_->key, std::move(object_), current_->revision, std::move(committed));
+  } else {
+    const auto checks = job_.trusted ? Committer::Checks::kSkipped : Committer::Checks::kPassed;
+    tools_.committer.put(resource, current_->key, std::move(object_), current_->revision, checks, std::move(committed));
+  }
+  return Next::kWait;
+}
+
+ObjectWrite::Next ObjectWrite::on_committed(const StatusResult<Commit>& result) {
+  store_step_->end(result);
+  if (!result) return end(result.error());
+  if (result->committed) {
+    tools_.reservations.settle(hold_);
+    return end(Written{result->object, creates_, deletes_, std::move(warnings_)});
+  }
+  return creates_ ? retry_create(result->object) : retry_update(result->object);
+}
+
+/// `there`: the object that has the name. A generated name is replaced by another one.
+ObjectWrite::Next ObjectWrite::retry_create(const ObjectPtr& there) {
+  if (name_prefix_.empty() || ++attempts_ == kCreateAttempts) {
+    tools_.reservations.give_back(hold_);
+    return end(already_exists(stored(), job_.name, there));
+  }
+  std::string name = generated_name(name_prefix_, tools_.core.rng);
+  Reservations::rename(hold_, object_key(job_.ns, name));
+  object_["metadata"]["name"] = std::move(name);
+  if (row_.hooks->name_create != nullptr) row_.hooks->name_create(object_);
+  go_to(Step::kFreeName);
+  return Next::kStep;
+}
+
+/// `there`: the object as another writer has left it; null: it is gone.
+ObjectWrite::Next ObjectWrite::retry_update(const ObjectPtr& there) {
+  tools_.reservations.give_back(hold_);
+  if (++attempts_ == (admission_ ? kAskedUpdateAttempts : kUpdateAttempts)) {
+    return end(api::stale_version_status(stored().group_resource(), job_.name));
+  }
+  current_ = there;
+  go_to(Step::kTarget);
+  return Next::kStep;
+}
+
+}  // namespace spillway::apiserver

@@ -1,0 +1,59 @@
+// The members of an object that the server decides, whatever a client sends: identity, version, what an endpoint may
+// not change, the generation, the end of a deletion. Thread: any (pure). Source: spec "API server contract", 4.8, 7,
+// 8, 11.4.
+#pragma once
+
+#include "api/exchange/status.h"
+#include "api/json/json.h"
+#include "apiserver/read/stored_object.h"
+#include "apiserver/resource/kind_hooks.h"
+#include "apiserver/resource/resource_registry.h"
+#include "apiserver/write/write_job.h"
+#include "base/time.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::apiserver {
+
+/// The endpoint that the hooks of a kind are told of.
+Endpoint endpoint_of(SubresourceId part);
+
+/// 409: it is another object of that name.
+api::Status uid_mismatch(const api::GroupResource& of, std::string_view name, std::string_view wanted,
+                         std::string_view actual);
+
+/// Sets in the metadata of a new object what the server alone gives it, and drops what clients do not set.
+void give_identity(const Resource& resource, const std::string& ns, std::string uid, WallTime now, api::Json& metadata);
+
+/// Checks that the object that is written is the one that the job named: name, namespace, uid and version. Sets those
+/// that it left open. 400: another name or namespace. 409: another uid, or not the version of `current`.
+api::StatusResult<void> check_address(const UpdateJob& job, const Resource& resource, const StoredObject& current,
+                                      api::Json& metadata);
+
+/// The author of a change: what the server itself says about members of its own is replaced, what a client says stays,
+/// to be refused if it differs.
+enum class Author : std::uint8_t { kClient, kServer };
+
+/// Puts members of the metadata back that only the server sets.
+void keep_server_members(api::Json& metadata, const api::Json& old, Author author);
+
+/// Takes from `object` what may be changed through the endpoint, and everything else from `old`.
+void isolate(const Resource& resource, SubresourceId part, api::Json& object, const api::Json& old);
+
+/// Makes equal references to one owner one reference; warns of those that went.
+void join_owners(api::Json& object, std::vector<std::string>& warnings);
+
+/// Gives a new object the status that says nothing.
+void reset_status(const Resource& resource, api::Json& object);
+
+/// Sets metadata.generation: one more than before if the object differs in what its kind counts, the spec or what it
+/// has in place of one. `stored`: the row in whose form the object is stored.
+void count_generation(const Resource& resource, const Resource& stored, api::Json& object, const api::Json& old);
+
+/// True if the update took the last finalizer of an object that is being deleted and has no grace left: it goes.
+bool completes_deletion(const api::Json& object, const api::Json& old);
+
+}  // namespace spillway::apiserver
