@@ -32,8 +32,8 @@ bool is_unknown(const PredicateNode& node, std::string_view resource) {
          !node.devices_in_use.contains(resource);
 }
 
-/// What the pod asks for, without requests for extended resources the node does not list. Overhead and what the pod
-/// asks for as a whole stay.
+/// The pod's requests without extended resources that the node does not list. Overhead and requests at the level of the
+/// pod stay.
 policy::Amounts wanted_by(const api::Pod& pod, const PredicateNode& node) {
   const auto asks_for_unknown = [&](const api::Container& container) {
     return std::ranges::any_of(container.resources.requests,

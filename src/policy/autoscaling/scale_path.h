@@ -27,7 +27,7 @@ struct PluralKind {
 Result<std::string> version_path(const std::string& api_version);
 /// The kind in what version_path() answers. kNotFound: there is none.
 Result<PluralKind> plural_of(const api::Json& resources, const std::string& api_version, const std::string& kind);
-/// What is said of a kind that nobody serves.
+/// The error for a kind that the API server does not serve.
 Error unknown_kind(const std::string& api_version, const std::string& kind);
 
 /// The scale subresource of the target. kInvalid: as version_path().

@@ -1,6 +1,6 @@
-// What an httpGet probe or hook asks for, and what an answer to it means.
-// Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod
-// lifecycle", 9.5, 9.7; vectors pod-lifecycle/http_probe.
+// The request of an httpGet probe or hook, and the outcome that its answer means. Thread: any (pure). Source:
+// Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle", 9.5, 9.7; vectors
+// pod-lifecycle/http_probe.
 #pragma once
 
 #include "api/object/probe.h"
@@ -40,7 +40,7 @@ Result<HttpAsk> http_ask_of(const api::HttpGetAction& action, const api::Contain
 
 struct HttpAnswer {
   int status = 0;
-  std::string location;  // of a redirect
+  std::string location;  // the header of a redirect
   std::string body;      // its beginning
 };
 

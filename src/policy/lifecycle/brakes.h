@@ -40,7 +40,7 @@ struct ActLimit {
 struct ActLimits {
   std::optional<ActLimit> global;
   std::optional<ActLimit> per_zone;
-  std::optional<ActLimit> per_owner;  // of pods: the controller that owns them
+  std::optional<ActLimit> per_owner;  // for pods only, by the controller that owns them
 
   friend bool operator==(const ActLimits&, const ActLimits&) = default;
 };
@@ -72,7 +72,7 @@ struct Act {
   std::string owner;  // "ReplicaSet/default/web"; empty: none
 };
 
-/// What an operator has stopped by hand, and why.
+/// The acts that an operator has stopped by hand, and why.
 struct ManualHold {
   std::optional<std::string> everything;
   std::map<std::string, std::string, std::less<>> zones;  // by name as people read it: "r1::a"
@@ -104,7 +104,7 @@ class Brakes {
 
   void on_watch_age(std::optional<Duration> age) { watch_age_ = age; }
 
-  /// Of the nodes that are not marked silent yet, how many are late by more than half their grace.
+  /// `nodes`: those not marked silent yet; `late`: how many of them are late by more than half their grace.
   void on_heartbeats(std::int64_t nodes, std::int64_t late, Now now);
 
   /// All zones were down and are not any more.

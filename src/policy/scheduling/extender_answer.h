@@ -1,5 +1,5 @@
-// What extenders answer, and how far they are believed: they choose among the nodes and the pods that they were told
-// of, within the range of scores, and say why in a few words. Whatever goes beyond that is no answer. Members are found
+// Answers of extenders, and the limits within which they are accepted: an extender chooses among the nodes and the pods
+// that it was given, scores within the range, and gives short reasons. Any other answer is an error. Members are found
 // whatever their case, as decoders in Go do. A node that an extender neither allows nor explains counts as left out.
 // Thread: any (pure). Errors: kInvalid, one line without the extender's name. Bounds: kSaidMax bytes of each reason,
 // kSayingsMax different ones. Source: k8s.io/kube-scheduler extender v1 types.
@@ -23,7 +23,7 @@ inline constexpr std::size_t kSaidMax = 256;
 inline constexpr std::size_t kSayingsMax = 16;
 inline constexpr std::int64_t kExtenderScoreMax = 10;
 
-/// What an extender has against a node.
+/// An extender's refusal of a node.
 struct ExtenderNo {
   std::string said;        // one line; empty: nothing
   bool resolvable = true;  // pods leaving the node might help
@@ -53,8 +53,8 @@ Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& 
 /// Ok: the extender says that the pod is bound.
 Outcome read_binding_answer(std::string_view body);
 
-/// What a pod is told that was refused on these nodes, besides what filters of the scheduler had against others.
-/// "devices are taken (extender http://…)".
+/// The reason in the pod's status for the nodes that this extender refused, beside the reasons of the scheduler's own
+/// filters: "devices are taken (extender http://…)".
 Misfit misfit_of(const Extender& extender, const ExtenderNo& no);
 
 }  // namespace spillway::scheduling

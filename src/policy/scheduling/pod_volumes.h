@@ -1,7 +1,6 @@
-// The filters that ask about a pod's volumes: VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in
-// this order. Thread: any (pure). Complexity: of a pod whose claims one pod alone may use, a look at every node once.
-// Source: Kubernetes docs, "Scheduler Configuration"; "Node-specific Volume Limits"; "Persistent Volumes", Access
-// Modes.
+// The filters for a pod's volumes: VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in this order.
+// Thread: any (pure). Complexity: a pod with a ReadWriteOncePod claim costs one pass over all nodes. Source: Kubernetes
+// docs, "Scheduler Configuration"; "Node-specific Volume Limits"; "Persistent Volumes", Access Modes.
 #pragma once
 
 #include "api/object/pod.h"
@@ -22,7 +21,7 @@
 
 namespace spillway::scheduling {
 
-/// What is known of nodes and volumes; all of it must outlive who asks.
+/// The nodes and volumes that the filters depend on; all of it must outlive the filter.
 struct VolumeView {
   storage::StorageLookup storage;
   const std::map<std::string, policy::NodeLoad>& nodes;

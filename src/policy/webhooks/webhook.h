@@ -28,7 +28,7 @@ struct Rule {
   std::vector<std::string> versions;
   std::vector<std::string> resources;  // "pods", "pods/status", "pods/*", "*/scale", "*", "*/*"
   Scope scope = Scope::kAny;
-  std::vector<std::string> names = {};  // of objects; empty: any
+  std::vector<std::string> names = {};  // the objects' names; empty: any
 };
 
 struct ServiceReference {
