@@ -91,7 +91,7 @@ std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
     standing.brake = brake_on(key, zone, now);
     if (entries.empty()) continue;
     standing.next_node = entries.front()->name;
-    if (gate_.brakes().hold_in(key, now)) continue;  // nobody can say when that ends
+    if (gate_.brakes().hold_in(key, now)) continue;  // the end of a manual hold is not known
     if (const auto at = due(zone, 0, now)) standing.next_act_in = std::max(*at - now.mono, Duration::zero());
   }
   return standings;

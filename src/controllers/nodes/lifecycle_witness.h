@@ -1,5 +1,5 @@
-// Who looks over the shoulder of the node lifecycle controller: told what it is told of nodes and leases, when it looks
-// at them, and what it decides. Thread: loop; never calls back.
+// An observer of the node lifecycle controller: notified of its changes of nodes and leases, of its passes, and of its
+// decisions. Thread: loop; never calls back.
 #pragma once
 
 #include "api/object/lease.h"

@@ -1,4 +1,4 @@
-// What CSI drivers say of nodes, and what is attached to them. Thread: loop.
+// Caches of CSINodes and of VolumeAttachments, for the limits of volumes per node. Thread: loop.
 #pragma once
 
 #include "api/object/storage.h"
@@ -19,7 +19,7 @@ class AttachmentCache {
  public:
   using AttachmentPtr = std::shared_ptr<const api::VolumeAttachment>;
 
-  /// Of an event, as kube-scheduler calls it: a constant.
+  /// `event`: kube-scheduler's name of the event, a constant.
   using OnRoom = std::function<void(std::string_view event)>;
 
   /// `on_room`: a node may hold more volumes, or holds fewer.

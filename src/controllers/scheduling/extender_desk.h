@@ -1,8 +1,7 @@
-// Questions to extenders on their way, as an engine has them: commands that whoever drives the scheduler carries out
-// over HTTP, and events with the answers. A question that is not answered within the extender's timeout is given up; an
-// answer that comes later is not heard. Anything but a 200 is no answer, redirects included.
-// Thread: loop. Bounds: as many questions as the scheduler asks at once.
-// Metrics: spillway_scheduler_extender_requests_total{extender,verb,result},
+// Calls of extenders, as commands that the scheduler's driver carries out over HTTP, and events with the answers. A
+// call without an answer within the extender's timeout fails; a later answer is ignored. Any status but 200 is an
+// error, redirects included. Thread: loop. Bounds: as many calls as the scheduler makes at once. Metrics:
+// spillway_scheduler_extender_requests_total{extender,verb,result},
 // spillway_scheduler_extender_refusals_total{extender}.
 #pragma once
 

@@ -57,7 +57,7 @@ void ReplacementOrder::on_node(const std::vector<PodPtr>& pods) {
 
 bool ReplacementOrder::is_failed(const std::string& node) const {
   const auto known = shared_.nodes.cache().find(node);
-  if (!known) return true;  // gone, or not heard of yet: the collector of orphans has a say, nobody here
+  if (!known) return true;  // deleted, or not in the cache yet: such pods are the garbage collector's
   return std::ranges::any_of(known->spec.taints, [this](const api::Taint& taint) {
     return taint.effect == api::kNoExecute &&
            (taint.key == profile_.not_ready_taint || taint.key == profile_.unreachable_taint);

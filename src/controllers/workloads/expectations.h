@@ -1,9 +1,10 @@
-// What a controller has asked for and not seen yet. While something is outstanding its cache is known to be behind, and
-// acting on it again would create or delete twice. Answers and watch events come in any order: a pod counts as made
-// when its creation was answered and the cache shows it, a pod as removed when its deletion was answered and the cache
-// shows that; pods that come from elsewhere (adopted ones, say) change nothing. Thread: loop. Bounds: a call always
-// ends (client::ApiClient); what was answered and is not seen expires when the cache has listed anew, and after five
-// minutes, so that a lost event stops nobody for ever. Source: the idea of client-go's controller expectations.
+// Creations and deletions of a controller that its cache does not show yet. While one is outstanding the cache is known
+// to be behind, and acting on it again would create or delete twice. Answers and watch events come in any order: a pod
+// counts as made when its creation was answered and the cache shows it, a pod as removed when its deletion was answered
+// and the cache shows that; pods of other origin (adopted ones, say) change nothing. Thread: loop. Bounds: a call
+// always ends (client::ApiClient); an answered call that the cache does not show expires when the cache has listed
+// anew, and after five minutes, so that a lost event stops no sync for ever. Source: the idea of client-go's controller
+// expectations.
 #pragma once
 
 #include "base/error.h"
@@ -56,11 +57,11 @@ class Expectations {
   /// again.
   void listed(std::uint64_t list);
 
-  /// Every call has been answered, and what came of them was seen or has expired.
+  /// Every call has been answered, and the cache has shown its result or it has expired.
   bool fulfilled(Instant now) const;
 
-  /// When whoever waits has to look again although nothing else may happen: the cache has listed anew, or what was not
-  /// seen has expired. nullopt: a call is open, or nothing is missing.
+  /// The time of the next sync of a waiting owner if nothing else happens: the cache has listed anew, or an unseen
+  /// result expires. nullopt: a call is open, or nothing is missing.
   std::optional<Instant> next_look(Instant now) const;
 
   /// Starts over: before new work, once fulfilled.
@@ -82,14 +83,14 @@ class ExpectationTable {
   /// `pods`: the cache that shows what becomes of the calls; outlives the table.
   explicit ExpectationTable(const client::InformerBase& pods) : pods_(pods) {}
 
-  /// Of an owner that exists; valid until it is forgotten.
+  /// The expectations of an existing owner; valid until it is forgotten.
   Expectations& of(const std::string& uid);
 
   void forget(const std::string& uid) { by_owner_.erase(uid); }
 
-  // What became of the calls. `look_again`: when the owner has nothing outstanding any more, whether at once or
-  // later. A call that got no answer may have been carried out: the cache gets ten seconds to show it before it counts
-  // as dropped. The owner may be gone by then, and whatever was expected of it.
+  // Completions of calls. `look_again`: called when the owner has nothing outstanding any more, whether at once or
+  // later. A call without an answer may have been carried out: the cache gets ten seconds to show it before it counts
+  // as failed. The owner, and its expectations, may be gone by then.
   using LookAgain = std::function<void(Now)>;
 
   void created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again, Now now);
