@@ -1,5 +1,6 @@
 // The state of the node lifecycle, and what it waits for, as reports for users: `spillway zones`, `spillway explain
-// node/NAME`, the pages under /debug/spillway. Reads the state of the controllers and changes nothing. Thread: loop.
+// node/NAME`, the pages under /debug/spillway. Reads the state of the controllers and changes nothing.
+// Thread: loop.
 // Cost: zones: the head of each zone's queue; a node: its pods and the queue of its zone.
 #pragma once
 
@@ -24,12 +25,11 @@ struct ZoneStanding {
   lifecycle::ZoneState state{};
   lifecycle::ZoneCounts counts;
   double nodes_per_second = 0;
-  // time until the rate allows the next act, even if no node waits; nullopt: never
-  std::optional<Duration> next_token_in;
-  std::int64_t waiting = 0;             // nodes in its queue
-  std::string next_node;                // the first of them
-  std::optional<Duration> next_act_in;  // when that one is due; nullopt: none waits, or nothing lets it through
-  std::optional<policy::Reason> brake;  // time until next_node is due; nullopt: none waits, or its acts are held
+  std::optional<Duration> next_token_in;  // until the next act by the rate; nullopt: never
+  std::int64_t waiting = 0;               // nodes in its queue
+  std::string next_node;                  // the first of them
+  std::optional<Duration> next_act_in;    // when that one is due; nullopt: none waits, or nothing lets it through
+  std::optional<policy::Reason> brake;    // time until next_node is due; nullopt: none waits, or its acts are held
 };
 
 class LifecycleReport {

@@ -1,6 +1,6 @@
-// What a companion needs to know of the kubelet beside it, from the kubelet's own /configz, and the thresholds the
-// companion itself acts by. Without a container runtime to ask it acts on memory and processes only, because nobody
-// else knows what pods have on disk.
+// The settings of the kubelet beside a companion, from the kubelet's own /configz, and the thresholds the companion
+// itself acts by. Without access to the container runtime it acts on memory and processes only, because only the
+// runtime knows the disk usage of pods.
 // Thread: any (pure). Source: spec "Node agent", 12.3, 21; spec "Eviction manager", 3; docs/adr/0007-companion.md.
 #pragma once
 
@@ -23,7 +23,7 @@ struct KubeletSettings {
   eviction::ThresholdConfig thresholds;
   std::string cgroup_root;  // "" and "/": the root of the hierarchy
   CgroupDriver driver = CgroupDriver::kCgroupfs;
-  std::string log_directory = "/var/log/pods";  // of all pods
+  std::string log_directory = "/var/log/pods";  // for all pods
 };
 
 /// From {"kubeletconfig": {...}}. kInvalid: it is something else.

@@ -1,4 +1,4 @@
-// What the node's directory of pods holds, as the machine read it.
+// The contents of the node's directory of static pods, as the machine read it.
 // Thread: any (plain values). Source: Kubernetes docs, "Create static Pods".
 #pragma once
 

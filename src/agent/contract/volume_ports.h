@@ -13,10 +13,10 @@
 
 namespace spillway::agent {
 
-/// A directory that begins empty and goes with the pod.
+/// A directory that is empty at first and is deleted with the pod.
 struct EmptyDirectory {
   bool in_memory = false;
-  std::optional<Bytes> size;  // of one in memory; absent: half of the machine's memory
+  std::optional<Bytes> size;  // for one in memory; absent: half of the machine's memory
 
   friend bool operator==(const EmptyDirectory&, const EmptyDirectory&) = default;
 };

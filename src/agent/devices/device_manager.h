@@ -40,7 +40,7 @@ class DeviceManager final : public admission::HintProvider {
   /// For people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
-  // What is offered.
+  // The devices on offer.
 
   DeviceResources offered() const { return pool_.offered(); }
 

@@ -19,9 +19,9 @@ struct AddressFacts {
   /// --node-ip: at most two, the first says which family is preferred. "0.0.0.0" and "::" name only the family.
   std::vector<std::string> node_ips;
   CloudProvider cloud_provider = CloudProvider::kNone;
-  /// What the node's name resolves to.
+  /// The addresses to which the node's name resolves.
   std::vector<std::string> dns_answers;
-  /// Of the interface of the default route; an error says why there is none.
+  /// The address of the interface of the default route; an error says why there is none.
   Result<std::string> default_route_ip = std::string();
   /// Does an interface of this machine have the address? Empty function: yes.
   std::function<bool(const std::string& ip)> on_host;

@@ -1,4 +1,4 @@
-// What runs on a node, as its status says it: versions, images, handlers, volumes, the endpoint of the agent.
+// The software part of a node's status: versions, images, handlers, volumes, the endpoint of the agent.
 // Thread: any (pure). Source: Kubernetes docs, "Node Status", general information; spec "Node agent", 4.3-4.8, 4.13;
 // vectors node-agent/node_status_setters.
 #pragma once

@@ -34,7 +34,7 @@ class ShutdownEngine {
     /// Ends the pod because of the shutdown.
     virtual void shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) = 0;
     virtual bool is_finished(const std::string& uid) const = 0;
-    /// The API server has its last status, or nobody wants it.
+    /// The API server has its last status, or the pod has no worker any more.
     virtual bool is_reported(const std::string& uid) const = 0;
   };
 
@@ -63,7 +63,7 @@ class ShutdownEngine {
   bool active_ = false;
   std::vector<ShutdownStep> steps_;
   std::size_t next_step_ = 0;
-  std::set<std::string> ending_;  // of the group under way
+  std::set<std::string> ending_;  // pods of the group under way
   std::vector<std::string> ended_;
   std::optional<client::ApiClient::TimerId> timer_;
 };

@@ -2,9 +2,9 @@
 // writes are sent one after the other, and the next sync waits until the cache shows them. Slices of Services that are
 // gone are collected as garbage. Hints for zones follow the nodes (policy/endpoints/ topology_hints.h): a Service is
 // synced again when a zone has too few of its endpoints. Thread: loop. Cost: all nodes are read once after changes of
-// theirs, if there are such hints. Metrics: endpoint_slice_controller_syncs{result},
-// endpoint_slice_controller_changes{operation}. Source: Kubernetes docs, "EndpointSlices"; spec "Scheduler and
-// workloads", 16.
+// theirs, if there are such hints.
+// Metrics: endpoint_slice_controller_syncs{result}, endpoint_slice_controller_changes{operation}.
+// Source: Kubernetes docs, "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"

@@ -1,6 +1,6 @@
 // Mirrors Endpoints that users write into EndpointSlices. Each sync is planned by policy/endpoints/mirror_plan.h.
-// Thread: loop. Bounds: as ServiceController. Source: Kubernetes docs, "EndpointSlices", EndpointSlice mirroring; spec
-// "Scheduler and workloads", 16.
+// Thread: loop. Bounds: as ServiceController.
+// Source: Kubernetes docs, "EndpointSlices", EndpointSlice mirroring; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"

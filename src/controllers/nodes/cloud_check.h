@@ -3,8 +3,9 @@
 //
 // The question leaves through take_question() and its answer comes back through put_answer(): the call to the cloud,
 // and its duration, are the caller's. At most one question is under way. If a cloud says that all of several nodes are
-// gone, its answer is more likely wrong than they are: nothing is deleted. Thread: loop. Bound: nodes_max nodes per
-// question. Source: Kubernetes docs, "Cloud Controller Manager", node controller; spec "Node lifecycle", S12, S18 T16.
+// gone, its answer is more likely wrong than they are: nothing is deleted.
+// Thread: loop. Bound: nodes_max nodes per question. Source: Kubernetes docs, "Cloud Controller Manager", node
+// controller; spec "Node lifecycle", S12, S18 T16.
 #pragma once
 
 #include "base/rng.h"

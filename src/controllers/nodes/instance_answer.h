@@ -1,4 +1,5 @@
-// The questions to a cloud plug-in about the machines of nodes, and its answers: JSON both ways. Thread: any (pure).
+// The questions to a cloud plug-in about the machines of nodes, and its answers: JSON both ways.
+// Thread: any (pure).
 // Source: spec "Node lifecycle", S12.
 #pragma once
 

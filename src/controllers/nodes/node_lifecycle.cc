@@ -351,8 +351,7 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   const std::string& name = node->metadata.name;
   if (statuses_.busy(name)) return;
   if (assessment.write) {
-    // the next pass assesses it and asks the gate again
-    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;
+    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // retried by the next pass
     note_marked(*node, assessment, now);
     return statuses_.write(node, assessment, now);
   }

@@ -6,9 +6,9 @@
 // not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
 // evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
 // node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Waiting nodes are
-// tainted every 100 ms while a zone lets any through. Thread: loop. Bounds: one status write and one taint write per
-// node in flight; five attempts each. Source: Kubernetes docs, "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14,
-// S15.
+// tainted every 100 ms while a zone lets any through. Thread: loop.
+// Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
+// "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
 #pragma once
 
 #include "base/rng.h"

@@ -1,7 +1,8 @@
 // The records of a controller's recording: the inputs of the node lifecycle, and its decisions. A segment begins with
 // ControllerState and one NodeKnown for each node; nodes have numbers within it, in the order in which they are named.
-// Heartbeats come in bundles, so that one costs a few bytes. Thread: any (pure). Bounds: what is decoded holds no more
-// elements than its record has bytes. Source: docs/adr/0030-controller-recordings.md.
+// Heartbeats come in bundles, so that one costs a few bytes.
+// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// Source: docs/adr/0030-controller-recordings.md.
 #pragma once
 
 #include "api/object/meta.h"

@@ -1,6 +1,7 @@
 // Records the inputs and decisions of the node lifecycle for a sink: in segments, each of which begins with everything
-// that a replay needs. Thread: loop. Invariant: what follows a lost record is not written before a segment has begun
-// anew. Bounds: one entry for each node; kBundleMax heartbeats wait to be written, until the next pass.
+// that a replay needs.
+// Thread: loop. Invariant: what follows a lost record is not written before a segment has begun anew.
+// Bounds: one entry for each node; kBundleMax heartbeats wait to be written, until the next pass.
 #pragma once
 
 #include "controllers/nodes/lifecycle_witness.h"

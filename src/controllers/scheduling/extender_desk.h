@@ -1,7 +1,8 @@
 // Calls of extenders, as commands that the scheduler's driver carries out over HTTP, and events with the answers. A
 // call without an answer within the extender's timeout fails; a later answer is ignored. Any status but 200 is an
-// error, redirects included. Thread: loop. Bounds: as many calls as the scheduler makes at once. Metrics:
-// spillway_scheduler_extender_requests_total{extender,verb,result},
+// error, redirects included.
+// Thread: loop. Bounds: as many calls as the scheduler makes at once.
+// Metrics: spillway_scheduler_extender_requests_total{extender,verb,result},
 // spillway_scheduler_extender_refusals_total{extender}.
 #pragma once
 

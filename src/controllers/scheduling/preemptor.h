@@ -4,9 +4,10 @@
 // leaves a promise that the next one resumes, and never room without a promise.
 //
 // Every write names the uid of its pod. A victim that is not found has ended already. If another write is refused, the
-// promise is withdrawn and the pod is requeued. Thread: loop. Bounds: one preemption per pod; a written one counts as
-// under way until the cache shows that its victims have ended, and for kSightMax at most. Source: Kubernetes docs, "Pod
-// Priority and Preemption"; spec "Scheduler and workloads", 8.
+// promise is withdrawn and the pod is requeued.
+// Thread: loop. Bounds: one preemption per pod; a written one counts as under way until the cache shows that its
+// victims have ended, and for kSightMax at most.
+// Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8.
 #pragma once
 
 #include "client/api_client.h"

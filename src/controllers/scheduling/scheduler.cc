@@ -172,8 +172,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
       }
     }
   }
-  // bound by this scheduler or another one
-  if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);
+  if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // bound by any scheduler
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
     attempts_.erase(before->metadata.uid);

@@ -1,9 +1,10 @@
 // Metrics of a scheduler, by the names of kube-scheduler. Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics
 // Reference". Durations are by the loop's clock: an attempt lasts from its turn until the binding is answered. The
-// algorithm's duration is by the machine's clock. Metrics: scheduler_pending_pods{queue},
-// scheduler_schedule_attempts_total{profile,result}, scheduler_scheduling_attempt_duration_seconds{profile,result},
-// scheduler_pod_scheduling_attempts, scheduler_pod_scheduling_sli_duration_seconds{attempts},
-// scheduler_scheduler_cache_size{type}, scheduler_goroutines{operation}, scheduler_unschedulable_pods{plugin,profile},
+// algorithm's duration is by the machine's clock.
+// Metrics: scheduler_pending_pods{queue}, scheduler_schedule_attempts_total{profile,result},
+// scheduler_scheduling_attempt_duration_seconds{profile,result}, scheduler_pod_scheduling_attempts,
+// scheduler_pod_scheduling_sli_duration_seconds{attempts}, scheduler_scheduler_cache_size{type},
+// scheduler_goroutines{operation}, scheduler_unschedulable_pods{plugin,profile},
 // scheduler_queue_incoming_pods_total{queue,event}, scheduler_scheduling_algorithm_duration_seconds.
 #pragma once
 

@@ -1,5 +1,6 @@
 // State shared by the controllers of one process: one client and one cache per collection; each has its own event
-// recorder. Thread: loop. Everything is owned by the ControllerSet and outlives its controllers.
+// recorder.
+// Thread: loop. Everything is owned by the ControllerSet and outlives its controllers.
 #pragma once
 
 #include "api/object/lease.h"

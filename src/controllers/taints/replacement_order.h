@@ -1,9 +1,10 @@
 // Pods of failed nodes are replaced before they are deleted: asks for the replacement (the mark of
 // policy/workloads/replacement_first.h), reports until when the pod stays, and removes the mark when the node is
-// healthy again. Its state is on the pods: after a crash the next process resumes from there. Thread: loop. Bounds: one
-// entry per pod of a ReplicaSet, and per mark on its way; the removal of a mark is retried every five seconds while the
-// node is healthy. A mark that cannot be written (no permission, a webhook) holds its pod no longer than
-// kReplacementPatience. Metric: spillway_pod_replacements_total{outcome}.
+// healthy again. Its state is on the pods: after a crash the next process resumes from there.
+// Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; the removal of a mark is retried
+// every five seconds while the node is healthy. A mark that cannot be written (no permission, a webhook) holds its pod
+// no longer than kReplacementPatience.
+// Metric: spillway_pod_replacements_total{outcome}.
 #pragma once
 
 #include "controllers/shared/owned_pods.h"

@@ -1,8 +1,8 @@
 // Carries Deployments from one pod template to the next: makes their ReplicaSets, scales them, keeps their history and
 // writes the status. Each sync is planned by policy/workloads/deployment_plan.h; its writes are sent one after the
 // other, each guarded by the version it was decided on, and the first refused one ends the sync. Thread: loop. Bounds:
-// one sync of a Deployment at a time, one call of it under way; retries back off to 60 s. Source: Kubernetes docs,
-// "Deployments"; API reference DeploymentStatus; spec "Scheduler and workloads", 12.
+// one sync of a Deployment at a time, one call of it under way; retries back off to 60 s.
+// Source: Kubernetes docs, "Deployments"; API reference DeploymentStatus; spec "Scheduler and workloads", 12.
 #pragma once
 
 #include "api/object/workload.h"

@@ -1,7 +1,7 @@
 // Metrics of the controller of Jobs, by the names of kube-controller-manager. A sync lasts until its last write is
 // answered, by the loop's clock. Thread: loop. Bounds: labels are modes of completion, results and reasons that this
-// program knows. Source: Kubernetes docs, "Kubernetes Metrics Reference". Metrics:
-// job_controller_job_syncs_total{completion_mode,result,action},
+// program knows. Source: Kubernetes docs, "Kubernetes Metrics Reference".
+// Metrics: job_controller_job_syncs_total{completion_mode,result,action},
 // job_controller_job_sync_duration_seconds{completion_mode,result,action},
 // job_controller_jobs_finished_total{completion_mode,result,reason},
 // job_controller_job_pods_finished_total{completion_mode,result},

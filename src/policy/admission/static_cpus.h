@@ -1,8 +1,9 @@
 // CPUs of their own for containers of Guaranteed pods that ask for whole ones; all other containers share the rest. The
-// CPU manager's policy "static". Thread: any (plain state). Invariants: a CPU is in the shared pool or belongs to one
-// pod, never both; reserved CPUs are never handed out; within a pod only an init container that ends shares its CPUs,
-// with those that follow it. Source: Kubernetes docs, "Control CPU Management Policies on the Node"; KEP-3570,
-// KEP-2625, KEP-2902, KEP-4540; spec "Pod admission", 5.
+// CPU manager's policy "static".
+// Thread: any (plain state). Invariants: a CPU is in the shared pool or belongs to one pod, never both; reserved CPUs
+// are never handed out; within a pod only an init container that ends shares its CPUs, with those that follow it.
+// Source: Kubernetes docs, "Control CPU Management Policies on the Node"; KEP-3570, KEP-2625, KEP-2902, KEP-4540; spec
+// "Pod admission", 5.
 #pragma once
 
 #include "base/error.h"

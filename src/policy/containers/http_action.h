@@ -1,6 +1,6 @@
-// The request of an httpGet probe or hook, and the outcome that its answer means. Thread: any (pure). Source:
-// Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle", 9.5, 9.7; vectors
-// pod-lifecycle/http_probe.
+// The request of an httpGet probe or hook, and the outcome that its answer means.
+// Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle", 9.5,
+// 9.7; vectors pod-lifecycle/http_probe.
 #pragma once
 
 #include "api/object/probe.h"

@@ -1,6 +1,6 @@
-// The plan of one sync of a pod: which containers to stop, which to start, and whether its sandbox stays. Thread: any
-// (pure). Source: Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container restart policy;
-// spec "Pod lifecycle", 5.1-5.7; vectors pod-lifecycle/compute_pod_actions.
+// The plan of one sync of a pod: which containers to stop, which to start, and whether its sandbox stays.
+// Thread: any (pure). Source: Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container
+// restart policy; spec "Pod lifecycle", 5.1-5.7; vectors pod-lifecycle/compute_pod_actions.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,6 +1,6 @@
-// The conditions of a pod that the node's agent writes: those about its containers. Thread: any (pure). Source:
-// Kubernetes docs, "Pod Lifecycle", pod conditions, pod readiness; spec "Pod lifecycle", 10.5, 10.6; vectors
-// pod-lifecycle/pod_conditions.
+// The conditions of a pod that the node's agent writes: those about its containers.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", pod conditions, pod readiness; spec "Pod lifecycle",
+// 10.5, 10.6; vectors pod-lifecycle/pod_conditions.
 #pragma once
 
 #include "api/object/pod.h"

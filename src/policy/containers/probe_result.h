@@ -1,5 +1,6 @@
-// Results of a container's probes. Thread: any (plain values). Source: Kubernetes docs, "Liveness, Readiness and
-// Startup Probes"; spec "Pod lifecycle", 9.
+// Results of a container's probes.
+// Thread: any (plain values). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle",
+// 9.
 #pragma once
 
 #include <functional>

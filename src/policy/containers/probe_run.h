@@ -1,6 +1,7 @@
 // The runs of one probe of one container: when it is due, and the result that its outcomes add up to. The time and the
-// container's state are arguments. Thread: any (a plain value). Source: Kubernetes docs, "Liveness, Readiness and
-// Startup Probes"; spec "Pod lifecycle", 9.1-9.4; vectors pod-lifecycle/probe_traces.
+// container's state are arguments.
+// Thread: any (a plain value). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle",
+// 9.1-9.4; vectors pod-lifecycle/probe_traces.
 #pragma once
 
 #include "base/time.h"

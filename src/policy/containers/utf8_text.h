@@ -1,5 +1,5 @@
-// Output of programs and servers, made into text that an object of the API may hold. Thread: any (pure). Source: RFC
-// 3629.
+// Output of programs and servers, made into text that an object of the API may hold.
+// Thread: any (pure). Source: RFC 3629.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The Endpoints object of a Service: the addresses of the pods behind it, grouped by their ports. Thread: any (pure).
+// The Endpoints object of a Service: the addresses of the pods behind it, grouped by their ports.
+// Thread: any (pure).
 // Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.32; spec "Scheduler and
 // workloads", 16.
 #pragma once

@@ -1,6 +1,6 @@
 // EndpointSlices that mirror Endpoints written by a user for a Service without a selector, for clients that read slices
-// alone. Thread: any (pure). Bounds: kMirroredPerSubset addresses of a subset are mirrored. Source: Kubernetes docs,
-// "EndpointSlices", EndpointSlice mirroring; spec "Scheduler and workloads", 16.
+// alone. Thread: any (pure). Bounds: kMirroredPerSubset addresses of a subset are mirrored.
+// Source: Kubernetes docs, "EndpointSlices", EndpointSlice mirroring; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "policy/endpoints/slice_plan.h"

@@ -1,6 +1,6 @@
 // How a Service and a pod relate: which pods are behind a Service, by which addresses and ports, and which changes of a
-// pod its Services have to know. Thread: any (pure). Source: Kubernetes docs, "Service", "EndpointSlices"; spec
-// "Scheduler and workloads", 16.
+// pod its Services have to know. Thread: any (pure).
+// Source: Kubernetes docs, "Service", "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,7 +1,7 @@
 // One pass of the eviction manager: from the measurements to the pod to evict, with reasons. The caller keeps the state
-// between passes, journals the decision and acts on it. Thread: any (pure). Invariants: at most one pod per pass
-// because of a threshold; a critical pod never. Source: Kubernetes docs, "Node-pressure Eviction"; spec "Eviction
-// manager", 5, 6, 8.
+// between passes, journals the decision and acts on it.
+// Thread: any (pure). Invariants: at most one pod per pass because of a threshold; a critical pod never.
+// Source: Kubernetes docs, "Node-pressure Eviction"; spec "Eviction manager", 5, 6, 8.
 #pragma once
 
 #include "api/object/pod.h"

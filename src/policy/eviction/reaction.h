@@ -1,6 +1,6 @@
 // A pass's decision about memory, in a form that neither allocates nor throws, for the thread that acts between two
-// passes. Same numbers, same victim as rank_for_memory(); a test compares them. Thread: any (pure). Source: spec
-// "Eviction manager", 4, 7, 8; spec "Wake-up sources", 6.
+// passes. Same numbers, same victim as rank_for_memory(); a test compares them.
+// Thread: any (pure). Source: spec "Eviction manager", 4, 7, 8; spec "Wake-up sources", 6.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,6 +1,6 @@
 // The comparisons of an eviction pass, as reasons: each threshold with what was observed, each pod with the numbers it
-// was ranked by and the key that put it before the next one. Thread: any (pure). Names of facts end in the unit of the
-// signal: _bytes, _inodes or _processes.
+// was ranked by and the key that put it before the next one.
+// Thread: any (pure). Names of facts end in the unit of the signal: _bytes, _inodes or _processes.
 #pragma once
 
 #include "policy/eviction/containerfs.h"

@@ -1,5 +1,6 @@
-// Resources that a node can free before it evicts a pod. Thread: any (pure). Source: Kubernetes docs, "Node-pressure
-// Eviction", reclaiming node level resources; spec "Eviction manager", 6.
+// Resources that a node can free before it evicts a pod.
+// Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", reclaiming node level resources; spec
+// "Eviction manager", 6.
 #pragma once
 
 #include "policy/eviction/containerfs.h"

@@ -1,6 +1,6 @@
-// The signals of eviction, the node conditions that they lead to, and the observations of one pass. Thread: any (plain
-// values). Invariant: an observation exists only if both of its numbers were measured. Source: Kubernetes docs,
-// "Node-pressure Eviction", eviction signals; spec "Eviction manager", 1, 2.
+// The signals of eviction, the node conditions that they lead to, and the observations of one pass.
+// Thread: any (plain values). Invariant: an observation exists only if both of its numbers were measured.
+// Source: Kubernetes docs, "Node-pressure Eviction", eviction signals; spec "Eviction manager", 1, 2.
 #pragma once
 
 #include "api/object/summary.h"

@@ -1,5 +1,6 @@
 // The seconds of Retry-After for a refused client: 1 at first, doubled while refusals stay frequent, 32 at most, halved
-// again when they become rare. Thread: as its owner. Source: spec "API server at scale", 6.5.
+// again when they become rare. Thread: as its owner.
+// Source: spec "API server at scale", 6.5.
 #pragma once
 
 #include "base/time.h"

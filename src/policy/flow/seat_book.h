@@ -1,6 +1,7 @@
 // Accounts for the seats that each priority level holds. A level's lendable seats may be held by others while it is
-// idle; the rest of its share is always available to it. Thread: as its owner. Invariants: the seats held never exceed
-// the total, nor a level's own bound. Source: spec "API server at scale", 6.1-6.3.
+// idle; the rest of its share is always available to it. Thread: as its owner.
+// Invariants: the seats held never exceed the total, nor a level's own bound.
+// Source: spec "API server at scale", 6.1-6.3.
 #pragma once
 
 #include "policy/flow/schema.h"

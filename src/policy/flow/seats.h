@@ -1,5 +1,6 @@
 // The estimated cost of a request in seats, computed before it runs, and how long the request may wait for them.
-// Thread: any (pure). Source: spec "API server at scale", 6.4, 6.5.
+// Thread: any (pure).
+// Source: spec "API server at scale", 6.4, 6.5.
 #pragma once
 
 #include "base/time.h"

@@ -1,5 +1,5 @@
-// Eviction by pod-eviction-timeout: what happens to each pod of a node that is being evicted. Thread: any (pure
-// functions). Source: spec "Node lifecycle", S5.7, S8.2, S10; vectors lifecycle/legacy_eviction.
+// Eviction by pod-eviction-timeout: what happens to each pod of a node that is being evicted.
+// Thread: any (pure functions). Source: spec "Node lifecycle", S5.7, S8.2, S10; vectors lifecycle/legacy_eviction.
 #pragma once
 
 #include "api/object/pod.h"

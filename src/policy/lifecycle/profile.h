@@ -1,6 +1,6 @@
 // Switches for the points in which Kubernetes lines differ from each other, or Spillway from all of them: one value,
-// chosen once at start. Default member values are Spillway's own behaviour. Thread: any (a value). Source: spec "Node
-// lifecycle", profiles and S18 (T1 … T17 name the switches there).
+// chosen once at start. Default member values are Spillway's own behaviour.
+// Thread: any (a value). Source: spec "Node lifecycle", profiles and S18 (T1 … T17 name the switches there).
 #pragma once
 
 #include "api/object/taint.h"

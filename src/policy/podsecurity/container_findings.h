@@ -1,4 +1,5 @@
-// Findings about the containers of a pod, in upstream's words for one or several containers. Thread: any (pure).
+// Findings about the containers of a pod, in upstream's words for one or several containers.
+// Thread: any (pure).
 // Source: Kubernetes docs, "Pod Security Standards"; messages of its admission plug-in.
 #pragma once
 

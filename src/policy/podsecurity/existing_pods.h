@@ -1,6 +1,6 @@
 // Checks the pods of a namespace against a standard that is about to be enforced there, and makes the warnings for the
-// user who changes the namespace. Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission"; KEP-2579,
-// "Namespace policy update warnings".
+// user who changes the namespace.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission"; KEP-2579, "Namespace policy update warnings".
 #pragma once
 
 #include "api/json/json.h"

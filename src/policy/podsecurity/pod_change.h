@@ -1,5 +1,5 @@
-// Tells which changes of a pod are evaluated against its namespace's standard. Thread: any (pure). Source: Kubernetes
-// docs, "Pod Security Admission"; KEP-2579, "Updates".
+// Tells which changes of a pod are evaluated against its namespace's standard.
+// Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission"; KEP-2579, "Updates".
 #pragma once
 
 #include "api/json/json.h"

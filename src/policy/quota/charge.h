@@ -1,5 +1,5 @@
-// Charges a new or grown object against the quotas of its namespace: an error, or their usage with it. Pure. Source:
-// spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
+// Charges a new or grown object against the quotas of its namespace: an error, or their usage with it. Pure.
+// Source: spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,5 +1,5 @@
-// The usage of a quota by an object, and the quotas that count it. Pure. Source: Kubernetes docs, "Resource Quotas";
-// spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
+// The usage of a quota by an object, and the quotas that count it. Pure.
+// Source: Kubernetes docs, "Resource Quotas"; spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
 #pragma once
 
 #include "api/object/pod.h"

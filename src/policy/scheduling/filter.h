@@ -29,8 +29,7 @@ struct Misfit {
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;
-  // no removal of pods would help; set by extenders, and by the filters that depend on other nodes
-  bool hopeless = false;
+  bool hopeless = false;  // no removal of pods would help; by extenders and filters about other nodes
 
   /// Removing pods from the node could help.
   bool resolvable() const {

@@ -1,6 +1,7 @@
 // The filters for a pod's volumes: VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in this order.
-// Thread: any (pure). Complexity: a pod with a ReadWriteOncePod claim costs one pass over all nodes. Source: Kubernetes
-// docs, "Scheduler Configuration"; "Node-specific Volume Limits"; "Persistent Volumes", Access Modes.
+// Thread: any (pure). Complexity: a pod with a ReadWriteOncePod claim costs one pass over all nodes.
+// Source: Kubernetes docs, "Scheduler Configuration"; "Node-specific Volume Limits"; "Persistent Volumes", Access
+// Modes.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,6 +1,7 @@
 // The rules that a scheduler's configuration may change; default member values are the default profile of Kubernetes
-// 1.32. Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler configuration
-// (v1), NodeResourcesFitArgs, NodeResourcesBalancedAllocationArgs, InterPodAffinityArgs, PodTopologySpreadArgs,
+// 1.32.
+// Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler configuration (v1),
+// NodeResourcesFitArgs, NodeResourcesBalancedAllocationArgs, InterPodAffinityArgs, PodTopologySpreadArgs,
 // NodeAffinityArgs, DefaultPreemptionArgs.
 #pragma once
 

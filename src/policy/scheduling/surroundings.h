@@ -1,7 +1,8 @@
 // The cluster's state for rules about other pods: the pods on each node, labels of namespaces, selectors of Services
 // and owners, and promised nodes. Pods with equal namespace, labels and terms are counted together as one sort, so that
-// a query costs as much as there are sorts of pods. Thread: one. Bounds: what the cluster holds. Source: Kubernetes
-// docs, "Assigning Pods to Nodes", "Pod Topology Spread Constraints".
+// a query costs as much as there are sorts of pods.
+// Thread: one. Bounds: what the cluster holds. Source: Kubernetes docs, "Assigning Pods to Nodes", "Pod Topology Spread
+// Constraints".
 #pragma once
 
 #include "api/object/pod.h"

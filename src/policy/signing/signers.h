@@ -1,6 +1,6 @@
 // The rules of Kubernetes' own signers, over a parsed certificate request, its usages and its requestor. A refusal is
-// upstream's text; no text means that the rule allows the request. Thread: any (pure). Source: Kubernetes docs,
-// "Certificates and Certificate Signing Requests", Kubernetes signers.
+// upstream's text; no text means that the rule allows the request.
+// Thread: any (pure). Source: Kubernetes docs, "Certificates and Certificate Signing Requests", Kubernetes signers.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// The rules for a claim: bound to a volume both ways, waiting, or lost; each sync returns at most one write. Thread:
-// any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding; "Storage Classes"; the events of the persistent
-// volume controller.
+// The rules for a claim: bound to a volume both ways, waiting, or lost; each sync returns at most one write.
+// Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding; "Storage Classes"; the events of the
+// persistent volume controller.
 #pragma once
 
 #include "api/object/storage.h"

@@ -1,5 +1,6 @@
 // One sync of a CronJob: the results of its Jobs, the Job that is due, the Jobs to delete, and the time of the next
-// sync. Thread: any (pure). Bounds: one Job is made in one sync, however many were missed. Source: Kubernetes docs,
+// sync.
+// Thread: any (pure). Bounds: one Job is made in one sync, however many were missed. Source: Kubernetes docs,
 // "CronJob"; spec "Scheduler and workloads", 15; vectors workloads/cron_next.
 #pragma once
 

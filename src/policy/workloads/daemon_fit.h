@@ -1,5 +1,5 @@
-// Decides if a node should run, and may keep, a pod of a DaemonSet. Thread: any (pure). Source: Kubernetes docs,
-// "DaemonSet", how daemon pods are scheduled, taints and tolerations.
+// Decides if a node should run, and may keep, a pod of a DaemonSet. Thread: any (pure).
+// Source: Kubernetes docs, "DaemonSet", how daemon pods are scheduled, taints and tolerations.
 #pragma once
 
 #include "api/object/node.h"

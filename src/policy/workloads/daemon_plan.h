@@ -1,6 +1,7 @@
-// One sync of a DaemonSet: the pods to create and delete, the time of the next sync, and the status. Thread: any (pure
-// but for the back-off it is given). Bounds: kBurstMax acts per sync; the rest follows in the next one. Source:
-// Kubernetes docs, "DaemonSet"; API reference DaemonSetStatus; kube-controller-manager 1.32, syncDaemonSet.
+// One sync of a DaemonSet: the pods to create and delete, the time of the next sync, and the status.
+// Thread: any (pure but for the back-off it is given). Bounds: kBurstMax acts per sync; the rest follows in the next
+// one. Source: Kubernetes docs, "DaemonSet"; API reference DaemonSetStatus; kube-controller-manager 1.32,
+// syncDaemonSet.
 #pragma once
 
 #include "api/object/workload.h"

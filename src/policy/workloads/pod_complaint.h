@@ -1,5 +1,5 @@
-// The reason, in one line, why a pod does not work, from its own status. Thread: any (pure). Source: Kubernetes docs,
-// "Pod Lifecycle".
+// The reason, in one line, why a pod does not work, from its own status. Thread: any (pure).
+// Source: Kubernetes docs, "Pod Lifecycle".
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,5 +1,5 @@
-// The state of a pod as its workload's controller counts it. Thread: any (pure). Source: Kubernetes docs, "Pod
-// Lifecycle"; kube-controller-manager 1.32.
+// The state of a pod as its workload's controller counts it. Thread: any (pure).
+// Source: Kubernetes docs, "Pod Lifecycle"; kube-controller-manager 1.32.
 #pragma once
 
 #include "api/object/pod.h"

@@ -1,7 +1,8 @@
 // A pod of a failed node that is replaced before it is deleted: how it is marked, which pods qualify, and when it may
 // be deleted. The mark is an annotation, so that it survives a crash and the set's controller in another process reads
 // it, too. A set does not count a marked pod and makes another one; the marked pod is deleted once the set is complete
-// without it. Thread: any (pure). Source: our own; upstream deletes first. ADR-0059.
+// without it.
+// Thread: any (pure). Source: our own; upstream deletes first. ADR-0059.
 #pragma once
 
 #include "api/object/meta.h"
