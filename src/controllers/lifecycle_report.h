@@ -28,8 +28,8 @@ struct ZoneStanding {
   std::optional<Duration> next_token_in;  // until the next act by the rate; nullopt: never
   std::int64_t waiting = 0;               // nodes in its queue
   std::string next_node;                  // the first of them
-  std::optional<Duration> next_act_in;    // when that one is due; nullopt: none waits, or nothing lets it through
-  std::optional<policy::Reason> brake;    // time until next_node is due; nullopt: none waits, or its acts are held
+  std::optional<Duration> next_act_in;    // until next_node is due; nullopt: none waits, or its acts are held
+  std::optional<policy::Reason> brake;    // the reason why its acts are held; nullopt: they are not
 };
 
 class LifecycleReport {

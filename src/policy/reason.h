@@ -182,9 +182,9 @@ struct Decision {
   std::string by;  // the node or controller that decided
   Area area{};
   Verdict verdict = Verdict::kRests;
-  std::string action;  // "evict", "reject", "taint"; with another verdict than kActs: what was not done
+  std::string action;  // "evict", "reject", "taint"; not carried out with another verdict than kActs
   Subject subject;
-  std::string message;  // "evict", "reject", "taint"; with another verdict than kActs: the act that was not carried out
+  std::string message;                // text of the object's status or event; may be empty
   std::vector<Reason> reasons;        // in the order in which they were found
   std::vector<Candidate> candidates;  // in their order; the first few if there were many
   std::int64_t candidates_total = 0;  // how many were compared

@@ -239,7 +239,7 @@ class Scheduler final : public client::ApiEngine {
   std::set<const client::InformerBase*> refused_lists_;               // which have been logged
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
-  std::size_t waits_for_volumes_ = 0;                                 // by the pod's UID
+  std::size_t waits_for_volumes_ = 0;                                 // entries of waits_ without open writes
   std::set<client::ObjectKey> claimants_;                             // pods that have claims: refused, or in a round
   std::set<client::ObjectKey> related_;                               // refused pods that depend on where others are
   scheduling::Placer placer_;

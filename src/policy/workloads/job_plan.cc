@@ -518,7 +518,7 @@ class JobPlanner {
   std::int32_t terminating_ = 0;
   std::set<std::string> known_succeeded_;  // uids that the status has, and no counter yet
   std::set<std::string> known_failed_;
-  std::int64_t succeeded_ = 0;  // UIDs that are in the status, and not in a counter yet
+  std::int64_t succeeded_ = 0;  // with those that are not in the status yet
   std::int64_t failed_ = 0;
   std::optional<End> end_;
   JobIndexes before_;   // as the status has them
