@@ -1,4 +1,5 @@
-// What a node may do: its own Node, Lease, CSINode and VolumeAttachments, the pods bound to it and what these refer to.
+// The permissions of a node: its own Node, Lease, CSINode and VolumeAttachments, the pods bound to it and what these
+// refer to.
 // Thread: loop. Source: Kubernetes docs, "Using Node Authorization"; spec "API server contract", 19.7.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What Ingresses and their classes have in common. Pure.
+// Rules shared by Ingresses and their classes. Pure.
 // Source: Kubernetes API reference, Ingress, IngressClass; Kubernetes docs, "Admission Controllers"
 // (DefaultIngressClass).
 #pragma once

@@ -1,5 +1,5 @@
-// Which server a request to the proxy of a pod or service is for. The address comes from the object as it is at that
-// moment, is checked here, and what is dialled is the value that was checked.
+// Finds the server behind the proxy of a pod or service. The address is taken from the present object and checked here,
+// and the connection is made to the very value that was checked.
 // Thread: any (pure). Source: Kubernetes 1.32, ResourceLocation of pods and services.
 #pragma once
 
@@ -30,10 +30,10 @@ api::StatusResult<PodServer> server_of_pod(const ProxiedName& asked, const api::
 /// A pod by its name, in the namespace of the service; nullopt: there is none.
 using FindPod = std::function<std::optional<api::Json>(std::string_view name)>;
 
-/// Of the addresses in `endpoints` one that serves the port asked for, by its number or name, drawn with `rng`: of a
-/// pod in the namespace that has this address and is not about to be another's. At most 16 addresses are looked at.
-/// `service` is read only where a number is asked for, and may be null else. kServiceUnavailable: the service has no
-/// such port, or no endpoint.
+/// One of the addresses in `endpoints` that serve the requested port, by its number or name, drawn with `rng`: it must
+/// belong to a pod in the namespace that has this address and is not about to lose it. At most 16 addresses are tried.
+/// `service` is read only for a port number, and may be null else. kServiceUnavailable: the service has no such port,
+/// or no endpoint.
 api::StatusResult<PodServer> server_of_service(const ProxiedName& asked, const api::Json* service,
                                                const api::Json& endpoints, std::string_view ns, const FindPod& find_pod,
                                                Rng& rng);

@@ -1,4 +1,4 @@
-// What pods for Windows nodes say about users and the host.
+// Rules for pods on Windows nodes: users and the host.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
 
