@@ -1,5 +1,5 @@
-// A copy of a database that may be in use: the present state at one revision, without history. Put in its place, it
-// goes on with a revision far ahead, so that no revision a client has seen is ever given out again.
+// A copy of a database that may be in use: the present state at one revision, without history. A store that is started
+// from it continues with a revision far ahead, so that no revision a client has seen is ever used again.
 // Thread: any that may wait for the disk. Source: spec "API server contract", 22.2 (restore) and 22.4 (snapshots);
 // SQLite docs, "VACUUM INTO".
 #pragma once
@@ -20,7 +20,7 @@ namespace spillway::store::sqlite {
 /// A copy's revision is ahead of the original's by this much: more than is written until the copy is needed.
 inline constexpr std::uint64_t kRevisionLead = 1'000'000'000;
 
-/// Asked while the work goes on; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
+/// Called during the work; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
 using GoOn = std::function<bool(double share)>;
 
 struct BackupReport {
