@@ -55,7 +55,7 @@ class ManifestFiles {
   BlockingThread thread_;  // last: its results touch the rest
 };
 
-/// What is there now. A path that does not exist holds no files.
+/// The present manifests. A path that does not exist holds no files.
 agent::StaticManifests read_manifests(const std::string& path, ManifestFiles::Parse parse);
 
 }  // namespace spillway::host
