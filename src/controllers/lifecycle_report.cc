@@ -49,7 +49,7 @@ api::Json document_of(const ZoneStanding& zone) {
 
 }  // namespace
 
-/// A brake over everything, or over the zone, or over its first node; then what the zone's own state says.
+/// A brake over everything, or over the zone, or over its first node; then the zone's own state.
 std::optional<Reason> LifecycleReport::brake_on(std::string_view zone, const Zone& standing, Now now) const {
   if (auto held = gate_.brakes().hold_in(zone, now)) return held;
   const auto entries = standing.queue.entries();

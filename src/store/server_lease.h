@@ -20,7 +20,7 @@ namespace spillway::store {
 class ServerLease {
  public:
   static constexpr Duration kHeldFor = seconds(25);
-  static constexpr Duration kActsFor = seconds(20);  // etcd says after 7 s that its leader is gone
+  static constexpr Duration kActsFor = seconds(20);  // etcd reports a lost leader after 7 s
   static constexpr Duration kLookEvery = seconds(2);
   static constexpr std::string_view kKey = "/registry/spillway.dev/server";
 

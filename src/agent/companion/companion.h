@@ -1,6 +1,6 @@
 // An eviction manager beside a kubelet: watches the node and the kubelet's pods and evicts by the kubelet's rules, in
-// its place and earlier, or, as a shadow, only says what it would have done and compares that with what the kubelet
-// does. It registers no node, writes no node status and no lease, and starts nothing. The decisions are those of the
+// its place and earlier, or, as a shadow, only reports what it would have done and compares that with the kubelet's
+// acts. It registers no node, writes no node status and no lease, and starts nothing. The decisions are those of the
 // node's own agent: the same EvictionEngine over other pods.
 // Thread: loop. Invariants: a shadow leaves no StopPod and no write of a pod; no eviction while there is a hold.
 // Source: design, "Who uses it, and for what"; docs/adr/0007-companion.md.

@@ -1,10 +1,9 @@
 // The pods of the kubelet beside which a companion runs: those that may be evicted, and how. A pod is ended twice, at
 // once: its status becomes Failed/Evicted, which is final for the kubelet, so that it starts nothing of it again and
-// cleans up; and its processes get SIGTERM and, when the grace is over, SIGKILL from here, so that the memory comes
-// back in time. Thread: loop. Invariants: only a pod that was measured is offered for eviction; a mark is written until
-// the API server has it or the pod is gone. Bounds: one entry per pod of the node; retries back off to 10 s; a status
-// that another client resets is restored kMarksMax times. Source: spec "Node agent", 15.1, 15.4;
-// docs/adr/0007-companion.md.
+// cleans up; and its processes get SIGTERM and, when the grace is over, SIGKILL from here, so that the memory is freed
+// in time. Thread: loop. Invariants: only a pod that was measured is offered for eviction; a mark is written until the
+// API server has it or the pod is gone. Bounds: one entry per pod of the node; retries back off to 10 s; a status that
+// another client resets is restored kMarksMax times. Source: spec "Node agent", 15.1, 15.4; docs/adr/0007-companion.md.
 #pragma once
 
 #include "agent/companion/foreign_storage.h"

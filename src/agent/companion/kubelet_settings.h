@@ -36,13 +36,13 @@ Result<std::string> runtime_socket(const api::Json& own);
 /// Disks are watched where there is a container runtime to ask.
 Disks disks_of(const api::Json& own);
 
-/// How a companion evicts: as the kubelet does, except for what `own`, a checked KubeletConfiguration, says. Naming any
-/// threshold there drops all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left to
-/// the kubelet; a key that means nothing to a companion.
+/// How a companion evicts: as the kubelet does, except for the members of `own`, a checked KubeletConfiguration. Any
+/// threshold there replaces all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left
+/// to the kubelet; a key that means nothing to a companion.
 Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet);
 
-/// May a companion with these thresholds act beside the kubelet? kConflict: one line that says which two overlap and
-/// how to set them.
+/// Checks that a companion with these thresholds may act beside the kubelet. kConflict: one line that says which two
+/// overlap and how to set them.
 Outcome check_clearance(const eviction::ThresholdConfig& ours, const KubeletSettings& kubelet,
                         const eviction::Capacities& capacities);
 

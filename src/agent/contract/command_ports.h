@@ -29,7 +29,7 @@ struct RanInContainer {
   /// An error: it could not be run (kNotFound: the container does not run), which says nothing about its health.
   Result<std::int32_t> exit_code = 0;  // 128 + signal if killed
   std::string output;      // stdout and stderr, in the order of their writes: the first kCommandOutputMax bytes
-  bool timed_out = false;  // exit_code says nothing then
+  bool timed_out = false;  // exit_code has no meaning then
 };
 
 }  // namespace spillway::agent

@@ -13,7 +13,7 @@ enum class Strangers { kRefused, kAnonymous };
 
 enum class TokenReviews { kOff, kOn };
 
-/// kAsked: the API server says who may what. kGranted: everybody who is identified may everything.
+/// kAsked: the API server authorizes (SubjectAccessReview). kGranted: every authenticated user may do everything.
 enum class Rights { kAsked, kGranted };
 
 struct GateSettings {

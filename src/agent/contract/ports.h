@@ -323,7 +323,7 @@ struct MachineInfo {
   bool confines_pods = false;
   /// Containers are made from images, and pods have a sandbox.
   bool runs_images = false;
-  /// Pods outlive the agent: PodsFound says what is there.
+  /// Pods outlive the agent: PodsFound lists them.
   bool keeps_pods = false;
   /// Why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";

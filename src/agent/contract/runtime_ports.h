@@ -81,10 +81,10 @@ struct RuntimeHandler {
 
 /// The state of the runtime; sent when it changes.
 struct RuntimeReported {
-  std::string problem;                             // as the node's Ready condition says it; empty: none
+  std::string problem;                             // as in the node's Ready condition; empty: none
   std::string network_problem;                     // the same
   std::vector<NodeImage> images;                   // largest first
-  std::string version;                             // "containerd://1.6.20"; empty: as MachineInfo says
+  std::string version;                             // "containerd://1.6.20"; empty: as in MachineInfo
   std::vector<RuntimeHandler> handlers;            // as the runtime lists them; older ones list none
   std::optional<bool> supplemental_groups_policy;  // support of the policy; nullopt: the runtime does not report it
 

@@ -10,7 +10,7 @@
 
 namespace spillway::agent {
 
-/// One file; an error says why it cannot be read as a document.
+/// One file; an error is the reason why it cannot be read as a document.
 struct StaticManifest {
   std::string file;
   Result<api::Json> document;

@@ -61,8 +61,8 @@ struct VolumeSetup {
   friend bool operator==(const VolumeSetup&, const VolumeSetup&) = default;
 };
 
-/// Makes volumes of a pod that was created, or brings their files up to date; one that is there as it is asked for is
-/// left alone. Answered by VolumesSetUp with the same id.
+/// Makes volumes of a pod that was created, or brings their files up to date; existing ones that match are left alone.
+/// Answered by VolumesSetUp with the same id.
 struct SetUpVolumes {
   std::string uid;
   std::uint64_t id = 0;

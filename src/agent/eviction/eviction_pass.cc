@@ -12,7 +12,7 @@ namespace {
 
 /// Pods that arrive together lead to one plan.
 constexpr Duration kPlanDelay = milliseconds(20);
-/// The same event says nothing new within one of upstream's passes.
+/// The interval between equal events: one of upstream's passes.
 constexpr Duration kThresholdEventInterval = seconds(10);
 
 policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
@@ -136,7 +136,7 @@ void EvictionEngine::give_up_reclaim(Now now) {
   end_reclaim(nullptr, now);
 }
 
-/// A pass asks again each second while a disk is full: that there is still nothing to free is said once.
+/// Reports the result once: while a disk is full a pass reclaims again each second, in vain.
 void EvictionEngine::report_reclaimed(const ReclaimOutcome& outcome) {
   const bool in_vain = outcome.deleted == 0 && outcome.freed.count() == 0;
   std::optional<std::string>& said = reclaims_in_vain_[outcome.action];

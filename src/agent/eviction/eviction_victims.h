@@ -53,8 +53,8 @@ class Victims {
   const std::vector<Victim>& dying() const { return dying_; }
 
   /// May the next pass begin though some are left? True if every one of them should have been gone for three seconds
-  /// and nothing has become free since it was chosen. A disk is given back only after its pod has ended: where nothing
-  /// else is short, who fills it is waited for as long as any pod.
+  /// and nothing has become free since it was chosen. A disk is freed only after its pod has ended: if nothing else is
+  /// short, a pod that fills a disk is waited for as long as any pod.
   bool give_way(HardMet met, const eviction::Observations& seen, Instant now) const;
 
   /// Victims whose runtime has exceeded their grace, each once.

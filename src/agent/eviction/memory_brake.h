@@ -1,6 +1,6 @@
 // The brake: how much all pods together may use before the kernel slows them down (memory.high), so that a pod that
 // fills memory is met by an eviction and not by the OOM killer. Opt-in: page cache counts as used, so a pod that only
-// streams files is slowed as well, and everybody is, not the guilty one alone.
+// streams files is slowed as well, and all pods are, not the guilty one alone.
 // Thread: any (pure). Source: spec "Wake-up sources", 3 and 6.
 #pragma once
 

@@ -38,7 +38,7 @@ struct SandboxOnNode {
 
 struct ContainerGcScope {
   std::function<PodRemains(std::string_view uid)> remains;
-  /// Has everybody who may ask for pods been heard? Until then no pod counts as gone.
+  /// True once all sources of pods have reported. Until then no pod counts as gone.
   bool sources_ready = false;
   /// Does kRuntime count, as under pressure?
   bool ended_pods = false;

@@ -32,7 +32,7 @@ class ContainerGcEngine {
   void on_exited(const ContainerExited& event);
   /// Containers that earlier processes of the node started.
   void on_found(const PodsFound& found, Now now);
-  /// The runtime's list, which this engine asked for.
+  /// The runtime's list, requested by this engine.
   void on_listed(const RemainsListed& listed, Now now);
   /// The pod is gone, and its logs with it.
   void forget(const std::string& uid);

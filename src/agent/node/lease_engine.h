@@ -26,7 +26,7 @@ class LeaseEngine {
   /// For people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
-  /// Called for every failed write of a run but the first: connections may be dead without anybody having noticed.
+  /// Called for every failed write of a run but the first: connections may be dead without a sign.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
  private:

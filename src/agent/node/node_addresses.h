@@ -16,7 +16,7 @@ namespace spillway::agent {
 
 struct AddressFacts {
   std::string hostname;
-  /// --node-ip: at most two, the first says which family is preferred. "0.0.0.0" and "::" name only the family.
+  /// --node-ip: at most two, the family of the first is preferred. "0.0.0.0" and "::" name only the family.
   std::vector<std::string> node_ips;
   CloudProvider cloud_provider = CloudProvider::kNone;
   /// The addresses to which the node's name resolves.

@@ -53,7 +53,7 @@ struct StatusUpdate {
 StatusUpdate update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
                            const NodeFacts& facts, WallTime now);
 
-/// Brings an existing node's default labels, annotation, huge pages and extended resources to what `initial` says; true
+/// Brings an existing node's default labels, annotation, huge pages and extended resources to those of `initial`; true
 /// if anything was different. Other labels, taints and conditions stay.
 bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing);
 

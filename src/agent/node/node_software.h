@@ -41,7 +41,7 @@ void set_platform(api::Node& node, const PlatformFacts& facts);
 
 void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& handlers);
 
-/// nullopt: the runtime says nothing of it; what is reported stays.
+/// nullopt: the runtime does not report it; the present value stays.
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy);
 
 /// nullopt: not known yet; what is reported stays.

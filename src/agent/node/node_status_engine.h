@@ -36,7 +36,7 @@ class NodeStatusEngine {
   /// The informer saw that the node is gone.
   void on_node_deleted(Now now);
 
-  /// Called for every failed try of a report but the first: connections may be dead without anybody having noticed.
+  /// Called for every failed try of a report but the first: connections may be dead without a sign.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
   /// Called each time the node has been registered, or found to be.

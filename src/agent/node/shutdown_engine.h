@@ -1,5 +1,5 @@
-// Ends the pods of a node that is shutting down: group after group by priority, each with its grace; the node says that
-// it is not ready, and new pods are refused. Without configured periods nothing happens here.
+// Ends the pods of a node that is shutting down: group after group by priority, each with its grace; the node reports
+// that it is not ready, and new pods are refused. Without configured periods nothing happens here.
 // Thread: loop. Invariants: a shutdown that has begun is not taken back; a group begins when the one before it has
 // ended or its time is over. Bounds: the sum of the groups' graces, and kReportWait more for the statuses to be
 // written. Source: Kubernetes docs, "Node Shutdowns", graceful node shutdown; KEP-2000, KEP-2712; spec "Node

@@ -46,7 +46,7 @@ class Prober {
   /// Probes of its containers, sidecars included. Harmless for a pod that is known.
   void add(const api::Pod& pod, Now now);
   void remove(const std::string& uid);
-  /// It has just started: its readiness is asked for at once.
+  /// It has just started: its readiness is probed at once.
   void wake(const std::string& uid, const std::string& container, Now now);
 
   struct Said {

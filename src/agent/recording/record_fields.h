@@ -1,5 +1,5 @@
 // The members of what a recording holds, in the order they are written in. Left out: processor, network, device and
-// stall figures, and of pods everything that says nothing about their eviction: no command, environment, label or probe
+// stall figures, and the members of pods that do not matter for their eviction: no command, environment, label or probe
 // of a pod is ever written.
 // Thread: any (pure).
 #pragma once

@@ -1,4 +1,4 @@
-// One eviction engine of a replay, from a recorded state on, with ports that answer as the recording says.
+// One eviction engine of a replay, from a recorded state on, with ports that give the recorded answers.
 // Thread: one. Invariant: under its own configuration nothing is made up.
 #pragma once
 

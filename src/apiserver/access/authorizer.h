@@ -21,7 +21,7 @@ class Authorizer {
   virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
 };
 
-/// The 403 for what was asked about, in Kubernetes' words.
+/// The 403 for the refused request, in Kubernetes' words.
 api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict);
 
 bool in_group(const api::UserInfo& user, std::string_view group);

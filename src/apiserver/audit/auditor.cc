@@ -18,7 +18,7 @@ constexpr std::string_view kReason = "authorization.k8s.io/reason";
 constexpr std::string_view kClosedEarly = "Connection closed early";
 constexpr int kUnauthorized = 401;
 
-/// As upstream has it: by what is asked for, whatever the answer turns out to be.
+/// As upstream: decided by the request, whatever its answer is.
 bool is_long_running(const RequestAttributes& asked) {
   if (!asked.is_resource) return false;
   constexpr std::array<std::string_view, 5> kSubresources = {"attach", "exec", "proxy", "log", "portforward"};
@@ -166,7 +166,7 @@ void AuditRecord::take_answer(const Answer& answer) {
     left_out_ = left_out_ || !object;  // or a list in protobuf
     if (object) text = shown(*std::move(object));
   }
-  // A refusal repeats what was asked for, in words of the client's.
+  // A refusal quotes the request, in the client's words.
   const bool repeats = event_.status->status == "Failure" && text.size() > kAuditMessageMax;
   left_out_ = left_out_ || repeats;
   if (!repeats) event_.response_object = std::move(text);

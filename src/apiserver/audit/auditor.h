@@ -92,8 +92,7 @@ class Auditor {
   /// still holds after the server's end, writes nothing more.
   std::unique_ptr<AuditRecord> begin(const Exchange& exchange) const;
 
-  /// A request that was refused with `code` before anything was asked about it. `user`: null: it is not known who sent
-  /// it.
+  /// A request that was refused with `code` before its attributes were known. `user`: null: the sender is not known.
   void refused(const api::Request& request, const api::UserInfo* user, std::string audit_id, int code,
                std::string message) const;
 

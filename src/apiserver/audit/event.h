@@ -1,6 +1,6 @@
-// One event of the audit log, and the line that says it: JSON, its members in upstream's order. Nothing that a client
-// sends can end a line or pass for a member: what is no UTF-8 is replaced, control characters are escaped, and what has
-// no bound of its own is cut.
+// One event of the audit log, and its line: JSON, its members in upstream's order. Nothing that a client sends can end
+// a line or pass for a member: what is no UTF-8 is replaced, control characters are escaped, and what has no bound of
+// its own is cut.
 // Thread: any (pure). Source: audit.k8s.io/v1 Event; spec "API server contract", 21.
 #pragma once
 
@@ -67,11 +67,11 @@ struct AuditEvent {
   std::map<std::string, std::string, std::less<>> annotations = {};
 };
 
-/// The line, without its newline. Of an event that is longer than `bytes_max` the objects are left out, which an
-/// annotation says; nullopt: it is too long even so.
+/// The line, without its newline. An event that is longer than `bytes_max` loses its objects, which an annotation
+/// records; nullopt: it is too long even so.
 std::optional<std::string> audit_line(AuditEvent event, std::size_t bytes_max);
 
-/// The line that says that `lost` events are missing before it.
+/// The line that records that `lost` events are missing before it.
 std::string audit_loss_line(std::uint64_t lost, WallTime at);
 
 /// The addresses that a request comes from: those in headers of proxies, then the connection's own. All but the last

@@ -63,7 +63,7 @@ struct AuditRule {
   std::vector<std::string> namespaces = {};    // "": what is in no namespace
   std::vector<std::string> paths = {};         // "/healthz", "/api*": no request of a resource matches
   AuditStages omit_stages = {};
-  std::optional<bool> omit_managed_fields = {};  // nullopt: as the policy says
+  std::optional<bool> omit_managed_fields = {};  // nullopt: as in the policy
 
   friend bool operator==(const AuditRule&, const AuditRule&) = default;
 };

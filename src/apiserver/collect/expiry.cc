@@ -165,7 +165,7 @@ void Expiry::sweep() {
     remover_.remove({&objects_.resource(), object->ns, object->name, options},
                     [this, key](api::StatusResult<Removed> result) {
                       --removing_;
-                      // A store that is busy is asked again; what was written meanwhile has a new term.
+                      // A busy store is tried again; an object that was written meanwhile has a new term.
                       if (!result && result.error().code >= 429) expect(key, core_.now.mono);
                       arm();
                     });

@@ -25,7 +25,7 @@ class KeptObjects : public Collector {
   static constexpr int kFreeWrites = 16;
 
  protected:
-  /// As it should be: namespace, name, labels and what else is put right; lists whole.
+  /// The wanted object: namespace, name, labels and the other members that are restored; lists whole.
   struct Wanted {
     const ResourceCache* cache;
     api::Json document;

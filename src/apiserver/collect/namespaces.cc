@@ -49,7 +49,7 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
     return note(*event->object);
   }
   if (event->object) {
-    // Another server admitted it before it heard of the end of the namespace.
+    // Another server created it before the end of the namespace reached that server.
     if (event->object->ns.empty()) return;
     if (terminating_.contains(event->object->ns) || gone_.contains(event->object->ns)) dirty_.insert(event->object->ns);
     return;

@@ -1,6 +1,6 @@
-// The rules of ClusterRoles that gather those of others (aggregationRule), kept up to date with these. Other rules that
-// are written into them are replaced. Another program that does the same (the controller `clusterrole-aggregation` of
-// kube-controller-manager) computes the same rules, so either finds nothing to do after the other.
+// The rules of ClusterRoles that aggregate those of others (aggregationRule), kept up to date with these. Other rules
+// that are written into them are replaced. Another program that does the same (the controller `clusterrole-aggregation`
+// of kube-controller-manager) computes the same rules, so either finds nothing to do after the other.
 //
 // One role is written at a time, and each the less often the more often it was written of late: two that aggregate each
 // other might never end. Thread: loop. Bounds: one write in flight; kGatheredBytesMax of rules, beyond which a role

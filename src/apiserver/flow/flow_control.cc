@@ -37,7 +37,7 @@ flow::Asked asked_of(const api::UserInfo& user, const RequestAttributes& asked) 
           .path = asked.path};
 }
 
-/// A UUID that is the same in every process: the name says all of it.
+/// A UUID that is the same in every process: it depends on the names alone.
 std::string uid_of(std::string_view kind, std::string_view name) {
   const std::uint64_t high = fnv1a64(name, fnv1a64(kind));
   const std::uint64_t low = fnv1a64(kind, fnv1a64(name));

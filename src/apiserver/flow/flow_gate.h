@@ -2,7 +2,7 @@
 // while they are in flight; if none is left they wait in the queue of their flow. Among the flows of a level whose work
 // waits, and among such levels by their shares, start-time fair queueing: the flow that has had the least work done
 // begins next.
-// Thread: loop. No I/O, no clock: time comes with every call. While nothing waits nothing is allocated.
+// Thread: loop. No I/O, no clock: time is an argument of every call. While nothing waits nothing is allocated.
 // Bounds: waiting requests of a flow and of a level (policy/flow/schema.h), flows of a level (kFlowsMax; later ones
 // share kSharedFlows queues), the time a request waits.
 // Invariants: policy/flow/seat_book.h; the first request in line that needs common seats is not overtaken by others

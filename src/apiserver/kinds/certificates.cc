@@ -72,7 +72,7 @@ std::vector<const Json*> conditions_of_type(const Json& object, std::string_view
 
 // Creation.
 
-/// Whatever the body says, the request is from who sent it.
+/// Records the authenticated sender as the requestor, whatever the body has.
 api::StatusResult<void> record_requestor(Json& object, const AdmissionContext& context) {
   Json& spec = object["spec"];
   for (const std::string_view member : {"username", "uid", "groups", "extra"}) spec.erase({member});

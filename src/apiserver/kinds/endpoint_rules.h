@@ -17,7 +17,7 @@ void check_endpoint_names(const CheckedField& endpoint);
 void check_not_special(const CheckedField& address);
 /// A protocol, and the name of what is spoken over it.
 void check_endpoint_protocol(const CheckedField& port);
-/// TCP where nothing is said.
+/// The default is TCP.
 void default_protocols(api::Json::Array& ports);
 
 /// "a,b,c + 7 more...": the first three.

@@ -184,7 +184,7 @@ std::string port_name(std::string_view protocol, std::int64_t port) {
   return fmt::format("port/{}/{}", protocol, port);
 }
 
-/// The first address: the one asked for, or the lowest free one.
+/// The first address: the requested one, or the lowest free one.
 api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const auto refuse = [&](std::string_view why) {
@@ -241,7 +241,7 @@ class TakenPorts {
   }
 
   /// The lowest that is free for all protocols, so that those of one service can share it; 0: none is left. Ports are
-  /// never given back here, so the search continues where it ended.
+  /// never released here, so the search continues where it ended.
   std::int64_t next_free() {
     while (next_ <= kLastNodePort && !is_free(next_)) ++next_;
     return next_ <= kLastNodePort ? next_ : 0;

@@ -21,7 +21,7 @@ constexpr std::string_view kUpgrade = "upgrade";
 constexpr std::array<std::string_view, 4> kOurOwn = {"x-forwarded-uri", "x-forwarded-host", "x-forwarded-proto",
                                                      "x-forwarded-for"};
 
-/// By which a client, or a proxy in front of this server, says who it is.
+/// Headers in which a client, or a proxy in front of this server, names the user.
 constexpr std::array<std::string_view, 2> kIdentities = {"impersonate-", "x-remote-"};
 constexpr std::string_view kAuthorization = "authorization";
 

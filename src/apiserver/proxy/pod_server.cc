@@ -109,7 +109,7 @@ bool is_address_of(const Json& endpoint, std::string_view ns, const IpAddress& a
   return std::ranges::any_of(addresses_of(*pod), [&](std::string_view text) { return api::parse_ip(text) == address; });
 }
 
-/// The name of the port that is asked for.
+/// The name of the requested port.
 StatusResult<std::string> port_name(const ProxiedName& asked, const Json* service) {
   if (!asks_for_number(asked)) return asked.port;
   const std::optional<std::int64_t> number = number_in(asked.port);

@@ -22,9 +22,9 @@ namespace spillway::apiserver {
 /// or tunnel leads to (64:ff9b::/96, 64:ff9b:1::/48, 2002::/16, ::ffff:0:0:0/96) is refused as a whole.
 std::optional<std::string> proxyable_address(std::string_view text);
 
-/// The server of that pod: at the port asked for, else at the first that its containers declare, else at that of the
+/// The server of that pod: at the requested port, else at the first that its containers declare, else at that of the
 /// scheme. kBadRequest "address not allowed": it has no address, or none that is proxyable. kServiceUnavailable: the
-/// port is none, or the pod has ended, so that its address may be another's by now.
+/// port is none, or the pod has ended, so that its address may belong to another pod by now.
 api::StatusResult<PodServer> server_of_pod(const ProxiedName& asked, const api::Json& pod);
 
 /// A pod by its name, in the namespace of the service; nullopt: there is none.
@@ -38,7 +38,7 @@ api::StatusResult<PodServer> server_of_service(const ProxiedName& asked, const a
                                                const api::Json& endpoints, std::string_view ns, const FindPod& find_pod,
                                                Rng& rng);
 
-/// True if a port is asked for by its number.
+/// True if the port is requested by its number.
 bool asks_for_number(const ProxiedName& asked);
 
 }  // namespace spillway::apiserver

@@ -25,7 +25,7 @@ class ListJob {
  public:
   /// Bytes of text that are handed to the connection at a time.
   static constexpr std::size_t kPieceBytes = std::size_t{256} * 1024;
-  /// A long list does not go on while so much of it waits for its client.
+  /// A long list pauses while that many bytes wait for its client.
   static constexpr std::size_t kAheadMax = std::size_t{1} << 20U;
 
   struct Plan {

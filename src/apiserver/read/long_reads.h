@@ -48,7 +48,7 @@ class LongReads {
   /// pause(): the read waits for its client from now on. resume(): it continues.
   void pause(Id id);
   void resume(Id id);
-  /// Lets those begin that wait. Harmless if it is given back already.
+  /// Frees the place, and lets waiting reads begin. Harmless if it is free already.
   void give_back(Id id);
 
   std::size_t taken() const { return taken_.size(); }

@@ -26,7 +26,7 @@ api::Status expired_token() {
                     "new list without the continue parameter.");
 }
 
-/// A list says what it lacks.
+/// Adds a warning about unreadable objects, which the list lacks.
 void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::string_view prefix) {
   std::vector<std::string> keys;
   const auto& all = cache.unreadable();

@@ -74,7 +74,7 @@ class Rendering {
   };
 
   ListFrame list_frame(const ListMeta& meta, std::size_t item_bytes) const;
-  /// Bytes of an item in protobuf; of an object that has been asked for before, without writing it.
+  /// Bytes of an item in protobuf; the second time for an object without writing it.
   std::size_t item_bytes(const StoredObject& object) const;
 
   bool knows_item_bytes(const StoredObject& object) const {

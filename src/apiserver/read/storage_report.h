@@ -20,7 +20,7 @@ class StorageReport {
 
   StorageReport(Core& core, telemetry::Registry& metrics);
 
-  /// Once the cache has loaded: what was asked for, else what is there, else JSON.
+  /// Chooses once the cache has loaded: the configured type, else the type of the stored values, else JSON.
   void choose_media_type();
 
   void on_unreadable(std::string_view store_key, const Unreadable& value);

@@ -56,7 +56,7 @@ struct CustomVersion {
   const api::Type* fields = nullptr;
 
   bool converts() const;
-  /// The version that is asked for takes the place of the stored one, and back: nothing else is converted.
+  /// Replaces the stored version by the requested one, and back: nothing else is converted.
   api::Json from_stored(const api::Json& object) const;
   api::Json to_stored(const api::Json& object) const;
 
@@ -100,7 +100,7 @@ class CustomKind {
   static std::uint64_t digest_of(const api::Json& definition);
   static std::uint64_t shape_of(const api::Json& definition);
 
-  /// An object as it was found in the store, in the version that is stored now and as its schema says.
+  /// An object from the store, converted to the version that is stored now and pruned by its schema.
   api::Json at_rest(api::Json document) const;
 
  private:

@@ -62,7 +62,7 @@ struct AdmissionRules {
   bool resource_quota = true;
   /// Resources that may be used only if a quota covers them; checked by the plug-in ResourceQuota.
   std::vector<quota::LimitedResource> limited_resources = {};
-  /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
+  /// Webhooks of either phase are called (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;
   /// Requests are held against the admission policies (plug-in ValidatingAdmissionPolicy).
@@ -129,7 +129,7 @@ struct KindHooks {
   void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;
   api::StatusResult<void> (*admit_update)(api::Json& object, const api::Json& old, Endpoint endpoint,
                                           const AdmissionContext& context) = nullptr;
-  /// Everything wrong with the change. Null: for kMain validate_create is asked, for others nothing.
+  /// Everything wrong with the change. Null: for kMain validate_create is called, for others nothing.
   void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                           api::FieldErrors& errors) = nullptr;
 

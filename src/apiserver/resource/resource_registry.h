@@ -183,7 +183,7 @@ struct Resource {
 
   api::GroupKind group_kind() const { return {std::string(group), std::string(kind)}; }
 
-  /// The kind of that group. Custom kinds of other groups may have the same name, so a name alone says nothing
+  /// The kind of that group. Custom kinds of other groups may have the same name, so a name alone is ambiguous
   /// (tools/tidy.py).
   bool is(std::string_view of_group, std::string_view of_kind) const { return kind == of_kind && group == of_group; }
 

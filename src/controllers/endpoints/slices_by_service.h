@@ -12,7 +12,7 @@ namespace spillway::controllers {
 
 class SlicesByService {
  public:
-  /// "namespace/name" of the Service; empty: the slice says none.
+  /// "namespace/name" of the Service; empty: the slice names none.
   static std::string key_of(const api::EndpointSlice& slice) {
     const auto name = slice.metadata.labels.find(endpoints::kServiceNameLabel);
     const bool says_one = name != slice.metadata.labels.end() && !name->second.empty();

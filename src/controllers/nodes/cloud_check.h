@@ -1,5 +1,5 @@
 // Nodes whose machine is gone: asks a cloud about every node that is not Ready, deletes those that do not exist there,
-// taints those that are shut down, and takes that taint back from nodes that are Ready.
+// taints those that are shut down, and removes that taint from nodes that are Ready.
 //
 // The question leaves through take_question() and its answer comes back through put_answer(): the call to the cloud,
 // and its duration, are the caller's. At most one question is under way. If a cloud says that all of several nodes are

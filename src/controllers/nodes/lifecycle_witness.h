@@ -25,7 +25,7 @@ class LifecycleWitness {
   virtual void on_pass(Now now) = 0;
   /// Null: it is gone.
   virtual void on_node(const std::string& name, const api::Node* node, Now now) = 0;
-  /// From a watch, or because it was asked for.
+  /// Received from a watch, or by a get.
   virtual void on_lease(const std::string& node, const api::Lease& lease, Now now) = 0;
   virtual void on_decision(const LifecycleDecision& decision, Now now) = 0;
 };

@@ -240,14 +240,15 @@ void NodeLifecycleController::on_all_assessed(Now now) {
   end_pass(now);
 }
 
-/// The node has changed while leases were asked for: what was made of it would be written over what it says now.
+/// Assesses a node again that has changed while leases were read: writing the first assessment would overwrite the
+/// node's newer status.
 void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now now) {
   const bool was_to_be_written = seen.assessment.write.has_value();
   const LeasePtr lease = shared_.leases.cache().find(lease_key(node->metadata.name));
   seen.node = node;
   seen.assessment = monitor_.assess(*node, lease.get(), now);
   if (was_to_be_written || !seen.assessment.write) return;
-  seen.assessment.write.reset();  // its lease has not been asked for: the next pass does
+  seen.assessment.write.reset();  // its lease was not read: the next pass does
   seen.assessment.current = lifecycle::readiness_of(*node);
 }
 

@@ -1,8 +1,8 @@
 // The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
-// at the rate of their zone, and takes all of it back when they return. In legacy mode it deletes their pods instead.
-// The decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
+// at the rate of their zone, and undoes all of it when they recover. In legacy mode it deletes their pods instead. The
+// decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
 //
-// The caches tell which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
+// The caches report which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
 // not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
 // evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
 // node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Waiting nodes are

@@ -1,5 +1,5 @@
 // Deletes pods that only the garbage collector deletes, by the rule lifecycle::pods_to_collect. A node that pods name
-// and the cache does not have waits 40 s in quarantine and is asked for once more before its pods go.
+// and the cache does not have waits 40 s in quarantine and is read once more before its pods are deleted.
 // Thread: loop. Runs every 20 s. Bounds: one deletion per pod in flight; what fails is tried again by the next run.
 // Source: Kubernetes docs, "Pod Lifecycle", garbage collection of pods; spec "Node lifecycle", S13.
 #pragma once

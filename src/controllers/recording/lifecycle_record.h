@@ -1,7 +1,7 @@
 // The records of a controller's recording: the inputs of the node lifecycle, and its decisions. A segment begins with
 // ControllerState and one NodeKnown for each node; nodes have numbers within it, in the order in which they are named.
-// Heartbeats come in bundles, so that one costs a few bytes.
-// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// Heartbeats are bundled, so that one costs a few bytes.
+// Thread: any (pure). Bounds: a decoded value has no more elements than its record has bytes.
 // Source: docs/adr/0030-controller-recordings.md.
 #pragma once
 
@@ -68,7 +68,7 @@ struct NodeKnown {
   Instant heard;  // its last sign of life
 };
 
-/// New, or says something else than before.
+/// The node is new, or has changed.
 struct NodeChanged {
   Now at{};
   NodeSaid said;

@@ -27,7 +27,7 @@ class AttachmentCache {
   AttachmentCache(const AttachmentCache&) = delete;
   AttachmentCache& operator=(const AttachmentCache&) = delete;
 
-  /// nullptr: no driver says anything of it.
+  /// nullptr: the node has no CSINode.
   std::shared_ptr<const api::CsiNode> csi_node(const std::string& name) const { return csi_nodes_.cache().find(name); }
 
   std::vector<AttachmentPtr> attached_to(const std::string& node) const;

@@ -53,7 +53,7 @@ class ExtenderDesk {
 
   void on_answer(std::uint64_t id, const Result<api::Response>& response, Now now);
 
-  /// It answered, and not what it may: says so once in the log, and returns it as an error that names the extender.
+  /// The extender gave an invalid answer: logs that once, and returns it as an error that names the extender.
   Error disbelieve(std::size_t extender, scheduling::ExtenderVerb verb, const Error& why);
   void count_refusals(std::size_t extender, std::size_t nodes);
 

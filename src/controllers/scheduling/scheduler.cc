@@ -309,7 +309,7 @@ void Scheduler::promise_node(const std::string& node, const PodPtr& pod, std::st
   try_again(ClusterChange::pod_removed(*pod, nodes_.cache().find(before)));
 }
 
-/// A list that is refused is tried again for as long as the scheduler runs, and no pod says anything of it.
+/// Logs lists that are refused: each is retried for as long as the scheduler runs, and no pod's status shows it.
 void Scheduler::report_refused_lists() {
   for (const client::InformerBase* each : client_.informers()) {
     if (!each->refusal()) {

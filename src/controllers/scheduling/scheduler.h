@@ -63,7 +63,7 @@ class Scheduler final : public client::ApiEngine {
     lifecycle::BrakeConfig brakes;  // limits for the deletions of a preemption
     bool respect_budgets = false;   // a preemption breaks no disruption budget
     std::vector<scheduling::Extender> extenders;
-    std::size_t extended_max = 16;  // pods that extenders are asked about at once
+    std::size_t extended_max = 16;  // pods for which extenders are called at once
   };
 
   Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
@@ -118,7 +118,7 @@ class Scheduler final : public client::ApiEngine {
   void recount(const std::string& node);
   /// Requeues the refused pods that the change may let in, for when their back-off is over.
   void try_again(const scheduling::ClusterChange& change);
-  /// Measures who is asked, of every tenth pod; empty: not of this one.
+  /// Measures the hints of every tenth pod; empty: not this one.
   scheduling::HintWatch hint_timing(const scheduling::ClusterChange& change);
   bool may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
                   const scheduling::ClusterChange& change);
@@ -266,7 +266,7 @@ class Scheduler final : public client::ApiEngine {
     scheduling::PendingPod pending;
   };
 
-  std::map<client::ObjectKey, Asking> asking_;  // pods that hints were asked about
+  std::map<client::ObjectKey, Asking> asking_;  // pods for which hints were evaluated
   Rng search_;                                  // where the search for victims begins
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
@@ -274,12 +274,12 @@ class Scheduler final : public client::ApiEngine {
   ExtenderDesk desk_;
   std::map<std::string, RoundPtr> rounds_;               // by uid of the pod
   std::map<std::string, VictimRoundPtr> victim_rounds_;  // the same
-  /// Pods that extenders are asked about next: negative priority, turn, key.
+  /// The next pods for extenders: negative priority, turn, key.
   std::set<std::tuple<std::int64_t, std::uint64_t, client::ObjectKey>> line_;
   std::uint64_t turns_ = 0;
   std::size_t next_node_ = 0;  // where the next search for extenders begins
   std::size_t bindings_ = 0;
-  std::size_t extender_bindings_ = 0;  // that extenders were asked for
+  std::size_t extender_bindings_ = 0;  // bindings by extenders
   bool retry_armed_ = false;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 using scheduling::ExtenderVerb;
 
-/// An extender that says it has bound a pod is believed for so long.
+/// How long the binding that an extender reported is taken as true.
 constexpr Duration kBoundSightMax = seconds(30);
 
 bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
@@ -23,7 +23,7 @@ bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
 
 }  // namespace
 
-/// A pod, while extenders are asked where it may go.
+/// A pod, while extenders filter and score its nodes.
 struct Scheduler::ExtenderRound {
   PodPtr pod;
   bool heeds_promise = true;
@@ -37,7 +37,7 @@ struct Scheduler::ExtenderRound {
   std::size_t unanswered = 0;
 };
 
-/// A pod, while extenders are asked who leaves for it.
+/// A pod, while extenders choose its victims.
 struct Scheduler::VictimRound {
   PodPtr pod;
   std::string message;  // the refusals of the nodes, as in its status

@@ -222,7 +222,7 @@ void Scheduler::on_preemption_withdrawn(const Preemptor::Plan& plan, Now now) {
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind != scheduling::PreemptionWrite::Kind::kClearNomination) continue;
     const PodPtr other = pods_.cache().find(write.pod->key().text());
-    if (other) note_promise(other, other);  // as far as its status still says so
+    if (other) note_promise(other, other);  // if its status still has the promise
   }
   queue_.fail(plan.pod->key().text(), now.mono);
 }

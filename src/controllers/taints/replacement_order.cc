@@ -95,7 +95,7 @@ void ReplacementOrder::ask(const PodPtr& pod, Now now) {
                        });
 }
 
-/// It is asked again when the pod has its turn.
+/// The replacement is requested again when the pod has its turn.
 void ReplacementOrder::on_refused(const api::Pod& pod, const Error& error) {
   const auto asking = asking_.find(pod.metadata.uid);
   if (asking == asking_.end()) return;

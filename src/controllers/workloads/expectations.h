@@ -24,12 +24,12 @@ namespace spillway::controllers {
 
 class Expectations {
  public:
-  /// So many pods are about to be asked for, in one batch or in several.
+  /// That many creations will be sent, in one batch or in several.
   void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
   /// One of them was made, when so many lists of the cache had begun.
   void created(const std::string& uid, std::uint64_t lists_begun, Instant now);
-  /// So many of them were not made, or are not asked for any more.
+  /// That many of them failed, or will not be sent.
   void creations_dropped(std::size_t pods);
   /// The cache shows the pod for the first time.
   void appeared(const std::string& uid);
@@ -47,7 +47,7 @@ class Expectations {
   /// The cache shows the pod on its way out, or not at all any more.
   void left(const std::string& uid) { deletions_.erase(uid); }
 
-  /// Its deletion was asked for, and the cache does not show that yet.
+  /// Its deletion was requested, and the cache does not show that yet.
   bool is_leaving(const std::string& uid) const { return deletions_.contains(uid); }
 
   /// Some are.
@@ -96,7 +96,7 @@ class ExpectationTable {
   void created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again, Now now);
   void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client, LookAgain look_again,
                        Now now);
-  /// Creations that are not asked for any more, after others of their batches.
+  /// Creations that will not be sent, after others of their batches failed.
   void creations_dropped(const std::string& uid, std::size_t pods, const LookAgain& look_again, Now now);
   void deleted(const std::string& uid, const LookAgain& look_again, Now now);
   void deletion_failed(const std::string& uid, const std::string& pod_uid, const Error& error,

@@ -221,7 +221,7 @@ template <typename T>
 struct ReplicasController<T>::Growth {
   SetPtr set;
   std::string key;
-  std::size_t left;       // not asked for yet
+  std::size_t left;       // not requested yet
   std::size_t batch = 1;  // the next one, or the one under way
   std::size_t open = 0;   // calls of the batch that have no answer
   bool failed = false;
@@ -366,7 +366,7 @@ template <typename T>
 void ReplicasController<T>::write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted,
                                          Now now) {
   api::ReplicaSetStatus status = counted;
-  // The cache may show pods whose deletion was asked for: no rollout is to count on them.
+  // The cache may show pods whose deletion was requested: no rollout is to count on them.
   const bool some_leave = expectations_.of(set.metadata.uid).any_leaving();
   if (set.min_ready_seconds > 0 || some_leave) status.available_replicas = count_available(set, key, now);
   status.observed_generation = set.metadata.generation;

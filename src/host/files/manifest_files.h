@@ -30,7 +30,7 @@ class ManifestFiles {
 
   struct Options {
     std::string path;
-    Duration period = seconds(20);  // between readings that nothing asked for
+    Duration period = seconds(20);  // between unprompted readings
     Parse parse = nullptr;
   };
 

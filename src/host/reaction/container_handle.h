@@ -1,4 +1,4 @@
-// The first process of a container, as the loop and the acting thread share it: how it is asked to end.
+// The first process of a container, shared by the loop and the acting thread: its termination.
 // Thread: any. Source: pid_namespaces(7), signals and the init process; proc_pid_status(5).
 #pragma once
 

@@ -16,8 +16,8 @@
 
 namespace spillway::host {
 
-/// `available` = limit - (usage - inactive_file). `inactive_file` is what memory.stat says, usage what the kernel
-/// charges now. The other members only if they were requested and the kernel has them.
+/// `available` = limit - (usage - inactive_file). `inactive_file` is from memory.stat, usage is the kernel's present
+/// charge. The other members only if they were requested and the kernel has them.
 struct MemoryReading {
   Bytes available;
   Bytes usage;

@@ -25,7 +25,7 @@ enum class KillScope { kPod, kContainers };
 
 class ReactionTarget {
  public:
-  /// Nothing runs of it: what is asked of it does nothing.
+  /// The pod has no process: all calls do nothing.
   ReactionTarget() = default;
 
   /// `parent`: the cgroup of the pod's class. `containers`: running ones. Files that cannot be opened make the pod one

@@ -102,7 +102,7 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   std::unique_ptr<api::CommandChannels> channels_;
   api::StreamOptions options_;
   bool begun_ = false;
-  bool input_settled_ = false;  // take_input() has said where it goes; until then it waits
+  bool input_settled_ = false;  // take_input() was called; until then input waits
   UniqueFd in_;
   bool in_watched_ = false;
   bool in_ends_ = false;    // after what waits

@@ -13,7 +13,7 @@
 
 namespace spillway::host {
 
-/// Port: hears a container.
+/// Port: receives a container's output.
 class OutputListener {
  public:
   virtual ~OutputListener() = default;
@@ -39,7 +39,7 @@ class ContainerConsole {
 
   bool has_listeners() const;
 
-  /// `listener` will hear what it says, from on_listening() on, and of its end.
+  /// `listener` receives the output, from on_listening() on, and the end.
   void listen(std::weak_ptr<OutputListener> listener);
   /// The container's output is passed to say() from now on.
   void on_heard();

@@ -56,7 +56,7 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   RelaySession(const RelaySession&) = delete;
   RelaySession& operator=(const RelaySession&) = delete;
 
-  /// The runtime is asked: it must have agreed in time.
+  /// The runtime was asked for a stream, and must agree in time.
   void open() override;
   /// Continues with the runtime's answer.
   void connect(const Result<std::string>& url);

@@ -1,5 +1,5 @@
-// Pods as they arrive at an agent: in which order they are asked, which of them are asked at all, and which of the
-// others count.
+// Pods as they arrive at an agent: the order of their admission, the pods that need none, and the pods that count as
+// present.
 // Thread: any (pure). Source: spec "Pod admission", 1; vectors admission/pod_additions.
 #pragma once
 

@@ -11,7 +11,7 @@ namespace spillway::admission {
 
 namespace {
 
-/// Predicates of the pod on the node with everybody else.
+/// Predicates of the pod on the node with all other pods.
 Answer ask_predicates(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
   if (node.node == nullptr) {
     return refuse("InvalidNodeInfo", "Kubelet cannot get node info.", {policy::ReasonCode::kNodeUnknown, {}});

@@ -67,8 +67,8 @@ std::vector<Shortage> shortages_of(const api::Pod& pod, const PredicateNode& nod
   return policy::find_shortages(wanted, load);
 }
 
-/// The node's metadata with its operating system put right, as it is for the rest of this admission; a node without any
-/// label stays without. nullopt: nothing to put right.
+/// The node's metadata with its operating system label corrected, as it is for the rest of this admission; a node
+/// without any label stays without. nullopt: nothing to correct.
 std::optional<api::ObjectMeta> repaired(const api::ObjectMeta& node, std::string_view operating_system) {
   if (node.labels.empty()) return std::nullopt;
   const auto label = node.labels.find(kOsLabel);

@@ -24,7 +24,7 @@ namespace spillway::admission {
 struct CpuOptions {
   std::string policy = "none";
   std::map<std::string, std::string, std::less<>> policy_options;
-  CpuSet reserved;  // reservedSystemCPUs; empty: as many as `reserved_milli` says are chosen
+  CpuSet reserved;  // reservedSystemCPUs; empty: as many as `reserved_milli` needs are chosen
   std::int64_t reserved_milli = 0;
 
   friend bool operator==(const CpuOptions&, const CpuOptions&) = default;

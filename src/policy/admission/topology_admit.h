@@ -1,5 +1,5 @@
-// Container by container: asks everybody who hands something out for hints, decides by the topology policy, and lets
-// them allocate.
+// Container by container: collects the hints of all providers, decides by the topology policy, and lets the providers
+// allocate.
 // Thread: any; what changes is what the providers change. Source: spec "Pod admission", 5; vectors
 // admission/topology_hints.
 #pragma once

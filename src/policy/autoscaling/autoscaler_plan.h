@@ -1,5 +1,5 @@
-// One sync of a HorizontalPodAutoscaler: how many replicas its target should have, why, and what its status says then.
-// Without a metric that can be read nothing is scaled, and while one of several cannot be read nothing is scaled down.
+// One sync of a HorizontalPodAutoscaler: the number of replicas for its target, the reason, and its status. Without a
+// metric that can be read nothing is scaled, and while one of several cannot be read nothing is scaled down.
 // Thread: any (pure). Bounds: those of the history. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec
 // "Scheduler and workloads", 20; kube-controller-manager 1.32, texts of conditions and events.
 #pragma once
@@ -22,7 +22,7 @@ namespace spillway::autoscaling {
 
 /// The scale subresource of a target.
 struct Scale {
-  std::int32_t replicas = 0;  // asked for
+  std::int32_t replicas = 0;  // the wanted number
   std::int32_t present = 0;
   std::string selector;
 };

@@ -1,5 +1,5 @@
 // Parses the answers of metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io into readings. An answer that
-// cannot be read, or that lacks what was asked for, is an error and never a reading of nothing. Thread: any (pure).
+// cannot be read, or that lacks the requested metric, is an error and never a reading of nothing. Thread: any (pure).
 // Source: Kubernetes API reference, PodMetrics v1beta1; MetricValueList v1beta2; ExternalMetricValueList v1beta1.
 #pragma once
 
@@ -28,7 +28,7 @@ struct MetricProposal {
   api::Json status;  // one of status.currentMetrics
 };
 
-/// Why one metric says nothing: the reason of the condition, and what both the condition and the event say.
+/// The failure of one metric: the reason of the condition, and the text of both the condition and the event.
 struct MetricFailure {
   std::string reason;
   std::string message;  // the text if this is the only metric

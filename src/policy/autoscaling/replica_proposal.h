@@ -32,7 +32,7 @@ using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of t
 
 struct TargetView {
   std::vector<PodPtr> pods;   // that its selector names
-  std::int32_t replicas = 0;  // that it is asked for
+  std::int32_t replicas = 0;  // its wanted number
   double tolerance = 0.1;
   StartPeriods start_periods{};
   WallTime now{};

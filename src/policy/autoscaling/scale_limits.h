@@ -56,7 +56,7 @@ struct ReplicaRange {
   std::int32_t max = 1;
 };
 
-/// A number of replicas, and the condition that says why it is that one.
+/// A number of replicas, and the condition that explains it.
 struct Bounded {
   std::int32_t replicas = 0;
   std::string_view reason;

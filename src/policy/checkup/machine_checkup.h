@@ -42,7 +42,7 @@ struct Disk {
 
 /// The API server that a kubeconfig names.
 struct Cluster {
-  std::string server;   // "192.0.2.7:6443", or the kubeconfig if it says nothing of one
+  std::string server;   // "192.0.2.7:6443", or the kubeconfig if it names none
   std::string problem;  // why it does not answer; empty: it does
   std::string version;  // "v1.32.0"
   bool lists_nodes = false;

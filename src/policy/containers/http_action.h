@@ -47,7 +47,7 @@ struct HttpAnswer {
 /// Where an answer leads: within the same host name redirects are followed. nullopt: nowhere.
 std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer);
 
-/// How an error ends that says that who was asked by HTTPS has answered by HTTP.
+/// The end of an error about a server that was called by HTTPS and has answered by HTTP.
 inline constexpr std::string_view kHttpForHttps = "http: server gave HTTP response to HTTPS client";
 
 inline constexpr int kRedirectsMax = 10;

@@ -67,7 +67,7 @@ struct PodActions {
 
 PodActions compute_pod_actions(const api::Pod& pod, const PodSeen& seen);
 
-/// Has the pod a sandbox that it can go on with?
+/// True if the pod has a sandbox that it can continue with.
 bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxes);
 
 /// Is a container of the pod to be started that is not running? `newest`: its newest instance; null: there is none.

@@ -28,7 +28,7 @@ struct ProbedContainer {
   Duration age{};               // since it started; counts while it runs
   bool started = false;         // see is_started()
   bool never_restarts = false;  // the pod's restartPolicy is Never
-  bool pod_deleted = false;     // its deletion was asked for
+  bool pod_deleted = false;     // its deletion was requested
   bool pod_finished = false;    // Succeeded or Failed
 };
 

@@ -41,7 +41,7 @@ std::optional<api::EndpointAddress> address_of(const api::Service& service, cons
   return address;
 }
 
-/// nullopt stands for the one port of a headless Service without ports.
+/// nullopt: the one port of a headless Service without ports.
 std::vector<std::optional<api::EndpointPort>> ports_of_pod(const api::Service& service, const api::Pod& pod) {
   std::vector<std::optional<api::EndpointPort>> ports;
   if (service.ports.empty() && service.cluster_ip == "None") ports.emplace_back();

@@ -31,7 +31,7 @@ bool has_selected_pods(const api::Service& service);
 bool selects(const api::Service& service, const api::StringMap& labels);
 bool is_headless(const api::Service& service);
 
-/// Pods that have ended or have no address are behind no Service; those on their way out only if asked for.
+/// Pods that have ended or have no address are behind no Service; terminating ones only if `terminating_too`.
 bool belongs_to_endpoints(const api::Pod& pod, bool terminating_too);
 bool is_terminating(const api::Pod& pod);
 /// The pod's addresses of one family, in the order of its status, without loopback and link-local addresses.

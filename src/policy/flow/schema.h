@@ -71,7 +71,7 @@ enum class FlowBy : std::uint8_t { kNothing, kUser, kNamespace };
 
 struct Schema {
   std::string name;
-  int precedence = 1000;  // 1 to 10,000; the lower one is asked first
+  int precedence = 1000;  // 1 to 10,000; the lower one is matched first
   std::string level;
   FlowBy by = FlowBy::kNothing;
   std::vector<Rule> rules;
@@ -99,7 +99,7 @@ struct Level {
   friend bool operator==(const Level&, const Level&) = default;
 };
 
-/// Complete: schemas by precedence, then name, of levels that exist; the last one matches everybody.
+/// Complete: schemas by precedence, then name, of levels that exist; the last one matches every request.
 struct Configuration {
   std::vector<Schema> schemas;
   std::vector<Level> levels;

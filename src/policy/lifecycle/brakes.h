@@ -56,9 +56,9 @@ struct BrakeConfig {
   /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
   std::optional<double> stall_share;
   Duration stall_max = minutes(2);
-  /// Nothing was heard on our watch of nodes or leases for longer than this.
+  /// The watches of nodes or leases had no news for longer than this.
   std::optional<Duration> watch_age_max;
-  /// Wall and monotonic clock disagree by more than this over a pass, or this process stood still for longer.
+  /// Wall and monotonic clock disagree by more than this over a pass, or this process was stopped for longer.
   std::optional<Duration> clock_jump_max;
   Duration clock_hold = seconds(50);  // how long nothing happens after that
   Duration cool_down{};               // the same after a stall has passed or all zones were down; 0: none

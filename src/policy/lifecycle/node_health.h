@@ -1,6 +1,6 @@
-// Is a node alive? Compares what it says now with what it said before, and stamps changes with the time at which they
+// Is a node alive? Compares its present heartbeat with the one before, and stamps changes with the time at which they
 // were observed. Remote times are compared only with earlier values of the same field, never with a local clock; the
-// one exception is the age of a node that has never said anything, which runs from its creation.
+// one exception is the age of a node that never sent a heartbeat, which runs from its creation.
 // Thread: any (pure functions). Source: Kubernetes docs, "Nodes", heartbeats; KEP-589; spec "Node lifecycle", S4, S5.2,
 // S5.3; vectors lifecycle/node_health.
 #pragma once

@@ -90,7 +90,7 @@ class NodeMonitor {
   /// The node or its lease was updated, or the node is new or deleted: the next pass syncs it.
   void touch(std::string_view name);
   Opening begin_pass(const Find& find, Now now);
-  /// In a pass for a node that is due, or whenever something is heard of a node.
+  /// In a pass for a node that is due, or after any event about a node.
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);

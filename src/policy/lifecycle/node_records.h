@@ -86,7 +86,7 @@ class NodeRecords {
   void set_record(Id id, const HealthRecord& record);
   /// The node is known no more: it leaves the order of silence; its record stays.
   void retire(Id id);
-  /// Every known node counts as heard of and turned at `now`.
+  /// Every known node counts as seen at `now`.
   void restart_all(Instant now);
 
   /// Puts the node on the agenda of the next pass.

@@ -89,8 +89,8 @@ struct Profile {
   bool explain_taints = true;                                                 // T17: events
   /// Silence is noticed when it becomes too long, and signs of life when they arrive; upstream: both by the passes.
   bool detect_at_deadline = true;
-  /// A lease renewed to an earlier time is a sign of life: its node's clock was set back. Upstream hears nothing of the
-  /// node until that clock has caught up.
+  /// A lease renewed to an earlier time is a sign of life: its node's clock was set back. Upstream takes the node for
+  /// silent until that clock has caught up.
   bool lease_may_step_back = true;
   bool untaint_on_node_event = true;  // S19: both taints go as soon as the node is seen Ready
 

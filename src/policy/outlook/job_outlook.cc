@@ -218,7 +218,7 @@ class JobOutlook : OutlookMaker {
     add(Code::kJobIndexes, std::move(indexes));
   }
 
-  /// Failures that a rule of podFailurePolicy has met, by what the rule says.
+  /// Failures that matched a rule of podFailurePolicy, by the rule's action.
   void say_failure_rules() {
     if (!job_.pod_failure_policy) return;
     std::map<std::string, std::int64_t> pods;

@@ -17,7 +17,7 @@
 
 namespace spillway::outlook {
 
-/// Rows of a part; how many there are is said besides.
+/// Rows of a part; the total number is stated besides.
 inline constexpr std::size_t kRowsMax = 10;
 
 enum class Code {

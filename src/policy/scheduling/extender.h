@@ -1,5 +1,5 @@
-// Extenders: servers of others that are asked over HTTP which nodes they allow a pod, what these are worth to them, who
-// should leave for it, and to bind it. Here: which of them is asked about a pod, and what it is asked.
+// Extenders: other servers that are called over HTTP to filter and score nodes for a pod, to choose its victims, and to
+// bind it. Here: which of them is called for a pod, and by which verbs.
 // Thread: any (pure). Bounds: kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler
 // configuration (v1), Extender; k8s.io/kube-scheduler extender v1 types.
 #pragma once
@@ -45,7 +45,7 @@ std::string_view to_string(ExtenderVerb verb);
 /// As the extender calls it; empty: it is not asked that.
 const std::string& verb_of(const Extender& extender, ExtenderVerb verb);
 
-/// It is to be asked about this pod.
+/// True if the extender is to be called for this pod.
 bool concerns(const Extender& extender, const api::Pod& pod);
 /// Indices of the extenders that are called with this verb for the pod, in their order; ignorable ones last.
 std::vector<std::size_t> extenders_for(std::span<const Extender> extenders, ExtenderVerb verb, const api::Pod& pod);

@@ -32,8 +32,8 @@ struct ExtenderNo {
 };
 
 struct FilterAnswer {
-  std::vector<std::string> allowed;           // in the order in which they were asked about
-  std::map<std::string, ExtenderNo> refused;  // everything else that was asked about
+  std::vector<std::string> allowed;           // in the order of the request
+  std::map<std::string, ExtenderNo> refused;  // all other nodes of the request
 };
 
 /// `asked`: names of nodes, sorted.
@@ -50,7 +50,7 @@ Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& 
                                                                 std::span<const PreemptionCandidate> asked,
                                                                 const PreemptionView& view, std::string_view body);
 
-/// Ok: the extender says that the pod is bound.
+/// Ok: the extender has bound the pod.
 Outcome read_binding_answer(std::string_view body);
 
 /// The reason in the pod's status for the nodes that this extender refused, beside the reasons of the scheduler's own

@@ -47,8 +47,8 @@ struct Refusal {
 using VolumeFilter = std::function<std::optional<Refusal>(const policy::NodeLoad& node, FilterSet left_out)>;
 
 /// nullopt: the pod fits, by the filters of its profile. `volumes` may be empty. NodeConditions::kLiterally: the node's
-/// condition is asked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods away,
-/// the others keep all.
+/// condition is checked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods
+/// away, the others keep all.
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
                                   const VolumeFilter& volumes = {});
 

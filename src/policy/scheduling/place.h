@@ -44,7 +44,7 @@ struct Survey {
   std::vector<FittingNode> fitting;        // by name, with the scores; the promised node alone, if that one takes it
   std::map<std::string, Refusal> refused;  // by node
   std::vector<std::string> excluded;       // the pod names other nodes
-  bool contradicts_itself = false;         // its terms name no node: none is asked
+  bool contradicts_itself = false;         // its terms name no node: none is filtered
   bool scores_spread = false;              // the plugin PodTopologySpread has a say
   bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
   std::size_t looked_at = 0;               // nodes that were asked
@@ -53,7 +53,7 @@ struct Survey {
 /// How many nodes a search filters, and the index at which it begins, modulo their number.
 struct SearchShare {
   std::size_t first = 0;
-  std::size_t enough = std::numeric_limits<std::size_t>::max();  // nodes that fit, after which no more are asked
+  std::size_t enough = std::numeric_limits<std::size_t>::max();  // the search ends after that many fitting nodes
 };
 
 /// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.

@@ -26,11 +26,11 @@ enum class Filter : std::uint8_t {
   kCheckNodeMemoryPressure,
   kCheckNodePidPressure,
   kCheckNodeDiskPressure,
-  // No plug-in: a server that is asked over HTTP.
+  // No plug-in: a server that is called over HTTP.
   kExtender,
 };
 
-/// All of them, in the order in which they are asked.
+/// All filters, in the order of evaluation.
 inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
                                                  Filter::kNodeUnschedulable,
                                                  Filter::kNodeName,

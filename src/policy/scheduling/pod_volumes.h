@@ -27,7 +27,7 @@ struct VolumeView {
   storage::StorageLookup storage;
   const std::map<std::string, policy::NodeLoad>& nodes;
   const std::set<std::string>& taken;  // volumes that other pods get
-  /// nullptr: no driver says anything of the node.
+  /// nullptr: the node has no CSINode.
   std::function<std::shared_ptr<const api::CsiNode>(const std::string& node)> csi_node;
   /// VolumeAttachments of the node, which may outlive the pods they were for.
   std::function<std::vector<std::shared_ptr<const api::VolumeAttachment>>(const std::string& node)> attachments;

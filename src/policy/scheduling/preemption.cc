@@ -47,7 +47,8 @@ bool selects_for_budget(const api::PodDisruptionBudget& budget, const api::Pod& 
   return !settled.is_object() || settled.find(pod.metadata.name) == nullptr;
 }
 
-/// Pods of one node, asked in turn whether the budgets still allow it to go. Each asks for its share, even if it stays.
+/// Checks in turn for the pods of one node if the budgets still allow an eviction. Each takes its share, even if it
+/// stays.
 class BudgetCheckout {
  public:
   explicit BudgetCheckout(const BudgetsByNamespace& budgets) : budgets_(budgets) {}

@@ -1,7 +1,7 @@
-// A pod that fits nowhere: which pods of lower priority would have to leave which node to let it in, and which of these
-// nodes costs least. Per node all of them are taken away, then as many as possible put back, those first whose leaving
-// would break a disruption budget, then the most important. Nodes are independent of each other: pods of one node alone
-// leave.
+// Preemption for a pod that fits nowhere: the pods of lower priority that would have to be evicted from each node, and
+// the node where that costs least. Per node all of them are removed, then as many as possible put back, those first
+// whose eviction would break a disruption budget, then the most important. Nodes are independent of each other: only
+// pods of one node are evicted.
 // Thread: any (pure). Bounds: as many candidates as Profile::preemption says. Complexity: of a node, its pods of lower
 // priority times what its filters cost.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8; vectors
@@ -107,7 +107,7 @@ std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCan
 /// The status patch of a write that is not a deletion; it applies to this very pod only. `scheduler`: the preemptor's.
 api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler, WallTime at);
 
-/// "Preempted by pod 5f0c… on node n1": what a victim's event says.
+/// "Preempted by pod 5f0c… on node n1": the text of a victim's event.
 std::string preempted_text(const api::Pod& pod, std::string_view node);
 
 /// One for each victim: its priority and that of the pod it leaves for.

@@ -116,7 +116,7 @@ struct RefusedPod {
   FilterSet by;
 };
 
-/// Told of each plug-in once it has been asked, and whether it says yes.
+/// Called for each plug-in after its hint, with the answer.
 using HintWatch = std::move_only_function<void(Filter plugin, bool queues)>;
 
 /// Valid if the change was seen after the pod's last attempt, and hint_for() was called for every change since.

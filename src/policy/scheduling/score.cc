@@ -36,7 +36,7 @@ std::int64_t scalar_of(const policy::Amounts& amounts, std::string_view name) {
   return found == amounts.scalars.end() ? 0 : found->second;
 }
 
-/// For scores of room, cpu and memory count as if every container asked for some.
+/// For scores of room, cpu and memory count as if every container requested some.
 Share share_of(std::string_view resource, const PendingPod& pod, const policy::NodeLoad& load) {
   const policy::Amounts& all = load.allocatable;
   if (resource == "cpu") return {load.scored_milli_cpu + pod.load.scored_milli_cpu, all.milli_cpu};

@@ -21,7 +21,7 @@ StorageWrite claim_write(const api::PersistentVolumeClaim& claim, WriteTo target
   return {target, claim.metadata.ns, claim.metadata.name, std::move(patch)};
 }
 
-/// Waits, and says why.
+/// The claim waits, with a reason.
 StorageStep wait(const api::PersistentVolumeClaim& claim, std::optional<StorageEvent> event) {
   StorageStep step{{}, std::move(event)};
   if (claim.status.phase == kPending) return step;

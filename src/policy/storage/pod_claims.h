@@ -60,9 +60,10 @@ struct ClaimPlan {
   std::vector<ClaimPtr> provisions;
 };
 
-/// The write that asks the claim's provisioner for a volume that the node reaches; nullopt: it is asked.
+/// The write that requests a volume from the claim's provisioner that the node reaches; nullopt: it was requested
+/// before.
 std::optional<StorageWrite> ask_for_volume(const api::PersistentVolumeClaim& claim, const std::string& node);
-/// The node that a volume is asked for; empty: none.
+/// The node for which the volume was requested; empty: none.
 std::string selected_node(const api::PersistentVolumeClaim& claim);
 
 /// `taken`: volumes that other pods get.

@@ -1,4 +1,4 @@
-// Which requests a webhook is asked about. Thread: any (pure).
+// Matches requests with webhooks. Thread: any (pure).
 // Source: Kubernetes docs, "Dynamic Admission Control", matching requests.
 #pragma once
 

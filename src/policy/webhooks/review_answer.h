@@ -1,5 +1,5 @@
-// The answer of a webhook: an AdmissionReview with a response, read as something that a stranger has sent. What it says
-// is bounded: values, warnings, annotations, words. Thread: any (pure).
+// The answer of a webhook: an AdmissionReview with a response, parsed as untrusted input. Its parts are bounded:
+// values, warnings, annotations, texts. Thread: any (pure).
 // Source: Kubernetes API reference, admission.k8s.io/v1 AdmissionResponse; Kubernetes docs, "Dynamic Admission
 // Control", response.
 #pragma once

@@ -13,7 +13,8 @@
 
 namespace spillway::workloads {
 
-/// Counts the templates the set has had, written by the API server; and the label of a pod that says which it is of.
+/// Counts the templates the set has had, written by the API server; and the label of a pod with the count of its
+/// template.
 inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.daemonset.template.generation";
 inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-generation";
 

@@ -179,7 +179,7 @@ class DeploymentPlanner {
     write_status();
   }
 
-  /// An active ReplicaSet was last written when the Deployment asked for another number of pods.
+  /// True if an active ReplicaSet was last written for another number of pods than the Deployment has now.
   bool is_scaled() {
     const Generations sets = *generations(Missing::kLeave);
     return std::ranges::any_of(active_of(sets.all()), [this](const ReplicaSetPtr& set) {

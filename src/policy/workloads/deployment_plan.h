@@ -85,8 +85,8 @@ Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSe
 /// than it promises at its new size, ReplicaSets that lack pods lose theirs before those that serve.
 enum class Shares { kProportional, kPromised };
 
-/// The new sizes after the Deployment was asked for another number of pods in the middle of a rollout, in the order in
-/// which they are written.
+/// The new sizes after a change of the Deployment's number of pods in the middle of a rollout, in the order of their
+/// writes.
 std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, const ReplicaSetPtr& latest,
                                          const ReplicaSets& old, Shares shares);
 

@@ -41,7 +41,8 @@ bool is_complete(const api::Deployment& deployment, const api::DeploymentStatus&
 api::DeploymentStatus counted_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 
-/// The same while a rollout may go on: complete, moving or timed out; and what keeps pods from being made.
+/// The same while a rollout may be under way: complete, progressing or timed out; and the cause that keeps pods from
+/// being created.
 api::DeploymentStatus rollout_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 

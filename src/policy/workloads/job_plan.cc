@@ -334,7 +334,7 @@ class JobPlanner {
     active_count_ += static_cast<std::int32_t>(plan_.created.size());
   }
 
-  /// ✗ As upstream, the status says for that moment that no pod is active.
+  /// ✗ As upstream, the status has no active pod for that moment.
   void wait(Duration left) {
     plan_.look_again.push_back(std::max(left, kDelayMin));
     plan_.next_pod = left;

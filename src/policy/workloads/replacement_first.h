@@ -17,7 +17,7 @@
 
 namespace spillway::workloads {
 
-/// On a pod: when its replacement was asked for, as metav1.Time.
+/// Annotation of a pod: when its replacement was requested, as metav1.Time.
 inline constexpr std::string_view kReplacementAnnotation = "spillway.dev/replacement-asked-at";
 
 /// How long a replacement has to become ready, and to be created at all. After that a replacement with a node suffices,

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFirstPage = 500;
 constexpr std::size_t kLargestPage = 10'000;
 constexpr std::size_t kPageBytes = std::size_t{16} * 1024 * 1024;
-constexpr int kCreateAttempts = 3;  // a key that exists and is gone by turns
+constexpr int kCreateAttempts = 3;  // for a key that exists and is gone by turns
 
 Error too_busy(std::size_t waiting) {
   return make_error(ErrorCode::kTooManyRequests, "the store is busy: {} operations are waiting", waiting);
@@ -153,7 +153,7 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
   begin_write(job);
 }
 
-/// Begins a write; first gets a lease, where the key is to go by itself.
+/// Begins a write; first gets a lease, if the key is to expire.
 void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
   if (!job->write.ttl || !job->write.value) return try_write(job);
   leases_.take(*job->write.ttl, [this, job](std::expected<std::int64_t, Failure> lease) {

@@ -26,7 +26,7 @@ std::optional<Revision> compaction_in(const Value& value);
 
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
  public:
-  /// After so long without a message the cluster is asked if the watch is behind.
+  /// After that time without a message the cluster is asked if the watch is behind.
   static constexpr Duration kQuietMax = seconds(10);
   static constexpr Duration kCatchUpMax = seconds(5);
 
@@ -88,7 +88,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   std::size_t member_;
   std::unique_ptr<EtcdTransport::WatchStream> stream_;
   std::vector<EtcdEvent> fragments_;
-  std::size_t failures_ = 0;  // since something was heard
+  std::size_t failures_ = 0;  // since the last message
   std::optional<Revision> gap_after_;
   Instant heard_{};
   bool closed_ = false;

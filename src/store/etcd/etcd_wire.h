@@ -50,7 +50,7 @@ struct EtcdTxn {
 
 struct EtcdLease {
   std::int64_t id = 0;
-  Duration life{};  // as granted, which may be longer than asked for
+  Duration life{};  // as granted, which may be longer than requested
 };
 
 struct EtcdTxnAnswer {
@@ -64,8 +64,8 @@ struct EtcdEvent {
   std::string key;
   Value value;  // null: deleted
   Revision revision;
-  Revision create_revision;  // for a deletion: 0 unless the state before was asked for
-  Value previous;            // only if asked for
+  Revision create_revision;  // for a deletion: 0 unless the state before was requested
+  Value previous;            // only if requested
 };
 
 struct EtcdWatchMessage {
@@ -103,7 +103,7 @@ class EtcdTransport {
   /// The answers arrive on the loop, later, and none after the transport is gone.
   virtual void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) = 0;
   virtual void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) = 0;
-  /// Answers the revision asked for.
+  /// Returns the requested revision.
   virtual void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) = 0;
   /// Whole seconds.
   virtual void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) = 0;

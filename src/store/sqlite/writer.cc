@@ -19,7 +19,7 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::int64_t kVacuumPages = 128;       // given back in one step
+constexpr std::int64_t kVacuumPages = 128;       // freed in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // rows of history that are deleted in one step when the disk is full
 constexpr std::int64_t kEmergencyPages = 32;     // freed in one step then: each goes through the log
 constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
@@ -410,7 +410,7 @@ struct Writer::Impl {
                               std::max<std::int64_t>(options.checkpoint_pages / 8, 1));
   }
 
-  /// True: there are more pages to give back.
+  /// True: there are more pages to free.
   Result<bool> vacuum() {
     SPILLWAY_TRY(free_pages, ledger->connection().number("PRAGMA freelist_count"));
     SPILLWAY_TRY(pages, ledger->connection().number("PRAGMA page_count"));

@@ -86,7 +86,7 @@ api::StatusResult<void> confirm(std::string_view plural, const Json& object, con
 
 void fill_in_limits(Json& pod, const AdmissionContext& context) {
   const auto ranges = ranges_for(pod, context);
-  if (!ranges || ranges->empty()) return;  // confirm_pod_limits() says what is wrong
+  if (!ranges || ranges->empty()) return;  // confirm_pod_limits() reports the error
   auto spec = api::decode<api::PodSpec>(value_of(pod, "spec"));
   if (!spec) return;  // validation refuses the pod
   std::string filled;

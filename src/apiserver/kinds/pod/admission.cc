@@ -83,7 +83,7 @@ api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionCon
   return {};
 }
 
-/// Where pods of a class may run is where this one may, besides what it says itself.
+/// Adds the node selector and tolerations of the pod's RuntimeClass to the pod's own.
 api::StatusResult<void> add_scheduling(api::Json& pod, const api::Json& scheduling) {
   api::Json& spec = pod["spec"];
   if (const api::Json::Object* wanted = value_of(scheduling, "nodeSelector").if_object()) {
@@ -201,7 +201,7 @@ void add_tolerations(api::Json& pod, const AdmissionRules& rules) {
   for (std::size_t i = own; i < tolerations.size(); ++i) list.if_array()->push_back(api::encode(tolerations[i]));
 }
 
-/// A pod with gates says from the start why it is not scheduled.
+/// A pod with gates has its PodScheduled condition from the start, with the reason.
 void add_gated_condition(api::Json& pod, WallTime now) {
   if (elements(value_of(pod, "spec"), "schedulingGates").empty()) return;
   pod["status"]["conditions"] =

@@ -74,7 +74,7 @@ struct ContainerContext {
 };
 
 void check_containers(const CheckedField& spec, const ContainerContext& context);
-/// No blanks before or behind it: asked of pods, not of templates.
+/// Checks that no blanks surround the name: for pods, not for templates.
 void check_image_edges(const CheckedField& image);
 
 // ports.cc

@@ -39,7 +39,8 @@ Result<BackupReport> write_backup(const std::string& from, const std::string& to
 Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on);
 /// The revision as of which this file was made by write_backup(), if it was not written since.
 Result<std::optional<Revision>> backup_revision(Connection& file);
-/// Makes a copy forget its history and go on at `revision`. `backup_of`: what backup_revision() says from then on.
+/// Removes the history of a copy and continues it at `revision`. `backup_of`: the value of backup_revision() from then
+/// on.
 Outcome advance(Connection& copy, Revision revision, std::optional<Revision> backup_of);
 /// Bytes in the file that are used.
 Result<Bytes> used_bytes(Connection& file);
