@@ -63,14 +63,14 @@ class ControllerSet final : public client::ApiEngine {
     PodGc::Options pod_gc;
     CloudCheck::Options cloud_check;
     lifecycle::BrakeConfig brakes;
-    /// Whether the templates of DaemonSets are kept as ControllerRevisions.
+    /// Keep the templates of DaemonSets as ControllerRevisions.
     bool daemon_history = true;
     /// Pods that are evicted from a node again and again are replaced later each time; upstream: at once.
     bool eviction_backoff = false;
     autoscaling::Settings autoscaling{};
-    /// Of all writes together; nullopt: as many as there are.
+    /// The rate of all writes together; nullopt: unlimited.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
-    /// Where the recording of the node lifecycle goes; null: nowhere. Must outlive the set.
+    /// The sink for the recording of the node lifecycle; null: none. Must outlive the set.
     recording::Sink* recording = nullptr;
   };
 
@@ -99,8 +99,9 @@ class ControllerSet final : public client::ApiEngine {
 
   const LifecycleReport& report() const { return report_; }
 
-  /// What a workload waits for before it replaces evicted pods. `resource`: "replicasets", "daemonsets" or
-  /// "statefulsets"; `key`: NAMESPACE/NAME. nullopt: none of that name is known here, or its controller does not run.
+  /// The back-off that a workload waits for before it replaces evicted pods. `resource`: "replicasets", "daemonsets" or
+  /// "statefulsets"; `key`: NAMESPACE/NAME. nullopt: no workload of that name is in the cache, or its controller does
+  /// not run.
   std::optional<policy::Decision> explain_evictions(std::string_view resource, const std::string& key, Now now) const;
 
   /// Looks at all nodes that have ended so far, and how many nodes there are.

@@ -49,7 +49,7 @@ api::Json document_of(const ZoneStanding& zone) {
 
 }  // namespace
 
-/// A brake over everything, or over the zone, or over its first node; then what the zone's own state says.
+/// A brake over everything, or over the zone, or over its first node; then the zone's own state.
 std::optional<Reason> LifecycleReport::brake_on(std::string_view zone, const Zone& standing, Now now) const {
   if (auto held = gate_.brakes().hold_in(zone, now)) return held;
   const auto entries = standing.queue.entries();
@@ -91,7 +91,7 @@ std::vector<ZoneStanding> LifecycleReport::zones(Now now) const {
     standing.brake = brake_on(key, zone, now);
     if (entries.empty()) continue;
     standing.next_node = entries.front()->name;
-    if (gate_.brakes().hold_in(key, now)) continue;  // nobody can say when that ends
+    if (gate_.brakes().hold_in(key, now)) continue;  // the end of a manual hold is not known
     if (const auto at = due(zone, 0, now)) standing.next_act_in = std::max(*at - now.mono, Duration::zero());
   }
   return standings;

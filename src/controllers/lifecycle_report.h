@@ -1,6 +1,7 @@
-// What the node lifecycle knows and waits for, for people: `spillway zones`, `spillway explain node/NAME`, the pages
-// under /debug/spillway. Reads the state of the controllers and changes nothing.
-// Thread: loop. Cost: zones, one look at each zone's queue; a node, its pods and the queue of its zone.
+// The state of the node lifecycle, and what it waits for, as reports for users: `spillway zones`, `spillway explain
+// node/NAME`, the pages under /debug/spillway. Reads the state of the controllers and changes nothing.
+// Thread: loop.
+// Cost: zones: the head of each zone's queue; a node: its pods and the queue of its zone.
 #pragma once
 
 #include "api/json/json.h"
@@ -18,17 +19,17 @@
 
 namespace spillway::controllers {
 
-/// How one zone stands.
+/// The state of one zone.
 struct ZoneStanding {
   std::string zone;  // as people read it; empty: the nodes without zone labels
   lifecycle::ZoneState state{};
   lifecycle::ZoneCounts counts;
   double nodes_per_second = 0;
-  std::optional<Duration> next_token_in;  // of its rate, whether or not a node waits for it; nullopt: none comes
+  std::optional<Duration> next_token_in;  // until the next act by the rate; nullopt: never
   std::int64_t waiting = 0;               // nodes in its queue
   std::string next_node;                  // the first of them
-  std::optional<Duration> next_act_in;    // when that one is due; nullopt: none waits, or nothing lets it through
-  std::optional<policy::Reason> brake;    // what holds its acts
+  std::optional<Duration> next_act_in;    // until next_node is due; nullopt: none waits, or its acts are held
+  std::optional<policy::Reason> brake;    // the reason why its acts are held; nullopt: they are not
 };
 
 class LifecycleReport {

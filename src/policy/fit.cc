@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPods = "pods";
 
-/// What is left of `capacity`, negative on a node over its limits; saturates.
+/// The rest of `capacity`; negative on a node over its limits. Saturates instead of overflowing.
 std::int64_t left_of(std::int64_t capacity, std::int64_t used) {
   std::int64_t left = 0;
   if (!__builtin_sub_overflow(capacity, used, &left)) return left;

@@ -32,14 +32,14 @@ struct Amounts {
 /// Each resource rounded away from zero. Names that fit does not count are left out.
 Amounts amounts_of(const api::ResourceList& resources);
 
-/// What a pod asks for as a newcomer: the status of its containers does not count.
+/// The amounts that a newly arrived pod requests, from its spec alone: the status of its containers does not count.
 Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features = {});
 
-/// What one pod adds to its node.
+/// The share of one pod in the load of its node.
 struct PodLoad {
   Amounts requested;
-  /// For scoring: containers without a request count as 100m cpu and 200 MiB memory, so that a heap of them does not
-  /// look like an empty node.
+  /// For scoring: a container without a request counts as 100m cpu and 200 MiB memory, so that a node full of such
+  /// containers does not seem empty.
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
 
@@ -50,13 +50,13 @@ PodLoad load_of(const api::Pod& pod, const api::PodFeatures& features = {});
 
 struct NodeLoad {
   std::shared_ptr<const api::Node> node;
-  Amounts allocatable;  // of the node, as integers
+  Amounts allocatable;  // the node's status.allocatable, in whole numbers
   std::int64_t pods_max = 0;
   Amounts requested;
   std::int64_t scored_milli_cpu = 0;
   std::int64_t scored_memory_bytes = 0;
   std::int64_t pod_count = 0;
-  std::optional<std::int32_t> lowest_priority;  // of the pods; nullopt: there are none
+  std::optional<std::int32_t> lowest_priority;  // the lowest among its pods; nullopt: there are none
   api::UsedHostPorts ports;
   NodeVolumes volumes;
   std::map<std::string, std::int64_t, std::less<>> image_bytes;  // on the node, by every name an image has

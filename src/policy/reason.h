@@ -106,7 +106,7 @@ std::string_view to_string(ReasonCode code);
 /// nullopt: no such code.
 std::optional<ReasonCode> parse_reason_code(std::string_view text);
 
-/// One number or name that was looked at: {"available_bytes", 104857600}.
+/// One number or name that the decision depended on: {"available_bytes", 104857600}.
 struct Fact {
   std::string name;
   std::variant<std::int64_t, double, std::string> value;
@@ -131,15 +131,15 @@ std::string render(const Reason& reason);
 /// One after the other, with "; " between.
 std::string render(const std::vector<Reason>& reasons);
 
-/// Who decided.
+/// The part of Spillway that decided.
 enum class Area { kEviction, kAdmission, kPreemption, kScheduling, kLifecycle, kWorkloads };
 
 inline constexpr Area kLastArea = Area::kWorkloads;
 
-/// What came of it.
+/// The outcome of a decision.
 enum class Verdict {
   kActs,     // `action` is carried out on the subject
-  kRefuses,  // what was asked for the subject is not done
+  kRefuses,  // the act that was requested for the subject is not carried out
   kWaits,    // there is cause to act, and something holds it back
   kRests,    // there is no cause to act
 };
@@ -170,7 +170,7 @@ struct Subject {
 struct Candidate {
   Subject subject;
   Reason reason;
-  /// Why it stands before the next one: "priority", "above-request", "name". Empty for the last one.
+  /// The criterion that puts it before the next candidate: "priority", "above-request", "name". Empty for the last one.
   std::string decided_by;
 
   friend bool operator==(const Candidate&, const Candidate&) = default;
@@ -182,13 +182,13 @@ struct Decision {
   std::string by;  // the node or controller that decided
   Area area{};
   Verdict verdict = Verdict::kRests;
-  std::string action;  // "evict", "reject", "taint"; with another verdict than kActs: what was not done
+  std::string action;  // "evict", "reject", "taint"; not carried out with another verdict than kActs
   Subject subject;
-  std::string message;                // what the object's status or event says; may be empty
+  std::string message;                // text of the object's status or event; may be empty
   std::vector<Reason> reasons;        // in the order in which they were found
   std::vector<Candidate> candidates;  // in their order; the first few if there were many
   std::int64_t candidates_total = 0;  // how many were compared
-  std::vector<Fact> cost;             // what it takes and gives; what is known only later is added later
+  std::vector<Fact> cost;  // resources that the act takes and frees; facts that are known only later are added later
 
   friend bool operator==(const Decision&, const Decision&) = default;
 };

@@ -1,5 +1,5 @@
-// Under which addresses the API servers of one store serve: each writes its own again and again, as a key that goes by
-// itself when it stops, and reads those of all. Thread: loop. Bounds: one request at a time, kAddressesMax addresses.
+// The addresses of all API servers of one store: each server writes its own again and again, as a key that expires when
+// the server stops, and reads those of all. Thread: loop. Bounds: one request at a time, kAddressesMax addresses.
 // Source: Kubernetes docs, kube-apiserver --endpoint-reconciler-type=lease.
 #pragma once
 
@@ -23,10 +23,10 @@ class ServerAddresses {
   static constexpr std::string_view kPrefix = "/registry/spillway.dev/addresses/";
 
   using After = std::function<void(Duration, std::move_only_function<void()>)>;
-  /// Sorted by the names of their servers. Told at each look, changed or not.
+  /// Sorted by the names of their servers. Called after each read, changed or not.
   using Seen = std::function<void(const std::vector<std::string>& addresses)>;
 
-  /// `store` expires keys. `name`: letters, digits, "-", ".", ":". `address`: empty, this server has none to tell.
+  /// `store` expires keys. `name`: letters, digits, "-", ".", ":". `address`: empty if this server announces none.
   ServerAddresses(Store& store, std::string_view name, std::string address, After after, Seen seen);
   ServerAddresses(const ServerAddresses&) = delete;
   ServerAddresses& operator=(const ServerAddresses&) = delete;

@@ -1,7 +1,7 @@
 // All API servers of one store serve, and one of them does the work that must be done once: collects garbage, empties
 // namespaces, counts budgets. The holder of the lease writes it again and again; a server that sees it unchanged for
 // kHeldFor by its own clock takes it over, at once if it had held it itself. A holder that could not write it for
-// kActsFor acts no more, and has stopped well before another server begins; it goes on taking part.
+// kActsFor acts no more, and has stopped well before another server begins; it remains a candidate.
 // Thread: loop. Bounds: one request at a time, which ends by itself. Source: client-go, leader election.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace spillway::store {
 class ServerLease {
  public:
   static constexpr Duration kHeldFor = seconds(25);
-  static constexpr Duration kActsFor = seconds(20);  // etcd says after 7 s that its leader is gone
+  static constexpr Duration kActsFor = seconds(20);  // etcd reports a lost leader after 7 s
   static constexpr Duration kLookEvery = seconds(2);
   static constexpr std::string_view kKey = "/registry/spillway.dev/server";
 
@@ -69,7 +69,7 @@ class ServerLease {
   std::uint64_t writes_ = 0;
   bool held_ = false;
   bool over_ = false;
-  bool is_watched_ = false;  // a timer looks whether its time is over
+  bool is_watched_ = false;  // a timer checks if its time is over
   Revision written_;         // the revision of our last write
   Instant asked_{};          // when it was sent
   Instant renewed_{};        // when the last one that was done was sent

@@ -36,7 +36,7 @@ void ServerRoster::join(std::move_only_function<void(Outcome)> done) {
   write();
 }
 
-/// The own entry first: of two that come at once at least one sees the other.
+/// The own entry first: at least one of two servers that start at once sees the other.
 void ServerRoster::write() {
   const std::string joined = joined_ == Revision() ? std::string() : fmt::format("@{}", joined_.number());
   auto value = std::make_shared<const std::string>(fmt::format("{}{} {}", ++beats_, joined, keys_));
@@ -54,8 +54,8 @@ void ServerRoster::write() {
   });
 }
 
-/// Handles an entry that is not as this server left it: one of an earlier process of the same name, deleted by hand, or
-/// kept by another server that runs. That one yields if it came later; it will find the entry taken back.
+/// Handles an entry that this server did not write: by an earlier process of the same name, deleted by hand, or renewed
+/// by another server that runs. The other server yields if it started later; it will find the entry overwritten.
 void ServerRoster::meet(const std::optional<Entry>& there) {
   if (there && joined_ != Revision() && joined_in(*there) < joined_) {
     over_ = true;

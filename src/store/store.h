@@ -37,7 +37,7 @@ class Revision {
 /// Immutable bytes shared by all readers; null means "no value".
 using Value = std::shared_ptr<const std::string>;
 
-/// One key as it stands at some revision.
+/// One key at some revision.
 struct Entry {
   std::string key;
   Value value;
@@ -52,7 +52,7 @@ struct Change {
   Revision revision;
   Revision create_revision;
   Value value;     // null: deleted
-  Value previous;  // null: created, or a store in etcd, which does not tell
+  Value previous;  // null: created, or a store in etcd, which does not report it
 };
 
 /// put (value set) or delete (value null) of one key, if the condition holds.
@@ -63,8 +63,8 @@ struct Write {
   std::optional<Revision> expected;
   /// Leads to a deletion: taken as deletions are when space is short.
   bool frees = false;
-  /// For a put, 1 s or more: the key goes some time after that by itself, unless it is written again; one revision may
-  /// take several keys so. Stores that do not expire keys (expires_keys()) take no notice.
+  /// For a put, 1 s or more: the key expires some time after that, unless it is written again; one revision may delete
+  /// several keys so. Stores that do not expire keys (expires_keys()) ignore it.
   std::optional<Duration> ttl = {};
 };
 
@@ -73,7 +73,7 @@ struct WriteResult {
   /// The revision of the commit; when not committed, that of the store. Deleting an absent key unconditionally commits
   /// nothing.
   Revision revision;
-  /// Not committed: the key as it stands, nullopt if absent. Committed delete: the state before it.
+  /// Not committed: the present key, nullopt if absent. Committed delete: the state before it.
   std::optional<Entry> current;
 };
 

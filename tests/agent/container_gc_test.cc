@@ -1,5 +1,5 @@
-// Goal: once a minute what a container runtime keeps of pods is looked at; what nobody needs goes, after it was said in
-// the log, and nothing goes before it is known which pods there are. The machine is scripted.
+// Goal: once a minute the pods in a container runtime are checked; unneeded remains are removed, after a line in the
+// log, and nothing is removed before the list of pods is known. The machine is scripted.
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>

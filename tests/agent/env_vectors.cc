@@ -17,7 +17,7 @@ std::vector<Json> items_of(const Json& in, std::string_view member) {
   return list == nullptr ? std::vector<Json>() : std::vector<Json>(list->begin(), list->end());
 }
 
-/// What is not text has no place in an environment.
+/// Bytes that are no text cannot be in an environment.
 void add_sources(EnvSources& sources, const Json& in, std::string_view member, DataReference::Kind kind) {
   for (const Json& each : items_of(in, member))
     sources[{kind, std::string(each.string_at({"metadata", "name"}))}] = env_source_of(kind, each).value();

@@ -1,4 +1,4 @@
-// Goal: under pressure the right pod goes, one at a time, in time; and everybody learns why.
+// Goal: under pressure the right pod goes, one at a time, in time; and the reason is visible to users.
 #include "agent/scripted_cluster.h"
 
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ TEST(Eviction, TakesNoAnswerThatItNoLongerWaitsFor) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u);
 }
 
-/// An observation that was begun while the victim lived comes when it is gone: it says nothing of what was freed.
+/// An observation that was begun while the victim lived arrives when it is gone: it does not show the freed memory.
 TEST(Eviction, TakesNoSecondVictimForWhatWasSeenWhileTheFirstLived) {
   Pressured cluster;
   cluster.host.set_immortal("uid-hog");
@@ -473,7 +473,7 @@ TEST(EvictionPreemption, AHardThresholdDoesNotWaitForASoftEviction) {
   EXPECT_EQ(cluster.journal.entries.size(), 1u) << "the pod that leaves anyway leaves first";
 }
 
-/// What fills a disk gives it back only once it has ended, however long its runtime takes.
+/// A pod that fills a disk frees it only once it has ended, however long its runtime takes.
 TEST(EvictionPreemption, OfADiskOneAfterTheOtherIsEvicted) {
   Pressured cluster(disk_options());
   cluster.host.set_disk_used("uid-modest", gibibytes(40));

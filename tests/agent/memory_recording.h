@@ -1,4 +1,4 @@
-// A recording kept in memory, and what its replay comes to.
+// A recording kept in memory, and the result of its replay.
 #pragma once
 
 #include "agent/recording/replay.h"
@@ -43,7 +43,7 @@ class MemoryRecording final : public recording::Sink {
     return made;
   }
 
-  /// What is wrong with a replay under the configuration of the recording; empty: everything is as it was.
+  /// The difference between the recording and a replay under its own configuration; empty: none.
   std::string replay_problem() const {
     if (segments.empty()) return {};
     const auto report = replay_recording(file());

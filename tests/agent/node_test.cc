@@ -1,4 +1,4 @@
-// Goal: a node appears, stays reported and comes back, whatever the API server does meanwhile.
+// Goal: a node appears, stays reported and comes back, regardless of the API server's failures.
 #include "agent/node/allocatable.h"
 #include "agent/scripted_cluster.h"
 #include "api/exchange/status.h"
@@ -277,7 +277,7 @@ TEST(Node, TellsThatItIsCordoned) {
   EXPECT_EQ(cluster.events("NodeNotSchedulable").size(), 1);
 }
 
-/// What was found out while a report is on its way follows it, and does not wait for the next period.
+/// A change during a report is reported right after it, without waiting for the next period.
 TEST(Node, ReportsAgainAtOnceWhatChangedDuringAReport) {
   AgentOptions options = node_options();
   options.eviction.thresholds.hard = {{"memory.available", "100Mi"}, {"nodefs.available", "10%"}};
@@ -325,8 +325,8 @@ TEST(Node, OverwritesNoNewerReportWithOneThatWasOnItsWay) {
   EXPECT_EQ(*cluster.api.find("/api/v1/nodes/n1"), newer);
 }
 
-/// Somebody else changes the node between the reading and the report: it is read again, and nobody thinks that the
-/// server cannot be reached.
+/// Another client changes the node between the reading and the report: the node is read again, and the API server does
+/// not count as unreachable.
 TEST(Node, ReportsOverWhatOthersHaveChangedMeanwhile) {
   ScriptedCluster cluster;
   cluster.start();

@@ -1,5 +1,5 @@
-// Answers late, twice and out of order; names used again; a process that ends between two lines: a pod never gets what
-// was meant for another, runs once, and its status never goes back.
+// Answers late, twice and out of order; names used again; a process that ends between two lines: a pod never gets an
+// answer that was meant for another, runs once, and its status never goes back.
 #include "agent/scripted_cluster.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::int64_t restarts_of(const Json& pod) {
   return statuses == nullptr ? -1 : statuses->if_array()->front().find("restartCount")->if_int64().value();
 }
 
-/// The pod goes, and another of its name comes, just before the first request that fits is carried out.
+/// The pod goes, and another one of its name is created, just before the first matching request is carried out.
 void replace_before(Running& cluster, api::Method method, const std::string& path, std::shared_ptr<bool> replaced) {
   cluster.api.set_fault(
       [&cluster, method, path, replaced](const api::Request& request) -> std::optional<Result<api::Response>> {
@@ -158,13 +158,15 @@ TEST(PodRaces, ALateStartDoesNotKeepAnEndedContainerFromItsNextAttempt) {
     cluster.exit("web", 1);
     cluster.run(milliseconds(100));
   }
-  cluster.send(ContainerStarted{"uid-web", "c", 1, 4711, cluster.now().wall});  // of the attempt that has just ended
+  // From the attempt that has just ended.
+  cluster.send(ContainerStarted{"uid-web", "c", 1, 4711, cluster.now().wall});
   cluster.run(minutes(1));
   EXPECT_EQ(restarts_of(cluster.pod("web")), 2);
   EXPECT_EQ(cluster.host.count<StartContainer>(), 3U);
 }
 
-/// What the process before had sent arrives when this one has read the pod, just before its first status: seed 12080.
+/// The last request of the earlier process arrives when this one has read the pod, just before its first status: seed
+/// 12080.
 TEST(PodRaces, AStatusOfTheProcessBeforeThatComesLateIsNotOverwrittenUnseen) {
   Running cluster(Pods{{.name = "web"}});
   cluster.exit("web", 1);
@@ -191,7 +193,7 @@ TEST(PodRaces, AStatusOfTheProcessBeforeThatComesLateIsNotOverwrittenUnseen) {
   EXPECT_EQ(cluster.phase("web"), "Running");
 }
 
-/// Its name comes later in the alphabet than that of a pod that came while there was no room.
+/// Its name is later in the alphabet than that of a pod that was added while there was no room.
 TEST(PodRaces, AfterARestartWhoWasThereFirstKeepsItsPlace) {
   AgentOptions options = node_options();
   options.pods_max = 1;
@@ -216,7 +218,7 @@ TEST(PodRaces, AfterARestartWhoWasThereFirstKeepsItsPlace) {
   EXPECT_EQ(cluster.phase("middle"), "Failed");
 }
 
-/// What does not fit any more is asked in the order in which it was created, whatever its name.
+/// Pods that do not fit any more are admitted in the order of their creation, whatever their names.
 TEST(PodRaces, AfterARestartRoomGoesToTheOlderPod) {
   AgentOptions options = node_options();
   options.pods_max = 2;
@@ -235,7 +237,7 @@ TEST(PodRaces, AfterARestartRoomGoesToTheOlderPod) {
   EXPECT_EQ(cluster.phase("bravo"), "Failed");
 }
 
-/// The process may end between any two lines: whoever is to go is written down before anything is done to it.
+/// The process may end between any two lines: the eviction is in the journal before anything is done to the pod.
 TEST(PodRaces, AnEvictionIsInTheJournalBeforeAnythingIsDone) {
   ScriptedCluster cluster;
   cluster.put(pod_document({.name = "hog"}));

@@ -24,7 +24,7 @@ struct Loops {
   Lines status;
   Lines events;
   Lines lists;
-  std::map<std::string, std::set<std::string>> shapes;  // of the first body per kind of request
+  std::map<std::string, std::set<std::string>> shapes;  // the first body's, per kind of request
 };
 
 void add_paths(const Json& document, const std::string& at, std::set<std::string>& paths) {
@@ -38,8 +38,8 @@ void add_paths(const Json& document, const std::string& at, std::set<std::string
   }
 }
 
-/// Sorts requests into the loops they come from: the GET of the node for the lease's owner follows a lease that is not
-/// there, the one of a registration a refused POST; the others are of storage drivers.
+/// Sorts requests into the loops they come from: the GET of the node for the lease's owner follows a missing lease, the
+/// one of a registration a refused POST; the others belong to storage drivers.
 class Sorter {
  public:
   void add(const std::string& method, const std::string& path, bool timeout, int status, const std::string& event,
@@ -114,7 +114,7 @@ Loops recorded(const std::string& scenario) {
   return sorter.take();
 }
 
-/// What our agent sent from `first` on.
+/// Our agent's requests from `first` on.
 Loops sent(const ScriptedCluster& cluster, std::size_t first) {
   Sorter sorter;
   const auto& requests = cluster.api.requests();
@@ -206,7 +206,7 @@ void PrintTo(const Scenario& scenario, std::ostream* out) {
 
 constexpr std::string_view kLease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n1";
 
-/// The cluster after a minute, from where the first request at or after the next lease renewal or sync is looked at.
+/// The cluster after a minute. Returns the index of the first request at or after the next lease renewal or sync.
 std::size_t settle(ScriptedCluster& cluster) {
   cluster.start();
   cluster.run(seconds(64));
@@ -223,7 +223,7 @@ void fail(ScriptedCluster& cluster, api::Method method, std::string_view path, i
   });
 }
 
-/// Somebody takes a label away that the agent vouches for, so that its next report patches.
+/// Another client removes a label that the agent maintains, so that its next report patches.
 void take_label(ScriptedCluster& cluster) {
   Json node = *cluster.api.find("/api/v1/nodes/n1");
   node.at({"metadata", "labels"})->if_object()->erase("kubernetes.io/os");

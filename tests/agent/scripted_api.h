@@ -19,13 +19,13 @@ namespace spillway::agent {
 
 class ScriptedApi {
  public:
-  /// What a request gets instead of its answer; nullopt: nothing special.
+  /// An answer in place of the real one; nullopt: the request is answered as usual.
   using Fault = std::function<std::optional<Result<api::Response>>(const api::Request& request)>;
 
   /// The answer to a command, if it has one, and frames for open watches it causes.
   std::vector<client::ApiEvent> handle(const client::ApiCommand& command);
 
-  /// Writes an object as somebody else would; frames for open watches.
+  /// Writes an object as another client would; returns frames for open watches.
   std::vector<client::ApiEvent> put(api::Json object);
   std::vector<client::ApiEvent> remove(const std::string& path);
 

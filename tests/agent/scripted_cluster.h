@@ -49,7 +49,7 @@ api::Json pod_document(const PodSpecText& text);
 class ScriptedCluster {
  public:
   explicit ScriptedCluster(AgentOptions options = node_options());
-  /// Checks that a replay of everything its agents were told decides as they did.
+  /// Checks that a replay of all inputs of its agents decides as they did.
   ~ScriptedCluster();
 
   /// Starts the agent, or a new instance of it that finds `journal` and whatever the API server holds.
@@ -74,7 +74,7 @@ class ScriptedCluster {
   /// Events of watches take so long besides.
   void delay_watches(Duration by) { watch_delay_ = by; }
 
-  /// What the API server and the machine say comes a second time, that much later.
+  /// Answers of the API server and the machine arrive a second time, that much later.
   void repeat_answers(Duration later) { repeat_after_ = later; }
 
   Now now() const { return now_; }
@@ -99,11 +99,11 @@ class ScriptedCluster {
   ScriptedHost host;
   MemoryJournal journal;
   MemoryRecording recording;
-  std::optional<std::string> device_checkpoint;  // of the next start()
+  std::optional<std::string> device_checkpoint;  // for the next start()
   std::optional<std::string> cpu_checkpoint;
   std::optional<std::string> memory_checkpoint;
-  MachineInfo machine = machine_info();    // of the next start()
-  Reaction* reaction = nullptr;            // of the next start()
+  MachineInfo machine = machine_info();    // for the next start()
+  Reaction* reaction = nullptr;            // for the next start()
   telemetry::Registry* metrics = nullptr;  // the same
   std::vector<std::string> log;            // lines of all levels, as logfmt
 

@@ -1,4 +1,5 @@
-// A machine of a few lines: containers start, use what the test says, and stop when told. Nothing happens by itself.
+// A machine of a few lines: containers start, use as much as the test says, and stop on command. Nothing happens by
+// itself.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -23,7 +24,7 @@ class ScriptedHost {
 
   Delayed execute(const HostCommand& command, Now now);
 
-  /// What the next volumes cannot be made for.
+  /// The failures of the next volumes.
   void fail_volumes(std::vector<VolumeFailure> failures) { volume_failures_ = std::move(failures); }
 
   /// The main process of a container ends by itself.
@@ -31,10 +32,10 @@ class ScriptedHost {
 
   void set_available(Bytes available) { available_ = available; }
 
-  /// What the kernel would say could be taken without swapping; nullopt: it does not say.
+  /// The kernel's MemAvailable; nullopt: it has none.
   void set_mem_available(std::optional<Bytes> available) { mem_available_ = available; }
 
-  /// What a pod uses; given back when it has stopped.
+  /// A pod's usage; freed when it has stopped.
   void set_working_set(const std::string& uid, Bytes used) { working_sets_[uid] = used; }
 
   /// Every start fails like this until it is set to "".
@@ -50,7 +51,7 @@ class ScriptedHost {
 
   void set_disk_used(const std::string& uid, Bytes used) { disk_used_[uid] = used; }
 
-  /// What dead containers hold; given back by the next ReclaimNode.
+  /// Memory held by dead containers; freed by the next ReclaimNode.
   void set_reclaimable(Bytes reclaimable) { reclaimable_ = reclaimable; }
 
   /// ReclaimNode is never answered.
@@ -59,10 +60,10 @@ class ScriptedHost {
   /// nullopt: it cannot be found out.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
-  /// What is answered to requests and connections at this port: a status, or nothing at all (0). Else: 200.
+  /// The answer to requests and connections at this port: a status, or none at all (0). Default: 200.
   void set_http(std::uint16_t port, int status) { http_[port] = status; }
 
-  /// What commands in containers exit with.
+  /// The exit code of commands in containers.
   void set_command_code(std::int32_t code) { command_code_ = code; }
 
   /// LimitGroup fails.

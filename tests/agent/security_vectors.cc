@@ -25,7 +25,7 @@ bool is_true(const Json& document, std::string_view member) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
-/// What the runtime does not do is refused: that is a difference, not a mistake.
+/// Settings that the process runtime refuses count as a known difference, not as a mistake.
 bool is_beyond(const api::Pod& pod, const Json& context) {
   return pod.spec.share_process_namespace.value_or(false) || is_true(context, "privileged") ||
          number_at(context, {"seccomp", "profile_type"}) == kLocalhost;

@@ -1,5 +1,5 @@
-// Goal: an agent that begins anew on a machine that keeps pods disturbs none: what runs goes on, what has ended is
-// counted once, what nobody stands for goes, and nothing is done before it is known what is there.
+// Goal: an agent that is started anew on a machine that keeps pods disturbs none: running containers go on, ended ones
+// are counted once, remains without a pod are removed, and nothing is done before the machine's pods are known.
 #include "agent/containers/container_hash.h"
 #include "agent/scripted_cluster.h"
 
@@ -36,7 +36,7 @@ class WarmRestart : public ::testing::Test {
     cluster_.run(seconds(15));
   }
 
-  /// What the machine has of a pod of one container "c".
+  /// A pod of one container "c" as the machine finds it.
   FoundPod left_of(const std::string& name, std::int32_t attempt = 0) const {
     FoundContainer container;
     container.name = "c";
@@ -58,7 +58,7 @@ class WarmRestart : public ::testing::Test {
     return pod;
   }
 
-  /// Another process of the node begins; what the API server is told counts from here.
+  /// Another process of the node begins; requests to the API server count from here.
   void restart(std::vector<FoundPod> found) {
     cluster_.restart();
     cluster_.host.take_commands();
@@ -201,7 +201,7 @@ TEST_F(WarmRestart, EarlierInstancesAreTheLastState) {
   EXPECT_EQ(status().at({"lastState", "terminated", "exitCode"})->if_int64(), 9);
 }
 
-/// What was running is not there any more, and nothing but its logs says how often it has run.
+/// The running containers are gone, and only their logs show how often they have run.
 TEST_F(WarmRestart, WhatTheRuntimeHasForgottenIsCountedByItsLogs) {
   begin(web());
   FoundPod found = left_of("web");
@@ -262,7 +262,7 @@ TEST_F(WarmRestart, AFinishedPodThatRunsIsEnded) {
 
 TEST_F(WarmRestart, PressureTurnsNobodyAwayWhoRuns) {
   begin(web());
-  cluster_.host.set_available(mebibytes(90));  // a condition, and nobody known to be evicted for it
+  cluster_.host.set_available(mebibytes(90));  // a condition, and no eviction for it on record
   cluster_.delay_answers([](const api::Request&) { return seconds(2); });
   restart({left_of("web")});
   cluster_.run(seconds(1));

@@ -1,4 +1,4 @@
-// Who may do what: administrators, roles, nodes; reviews that ask about it.
+// Authorization: administrators, roles, nodes; and the reviews about it.
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -452,7 +452,7 @@ TEST_F(Access, NobodyLabelsARoleWhoseRulesHeLacks) {
   EXPECT_NE(refused.string_at({"message"}).find("not currently held"), std::string::npos);
   EXPECT_EQ(as(kNobody, [&] { return server.merge(roles + "/writer", label); }).code, 200);  // his own rules
   const std::string owner =
-      R"({"metadata":{"finalizers":["example.com/x"]}})";  // what the garbage collector may have to change
+      R"({"metadata":{"finalizers":["example.com/x"]}})";  // the garbage collector may have to change it
   EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, owner); }).code, 200);
   EXPECT_EQ(as(kNobody, [&] { return server.merge(strong, R"({"metadata":{"annotations":{"a":"b"}}})"); }).code, 403);
   const std::string bound = bindings + "/cluster-admin";

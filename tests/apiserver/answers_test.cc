@@ -99,7 +99,7 @@ TEST(Answers, ATimeOfAnyYearHasAnAge) {
   EXPECT_EQ(seen(1), "<invalid>");
 }
 
-/// Kubernetes' own tests of kubectl look for this text.
+/// Kubernetes' own tests of kubectl check for this text.
 TEST(Answers, DiscoveryIsInTheOrderOfKubernetes) {
   TestServer server;
   const std::string core = server.get("/api/v1").text;
@@ -196,7 +196,7 @@ TEST(Answers, OfAStrategicPatchOfTheWrongTypeAreKubernetes) {
   EXPECT_EQ(server.merge(std::string(kMaps) + "/a", R"({"metadata":{"labels":"invalid"}})").code, 422);
 }
 
-/// What admission adds to a pod belongs to nobody: whoever applies it later without that does not take it away.
+/// Members that admission adds to a pod have no manager: a later apply without them does not remove them.
 TEST(Answers, WhoMakesAPodOwnsWhatHeSaidAndNoMore) {
   TestServer server;
   const std::string pods = "/api/v1/namespaces/default/pods";

@@ -1,5 +1,5 @@
-// Goal: what an event of the audit log looks like, whatever stands in the request; what becomes of a request is in the
-// log, in upstream's stages, also where it is refused, goes on, or nobody waits for it any more.
+// Goal: the form of an audit event, for any content of the request; and the log of a request's course, in upstream's
+// stages, also if it is refused, continues, or its client leaves.
 #include "apiserver/audit/auditor.h"
 #include "apiserver/audit/plain_line.h"
 #include "apiserver/kinds/kind_table.h"
@@ -226,7 +226,7 @@ TEST_F(AuditTrail, AWriteIsToldTwice) {
   EXPECT_EQ(last.find("responseObject"), nullptr);
 }
 
-/// Whom a binding binds stands in its body or in its path; the one in the path goes first.
+/// The pod of a binding is named in its body or in its path; the path takes precedence.
 TEST_F(AuditTrail, ABindingIsToldWithItsPod) {
   keep(AuditLevel::kMetadata);
   const std::string in = "/api/v1/namespaces/default/";

@@ -130,7 +130,7 @@ TEST(AutoscalerViews, OfOneObjectAreTwo) {
                 .code,
             200);
   const Answer before = server.get(kSecond + "/web");
-  // Whoever changes one member as v1 loses nothing that v1 has no member for.
+  // A client that changes one member as v1 loses no member that v1 does not have.
   Answer first = server.get(kFirst + "/web");
   EXPECT_EQ(first.string_at({"apiVersion"}), "autoscaling/v1");
   EXPECT_EQ(first.body.at({"spec", "targetCPUUtilizationPercentage"})->if_int64(), 60);

@@ -1,4 +1,4 @@
-// What the server does by itself: garbage collection, namespaces, expiry of events.
+// The server's own work: garbage collection, namespaces, expiry of events.
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whether the components of a cluster are well, as far as the server knows.
+// The health of a cluster's components, as far as the server knows it.
 #include "api/text/time_text.h"
 #include "apiserver/server_fixture.h"
 

@@ -1,4 +1,4 @@
-// What one request may cost: causes, values, answers. Counts, not times.
+// Limits of one request: causes, values, answers. Counts, not times.
 #include "api/exchange/status.h"
 #include "api/json/document_bounds.h"
 #include "apiserver/server_fixture.h"
@@ -77,7 +77,7 @@ TEST(Cost, WarningsOfAnAnswerAreBounded) {
   EXPECT_LT(bytes, 8U << 10U);
 }
 
-/// Warnings that are too long together are all told, each in part.
+/// Warnings that are too long together are all sent, each in part.
 TEST(Cost, LongWarningsAreCut) {
   TestServer server;
   std::string members;
@@ -97,7 +97,7 @@ TEST(Cost, LongWarningsAreCut) {
 
 constexpr int kMapCount = 600;
 
-/// Config maps of 4 KiB; the one whose name comes last is "z".
+/// Config maps of 4 KiB; the last one by name is "z".
 void fill(TestServer& server) {
   const std::string text(4'000, 'x');
   const auto create = [&](const std::string& name) {

@@ -53,7 +53,7 @@ const api::Json& find(const std::vector<api::Json>& all, std::string_view kind, 
   return found == all.end() ? kNone : *found;
 }
 
-// What `kubectl get` says of a cluster of kube-apiserver 1.32.3 whose feature gates are as they are by default.
+// Counts by `kubectl get` in a cluster of kube-apiserver 1.32.3 with default feature gates.
 TEST(DefaultRoleTable, HasTheRolesAndBindingsOfAStockServer) {
   const std::map<std::string, int> stock{{"ClusterRole", 64},     {"ClusterRoleBinding", 45},
                                          {"kube-public/Role", 1}, {"kube-public/RoleBinding", 1},
@@ -231,7 +231,7 @@ TEST(DefaultRoleTable, SaysWhatStockRolesSay) {
             R"("verbs":["get","list","watch"]}])");
 }
 
-/// Who of all roles may do that anywhere, by name; a Role with its namespace.
+/// The names of all roles that allow the request anywhere; a Role with its namespace.
 std::string who_may(const RequestAttributes& request) {
   std::set<std::string> names;
   for (const api::Json& role : bootstrap_roles()) {
@@ -273,7 +273,7 @@ TEST(DefaultRoleTable, GivesStrongRightsToThoseThatHaveThemOnAStockServer) {
   EXPECT_EQ(who_may(on("bind", rbac, "clusterroles")), "cluster-admin");
   EXPECT_EQ(who_may(on("create", rbac, "rolebindings")), "admin cluster-admin system:aggregate-to-admin");
   EXPECT_EQ(who_may(on("create", rbac, "clusterrolebindings")), "cluster-admin");
-  EXPECT_EQ(who_may(on("approve", "certificates.k8s.io", "signers")), "cluster-admin");  // of every signer
+  EXPECT_EQ(who_may(on("approve", "certificates.k8s.io", "signers")), "cluster-admin");  // for every signer
   EXPECT_EQ(who_may(on("create", "", "pods")),
             "admin cluster-admin edit spillway:controllers system:aggregate-to-edit "
             "system:controller:daemon-set-controller system:controller:job-controller "
@@ -459,7 +459,7 @@ TEST_F(DefaultRoles, AQuotaOfTheirNamespaceKeepsNoServerFromStarting) {
   EXPECT_EQ(server.get(role).code, 404);
 }
 
-/// A store of a version in which `edit` had all its rules itself: they come from three roles now.
+/// A store of a version in which `edit` had all its rules itself: they are in three roles now.
 TEST_F(DefaultRoles, WhatEditHasFromOthersIsNotKeptTwice) {
   const std::string part = kRoleApi + "clusterroles/system:aggregate-to-edit";
   const std::string edit = kRoleApi + "clusterroles/edit";
@@ -473,7 +473,7 @@ TEST_F(DefaultRoles, WhatEditHasFromOthersIsNotKeptTwice) {
   EXPECT_EQ(member(edit, "rules"), rules);
 }
 
-/// A store of a version in which `view` had rules of its own, and somebody had given it more.
+/// A store of a version in which `view` had rules of its own, and an administrator had given it more.
 TEST_F(DefaultRoles, WhatViewHadBeforeItGatheredRulesIsKept) {
   const std::string part = kRoleApi + "clusterroles/system:aggregate-to-view";
   ASSERT_EQ(server.remove(part).code, 200);

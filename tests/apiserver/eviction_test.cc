@@ -1,5 +1,5 @@
-// Evictions are held to what the server that answers sees, not only to the status of the budget: whoever writes that
-// status may be late, or away.
+// Evictions are limited by the pods that the answering server sees, not only by the status of the budget: the
+// controller that writes the status may be late, or away.
 #include "apiserver/shared_store.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 const std::string kEvictedPods = "/api/v1/namespaces/default/pods";
 const std::string kEvictionBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-/// Two servers; the first acts, until it is told not to.
+/// Two servers; the first is active, until the test ends that.
 class Evictions : public ::testing::Test {
  protected:
   Evictions() { a.api->act(true, all.now); }
@@ -138,7 +138,7 @@ TEST_F(Evictions, CountByTheirControllersForMaxUnavailable) {
   EXPECT_EQ(evict("p1").code, 201);
 }
 
-/// As upstream: a pod that stands alone is healthy, and nobody expects it.
+/// As upstream: a pod without a controller is healthy, and not expected.
 TEST_F(Evictions, APodThatStandsAloneDoesNotStopTheCount) {
   const std::string owners = replica_set_of_three();
   for (const char* name : {"p1", "p2", "p3"}) create(name, owners);

@@ -34,7 +34,7 @@ flow::Level queueing(std::string name, int shares, int lendable_percent = 0, int
           .queue_length = length};
 }
 
-/// One schema of the same name for each level; then those that there must be.
+/// One schema of the same name for each level; then the mandatory ones.
 flow::Configuration of_levels(std::vector<flow::Level> levels) {
   flow::Configuration out;
   int precedence = 10;
@@ -50,7 +50,7 @@ flow::Configuration of_levels(std::vector<flow::Level> levels) {
   return out;
 }
 
-/// Requests at a gate, by the order in which they came.
+/// Requests at a gate, in the order of their arrival.
 class Gate {
  public:
   Gate(flow::Configuration configuration, int seats) : gate(std::move(configuration), seats) {}
@@ -315,7 +315,7 @@ TEST(FlowGate, FlowsAreBoundedAndLaterOnesShare) {
   EXPECT_GE(gate.gate.waiting(), 3'000U);
 }
 
-/// Random steps: the bounds hold after each, nobody is told twice or forgotten, and nobody waits who could run.
+/// Random steps: the bounds hold after each, every request is returned once, and no request waits that could run.
 TEST(FlowGate, NoSequenceOfStepsBreaksABound) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Rng rng(seed);

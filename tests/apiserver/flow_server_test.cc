@@ -325,7 +325,7 @@ TEST_F(FlowServer, MayBeOff) {
   EXPECT_EQ(server_.get(kPages + "dump_queues").code, 404);
 }
 
-/// Whoever asks cannot choose the flow that pays: not by headers, not by paths.
+/// A client cannot choose the flow that its requests count in: not by headers, not by paths.
 TEST_F(FlowServer, AFlowIsNotChosenByItsClient) {
   start(2);
   server_.user = kAccountUser;

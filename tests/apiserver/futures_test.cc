@@ -1,5 +1,5 @@
-// Goal: what would happen is played for those who may, elsewhere: it takes no seat while it lasts, and no time limit of
-// other requests; whoever leaves ends it.
+// Goal: simulations run for authorized users, in another process: they take no seat while they last, and no time limit
+// of other requests applies; a client that leaves ends its own.
 #include "apiserver/ports/future_player.h"
 #include "apiserver/server_fixture.h"
 

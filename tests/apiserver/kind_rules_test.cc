@@ -1,5 +1,5 @@
-// What the rows of writes do not hold, because they are dry runs of one request: addresses and ports that are taken,
-// names that are made, warnings.
+// Rules that the rows of writes do not cover, because these are dry runs of one request: addresses and ports that are
+// allocated, names that are generated, warnings.
 #include "apiserver/kinds/service_spec.h"
 #include "apiserver/server_fixture.h"
 

@@ -1,5 +1,5 @@
-// Goal: clients inside the cluster find the servers that serve: the Service `kubernetes`, its Endpoints and slices are
-// made, follow the addresses, and come back.
+// Goal: clients inside the cluster find the running servers: the Service `kubernetes`, its Endpoints and slices are
+// created, follow the addresses, and are restored.
 #include "apiserver/collect/kept_objects.h"
 #include "apiserver/server_fixture.h"
 
@@ -183,7 +183,7 @@ TEST(KubernetesService, TakesAnotherAddressWhereItsOwnIsTaken) {
   EXPECT_EQ(server.get(kService).string_at({"spec", "clusterIP"}), "10.96.0.2");
 }
 
-/// By whoever may change Services in the namespace `default`.
+/// By a user who may change Services in the namespace `default`.
 TEST(KubernetesService, CannotBeLedElsewhere) {
   for (
       const std::string spec :

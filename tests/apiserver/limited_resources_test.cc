@@ -1,4 +1,4 @@
-// What may be used only where a quota covers it: limitedResources of the plug-in ResourceQuota.
+// Resources that may be used only if a quota covers them: limitedResources of the plug-in ResourceQuota.
 // Source: Kubernetes docs, "Resource Quotas", limit priority class consumption by default.
 #include "apiserver/server_fixture.h"
 #include "apiserver/shared_store.h"
@@ -61,7 +61,7 @@ TEST(LimitedResources, NeedAQuotaThatCountsThem) {
             std::string::npos);
 }
 
-/// Two servers; a pod comes to the second, which has judged it when the first changes the quota that covers it.
+/// Two servers; the second has admitted a pod when the first changes the quota that covers it.
 class LateLimits : public ::testing::Test {
  protected:
   void SetUp() override {

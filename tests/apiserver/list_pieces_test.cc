@@ -57,7 +57,7 @@ class PiecesSink final : public api::PacedSink {
     if (const auto act = std::exchange(room, nullptr)) act();
   }
 
-  /// The answer's body, however it came.
+  /// The answer's body, whole or from its pieces.
   const std::string& body() const { return response ? response->body : text; }
 
   bool done() const { return response.has_value() || ended; }
@@ -289,7 +289,7 @@ TEST(ListPieces, MistakesAreToldBeforeAnything) {
   }
 }
 
-/// What a watch starts with keeps pace with its client, and is all there.
+/// The initial events of a watch keep pace with its client, and are complete.
 TEST(ListPieces, TheStartOfAWatchKeepsPace) {
   TestServer server;
   fill(server);

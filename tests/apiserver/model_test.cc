@@ -156,7 +156,7 @@ class ModelRun {
     }
   }
 
-  /// What a client that believes its watch thinks there is.
+  /// Compares the state that a client computes from its watch.
   void compare_with_watch(const TestSink& sink, bool (*selected)(const Entry&)) {
     Model seen;
     std::uint64_t last = 0;

@@ -30,7 +30,7 @@ std::string one_path(const std::string& type, const std::string& path, const std
          path + R"(","backend":)" + to + "}]}}]}";
 }
 
-/// What is wrong, behind "KIND "x" is invalid: ".
+/// The error, behind "KIND "x" is invalid: ".
 std::string why(TestServer& server, const std::string& collection, const std::string& spec) {
   const Answer answer = server.post(collection, named("x", spec));
   const std::string message = answer.string_at({"message"});

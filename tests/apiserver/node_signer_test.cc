@@ -1,4 +1,4 @@
-// The serving certificates of agents: signed for the node that asks, and for nobody who only says so.
+// The serving certificates of agents: signed for the node that requests one, and for no other client in its name.
 #include "api/text/base64.h"
 #include "apiserver/server_fixture.h"
 #include "wire/tls/certificate_authority.h"
@@ -17,7 +17,7 @@ const std::string kRequests = "/apis/certificates.k8s.io/v1/certificatesigningre
 
 class NodeSignerTest : public ::testing::Test {
  protected:
-  /// What became of a request for node n1.
+  /// The result of a request for node n1.
   Json asked_by(const api::UserInfo& user, const std::string& signer = "kubernetes.io/kubelet-serving",
                 const std::string& more = "") {
     const auto made = wire::make_signing_request({.use = wire::CertificateRequest::Use::kServer,
@@ -79,7 +79,7 @@ TEST_F(NodeSignerTest, AnApprovalBySomebodyWhoMayIsEnough) {
   EXPECT_EQ(certificate_of(server.get(kRequests + "/" + name).body), "system:node:n1 for 31536000 s");
 }
 
-/// Certificates of people and programs: nobody's request is approved unseen, whoever asks.
+/// Certificates of people and programs: no request is approved automatically, by whatever client.
 class ClientSignerTest : public NodeSignerTest {
  protected:
   Json asked(const std::string& common_name, const std::vector<std::string>& organizations,

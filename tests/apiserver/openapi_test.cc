@@ -18,7 +18,7 @@ namespace {
 
 using api::Json;
 
-/// What schemas and their members lack, as "Pod.spec".
+/// Schemas and members without a description, as "Pod.spec".
 std::vector<std::string> undescribed(const Json& schemas) {
   std::vector<std::string> found;
   for (const auto& [name, schema] : *schemas.if_object()) {
@@ -107,7 +107,7 @@ TEST(OpenApiTexts, ValuesOfAnyFormAreCalledNothing) {
   EXPECT_EQ(members->string_at({"not", "$ref"}), "#/definitions/io.k8s.api.apiextensions.v1.JSONSchemaProps");
 }
 
-/// What a schema says must be given.
+/// The required members of a schema.
 std::vector<std::string> required_of(const Json& schemas, const std::string& name) {
   std::vector<std::string> found;
   const Json* required = schemas.at({name, "required"});
@@ -233,7 +233,7 @@ std::map<std::string, Fields> schemas_of(const std::string& bytes) {
   return schemas;
 }
 
-/// By name, what stands in the extensions of a schema.
+/// The extensions of a schema, by name.
 std::map<std::string, std::string> extensions_of(const Fields& schema) {
   std::map<std::string, std::string> found;
   const auto [begin, end] = schema.equal_range(31);

@@ -157,7 +157,7 @@ class PodFields : public ::testing::TestWithParam<std::uint64_t> {
     }
   }
 
-  /// What a client that believes the watch thinks there is.
+  /// Compares the state that a client computes from the watches.
   void compare_watches() {
     const auto whole = list("");
     for (std::size_t i = 0; i < selectors_.size(); ++i) {

@@ -19,13 +19,13 @@ using api::Json;
 
 /// Members whose name says "secret", "config map", "claim" or "service account" and that name nothing themselves.
 const std::set<std::string_view> kNoReferences{
-    "spec.automountServiceAccountToken",              // whether, not which
+    "spec.automountServiceAccountToken",              // a flag, not a name
     "spec.volumes.cephfs.secretFile",                 // a path on the node
     "spec.containers.resources.claims",               // entries of spec.resourceClaims
     "spec.initContainers.resources.claims",           // likewise
     "spec.ephemeralContainers.resources.claims",      // likewise
     "spec.resources.claims",                          // likewise
-    "spec.resourceClaims.resourceClaimName",          // of an entry that is found by its name
+    "spec.resourceClaims.resourceClaimName",          // name of an entry that is found by its name
     "spec.resourceClaims.resourceClaimTemplateName",  // likewise
     "spec.volumes.persistentVolumeClaim.claimName",   // found in its parent below
     "spec.volumes.secret.secretName",                 // likewise
@@ -56,7 +56,7 @@ void collect(const api::Type& type, Suspect at, std::set<const api::Type*> above
   }
 }
 
-/// A document with that member, named "x" wherever a name can stand in it.
+/// A document with that member, named "x" wherever a name is possible.
 Json document_with(std::span<const api::Field* const> path) {
   const api::Field& field = *path.front();
   Json value;

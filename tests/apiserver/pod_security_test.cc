@@ -135,7 +135,7 @@ TEST(PodSecurity, JudgesByTheVersionThatIsNamed) {
       201);
 }
 
-/// An invalid pod is told what makes it invalid, not what its namespace has against it.
+/// An invalid pod gets its own errors, not the violations of its namespace's standard.
 TEST(PodSecurity, ComesAfterValidation) {
   World world("enforce=restricted");
   EXPECT_EQ(world.make_pod("bad", R"({"containers":[{"name":"A","image":"x"}]})").code, 422);
@@ -254,7 +254,8 @@ TEST(PodSecurity, RefusesWrongLabels) {
   EXPECT_EQ(world.label_namespace("warn=baseline,warn-version=v1.99").code, 200);
 }
 
-/// Labels that are wrong already (by way of the status, where nobody looks) hold nobody up, and are strict.
+/// Labels that are wrong already (written through the status, where they are not checked) prevent no write, and count
+/// as the strictest.
 TEST(PodSecurity, TakesWrongLabelsForTheStrictest) {
   World world("");
   ASSERT_EQ(world.server

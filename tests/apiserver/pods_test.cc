@@ -178,13 +178,13 @@ TEST(TokenVolume, IsNotAddedTwice) {
   EXPECT_EQ(again.body.at({"spec", "volumes"})->if_array()->size(), 1U);
 }
 
-/// A server that publishes no certificate has nobody wait for it.
+/// A server that publishes no certificate gives no pod a volume to wait for.
 TEST(TokenVolume, IsLeftOutWithoutACertificate) {
   TestServer server;
   EXPECT_EQ(text_at(make_pod(server, "p", ""), {"spec", "volumes"}), "none");
 }
 
-/// A pod of a class goes where the class may run, and says nothing against it.
+/// A pod of a class gets the node selector of the class, and may not contradict it.
 TEST(Pods, ARuntimeClassSaysWhereItsPodsRun) {
   TestServer server;
   ASSERT_EQ(server
@@ -234,7 +234,7 @@ TEST(Pods, OverheadIsThatOfTheRuntimeClass) {
       "spec":{"containers":[{"name":"c","image":"i"}],"overhead":{}}}}})");
   EXPECT_EQ(workload.code, 201);
   EXPECT_EQ(workload.body.at({"spec", "template", "spec", "overhead"}), nullptr);
-  // What is malformed is told before that.
+  // Malformed values are reported before that.
   EXPECT_EQ(make_pod(server, "bad", "", R"("overhead":{"cpu":"-1"},)").code, 422);
 }
 
@@ -376,7 +376,7 @@ TEST(Pods, ARefusalOfTheNodeKeepsItsStatusAndWords) {
   EXPECT_LT(server.get(pod_path("p", "/log")).text.size(), 5000U);
 }
 
-/// The claims of a token of the fixture, which stands between a word and a mark.
+/// The claims of a token of the fixture, between a word and a mark.
 api::Json claims_of(const Answer& token) {
   const std::string text = token.string_at({"status", "token"});
   Result<api::Json> claims = api::parse_json(text.substr(5, text.size() - 10));

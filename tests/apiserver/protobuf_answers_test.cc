@@ -18,7 +18,7 @@ std::string type_of(const api::HeaderList& headers) {
   return {};
 }
 
-/// What `document` is in protobuf.
+/// `document` encoded in protobuf.
 std::string in_protobuf(const api::Json& document) {
   const api::Type* type = api::protobuf_type(document.string_at({"apiVersion"}), document.string_at({"kind"}));
   EXPECT_NE(type, nullptr) << api::to_text(document);
@@ -133,7 +133,7 @@ TEST_F(ProtobufAnswers, ARefusalIsWrittenAsItsClientReads) {
   EXPECT_EQ(binary.text, in_protobuf(plain.body));
 }
 
-/// What a client of ours makes of both.
+/// A client of ours decodes both forms.
 TEST_F(ProtobufAnswers, AreReadAsWhatJsonSays) {
   ASSERT_EQ(
       server
@@ -158,7 +158,7 @@ TEST_F(ProtobufAnswers, AreReadAsWhatJsonSays) {
   }
 }
 
-/// What the informers of stock components list.
+/// The lists of the stock components' informers.
 TEST_F(ProtobufAnswers, KindsThatOnlyStockComponentsReadAreReadAsWell) {
   const std::string pods =
       R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";

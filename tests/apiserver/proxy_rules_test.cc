@@ -1,4 +1,5 @@
-// What a request to the proxy of a pod or service means, where it goes, and what of it and of its answer is passed on.
+// The meaning of a request to the proxy of a pod or service, its target, and the parts of it and of its answer that are
+// passed on.
 #include "apiserver/proxy/forwarding.h"
 #include "apiserver/proxy/pod_server.h"
 #include "apiserver/proxy/proxied_name.h"
@@ -48,7 +49,7 @@ TEST(ProxiedName, HasOneOfThreeForms) {
   EXPECT_EQ(seen, 512U);
 }
 
-// Of each first octet the middle of the range, and its ends; in both families' writing.
+// For each first octet the middle of the range, and its ends; written in both families.
 TEST(ProxyableAddress, IsOneHostElsewhere) {
   for (int first = 0; first < 256; ++first) {
     for (const char* rest : {"0.0.1", "254.1.2", "255.255.255"}) {
@@ -71,7 +72,8 @@ TEST(ProxyableAddress, IsWrittenInOneWay) {
 
   const Row rows[] = {
       {"10.0.0.7", "10.0.0.7"},
-      {"010.0.00.7", "10.0.0.7"},  // decimal, as Kubernetes reads it; what is dialled is not the text that came
+      // Decimal, as Kubernetes reads it; the dialled address is not the text of the request.
+      {"010.0.00.7", "10.0.0.7"},
       {"fd00::7", "fd00:0:0:0:0:0:0:7"},
       {"FD00:0:0::7", "fd00:0:0:0:0:0:0:7"},
       {"2001:db8::1:2", "2001:db8:0:0:0:0:1:2"},
@@ -156,7 +158,7 @@ TEST(ServerOfPod, IsAtThePortAskedForOrDeclared) {
   EXPECT_THAT(asked_of("web", odd), HasSubstr("503 "));
 }
 
-// A node writes the addresses of its pods. Whatever it writes, the request does not come back to this machine.
+// A node writes the addresses of its pods. No address makes the request return to this machine.
 TEST(ServerOfPod, IsNotWhereANodeMayNotPoint) {
   for (const char* address : {"127.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254", "fe80::1", "0.0.0.0",
                               "224.0.0.1", "localhost", "metadata.internal", ""}) {
@@ -254,7 +256,7 @@ TEST(ServerOfService, IsAtTheTargetPort) {
   EXPECT_EQ(service_server("web:8080", endpoints, &service), "503 no service port 8080 found for service \"web\"");
   EXPECT_EQ(service_server("web:main", endpoints, nullptr), "http://10.0.0.1 8080");
   EXPECT_EQ(service_server("web:main", json("{}"), &service), "503 no endpoints available for service \"web\"");
-  // Endpoints, and the pod that they name, are where a loopback server is: nobody is asked.
+  // Endpoints, and the pod that they name, have a loopback address: no request is sent.
   const Json back = json(
       R"({"subsets":[{"addresses":[{"ip":"127.0.0.1","targetRef":{"kind":"Pod","namespace":"shop","name":"p1"}}],"ports":[{"name":"main","port":6443}]}]})");
   Rng rng(1);

@@ -1,4 +1,4 @@
-// pods/proxy and services/proxy of an API server: who may, what is asked of the pod, and what comes back.
+// pods/proxy and services/proxy of an API server: authorization, the request to the pod, and its answer.
 #include "api/exchange/upgrade.h"
 #include "apiserver/server_fixture.h"
 #include "base/ascii.h"
@@ -114,7 +114,7 @@ TEST(Proxy, RewritesRedirectsAndAddsASlash) {
   EXPECT_EQ(sink->response->body, "moved");
 }
 
-// What the method is to authorization: HEAD reads, OPTIONS is no verb that a role names.
+// The verb that authorization sees for a method: HEAD reads, OPTIONS is no verb that a role names.
 TEST(Proxy, NeedsTheVerbOfItsMethod) {
   using enum api::Method;
   TestServer server;

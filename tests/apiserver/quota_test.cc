@@ -1,5 +1,5 @@
-// ResourceQuotas of a namespace against what is made in it: the rules themselves are in vectors workloads/quota_usage.
-// Goal: nothing gets beyond a quota, whoever races, and what is gone is room again.
+// ResourceQuotas of a namespace and the objects created in it: the rules themselves are in vectors
+// workloads/quota_usage. Goal: nothing gets beyond a quota in any race, and deleted objects are room again.
 #include "apiserver/server_fixture.h"
 #include "apiserver/shared_store.h"
 

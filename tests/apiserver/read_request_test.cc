@@ -1,4 +1,4 @@
-// What is read of a request before its turn, and what is left to that.
+// The parts of a request that are parsed before its turn, and those that are parsed later.
 #include "apiserver/request/read_request.h"
 
 #include "api/json/json.h"

@@ -1,4 +1,4 @@
-// What is a heartbeat and what is not, from the bytes of the body and of the lease as it stands.
+// Bodies that are heartbeats and bodies that are not, by their bytes and those of the present lease.
 #include "api/json/flat_json.h"
 #include "api/json/json.h"
 #include "api/schema/protobuf_writer.h"
@@ -65,7 +65,7 @@ const std::string kTwins = [] {
   return text;
 }();
 
-/// What an agent sends that began with what it had been answered with.
+/// The request of an agent that starts from its last answer.
 api::Json renewed(const api::Json& held, const api::Json& time) {
   api::Json lease = held;
   lease["spec"]["renewTime"] = time;
@@ -188,7 +188,7 @@ TEST(FlatJson, TakesNothingThatIsNoJson) {
   EXPECT_GT(taken, 1'000);
 }
 
-/// What the server answers for that lease in protobuf, with that time.
+/// The server's answer for that lease in protobuf, with that time.
 std::string wire_of(std::string_view time, std::string_view stored = kStored) {
   api::Json lease = *api::parse_json(stored);
   lease["spec"]["renewTime"] = time;
@@ -227,7 +227,7 @@ TEST(MatchProtobufRenewal, WhatIsCutIsNone) {
   EXPECT_EQ(match_wire(kStored).path, RenewalPath::kContent);
 }
 
-/// A body that any byte tells apart is a heartbeat only if it is another time of the same lease.
+/// A body that differs in any byte is a heartbeat only if it is the same lease with another time.
 TEST(MatchProtobufRenewal, OfOtherBytesOnlyAnotherTimeIsOne) {
   const std::string body = wire_of("2026-01-01T00:00:01.000001Z");
   int times = 0;

@@ -21,7 +21,7 @@ std::string delimited(std::uint32_t number, std::string_view bytes) {
   return varint(number << 3U | 2U) + varint(bytes.size()) + std::string(bytes);
 }
 
-/// The fields of a message whose tags are one byte, as they stand.
+/// The fields of a message whose tags are one byte, unchanged.
 std::vector<std::string> fields_of(std::string_view message) {
   std::vector<std::string> fields;
   for (std::size_t at = 0; at < message.size();) {
@@ -39,7 +39,7 @@ std::vector<std::string> fields_of(std::string_view message) {
   return fields;
 }
 
-/// What a field with a length holds.
+/// The content of a field with a length.
 std::string_view content_of(std::string_view field) {
   std::size_t at = 1;
   while (at < field.size() && (field[at] & 0x80) != 0) ++at;

@@ -1,5 +1,5 @@
-// Heartbeats on the short way against the same heartbeats on the general one: whatever is asked, two servers that
-// differ in nothing else answer, tell and store the same bytes.
+// Heartbeats on the short way against the same heartbeats on the general one: for any request, two servers that differ
+// in nothing else answer, deliver and store the same bytes.
 #include "api/schema/protobuf.h"
 #include "api/schema/schema.h"
 #include "api/text/time_text.h"
@@ -80,7 +80,7 @@ class Renewals : public ::testing::Test {
     }
   }
 
-  /// Whether both are asked by a client in their process.
+  /// True: the client of both is in their process.
   void set_in_process(bool in_process) {
     for (TestServer* server : both_) server->in_process = in_process;
   }
@@ -111,7 +111,7 @@ class Renewals : public ::testing::Test {
 
   api::Json lease(const std::string& name) { return quick_.get(kLeases + "/" + name).body; }
 
-  /// Of the one that can, and of the one that cannot.
+  /// The lease on both servers; returns the one on the server with the short way.
   api::Json both_lease(const std::string& name) {
     general_.get(kLeases + "/" + name);
     return lease(name);
@@ -131,7 +131,7 @@ class Renewals : public ::testing::Test {
   TestServer general_;
   std::array<TestServer*, 2> both_{&quick_, &general_};
   std::vector<std::shared_ptr<TestSink>> watches_;
-  std::vector<std::shared_ptr<TestSink>> frames_;  // of watches in protobuf
+  std::vector<std::shared_ptr<TestSink>> frames_;  // frames of watches in protobuf
 };
 
 TEST_F(Renewals, AHeartbeatTakesTheShortWay) {

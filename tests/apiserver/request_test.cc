@@ -1,4 +1,4 @@
-// What a request means before any object is looked at: path, query, Accept, Content-Type.
+// The meaning of a request, parsed before any object is read: path, query, Accept, Content-Type.
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/request/negotiation.h"
 #include "apiserver/request/request_options.h"
@@ -127,7 +127,7 @@ TEST(Route, WhatIsAskedAboutIsWhatIsDone) {
           const auto route = find_route(*registry().table(), asked);
           if (!route) continue;
           ++served;
-          // OPTIONS goes on to whoever is behind a proxy, with a verb that no other request has.
+          // OPTIONS is passed to the server behind a proxy, with a verb that no other request has.
           const bool passes = method == kOptions && asked.subresource == "proxy";
           EXPECT_EQ(asked.verb, passes ? "options" : to_string(route->verb)) << target;
           EXPECT_TRUE(passes || (method != kOptions && method != kOther)) << target;

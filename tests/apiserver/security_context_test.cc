@@ -1,4 +1,4 @@
-// What a security context may say: the rows of the stock server's answers that concern identities, privileges, sysctls.
+// Rules of security contexts: the rows of the stock server's answers about identities, privileges, sysctls.
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>

@@ -65,7 +65,7 @@ class TestGateway final : public NodeGateway {
   std::map<std::string, std::string> summaries;
   std::vector<std::shared_ptr<api::ResponseSink>> silent;
   std::vector<std::string> asked;        // for summaries: "n1"
-  std::optional<api::Response> refusal;  // of everything else
+  std::optional<api::Response> refusal;  // the answer to all other requests
 };
 
 /// Keeps what it was asked; a test answers through the sinks.
@@ -91,7 +91,7 @@ class TestPods final : public PodGateway {
   std::vector<Ticket> cancelled;
 };
 
-/// Tokens whose middle part tells the claims, and is believed.
+/// Tokens whose middle part has the claims, which are accepted unverified.
 class TestSigner final : public TokenSigner, public TokenAuthenticator {
  public:
   std::string issuer() const override { return "https://issuer"; }
@@ -134,7 +134,7 @@ class TestWebhooks final : public WebhookCaller {
 
   void cancel(std::uint64_t id) override { open.erase(id); }
 
-  /// Of those that nobody has answered yet, the first.
+  /// Answers the first request that has no answer yet.
   void answer_next(const Result<api::Response>& response);
 
   Answers answers;  // nullopt: it is silent
@@ -174,7 +174,7 @@ class TestServer {
 
   std::shared_ptr<TestSink> send(api::Method method, std::string target, std::string body = {},
                                  api::HeaderList headers = {});
-  /// Hands a request over and leaves what it asks of the store waiting, until settle().
+  /// Hands a request over and leaves its calls of the store waiting, until settle().
   std::shared_ptr<TestSink> begin(api::Method method, std::string target, std::string body = {},
                                   api::HeaderList headers = {});
   Answer call(api::Method method, std::string target, std::string body = {}, api::HeaderList headers = {});
@@ -222,10 +222,10 @@ class TestServer {
   void put_at_rest(const std::string& store_key, std::string bytes);
 
   TestBootstrapTokens bootstrap_tokens;
-  bool in_process = false;                                     // JSON bodies come with what they say
-  std::optional<Duration> token_life_max;                      // of the next restart()
-  std::vector<HealthCheck> more_checks;                        // of whoever shares the process with the server
-  const Auditor* auditor = nullptr;                            // of the next restart()
+  bool in_process = false;                                     // JSON bodies are handed over in parsed form
+  std::optional<Duration> token_life_max;                      // for the next restart()
+  std::vector<HealthCheck> more_checks;                        // checks by other parts of the server's process
+  const Auditor* auditor = nullptr;                            // for the next restart()
   FuturePlayer* futures = nullptr;                             // likewise
   telemetry::Tracer* tracer = nullptr;                         // likewise
   bool fair = true;                                            // likewise
@@ -236,7 +236,7 @@ class TestServer {
   TestWebhooks webhooks;
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
-  /// Wake-ups that settle() made: slices of what one turn does not hold.
+  /// Wake-ups of settle(): slices that one turn has no room for.
   int slices = 0;
 
  private:

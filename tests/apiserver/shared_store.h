@@ -15,7 +15,7 @@
 
 namespace spillway::apiserver {
 
-/// What one server sees. Answers come after the changes that they speak of, as the port demands.
+/// The state that one server sees. Answers arrive after the changes that they are about, as the port demands.
 class LateView final : public store::Store {
  public:
   explicit LateView(store::Store& store) : store_(store) {}

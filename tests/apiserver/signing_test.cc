@@ -203,7 +203,7 @@ TEST_F(Signing, SigningNeedsTheVerbOnTheSigner) {
   EXPECT_EQ(refused.string_at({"message"}),
             "certificatesigningrequests.certificates.k8s.io \"a\" is forbidden: user not permitted to sign requests "
             "with signerName \"kubernetes.io/kubelet-serving\"");
-  // What is neither a certificate nor a condition needs no more than the endpoint.
+  // Other changes than those of certificate and conditions need no permission beyond the endpoint.
   EXPECT_EQ(as(kAnn, [&] { return server.merge(at("a/status"), R"({"metadata":{"labels":{"x":"y"}}})"); }).code, 200);
   allow_signer("sign", "kubernetes.io/kubelet-serving");
   const Answer wrong = as(kAnn, [&] { return server.merge(at("a/status"), R"({"status":{"certificate":"eA=="}})"); });

@@ -1,4 +1,4 @@
-// Values at rest as servers find them: JSON and protobuf, by whoever wrote them, and bytes that are no object at all.
+// Values at rest as servers find them: JSON and protobuf, by any writer, and bytes that are no object at all.
 #include "api/schema/protobuf.h"
 #include "api/schema/protobuf_writer.h"
 #include "apiserver/read/stored_form.h"

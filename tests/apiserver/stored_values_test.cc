@@ -1,4 +1,4 @@
-// What a check of a store makes of keys and values: which object a key means, and what is wrong with the value.
+// The check of a store's keys and values: the object that a key means, and the faults of the value.
 #include "apiserver/stored_values.h"
 
 #include <gtest/gtest.h>

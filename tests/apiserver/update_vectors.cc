@@ -26,7 +26,7 @@ Answer send(TestServer& server, const Json& request, const Json& existing, std::
 
 /// A server that holds the row's object, prepared, and the path of that object.
 struct Prepared {
-  std::string key;  // what was asked for
+  std::string key;  // the key that the row names
   std::unique_ptr<TestServer> server;
   std::string target;  // empty: there is no object
 };

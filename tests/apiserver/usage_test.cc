@@ -1,4 +1,4 @@
-// metrics.k8s.io: what agents measured, asked for when somebody wants to know.
+// metrics.k8s.io: measurements by agents, requested when a client needs them.
 #include "apiserver/server_fixture.h"
 
 #include <fmt/format.h>

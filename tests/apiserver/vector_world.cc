@@ -11,7 +11,7 @@ namespace {
 
 using api::Json;
 
-/// What such a string stands for.
+/// The meaning of a placeholder.
 std::string meaning(std::string_view text, const Json& object, WallTime now) {
   if (text == "@now") return api::format_time(now);
   for (const std::string_view member : {"uid", "resourceVersion", "deletionTimestamp"}) {

@@ -1,5 +1,5 @@
-// What rows of writes have in common: the cluster they are written for, the values that stand for others, and the
-// members of an object that differ from run to run.
+// Shared by the rows of writes: the cluster they are written for, the placeholders for values, and the members of an
+// object that differ from run to run.
 #pragma once
 
 #include "apiserver/server_fixture.h"
@@ -9,7 +9,8 @@
 
 namespace spillway::apiserver {
 
-/// A server with the namespace, account and priority class that the rows know, where nobody acts on what they make.
+/// A server with the namespace, account and priority class that the rows need, without controllers that act on the
+/// objects.
 std::unique_ptr<TestServer> make_vector_world();
 
 /// The strings "@uid", "@resourceVersion" and "@deletionTimestamp" become those of the object, "@now" the time.

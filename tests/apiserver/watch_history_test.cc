@@ -1,5 +1,5 @@
 // How far back watches and lists reach: from the oldest event that is kept nothing is missing, from before it the
-// client is told to list anew.
+// client has to list anew.
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/read/pinned_objects.h"
 #include "apiserver/read/watch_cache.h"
@@ -185,7 +185,7 @@ std::uint64_t version_of(const api::Json& event) {
   return std::stoull(std::string(event.string_at({"object", "metadata", "resourceVersion"})));
 }
 
-/// Leases that come, go and are renewed at random, and a watch that has seen all of it.
+/// Leases that are created, deleted and renewed at random, and a watch that has seen all of it.
 class ResumedByState : public ::testing::Test {
  protected:
   using Leases = std::map<std::string, std::uint64_t>;  // the revision of each
@@ -207,7 +207,7 @@ class ResumedByState : public ::testing::Test {
     history_ = everything_->events();
   }
 
-  /// What was there at that revision.
+  /// The leases at that revision.
   Leases at(std::uint64_t revision) const {
     Leases leases;
     for (const api::Json& event : history_) {

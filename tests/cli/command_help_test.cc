@@ -1,4 +1,4 @@
-// What the command line says of itself: help, mistakes, completion. No word of the library that reads it gets out.
+// The command line's own texts: help, mistakes, completion. No word of the library that parses it appears in them.
 #include "cli/flags/command_line.h"
 
 #include <gmock/gmock.h>

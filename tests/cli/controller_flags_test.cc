@@ -1,4 +1,4 @@
-// What the flags of the controllers mean together.
+// The meaning of the controllers' flags together.
 #include "cli/config/manager_config.h"
 #include "cli/flags/command_line.h"
 

@@ -1,4 +1,4 @@
-// What `spillway watch` tells, and when.
+// The lines of `spillway watch`, and their times.
 #include "cli/text/decision_feed.h"
 
 #include "api/json/json.h"

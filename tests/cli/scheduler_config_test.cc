@@ -1,5 +1,5 @@
-// Goal: what a KubeSchedulerConfiguration makes of the default profile, and that every mistake in one is told with its
-// place.
+// Goal: a KubeSchedulerConfiguration changes the default profile as it should, and every mistake in one is reported
+// with its place.
 #include "cli/config/scheduler_config.h"
 
 #include "cli/config/scheduler_document.h"
@@ -275,7 +275,7 @@ TEST(SchedulerConfig, SaysThatAShareOfNodesMattersToExtendersAlone) {
             "s.yaml:3: percentageOfNodesToScore: without extenders all nodes are looked at: has no effect here");
 }
 
-/// What scheduler_document() says of a configuration, read again.
+/// Parses the text of scheduler_document() again.
 Result<SchedulerConfig> again(const SchedulerConfig& config, InlineKeys keys = InlineKeys::kWritten) {
   const auto document = yaml::parse("again.yaml", yaml::to_text(scheduler_document(config, keys)));
   if (!document) return document.error();

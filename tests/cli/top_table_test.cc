@@ -1,4 +1,4 @@
-// What `spillway top` prints.
+// The output of `spillway top`.
 #include "cli/text/top_table.h"
 
 #include "base/utf8.h"
@@ -120,7 +120,7 @@ std::string utf8(char32_t c) {
   return {byte(0xe0 | c >> 12), byte(0x80 | (c >> 6 & 0x3f)), byte(0x80 | (c & 0x3f))};
 }
 
-/// Every character that moves, hides or reorders what stands around it, but line feed and tab.
+/// Every character that moves, hides or reorders the text around it, but line feed and tab.
 std::vector<std::string> unprintables() {
   std::vector<std::string> all;
   const auto add = [&](char32_t first, char32_t last) {

@@ -1,4 +1,4 @@
-// Goal: YAML's traps do not change what somebody meant, and what cannot be read is named with its line.
+// Goal: YAML's traps do not change the author's meaning, and unreadable text is reported with its line.
 #include "yaml/yaml_document.h"
 
 #include <fmt/format.h>
@@ -173,7 +173,7 @@ TEST(Yaml, NamesTheLineOfASyntaxError) {
   EXPECT_TRUE(json_of("a: 1\nb: [1, 2\n").starts_with("error f:"));
 }
 
-// Found by fuzzing: yaml-cpp 0.7 never came back from this.
+// Found by fuzzing: yaml-cpp 0.7 never returned from this.
 TEST(Yaml, IsUtf8Text) {
   EXPECT_EQ(json_of("a: 1\n,apiVrsieno: k\xe5pheme\xf5"
                     "belet\n"),

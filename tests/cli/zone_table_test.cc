@@ -1,4 +1,4 @@
-// What `spillway zones` prints.
+// The output of `spillway zones`.
 #include "cli/text/zone_table.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What follows from what a cloud says of machines.
+// The effects of a cloud's answers about machines.
 #include "controllers/nodes/cloud_check.h"
 
 #include "controllers/controller_set.h"
@@ -67,7 +67,7 @@ class Cloud : public ::testing::Test {
 TEST_F(Cloud, AsksAboutNodesThatAreNotReadyOnly) {
   start(3);
   EXPECT_EQ(questions, 0);
-  machines["n0"] = InstanceState::kGone;  // but Ready: nobody asks
+  machines["n0"] = InstanceState::kGone;  // but Ready: the cloud is not asked
   cluster.set_ready("n1", false);
   advance(seconds(12));
   EXPECT_THAT(asked, ElementsAre("n1"));
@@ -110,7 +110,7 @@ TEST_F(Cloud, AnErrorOrNoWordDeletesNothing) {
   const int before = questions;
   reachable = true;
   advance(seconds(12));
-  EXPECT_GT(questions, before);  // it goes on asking
+  EXPECT_GT(questions, before);  // the controller still asks
   EXPECT_FALSE(exists("n1"));
 }
 

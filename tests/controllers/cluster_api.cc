@@ -83,7 +83,7 @@ void ClusterModel::restart_controller() {
   events_.clear();
 }
 
-/// What is under way between the controller and the API.
+/// Delivers all requests and answers under way between the controller and the API.
 void ClusterModel::hear() {
   if (!controller_) return inbox_.clear();
   for (;;) {
@@ -118,7 +118,7 @@ void ClusterModel::pass() {
   record_health();
 }
 
-/// What is due behind the pass: the cloud is asked, and the queues have their turn.
+/// Runs the work after a pass: the cloud answers, and the queues are processed.
 void ClusterModel::tick() {
   if (!controller_) return;
   past_ = nanoseconds(1);

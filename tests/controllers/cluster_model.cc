@@ -412,7 +412,7 @@ ClusterModel::Queued ClusterModel::queued() const {
   return result;
 }
 
-/// Who is in a queue of `more` and not in the same of `less`.
+/// Records the nodes that are in a queue of `more` and not in the same queue of `less`.
 void ClusterModel::record_queues(const char* kind, const Queued& more, const Queued& less) {
   for (const auto& [zone, names] : more) {
     const auto other = less.find(zone);

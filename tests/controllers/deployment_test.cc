@@ -349,7 +349,7 @@ TEST_F(Deployments, AWriteOfSomebodyElseIsNotOverwritten) {
   cluster.merge(kWeb, parsed(R"({"spec":{"replicas":4}})"));
   ASSERT_TRUE(until([this] { return is_complete() && pods().ready == 4; }));
   EXPECT_EQ(cluster.get(web_set).string_at({"metadata", "annotations", "by"}), "somebody");
-  // What it says it did is what it did: not from 3 to 4, which is what it had read.
+  // The event reports the real change: from 9, not from 3, which the controller had read.
   std::string said;
   for (const Json& event : cluster.list("/api/v1/namespaces/default/events")) said += event.string_at({"message"});
   EXPECT_NE(said.find("from 9 to 4"), std::string::npos);

@@ -17,7 +17,7 @@ DrivenController::DrivenController(Options options)
       leases_(client_, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"),
       replica_sets_(client_, "/apis/apps/v1/replicasets"),
       daemon_sets_(client_, "/apis/apps/v1/daemonsets"),
-      // What the controller records, before anything is combined or held back.
+      // All events of the controller, before any is combined or held back.
       events_(client_, Rng(2), "node-controller", {}, {.similar_max = 1'000'000, .object_burst = 1'000'000}),
       metrics_(registry_),
       gate_({}, log_, registry_),

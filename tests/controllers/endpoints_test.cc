@@ -61,7 +61,7 @@ class ServiceEndpoints : public ::testing::Test {
                                      ready ? "True" : "False")));
   }
 
-  /// Of ready endpoints, as often as they are listed.
+  /// Ready endpoints, as often as they are listed.
   std::multiset<std::string> in_slices() {
     std::multiset<std::string> all;
     for (const Json& slice : cluster.list(kSlices)) {
@@ -364,7 +364,7 @@ TEST_F(ServiceEndpoints, WaitForTheNodeOfAPod) {
   EXPECT_EQ(in_slices(), std::multiset<std::string>{"10.1.0.9"});
 }
 
-/// Endpoints that somebody writes for a Service without a selector.
+/// Endpoints that a user writes for a Service without a selector.
 class MirroredEndpoints : public ServiceEndpoints {
  protected:
   void create_bare_service() {

@@ -54,7 +54,7 @@ class WithEvictionBackoff : public ::testing::Test {
     return count;
   }
 
-  /// Of all that run on that node.
+  /// Evicts all pods that run on that node.
   void evict(const std::string& node) {
     for (const Json& pod : pods()) {
       if (pod.string_at({"spec", "nodeName"}) != node || pod.string_at({"status", "phase"}) == "Failed") continue;

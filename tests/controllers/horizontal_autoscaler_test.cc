@@ -95,7 +95,7 @@ class Autoscalers : public ::testing::Test {
     cluster.create(kAutoscalers, autoscaler);
   }
 
-  /// The next look finds this: so many thousandths of a core used by each of the pods.
+  /// The next sync finds this usage: so many thousandths of a core by each of the pods.
   void measure(int milli, int measured_pods, std::string_view at = "2030-01-01T00:00:00Z", int times = 1) {
     Json list = json(R"({"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","items":[]})");
     for (int i = 1; i <= measured_pods; ++i) {
@@ -416,7 +416,7 @@ TEST_F(Autoscalers, ScaleOnceThoughTheAnswerIsLost) {
 TEST_F(Autoscalers, DoNotCountReadingsFromBeforeAPodWasReady) {
   create_web(2);
   create_pods(2, api::format_time(cluster.now().wall - seconds(20)));
-  // Of the time before the young ones were ready: what they use while they start is no load.
+  // Measured before the young pods were ready: their usage during the start is no load.
   measure(400, 4, api::format_time(cluster.now().wall - seconds(15)));
   cluster.merge(kWeb, json(R"({"spec":{"replicas":4}})"));
   create_autoscaler(

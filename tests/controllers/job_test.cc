@@ -66,7 +66,7 @@ class Jobs : public ::testing::Test {
     return list;
   }
 
-  /// Of these, those that their kubelet has begun.
+  /// The active pods that their kubelet has started.
   std::vector<Json> running() {
     std::vector<Json> list = active();
     std::erase_if(list, [](const Json& pod) { return pod.string_at({"status", "phase"}) != "Running"; });
@@ -172,7 +172,7 @@ TEST_F(Jobs, LooksAreCountedByWhatTheyDo) {
 
 TEST_F(Jobs, CountEveryPodOnceWhateverIsLost) {
   start();
-  // Carried out and not answered, refused, overtaken: each at every step of a look.
+  // Requests carried out and not answered, refused, or overtaken, at every step of a sync.
   for (const api::Method method : {api::Method::kPost, api::Method::kPatch}) {
     cluster.fail(method, "/pods", TestCluster::kLostAnswer, 2);
     cluster.fail(method, "/pods", 500, 2);
@@ -199,7 +199,7 @@ TEST_F(Jobs, CountOnAfterACrashBetweenTwoSteps) {
   create_sum(R"({"completions":2,"parallelism":2})");
   ASSERT_TRUE(until([this] { return running().size() == 2; }));
   cluster.advance(seconds(2));
-  // The status says who has ended; the process ends before the first finalizer goes.
+  // The status lists the ended pods; the process ends before the first finalizer is removed.
   cluster.after(api::Method::kPatch, kSum + "/status", [this] { cluster.stop(set); });
   end_running("Succeeded");
   cluster.advance(seconds(5));
@@ -275,7 +275,7 @@ TEST_F(Jobs, ThatAreOverGoWithTheirTime) {
   complete(1);
   cluster.advance(seconds(90));
   ASSERT_FALSE(cluster.get(kSum).is_null());
-  // Somebody wants it longer, and the cache does not know yet.
+  // A user extends the time to live, and the cache does not show it yet.
   cluster.delay_events("/jobs", seconds(60));
   cluster.merge(kSum, api::parse_json(R"({"spec":{"ttlSecondsAfterFinished":300}})").value());
   cluster.advance(seconds(20));

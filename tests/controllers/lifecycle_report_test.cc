@@ -1,4 +1,4 @@
-// What the report says is what the controllers then do.
+// The report predicts the next acts of the controllers.
 #include "controllers/controller_set.h"
 #include "controllers/nodes/manual_hold.h"
 #include "controllers/test_cluster.h"

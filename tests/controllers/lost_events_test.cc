@@ -1,5 +1,5 @@
-// Answers that come late, twice or never, and events that do not come: never a pod too many, and in the end the right
-// number; no node is taken for dead because this process does not hear.
+// Answers that come late, twice or never, and events that are lost: never a pod too many, and in the end the right
+// number; no node is taken for dead because this process gets no events.
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
@@ -64,7 +64,7 @@ TEST_F(LostEvents, AnAnswerLaterThanTheTimeOutMakesNoPodTooMany) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(3));
 }
 
-/// The event comes after the time-out of the call that made the pod, not before.
+/// The event arrives after the time-out of the call that created the pod, not before.
 TEST_F(LostEvents, ALostAnswerAndALateEventMakeNoPodTooMany) {
   start(2);
   cluster.delay_events("/api/v1/pods", seconds(15));
@@ -98,7 +98,7 @@ TEST_F(LostEvents, ALostAnswerToADeletionRemovesNoPodTooMany) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(3));
 }
 
-/// The set changes again and again while nothing has told that the pods are gone.
+/// The set changes again and again while no event has shown that the pods are gone.
 TEST_F(LostEvents, ADeletionIsAskedForOnce) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 6));
@@ -133,13 +133,13 @@ TEST_F(LostEvents, AnswersThatComeTwiceCountOnce) {
   EXPECT_EQ(cluster.events_about("web")["SuccessfulCreate"], 10);
 }
 
-/// What a set waits for and never sees is given up after five minutes.
+/// A set gives up waiting for an event after five minutes.
 TEST_F(LostEvents, ASetWhosePodIsNeverSeenGoesOnAfterFiveMinutes) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
   cluster.advance(seconds(5));
   const auto first = cluster.pod_names();
-  // A pod is made whose events nobody hears; it goes, and nobody hears that either.
+  // The events of a pod's creation and deletion are lost.
   std::string unseen;
   cluster.before(Method::kPost, kPods, [&] { cluster.swallow_events("/api/v1/pods", 1'000); });
   cluster.merge(kReplicaSets + "/web", *api::parse_json(R"({"spec":{"replicas":3}})"));
@@ -177,7 +177,7 @@ TEST_F(LostEvents, AListWithoutThePodThatWasMadeSaysThatItHasGone) {
   EXPECT_THAT(cluster.pod_names(), SizeIs(3)) << "two silences of the watch, and a list";
 }
 
-/// Its pod goes just before it is deleted, and everybody hears that before the answer: meanwhile fewer are asked for.
+/// Its pod goes just before it is deleted, and the event arrives before the answer: meanwhile fewer pods are wanted.
 TEST_F(LostEvents, APodThatIsGoneAlreadyKeepsNoOtherFromGoing) {
   start(2);
   cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 2));
@@ -196,7 +196,8 @@ TEST_F(LostEvents, APodThatIsGoneAlreadyKeepsNoOtherFromGoing) {
   EXPECT_THAT(cluster.pod_names(), IsEmpty());
 }
 
-/// The same of a DaemonSet: its pod goes just before it is deleted, and the node has none until the set looks again.
+/// The same with a DaemonSet: its pod goes just before it is deleted, and the node has none until the next sync of the
+/// set.
 TEST_F(LostEvents, ADaemonPodThatIsGoneAlreadyGetsASuccessor) {
   start(1);
   cluster.create(kDaemonSets, workload_json("DaemonSet", "agent"));
@@ -252,7 +253,7 @@ TEST_F(UnheardNode, ALeaseThatCannotBeReadIsNotSilenceAlthoughItsStatusIsOld) {
   expect_alive(minutes(4));
 }
 
-/// What cannot be asked is not known: it does not count as silence.
+/// A lease that cannot be read is unknown: it does not count as silence.
 TEST_F(UnheardNode, ALeaseThatCannotBeReadIsNotSilence) {
   deafen();
   cluster.fail(Method::kGet, "/leases/n0", 500, 1'000'000);

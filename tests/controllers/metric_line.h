@@ -1,4 +1,4 @@
-// What /metrics says of one instrument.
+// The line of /metrics of one instrument.
 #pragma once
 
 #include "telemetry/metrics.h"

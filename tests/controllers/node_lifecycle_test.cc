@@ -423,7 +423,7 @@ TEST_F(NodeLifecycle, BudgetsAreRespectedOnRequest) {
   cluster.advance(minutes(8));
   EXPECT_EQ(cluster.get("/api/v1/namespaces/default/pods/web").string_at({"metadata", "deletionTimestamp"}), "");
   ASSERT_TRUE(set->gate().find("pod/default/web"));
-  // The budget is known here: nobody is asked in vain.
+  // The controller knows the budget, and so makes no call in vain.
   EXPECT_EQ(
       policy::render(set->gate().find("pod/default/web")->reason),
       "budget-refuses why=exhausted budget=all desired_healthy_pods=1 current_healthy_pods=0 disruptions_allowed=0");

@@ -1,4 +1,4 @@
-// What `--compat v1.7` brings back, with the real API server.
+// Behaviour that `--compat v1.7` restores, with the real API server.
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
 #include "telemetry/log_line.h"

@@ -1,5 +1,5 @@
-// Pods that nobody else deletes, with the real API server: of nodes that are gone, and finished ones beyond the
-// threshold.
+// Pods that only the garbage collector deletes, with the real API server: of nodes that are gone, and finished ones
+// beyond the threshold.
 #include "controllers/controller_set.h"
 #include "controllers/test_cluster.h"
 

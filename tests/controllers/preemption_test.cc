@@ -1,5 +1,5 @@
-// A pod of high priority on a full cluster, as the scheduler that ships makes room for it; and everything that may come
-// between the choice and the last deletion.
+// A pod of high priority on a full cluster, as the scheduler that ships makes room for it; and everything that may
+// happen between the choice and the last deletion.
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
@@ -103,7 +103,7 @@ class SchedulerPreemption : public ::testing::Test {
     return {};
   }
 
-  /// What the scheduler wrote about pods, without the bindings and what only says why one waits.
+  /// The scheduler's writes to pods, without the bindings and the conditions of waiting pods.
   std::vector<std::string> deletions() {
     std::vector<std::string> found;
     for (const std::string& request : cluster_.requests) {
@@ -122,7 +122,7 @@ class SchedulerPreemption : public ::testing::Test {
 TEST_F(SchedulerPreemption, ALowerPriorityLeavesForAHigherOne) {
   create(pod("low", "600Mi"));
   ASSERT_EQ(node_of("low"), "n0");
-  cluster_.set_up("n0", false);  // nobody lets go of the victim yet
+  cluster_.set_up("n0", false);  // the victim does not end yet
   create(pod("important", "600Mi", "high"));
   EXPECT_EQ(promised("important"), "n0");
   EXPECT_EQ(node_of("important"), "");

@@ -1,5 +1,5 @@
 // Pods of failed nodes that are replaced before they are deleted, with the real API server and scheduler: the order of
-// things, what stays without room, nodes that come back, crashes in between, and a set controller that knows nothing.
+// things, what stays without room, nodes that recover, crashes in between, and a set controller that knows nothing.
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
@@ -68,7 +68,7 @@ class ReplacedFirst : public ::testing::Test {
     cluster.create(kSets, made);
   }
 
-  /// Names of the pods on that node that nobody is deleting.
+  /// Names of the pods on that node that are not being deleted.
   std::vector<std::string> staying_on(const std::string& node) {
     std::vector<std::string> names;
     for (const Json& pod : cluster.list(kPodList)) {
@@ -92,7 +92,8 @@ class ReplacedFirst : public ::testing::Test {
     return ready;
   }
 
-  /// n0 has the pods of the sets that `create` makes, and fails; then come the others. Until its pods are due.
+  /// n0 has the pods of the sets that `create` makes, and fails; then the others are added. Runs until the pods are
+  /// due.
   template <typename Create>
   void fail_first_node(const std::vector<std::string>& others, const Create& create) {
     cluster.add_node("n0", {}, "4Gi");
@@ -279,7 +280,7 @@ TEST_F(ReplacedFirst, TheMarkOfATemplateIsNotTakenOver) {
   EXPECT_EQ(cluster.events_about("web")["SuccessfulCreate"], 2) << "none was made and taken away again";
 }
 
-/// What an administrator's own taint drives out goes at once.
+/// A pod that an administrator's own taint evicts is deleted at once.
 TEST_F(ReplacedFirst, IsForFailedNodesOnly) {
   cluster.add_node("n0");
   run_controllers();

@@ -1,4 +1,4 @@
-// What is kept from the changes of the pods is what a count of all of them says.
+// Counts that follow the changes of pods equal a count of all pods.
 #include "controllers/workloads/replica_count.h"
 
 #include "base/rng.h"
@@ -42,7 +42,7 @@ TEST(ReplicaCount, FollowsChangesAsACountOfAllWould) {
   ReplicaCount kept(set);
   std::vector<api::Pod> pods;
   for (int step = 0; step < 2000; ++step) {
-    const std::uint64_t what = pods.empty() ? 0 : rng.below(3);  // a pod comes, goes, or changes
+    const std::uint64_t what = pods.empty() ? 0 : rng.below(3);  // a pod is added, removed or changed
     if (what == 0) {
       pods.push_back(random_pod(rng));
       kept.add(pods.back());

@@ -130,7 +130,7 @@ TEST_F(Replication, LeavesPodsOfAReplicaSetAlone) {
   EXPECT_EQ(of("ReplicationController"), 2);
 }
 
-/// Two want the same pod that nobody has: who does not get it neither deletes it nor counts on it.
+/// Two controllers want the same orphan: the one that does not get it neither deletes it nor counts on it.
 TEST_F(Replication, AnOrphanIsOneOwnersOnly) {
   cluster.create(kReplicationPods, parsed(R"({"metadata":{"name":"stray","labels":{"app":"web"}},
       "spec":{"containers":[{"name":"c","image":"i"}]}})"));
@@ -161,7 +161,7 @@ TEST_F(Replication, BothReachTheirSizeWhoeverGetsAnOrphan) {
   EXPECT_THAT(pods(), SizeIs(2));
 }
 
-/// Whoever counts on what a status calls available must not count on those.
+/// Pods that are about to be deleted must not count as available in the status.
 TEST_F(Replication, DoesNotCallPodsAvailableThatItHasAskedToGo) {
   start();
   cluster.create(kReplications, replication("web", 3));

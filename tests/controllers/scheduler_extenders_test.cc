@@ -1,5 +1,5 @@
-// Goal: pods that concern extenders go where these allow it and like it, bound by whom they name; whatever an extender
-// answers, or does not, is bounded, told in one line, and keeps nobody else waiting.
+// Goal: pods that concern extenders are placed as these allow and prefer, and bound by the extender that binds; any
+// answer of an extender, or none, has a bounded cost, is reported in one line, and delays no other pod.
 // Method: the scheduler that ships against the real API server; extenders are functions that answer after a while.
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"

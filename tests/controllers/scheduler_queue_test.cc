@@ -71,7 +71,7 @@ class SchedulerQueue : public ::testing::Test {
     }
     cluster_.settle();
     EXPECT_EQ(scheduler_.unschedulable(), pods.size());
-    cluster_.advance(seconds(1));  // nobody's back-off decides
+    cluster_.advance(seconds(1));  // no back-off decides the order
     cluster_.requests.clear();
     label("disk", "ssd");
     std::string order;

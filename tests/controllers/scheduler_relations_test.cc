@@ -64,7 +64,7 @@ class SchedulerRelations : public ::testing::Test {
     return std::string(cluster_.get(fmt::format("{}/{}", kRelatedPods, name)).string_at({"spec", "nodeName"}));
   }
 
-  /// What the scheduler says of why it waits.
+  /// The scheduler's reason for the pod's wait.
   std::string message(std::string_view name) {
     const Json pod = cluster_.get(fmt::format("{}/{}", kRelatedPods, name));
     const Json* conditions = pod.at({"status", "conditions"});

@@ -1,4 +1,5 @@
-// What a scheduler measures of its work, with the real API server: what kube-scheduler calls so, and nothing else.
+// A scheduler's measurements of its work, with the real API server: with the meaning that kube-scheduler gives them,
+// and nothing else.
 #include "controllers/controller_set.h"
 #include "controllers/metric_line.h"
 #include "controllers/scheduling/scheduler.h"
@@ -45,7 +46,7 @@ class SchedulerTimingsTest : public ::testing::Test {
     cluster_.stop(scheduler_);
   }
 
-  /// A clock of the machine that a millisecond passes on at every look.
+  /// A machine's clock that advances a millisecond at every reading.
   Scheduler::Options options(bool measures) {
     Scheduler::Options options;
     if (measures) options.stopwatch = [this] { return machine_ += milliseconds(1); };

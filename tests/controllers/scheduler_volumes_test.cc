@@ -1,6 +1,6 @@
-// What volumes have against nodes, by the scheduler with the real API server: limits, claims for one pod, and volumes
-// that are made for the node a pod gets. Source: Kubernetes docs, "Node-specific Volume Limits", "Persistent Volumes",
-// "Storage Classes".
+// Filters by volumes, in the scheduler with the real API server: limits, claims for one pod, and volumes that are made
+// for the node a pod gets. Source: Kubernetes docs, "Node-specific Volume Limits", "Persistent Volumes", "Storage
+// Classes".
 #include "controllers/controller_set.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/test_cluster.h"
@@ -282,7 +282,7 @@ TEST(SchedulerLists, ThatAreRefusedHoldNoPodBackUnlessTheyAreNeeded) {
   cluster.fail(api::Method::kGet, "csinodes", 503, 1000);  // it has been answered by then: this changes nothing
   Scheduler scheduler({}, Rng(4), log, metrics);
   cluster.run(scheduler);
-  Json pod = pod_json("p");  // the node is Ready, but nobody here takes its taint away
+  Json pod = pod_json("p");  // the node is Ready, but no controller here removes its taint
   pod["spec"]["tolerations"] = Json::array({api::parse_json(R"({"operator":"Exists"})").value()});
   cluster.create(kPodsHere, pod);
   cluster.advance(milliseconds(200));

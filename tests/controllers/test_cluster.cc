@@ -327,7 +327,7 @@ api::Response TestCluster::call(api::Request request) {
   const std::string what = fmt::format("{} {}", api::to_string(request.method), request.target);
   server_->handle(std::move(request), kAdmin, sink, now_);
   settle_store();
-  for (int turns = 0; !answer && turns < kTurnsMax; ++turns) {  // of a long list
+  for (int turns = 0; !answer && turns < kTurnsMax; ++turns) {  // a long list takes several
     server_->on_wakeup(now_);
     settle_store();
   }

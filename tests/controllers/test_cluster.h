@@ -49,14 +49,13 @@ class TestCluster : private store::Watcher {
   /// Something happens just before the next request of this method for this path (without query) is carried out: what
   /// the engine decided on is not so any more.
   void before(api::Method method, std::string path, std::function<void()> act);
-  /// The same, just after it was carried out: nobody has acted on what it did yet.
+  /// The same, just after it was carried out: no other program has acted on it yet.
   void after(api::Method method, std::string path, std::function<void()> act);
 
-  /// Every answer comes a second time, a second later.
+  /// Every answer arrives a second time, a second later.
   void repeat_answers() { repeats_answers_ = true; }
 
-  /// The next `times` events that contain `text`, of watches whose target contains `part`, are lost, and nobody is
-  /// told.
+  /// The next `times` events that contain `text`, of watches whose target contains `part`, are lost without a sign.
   void swallow_events(std::string part, int times, std::string text = {});
 
   void swallow_nothing() { swallowings_.clear(); }
@@ -89,7 +88,7 @@ class TestCluster : private store::Watcher {
   void set_ready(const std::string& node, bool ready);
   void set_pressure(const std::string& node, std::string_view condition, bool pressure);
 
-  // What tests ask for.
+  // Queries of the cluster's state.
   std::string ready_status(const std::string& node);
   /// "key:Effect" of every taint, sorted.
   std::set<std::string> taints(const std::string& node);
@@ -179,7 +178,7 @@ class TestCluster : private store::Watcher {
   std::vector<EventDelay> event_delays_;
   bool repeats_answers_ = false;
   std::map<std::string, Kubelet> kubelets_;
-  bool pods_changed_ = true;  // or a kubelet did: since they looked at their pods
+  bool pods_changed_ = true;  // or a kubelet did: since they last synced their pods
 };
 
 /// A pod document for default/name that asks for `memory`.

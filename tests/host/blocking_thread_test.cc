@@ -156,7 +156,7 @@ TEST(FsProbe, AFileSystemThatHangsHoldsUpNobody) {
     stats.available_bytes = 7;
     return stats;
   });
-  for (int i = 0; i < 10; ++i) probe.refresh();  // each of them comes back, and asks nobody anew
+  for (int i = 0; i < 10; ++i) probe.refresh();  // each refresh returns, and starts no new call
   bool turned = false;
   loop.post([&] {
     turned = true;

@@ -1,4 +1,4 @@
-// Goal: the filter refuses what its table says, whatever comes before and after it. It is run here as the kernel runs
+// Goal: the filter refuses what its table says, with any calls before and after it. It is run here as the kernel runs
 // it.
 #include "host/kernel/call_filter.h"
 
@@ -16,7 +16,7 @@
 namespace spillway::host {
 namespace {
 
-/// What the filter answers to a call: the statements that default_call_filter() uses, interpreted.
+/// The filter's answer to a call, by interpreting the statements that default_call_filter() uses.
 std::uint32_t answer(const std::vector<sock_filter>& filter, const seccomp_data& data) {
   std::uint32_t accumulator = 0;
   for (std::size_t at = 0; at < filter.size(); ++at) {

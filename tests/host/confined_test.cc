@@ -107,7 +107,7 @@ TEST_F(ConfinedTest, HasTheRightsItWasGivenAndNoFilterUnlessAsked) {
   EXPECT_EQ(said("id -u; id -g; id -G", {.uid = 1000, .gid = 2000, .groups = {3000}}), "1000\n2000\n2000 3000\n");
 }
 
-/// What a command inside the running container "main" came to.
+/// Runs commands inside the container "main".
 struct EntryTest : ConfinedTest {
   void begin_main(const std::string& script = "sleep 1000",
                   agent::ContainerSecurity security = {.capabilities = kRights}) {
@@ -203,8 +203,8 @@ TEST_F(EntryTest, EndsWithItsContainer) {
 }
 
 TEST_F(EntryTest, ShowsTheContainerNothingOfThisProgram) {
-  // A program of the container watches for newcomers and tries to read what they were before. Between two of its looks
-  // a newcomer may have become what it was to be, whose environment everybody in the container may read.
+  // A program of the container watches for new processes and tries to read their earlier environment. Between two of
+  // its checks a new process may have executed its program, whose environment all processes in the container may read.
   ::setenv("SPILLWAY_SECRET_OF_THE_TEST", "1", 1);
   begin_main(
       "printf '#!/proc/self/exe\\n' > /tmp/trap; chmod 755 /tmp/trap; while :; do for p in /proc/[0-9]*; do "
@@ -299,7 +299,7 @@ TEST_F(ConfinedTest, EndsBySigtermAsAnywhereElse) {
   begin("u1", "gentle", "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done");
   for (const char* name : {"plain", "gentle"})
     ASSERT_TRUE(run_until([&] { return log_text("u1", name).contains("ready"); })) << name;
-  runtime_->execute(agent::StopPod{"u1", hours(1)});  // of which nothing is waited for
+  runtime_->execute(agent::StopPod{"u1", hours(1)});  // its effects are not awaited
   const auto plain = wait_for<ContainerExited>("u1", "plain");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->exit_code, 128 + SIGTERM);

@@ -33,7 +33,7 @@ std::ptrdiff_t open_descriptors() {
   return std::ranges::distance(std::filesystem::directory_iterator("/proc/self/fd"));
 }
 
-/// The end of a process and the end of its output are told apart: whichever comes first, nothing is lost.
+/// The end of a process and the end of its output are separate events: nothing is lost in either order.
 TEST_F(ContainerExits, TheLastLineOfTwoHundredIsInTheirLogs) {
   constexpr std::int32_t kContainers = 200;
   constexpr std::int32_t kAtOnce = 20;
@@ -124,9 +124,9 @@ TEST_F(ContainerExits, NothingOfAHundredStaysOpen) {
     ASSERT_TRUE(wait_for<PodStopped>(pod));
     runtime_->execute(agent::RemovePod{pod});
   };
-  live_through("first", 10);  // what is opened once and kept
+  live_through("first", 10);  // files that are opened once and kept
   std::ptrdiff_t before = 0;
-  int calm = 0;  // looks, a millisecond apart, at which nothing had changed
+  int calm = 0;  // checks, a millisecond apart, without a change
   run_until([&] {
     const std::ptrdiff_t seen = open_descriptors();
     calm = seen == before ? calm + 1 : 0;

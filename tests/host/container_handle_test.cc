@@ -51,7 +51,7 @@ TEST(SignalFate, PendingForAThreadOrForAll) {
   EXPECT_FALSE(is_pending("", SIGTERM));
 }
 
-/// What /proc says of a process is a file that the test writes.
+/// The file that the test writes in place of /proc/PID/status.
 UniqueFd text_file(std::string_view text) {
   UniqueFd file(::memfd_create("status", 0));
   EXPECT_EQ(::pwrite(file.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
@@ -84,7 +84,7 @@ class SignalledChild : public ::testing::Test {
   ContainerHandle handle_;
 };
 
-/// A shell blocks all signals around every fork: the next time may have come before anybody looked.
+/// A shell blocks all signals around every fork: it may have done so again before the check.
 TEST_F(SignalledChild, OneThatBlocksAgainIsStillInDoubt) {
   reads(kTerm, kNone);
   handle_.terminate();

@@ -1,5 +1,5 @@
-// vectors/pod-lifecycle: container_logs, restart_count. Outputs are printed as they came, in one text: each of the two
-// that are wanted is a part of it, in order, and nothing else is.
+// vectors/pod-lifecycle: container_logs, restart_count. Outputs are printed in the order of their arrival, in one text:
+// each of the two requested ones is a part of it, in order, and nothing else is.
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 #include "host/logs/log_query.h"
@@ -44,7 +44,7 @@ std::string query_of(const Json& options) {
   return query;
 }
 
-/// Whether the text is the lines of `a` and those of `b`, each in their order, and nothing else.
+/// True if the text consists of the lines of `a` and those of `b`, each in their order, and nothing else.
 bool is_woven(std::string_view text, std::string_view a, std::string_view b) {
   while (!text.empty()) {
     const auto take = [&](std::string_view& from) {
@@ -80,7 +80,7 @@ std::optional<Mismatch> container_logs(const Json& row) {
   return support::compare(want, got);
 }
 
-/// Of a container that has no other instance. Names with a stroke at the end are folders.
+/// The restart count of a container without other instances. Names that end with a slash are folders.
 std::optional<Mismatch> restart_count(const Json& row) {
   std::string pattern = "/tmp/spillway-logs-XXXXXX";
   const std::filesystem::path pod = ::mkdtemp(pattern.data());

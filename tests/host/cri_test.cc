@@ -1,5 +1,5 @@
-// Goal: what a runtime says over its socket arrives as it was said, a runtime that is silent, absent or of another kind
-// leaves figures missing with a reason, and nobody waits for it. The runtime is a fake that speaks the real protocol.
+// Goal: the answers of a runtime on its socket arrive unchanged, a runtime that is silent, absent or of another kind
+// leaves figures missing with a reason, and delays no other work. The runtime is a fake that speaks the real protocol.
 #include "host/companion/storage_feed.h"
 #include "host/cri/cri.grpc.pb.h"
 #include "host/cri/cri_client.h"

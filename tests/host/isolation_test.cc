@@ -1,5 +1,5 @@
-// Goal: what a pod sets in its namespaces is true for all its containers and for nobody else, and a container runs on
-// the CPUs it was given.
+// Goal: settings of a pod's namespaces apply to all its containers and to no other process, and a container runs on the
+// CPUs it was given.
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pod_namespaces.h"
 #include "host/real_machine.h"
@@ -23,7 +23,7 @@ struct PodIsolationTest : RealMachine {
     runtime_->execute(agent::CreatePod{.uid = "u1", .pod = {"default", "pod-u1"}, .isolation = std::move(isolation)});
   }
 
-  /// What the script prints, without the prefix of the log.
+  /// The output of the script, without the prefix of the log.
   std::string said(const std::string& container, const std::string& script) {
     start("u1", container, {"/bin/sh", "-c", script});
     EXPECT_TRUE(wait_for<ContainerExited>("u1", container));

@@ -146,7 +146,7 @@ TEST_F(MadePath, LeavesNothingOfWhatCouldNotBeMadeToItsEnd) {
   EXPECT_EQ(tree_of(folder_), before);
 }
 
-/// What stands there when it is opened may be a device that does something.
+/// A path may lead to a device, on which opening alone has an effect.
 TEST_F(LocalDirectory, IsGivenToAGroupWithoutOpeningFiles) {
   const std::string file = (folder_ / "file").string();
   const UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));

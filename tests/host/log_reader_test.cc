@@ -1,4 +1,4 @@
-// Stored logs, slice by slice, at the pace of whoever reads them.
+// Stored logs, slice by slice, at the pace of their reader.
 #include "host/logs/log_reader.h"
 
 #include "api/exchange/paced_sink.h"
@@ -15,7 +15,7 @@
 namespace spillway::host {
 namespace {
 
-/// A client that takes what it is told to take.
+/// A client that takes as much as the test allows.
 struct SlowSink final : api::PacedSink {
   void on_response(api::Response answer) override {
     response = std::move(answer);
@@ -159,7 +159,7 @@ TEST_F(LogReaderTest, NoticesThatAQuietFollowersClientHasGone) {
   EXPECT_TRUE(run_until([&] { return reader_->open_count() == 0; }));
 }
 
-/// The container writes its last line and ends between two looks of the reader.
+/// The container writes its last line and ends between two reads of the reader.
 TEST_F(LogReaderTest, FollowsToTheLastLineOfAContainerThatEnds) {
   for (int round = 0; round < 20; ++round) {
     const std::string all = write_log(path(), 2 * round, 2 * round);
@@ -182,7 +182,7 @@ TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
   const auto sink = open({.follow = true});
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\n"; }));
   write_log(path(), 2, 3);
-  std::filesystem::rename(path(), path() + ".1");  // before it was looked at
+  std::filesystem::rename(path(), path() + ".1");  // before it was read
   write_log(path(), 4, 5);
   ASSERT_TRUE(run_until([&] { return sink->response.body == "line 1\nline 2\nline 3\nline 4\nline 5\n"; }))
       << sink->response.body;
@@ -190,8 +190,8 @@ TEST_F(LogReaderTest, FollowsWhatIsWrittenBetweenItsEndAndTheRotation) {
   EXPECT_TRUE(run_until([&] { return sink->ended; }));
 }
 
-/// A container's last line before a rotation comes after the reader was at the end of its file, and the first of the
-/// next file before it looks whether it was rotated.
+/// A container's last line before a rotation is written after the reader was at the end of its file, and the first line
+/// of the next file before it checks for a rotation.
 TEST_F(LogReaderTest, FollowsALineThatComesJustBeforeTheRotation) {
   write_log(path(), 1, 1);
   const auto sink = open({.follow = true});
@@ -209,7 +209,7 @@ TEST_F(LogReaderTest, FollowsALineThatComesJustBeforeTheRotation) {
   EXPECT_TRUE(run_until([&] { return sink->ended; }));
 }
 
-/// A container runtime renames first and opens the new file when it is told to.
+/// A container runtime renames first and opens the new file on request.
 TEST_F(LogReaderTest, FollowsAWriterThatIsSlowToTurnOver) {
   write_log(path(), 1, 1);
   const auto sink = open({.follow = true});

@@ -1,4 +1,5 @@
-// Goal: what a manifest directory holds is told at once and again when it changes; what is no file harms nobody.
+// Goal: the contents of a manifest directory are reported at once and again when they change; other files in it do no
+// harm.
 #include "host/files/manifest_files.h"
 
 #include "runtime/loop.h"
@@ -71,7 +72,7 @@ TEST_F(ManifestFilesTest, AreBounded) {
   EXPECT_EQ(read_manifests(path(), as_text).problem, path() + ": expected at most 256 files, there are 258");
 }
 
-/// Runs the loop until the listener has been told `wanted` files, and returns what it was told last.
+/// Runs the loop until the listener has got `wanted` files, and returns the last ones.
 struct Listening {
   Listening(const std::string& path, Duration period)
       : deadline(loop.at(loop.now().mono + support::kPatience, [this] { loop.stop(); })) {

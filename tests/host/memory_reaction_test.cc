@@ -1,5 +1,5 @@
-// Goal: between two looks of the engine the machine ends the pod the plan names, once, tells of it before anything
-// else, and leaves a line in the journal. Method: a real slice of 128Mi, a hog, plans made by hand.
+// Goal: between two observations of the engine the machine ends the pod the plan names, once, reports it before
+// anything else, and leaves a line in the journal. Method: a real slice of 128Mi, a hog, plans made by hand.
 #include "host/reaction/memory_reaction.h"
 
 #include "host/real_machine.h"
@@ -210,7 +210,7 @@ TEST_F(MemoryReactionTest, AContainerThatStartsLaterIsReached) {
   EXPECT_TRUE(wait_for<agent::ContainerExited>("hog")) << "it got the signal";
 }
 
-/// The journal is a pipe without room: whoever writes to it waits until it is read.
+/// The journal is a pipe without room: a write waits until it is read.
 class FullJournal : public MemoryReactionTest {
  protected:
   void make_journal() override {

@@ -98,7 +98,7 @@ class Server {
       if (count > 0) request_.assign(buffer, static_cast<std::size_t>(count));
       static_cast<void>(::send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL));
       ::shutdown(peer.get(), SHUT_WR);
-      // What is not read makes the kernel reset the connection, and the answer may be lost.
+      // Unread data make the kernel reset the connection, and the answer may be lost.
       while (count > 0) count = ::recv(peer.get(), buffer, sizeof(buffer), 0);
     });
   }

@@ -31,7 +31,7 @@ class PressureWatchTest : public RealMachine {
     RealMachine::TearDown();
   }
 
-  /// Which version of cgroups this machine has decides how the kernel tells of memory: by thresholds or by events,
+  /// The version of cgroups of this machine determines how the kernel notifies of memory: by thresholds or by events,
   /// never both. True: by thresholds.
   bool tells_by_thresholds() const {
     const Result<CgroupMounts> mounts = read_cgroup_mounts();
@@ -82,7 +82,7 @@ TEST_F(PressureWatchTest, TheKernelTellsOfThresholdsOfAllPodsTogether) {
 }
 
 /// Usage that is no working set (files that were written) moves the usage at which a threshold is passed: it has to be
-/// armed anew, or the kernel tells too early, once, and then nothing.
+/// armed anew, or the kernel notifies too early, once, and then never.
 TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
   if (!tells_by_thresholds()) return;
   watch_->set_thresholds({.node = {mebibytes(60)}});
@@ -91,13 +91,13 @@ TEST_F(PressureWatchTest, AThresholdFollowsWhatFilesTake) {
   ASSERT_TRUE(run_until([&] { return log_text("files", "c").contains("written"); }));
   const auto available = [this] { return *observe().node.memory->available_bytes; };
   ASSERT_GT(available(), static_cast<std::uint64_t>(mebibytes(60).count())) << "files are no working set";
-  // Memory falls slowly, so that there are looks on the way.
+  // Memory falls slowly, so that there are readings on the way.
   create_pod("hog");
   start_shell("hog",
               "i=0; while [ $i -lt 25 ]; do dd if=/dev/zero bs=4000000 count=1 2>/dev/null | sleep 1000 & "
               "i=$((i+1)); sleep 0.2; done; wait");
   ASSERT_TRUE(run_until([&] {
-    if (available() > static_cast<std::uint64_t>(mebibytes(64).count())) {  // what was told up to here was too early
+    if (available() > static_cast<std::uint64_t>(mebibytes(64).count())) {  // wakes up to here were too early
       woken_by(ReactionThread::Source::kUsageThreshold);
       seen_.clear();
     }

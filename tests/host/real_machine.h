@@ -54,7 +54,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
     return number;
   }
 
-  /// What runs the pods ends, and the next of its kind begins.
+  /// Ends the runtime of the pods, and starts the next one.
   void restart();
 
   api::Summary observe();
@@ -68,7 +68,7 @@ class RealMachine : public ::testing::Test, protected agent::Host::Receiver {
   std::string log_text(const std::string& uid, const std::string& name, std::int32_t attempt = 0) const;
   std::vector<pid_t> pod_pids(const std::string& uid, api::QosClass qos = api::QosClass::kBestEffort) const;
 
-  ExtraControllers extra_controllers_;                                                    // of SetUp()
+  ExtraControllers extra_controllers_;                                                    // for SetUp()
   ProcessRuntimeOptions::Isolation isolation_ = ProcessRuntimeOptions::Isolation::kNone;  // the same
   Duration housekeeping_ = seconds(2);                                                    // the same
   bool keeps_pods_ = true;                                                                // the same

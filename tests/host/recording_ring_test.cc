@@ -1,5 +1,5 @@
-// Goal: a ring holds the latest of what was recorded and no more than it may, in files of nobody else's; what is kept
-// aside outlives it; and a disk that takes nothing costs records, never the node.
+// Goal: a ring holds the latest records and no more than it may, in files that only our user may read; copies outlive
+// it; and a disk that takes nothing costs records, never the node.
 #include "host/files/recording_ring.h"
 
 #include "base/file.h"
@@ -167,7 +167,7 @@ TEST_F(RecordingRings, WhatThereIsNoRoomForIsDropped) {
   EXPECT_EQ(all(directory()), "ac");
 }
 
-/// A directory that cannot be written to stands for a disk that is full.
+/// A directory that cannot be written to acts as a full disk.
 TEST_F(RecordingRings, ADiskThatTakesNothingIsSaidOnceAndTriedAgain) {
   const auto ring = open();
   ASSERT_TRUE(ring->begin_segment("a"));

@@ -1,5 +1,6 @@
-// vectors/pod-lifecycle: atomic_writer, subpath, container_mounts, hostpath_type, fs_group, on files of this machine.
-// Whether a link that leads out of a volume leads to something is not told: two of upstream's messages count as one.
+// vectors/pod-lifecycle: atomic_writer, subpath, container_mounts, hostpath_type, fs_group, on files of this machine. A
+// link that leads out of a volume gets one message, whether or not its target exists: two of upstream's messages count
+// as one.
 #include "agent/containers/container_mounts.h"
 #include "agent/volumes/payload.h"
 #include "api/codec/codec.h"
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 using api::Json;
 using support::Mismatch;
 
-/// A directory that goes with the row.
+/// A directory that is deleted with the row.
 class Folder {
  public:
   Folder() {
@@ -92,7 +93,7 @@ std::optional<Mismatch> subpath(const Json& row) {
   const UniqueFd root = open_folder(base);
   WalkRules rules{.base = base.string(),
                   .make = WalkRules::Made{.mode = static_cast<mode_t>(in.find("perm")->if_int64().value())}};
-  // Upstream cleans the path as text; here "..", which the plan of the mounts refuses, never comes this far.
+  // Upstream cleans the path as text; here "..", which the plan of the mounts refuses, never gets this far.
   const std::string subdir = fs::path(in.string_at({"subdir"})).relative_path().lexically_normal().string();
   const Result<WalkedPath> found = walk_path(root.get(), subdir, rules);
   const bool refused = want.find("makeDirError") != nullptr || want.find("prepareError") != nullptr;

@@ -19,7 +19,7 @@ namespace {
 
 /// Older decisions are not finished any more: whatever runs of the pod now is not what was meant.
 constexpr Duration kHistoryMax = minutes(5);
-/// Pods that come together are looked at together.
+/// Pods that arrive together are synced together.
 constexpr Duration kLookDelay = milliseconds(200);
 constexpr std::string_view kCompanionComponent = "spillway-companion";
 
@@ -107,7 +107,7 @@ struct Companion::Parts {
     });
   }
 
-  /// While an eviction that would have been waits for the kubelet's, nobody else would be chosen.
+  /// While an eviction of the shadow waits for the kubelet's, no other pod would be chosen.
   void arm_shadow() {
     if (shadow_timer) api.cancel(*std::exchange(shadow_timer, std::nullopt));
     update_hold();
@@ -145,7 +145,7 @@ struct Companion::Parts {
   client::ApiClient api;
   client::EventRecorder events;
   AgentContext context;
-  std::unique_ptr<EvictionRecorder> recorder;  // null: nobody asked for it
+  std::unique_ptr<EvictionRecorder> recorder;  // null: no recording
   DecisionLog decisions;
   ForeignPods pods;
   EvictionEngine eviction;
@@ -156,7 +156,7 @@ struct Companion::Parts {
   std::optional<std::string> hold;
   std::optional<client::ApiClient::TimerId> shadow_timer;
   bool look_pending = false;
-  bool listed = false;  // pods have been told
+  bool listed = false;  // the pods were set at least once
 };
 
 Result<std::unique_ptr<Companion>> Companion::create(CompanionOptions options, MachineInfo machine, Rng rng,

@@ -1,6 +1,6 @@
 // An eviction manager beside a kubelet: watches the node and the kubelet's pods and evicts by the kubelet's rules, in
-// its place and earlier, or, as a shadow, only says what it would have done and compares that with what the kubelet
-// does. It registers no node, writes no node status and no lease, and starts nothing. The decisions are those of the
+// its place and earlier, or, as a shadow, only reports what it would have done and compares that with the kubelet's
+// acts. It registers no node, writes no node status and no lease, and starts nothing. The decisions are those of the
 // node's own agent: the same EvictionEngine over other pods.
 // Thread: loop. Invariants: a shadow leaves no StopPod and no write of a pod; no eviction while there is a hold.
 // Source: design, "Who uses it, and for what"; docs/adr/0007-companion.md.
@@ -28,7 +28,7 @@
 
 namespace spillway::agent {
 
-/// Where pods come from: a watch of the API server, or the kubelet's /pods by way of set_pods().
+/// The source of pods: a watch of the API server, or the kubelet's /pods through set_pods().
 enum class PodSource { kApiServer, kKubelet };
 
 struct CompanionOptions {
@@ -64,13 +64,13 @@ class Companion final : public client::ApiEngine {
 
   /// The pods of the kubelet, all of them (PodSource::kKubelet).
   void set_pods(std::vector<api::Pod> pods, Now now);
-  /// Why nobody may be evicted now; nullopt: that is over.
+  /// The reason why no pod may be evicted now; nullopt: none any more.
   void set_hold(std::optional<std::string> why, Now now);
 
   const CompanionOptions& options() const;
   std::shared_ptr<const api::Summary> last_summary() const;
   api::Json decisions(Now now) const;
-  /// How things stand, for people: no contract.
+  /// The present state, for users: no contract.
   api::Json state() const;
   std::vector<api::Pod> pods() const;
 

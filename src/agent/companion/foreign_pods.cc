@@ -112,7 +112,7 @@ void ForeignPods::evict(const eviction::EvictPod& action, Urgency urgency, Now n
   entry.ending = true;
   if (on_evicting_) on_evicting_(action, now);
   if (consequence_ == Consequence::kShadow) {
-    // Told in a step of its own: whoever decides has not finished deciding.
+    // Reported in a step of its own: the caller has not finished its decision.
     context_.api.at(now.mono, [this, uid = action.uid](Now later) { on_stopped(uid, later); });
     return;
   }

@@ -1,10 +1,9 @@
-// The pods of the kubelet beside which a companion runs: who may be evicted, and how. A pod is ended twice, at once:
-// its status becomes Failed/Evicted, which is final for the kubelet, so that it starts nothing of it again and cleans
-// up; and its processes get SIGTERM and, when the grace is over, SIGKILL from here, so that the memory comes back in
-// time. Thread: loop. Invariants: only a pod that was measured is offered for eviction; a mark is written until the API
-// server has it or the pod is gone. Bounds: one entry per pod of the node; retries back off to 10 s; a status that
-// somebody else takes back is put right kMarksMax times. Source: spec "Node agent", 15.1, 15.4;
-// docs/adr/0007-companion.md.
+// The pods of the kubelet beside which a companion runs: those that may be evicted, and how. A pod is ended twice, at
+// once: its status becomes Failed/Evicted, which is final for the kubelet, so that it starts nothing of it again and
+// cleans up; and its processes get SIGTERM and, when the grace is over, SIGKILL from here, so that the memory is freed
+// in time. Thread: loop. Invariants: only a pod that was measured is offered for eviction; a mark is written until the
+// API server has it or the pod is gone. Bounds: one entry per pod of the node; retries back off to 10 s; a status that
+// another client resets is restored kMarksMax times. Source: spec "Node agent", 15.1, 15.4; docs/adr/0007-companion.md.
 #pragma once
 
 #include "agent/companion/foreign_storage.h"
@@ -40,7 +39,7 @@ class ForeignPods final : public EvictablePods {
  public:
   using Ptr = client::ObjectCache<api::Pod>::Ptr;
 
-  /// kShadow: nothing is ended and nothing written; evict() only tells its listener.
+  /// kShadow: nothing is ended and nothing written; evict() only notifies its listener.
   ForeignPods(AgentContext& context, Consequence consequence) : context_(context), consequence_(consequence) {}
 
   void on_pod(const Ptr& before, const Ptr& after, Now now);
@@ -53,7 +52,7 @@ class ForeignPods final : public EvictablePods {
   void evict(const eviction::EvictPod& action, Urgency urgency, Now now) override;
   void kill_now(const std::string& uid) override;
 
-  /// While there is a reason nobody is offered for eviction.
+  /// While there is a reason no pod is offered for eviction.
   void set_hold(std::optional<std::string> why) { hold_ = std::move(why); }
 
   const std::optional<std::string>& hold() const { return hold_; }
@@ -99,7 +98,7 @@ class ForeignPods final : public EvictablePods {
   std::function<void(const eviction::EvictPod&, Now)> on_evicting_;
   std::optional<std::string> hold_;
   std::map<std::string, Entry> entries_;     // by uid
-  std::map<api::PodKey, std::string> uids_;  // in the order in which they are told
+  std::map<api::PodKey, std::string> uids_;  // in the order of the reports
   std::vector<PodPlace> told_;
   bool tell_ = true;
 };

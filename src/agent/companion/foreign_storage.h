@@ -1,6 +1,6 @@
-// The storage of pods that another kubelet runs: what their container runtime and the disks say, and what that means
-// for the statistics. A container's writable layer and the images are counted by the runtime, the file systems they are
-// on, logs and volumes are measured here. What nobody has measured is absent, never zero.
+// The storage of pods that another kubelet runs: the readings of their container runtime and of the disks, and the
+// statistics made from them. A container's writable layer and the images are counted by the runtime, the file systems
+// they are on, logs and volumes are measured here. A value that was not measured is absent, never zero.
 // Thread: any (pure). Source: spec "Node agent", 10.2, 10.6 to 10.9; spec "Eviction manager", 3.4; CRI v1.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace spillway::agent {
 
 struct RuntimeSandbox {
   std::string id;
-  std::string uid;  // of the pod, as its kubelet has it
+  std::string uid;  // the pod's UID, as its kubelet has it
   bool ready = false;
   WallTime created;
 
@@ -37,7 +37,7 @@ struct RuntimeContainer {
   friend bool operator==(const RuntimeContainer&, const RuntimeContainer&) = default;
 };
 
-/// What images, or one container's writable layer, take of a file system.
+/// Usage of a file system by images, or by one container's writable layer.
 struct LayerUsage {
   std::string mountpoint;  // leads to the file system
   WallTime at;
@@ -78,10 +78,10 @@ struct PodFiles {
 /// All of it, from one round.
 struct StorageReading {
   RuntimeReport runtime;
-  std::optional<std::uint64_t> node_device;        // of the kubelet's directory
+  std::optional<std::uint64_t> node_device;        // device of the kubelet's directory
   std::map<std::string, FileSystem> file_systems;  // by mount point
   std::map<std::string, PodFiles> files;           // by the uid the kubelet has
-  std::string problem;                             // what could not be measured and why; empty: nothing
+  std::string problem;                             // the measurements that failed, and why; empty: none
   Now begun;
 };
 
@@ -105,7 +105,7 @@ bool holds_containers(const RuntimeReport& report, std::string_view uid);
 /// Null: the runtime has none of that id. Sandboxes are none.
 const RuntimeContainer* find_container(const RuntimeReport& report, std::string_view id);
 
-/// nullopt: it cannot be told, because a file system could not be looked at.
+/// nullopt: not known, because a file system could not be read.
 std::optional<eviction::StorageLayout> storage_layout(const StorageReading& reading);
 
 /// The image store and the containers' file system; null: not known.
@@ -116,8 +116,8 @@ void describe_node(api::NodeStats& node, const StorageReading* reading);
 void describe_pod(api::PodStats& pod, std::string_view uid, const std::optional<api::FsStats>& node_fs,
                   const StorageReading& reading);
 
-/// Of a summary that pods are to be ranked by: while the runtime says nothing, nobody can be judged by what he has on
-/// disk, and no shortage of a disk is seen.
+/// Removes disk usage from a summary by which pods are to be ranked: without the runtime's answer no pod can be ranked
+/// by its disk usage, and no shortage of a disk is seen.
 void leave_disks_out(api::Summary& summary);
 
 }  // namespace spillway::agent

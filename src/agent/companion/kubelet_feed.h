@@ -1,5 +1,5 @@
-// What the kubelet itself tells over HTTP: its configuration, read again every few minutes because a restart may change
-// it, and, where pods are not to come from the API server, its pods. An engine: no I/O, one transport to the kubelet.
+// Reads the kubelet's own pages over HTTP: its configuration, again every few minutes because a restart may change it,
+// and its pods, unless those are read from the API server. An engine: no I/O, one transport to the kubelet.
 // Thread: loop. Source: spec "Node agent", 12.3 (/pods, /configz).
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace spillway::agent {
 
-/// Why the kubelet does not tell `page` ("/pods"), with what would help where it knows or lets in nobody. One line.
+/// The reason why the kubelet does not serve `page` ("/pods"), with a remedy if it rejects the client. One line.
 std::string explain_refusal(const Error& error, std::string_view page);
 
 class KubeletFeed final : public client::ApiEngine {
@@ -26,7 +26,7 @@ class KubeletFeed final : public client::ApiEngine {
     bool pods = false;
     Duration pods_period = seconds(1);
     Duration config_period = minutes(5);
-    Duration retry = seconds(5);  // of a configuration that could not be read
+    Duration retry = seconds(5);  // after a configuration that could not be read
   };
 
   struct Listener {

@@ -1,6 +1,6 @@
-// What a companion needs to know of the kubelet beside it, from the kubelet's own /configz, and the thresholds the
-// companion itself acts by. Without a container runtime to ask it acts on memory and processes only, because nobody
-// else knows what pods have on disk.
+// The settings of the kubelet beside a companion, from the kubelet's own /configz, and the thresholds the companion
+// itself acts by. Without access to the container runtime it acts on memory and processes only, because only the
+// runtime knows the disk usage of pods.
 // Thread: any (pure). Source: spec "Node agent", 12.3, 21; spec "Eviction manager", 3; docs/adr/0007-companion.md.
 #pragma once
 
@@ -23,7 +23,7 @@ struct KubeletSettings {
   eviction::ThresholdConfig thresholds;
   std::string cgroup_root;  // "" and "/": the root of the hierarchy
   CgroupDriver driver = CgroupDriver::kCgroupfs;
-  std::string log_directory = "/var/log/pods";  // of all pods
+  std::string log_directory = "/var/log/pods";  // for all pods
 };
 
 /// From {"kubeletconfig": {...}}. kInvalid: it is something else.
@@ -36,13 +36,13 @@ Result<std::string> runtime_socket(const api::Json& own);
 /// Disks are watched where there is a container runtime to ask.
 Disks disks_of(const api::Json& own);
 
-/// How a companion evicts: as the kubelet does, except for what `own`, a checked KubeletConfiguration, says. Naming any
-/// threshold there drops all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left to
-/// the kubelet; a key that means nothing to a companion.
+/// How a companion evicts: as the kubelet does, except for the members of `own`, a checked KubeletConfiguration. Any
+/// threshold there replaces all of the kubelet's. kInvalid: a threshold that cannot be, or is about a disk that is left
+/// to the kubelet; a key that means nothing to a companion.
 Result<EvictionOptions> companion_eviction(const api::Json& own, const KubeletSettings* kubelet);
 
-/// May a companion with these thresholds act beside the kubelet? kConflict: one line that says which two overlap and
-/// how to set them.
+/// Checks that a companion with these thresholds may act beside the kubelet. kConflict: one line that says which two
+/// overlap and how to set them.
 Outcome check_clearance(const eviction::ThresholdConfig& ours, const KubeletSettings& kubelet,
                         const eviction::Capacities& capacities);
 

@@ -29,10 +29,10 @@ std::string kubepods_cgroup(CgroupDriver driver, std::string_view cgroup_root);
 /// The cgroup of a pod. `uid`: of cgroup_uid().
 std::string pod_cgroup(CgroupDriver driver, std::string_view cgroup_root, api::QosClass qos, std::string_view uid);
 
-/// The uid that names the pod's cgroup: of a mirror pod that of the static pod it stands for, which its hash tells.
+/// The UID that names the pod's cgroup: for a mirror pod that of its static pod, from the annotation with its hash.
 std::string cgroup_uid(const api::Pod& pod);
 
-/// What a child of a pod's cgroup belongs to.
+/// The container that a child of a pod's cgroup belongs to.
 struct ContainerCgroup {
   std::string id;
   /// CRI-O's monitor of a container, which must outlive it: "crio-conmon-<ID>.scope".

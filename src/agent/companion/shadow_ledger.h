@@ -1,5 +1,5 @@
-// What a shadow would have done beside what the kubelet did: every eviction of either side ends in one outcome. The two
-// sides belong together if they fall within a window of each other; there is one eviction of ours open at a time.
+// Compares a shadow's evictions with the kubelet's: every eviction of either side ends in one outcome. The two sides
+// belong together if they fall within a window of each other; there is one eviction of ours open at a time.
 // Thread: loop. Bounds: one open prediction; kubelet's evictions of the last window.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace spillway::agent {
 
 /// kAgreed: the same pod. kDifferentVictim: the kubelet evicted another one instead. kKubeletOnly: it evicted one when
-/// we would have evicted nobody. kCompanionOnly: it evicted nobody.
+/// we would have evicted none. kCompanionOnly: it evicted none.
 enum class ShadowOutcomeKind { kAgreed, kDifferentVictim, kKubeletOnly, kCompanionOnly };
 
 /// "agreed", "different-victim", "kubelet-only", "companion-only".

@@ -84,7 +84,7 @@ void ShadowReport::settle(const std::vector<ShadowOutcome>& outcomes, Now now) {
   }
 }
 
-/// What the kubelet did and we would not have, with the numbers as we saw them then.
+/// Records an eviction by the kubelet that we would not have made, with our numbers of that time.
 void ShadowReport::record_kubelet_only(const ShadowOutcome& outcome) {
   const ShadowEviction& kubelets = *outcome.kubelets;
   policy::Decision decision = standings_[kubelets.uid];

@@ -1,5 +1,5 @@
-// The part of the memory that memory.available counts as free and nobody can have: the kernel's OOM killer comes while
-// the signal still shows that much, so a threshold within it is never met in time.
+// The part of the memory that memory.available counts as free and no process can get: the kernel's OOM killer acts
+// while the signal still shows that much, so a threshold within it is never met in time.
 // Thread: any (pure). Source: spec "Wake-up sources", 1.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace spillway::agent {
 
-/// memory.available below which the kernel's OOM killer may come first on a machine of this size: what was measured on
-/// 512 MB (55 MiB) and 1.5 GB (95 MiB), in between and beyond by the same slope, at most 95 MiB.
+/// memory.available below which the kernel's OOM killer may act first on a machine of this size: as measured on 512 MB
+/// (55 MiB) and 1.5 GB (95 MiB), in between and beyond by the same slope, at most 95 MiB.
 Bytes oom_blind_zone(Bytes memory);
 
 struct BlindThreshold {

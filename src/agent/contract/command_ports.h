@@ -1,4 +1,4 @@
-// Commands that the agent has run inside a container: probes, hooks, and what somebody asks for by /run.
+// Commands that the agent has run inside a container: probes, hooks, and commands requested by /run.
 // Thread: any (values). Source: spec "Pod lifecycle", 9.5, 9.7, 11.1.
 #pragma once
 
@@ -28,8 +28,8 @@ struct RanInContainer {
   std::uint64_t id = 0;
   /// An error: it could not be run (kNotFound: the container does not run), which says nothing about its health.
   Result<std::int32_t> exit_code = 0;  // 128 + signal if killed
-  std::string output;                  // of both its outputs as they came: the first kCommandOutputMax bytes
-  bool timed_out = false;              // exit_code says nothing then
+  std::string output;      // stdout and stderr, in the order of their writes: the first kCommandOutputMax bytes
+  bool timed_out = false;  // exit_code has no meaning then
 };
 
 }  // namespace spillway::agent

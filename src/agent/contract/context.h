@@ -1,4 +1,4 @@
-// What the parts of one agent share. Parts call each other only through the Agent that owns them.
+// The state shared by the parts of one agent. Parts call each other only through the Agent that owns them.
 // Thread: loop. Lifetime: everything referred to outlives the parts.
 #pragma once
 
@@ -30,7 +30,7 @@ struct AgentContext {
 
   /// How long a heartbeat may take: the shorter of status update frequency and lease duration.
   Duration heartbeat_timeout() const;
-  /// "?timeout=10s": the same, told to the API server.
+  /// "?timeout=10s": the same time-out, as a query for the API server.
   std::string heartbeat_query() const;
 };
 

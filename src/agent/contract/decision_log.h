@@ -1,5 +1,5 @@
-// What an agent decided: the last decisions in memory, every one that acts in the journal first, and how its last pass
-// ended. Thread: loop. Bounds: kKeptMax decisions; the journal bounds itself.
+// The decisions of an agent: the last ones in memory, every one that acts in the journal first, and the result of the
+// last pass. Thread: loop. Bounds: kKeptMax decisions; the journal bounds itself.
 #pragma once
 
 #include "agent/contract/journal.h"
@@ -29,7 +29,7 @@ class DecisionLog {
   /// Journals and keeps it. Returns when the journal has it. In a shadow an eviction becomes one that would have been:
   /// nothing that is to be finished after a crash.
   void record(JournalEntry entry);
-  /// What came of the last decision about this uid.
+  /// Adds facts about the result of the last decision about this UID.
   void add_aftermath(Aftermath aftermath);
 
   /// Oldest first.
@@ -43,7 +43,7 @@ class DecisionLog {
   std::deque<policy::Decision> kept_;
 };
 
-/// What a node answers about its decisions: {"kind":"DecisionList", "node", "now": how things stand, "items": oldest
+/// A node's answer about its decisions: {"kind":"DecisionList", "node", "now": the present state, "items": oldest
 /// first}.
 api::Json decision_list(const std::string& node, const std::optional<policy::Decision>& standing,
                         const std::deque<policy::Decision>& decisions);

@@ -1,4 +1,4 @@
-// What the agent asks of device plugins, and what they tell it. The commands are data: host/ carries them over gRPC.
+// Commands of the agent to device plugins, and their events. The commands are data: host/ carries them over gRPC.
 // Thread: loop (plain values). Every AllocateDevices, PreferDevices and PrepareDevices is answered exactly once, with
 // an error if the plugin is gone. Source: Kubernetes docs, "Device Plugins", API v1beta1.
 #pragma once
@@ -34,12 +34,12 @@ struct DeviceMount {
 struct DeviceNode {
   std::string container_path;
   std::string host_path;
-  std::string permissions;  // of r, w, m
+  std::string permissions;  // a subset of r, w, m
 
   friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
 };
 
-/// What a container gets with its devices.
+/// The changes to a container that its devices require.
 struct DeviceGrant {
   std::map<std::string, std::string, std::less<>> env;
   std::vector<DeviceMount> mounts;

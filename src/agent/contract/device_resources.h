@@ -1,4 +1,4 @@
-// What devices add to the capacity and allocatable of their node.
+// The devices' part in the capacity and allocatable of their node.
 // Thread: any (a plain value). Source: Kubernetes docs, "Device Plugins"; spec "Node agent", 4.2.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the resolvers of a node's pods follow from, beside the pods.
+// Inputs of the resolvers of a node's pods, beside the pods.
 // Thread: any (values). Source: spec "Pod lifecycle", 6.9.
 #pragma once
 
@@ -13,8 +13,8 @@ namespace spillway::agent {
 struct DnsFacts {
   std::vector<std::string> cluster_dns;
   std::string cluster_domain;
-  /// The text of the machine's file, or why it cannot be read: then no pod can be told anything. nullopt: there is to
-  /// be none, and pods that want what the machine has ask the machine.
+  /// The text of the machine's file, or why it cannot be read: then no pod gets a resolver. nullopt: no file is
+  /// configured, and pods with the machine's resolver use the machine's own.
   std::optional<Result<std::string>> resolv_conf;
   std::vector<std::string> node_ips;
 };

@@ -1,4 +1,4 @@
-// What enforceNodeAllocatable says of the daemons that something is reserved for.
+// The part of enforceNodeAllocatable about daemons with reservations.
 // Thread: any (plain values). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons".
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace spillway::agent {
 
-/// kCompressible: of what is reserved only CPU, which slows down and ends nobody.
+/// kCompressible: only the CPU of the reservation, whose shortage slows down and ends no process.
 enum class ReservedLimits { kNone, kCompressible, kAll };
 
 struct ReservedGroup {
@@ -14,7 +14,7 @@ struct ReservedGroup {
   ReservedLimits limits = ReservedLimits::kNone;
 };
 
-/// Whether pods are limited together is eviction::ThresholdConfig::enforce_pods, which thresholds depend on as well.
+/// The limit of all pods together is eviction::ThresholdConfig::enforce_pods, because thresholds depend on it as well.
 struct EnforcementSettings {
   ReservedGroup system;
   ReservedGroup kube;

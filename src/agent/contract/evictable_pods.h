@@ -1,5 +1,6 @@
-// What the eviction engine needs of the pods of its node: who may be evicted, and that it is done. The node's own agent
-// has workers for them (pod_workers.h); beside a kubelet they are the kubelet's (companion/foreign_pods.h).
+// The eviction engine's interface to the pods of its node: the pods that may be evicted, and their eviction.
+// Implemented by the agent's own workers (pod_workers.h), and beside a kubelet for the kubelet's pods
+// (companion/foreign_pods.h).
 // Thread: loop.
 #pragma once
 

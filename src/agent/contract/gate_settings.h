@@ -1,5 +1,5 @@
-// Who is let into a node's server: how callers are identified, and whose word their rights depend on. Defaults are
-// upstream's. Thread: any (plain values). Source: Kubernetes docs, "Kubelet authentication/authorization".
+// Access to a node's server: how callers are authenticated, and how they are authorized. Defaults are upstream's.
+// Thread: any (plain values). Source: Kubernetes docs, "Kubelet authentication/authorization".
 #pragma once
 
 #include "base/time.h"
@@ -8,12 +8,12 @@
 
 namespace spillway::agent {
 
-/// Who shows neither a certificate nor a token that could be reviewed.
+/// The treatment of callers that show neither a certificate nor a token that can be reviewed.
 enum class Strangers { kRefused, kAnonymous };
 
 enum class TokenReviews { kOff, kOn };
 
-/// kAsked: the API server says who may what. kGranted: everybody who is identified may everything.
+/// kAsked: the API server authorizes (SubjectAccessReview). kGranted: every authenticated user may do everything.
 enum class Rights { kAsked, kGranted };
 
 struct GateSettings {

@@ -9,7 +9,7 @@
 namespace spillway::agent {
 
 struct ImageGcPolicy {
-  std::int64_t high_threshold_percent = 85;  // of the file system in use: from then on space is freed
+  std::int64_t high_threshold_percent = 85;  // usage of the file system at which images are removed
   std::int64_t low_threshold_percent = 80;   // down to this
   Duration min_age = minutes(2);             // since it was first seen; a younger one is left alone
   Duration max_age{};                        // since it was last used; zero: images do not age

@@ -1,6 +1,6 @@
 // The journal of an agent: every decision that acts, written before the act, so that it can be explained after the pod
-// is gone and is finished, not repeated, after a crash; and what came of it, added when it is known. One JSON object
-// per line. Thread: loop. Source: design, "Every decision is data with its reasons".
+// is gone and is finished, not repeated, after a crash; and its result, added when it is known. One JSON object per
+// line. Thread: loop. Source: design, "Every decision is data with its reasons".
 #pragma once
 
 #include "base/error.h"
@@ -18,13 +18,13 @@ namespace spillway::agent {
 
 /// When an eviction happened, beside the time of its decision. Not part of a line.
 struct EvictionTimes {
-  WallTime reading;                           // what was decided from was measured then
+  WallTime reading;                           // time of the measurements that led to the decision
   std::optional<Duration> reading_to_signal;  // known where the machine acted first
 };
 
 struct JournalEntry {
   policy::Decision decision;
-  std::optional<eviction::EvictPod> eviction;  // what has to be finished after a crash, if it is one
+  std::optional<eviction::EvictPod> eviction;  // the eviction to finish after a crash, if the decision is one
   bool emergency = false;                      // no grace: the memory left would not have lasted that long
   bool intent = false;  // written by the thread that acts, before it acts; the entry with all reasons follows
   std::optional<EvictionTimes> times = {};
@@ -33,9 +33,9 @@ struct JournalEntry {
 /// How long after the decision the pod had no process left.
 inline constexpr std::string_view kGoneAfterFact = "gone_after_seconds";
 
-/// What a decision came to, known later than the act.
+/// The result of a decision, known later than the act.
 struct Aftermath {
-  std::string uid;  // of the decision's subject
+  std::string uid;  // the subject's
   WallTime at;
   std::vector<policy::Fact> facts;  // to be added to the decision's cost
 };
@@ -48,8 +48,8 @@ std::string to_line(const Aftermath& aftermath);
 /// kInvalid: not a line that to_line wrote.
 Result<JournalLine> parse_line(std::string_view line);
 
-/// The entries of a journal's text, oldest first, with what came of them. Lines that cannot be read, as one that a
-/// crash has cut off, are left out, and so are intents whose entry follows.
+/// The entries of a journal's text, oldest first, with their results. Left out are lines that cannot be parsed, such as
+/// one that a crash has cut off, and intents that are followed by their entry.
 std::vector<JournalEntry> read_journal(std::string_view text);
 
 /// Port: where lines go. append() returns when the bytes are with the kernel (write(2), no fsync).

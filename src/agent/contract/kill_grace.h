@@ -15,8 +15,8 @@ inline constexpr std::int64_t kGraceSecondsMax = 2'147'483'647;
 inline constexpr std::int64_t kStopSecondsMin = 2;
 
 struct GraceRequest {
-  std::optional<std::int64_t> deletion_seconds;  // of the API object
-  std::optional<std::int64_t> override_seconds;  // of an eviction or shutdown
+  std::optional<std::int64_t> deletion_seconds;  // the API object's
+  std::optional<std::int64_t> override_seconds;  // set by an eviction or shutdown
   std::optional<std::int64_t> spec_seconds;
 };
 
@@ -28,8 +28,8 @@ struct EffectiveGrace {
 /// `previous_seconds`: what was in effect before; 0: nothing yet. Never longer than that, never below one second.
 EffectiveGrace effective_grace(std::int64_t previous_seconds, const GraceRequest& request);
 
-/// How long whoever ordered a kill waits for it before it gives up waiting: half as long again as the grace, at least
-/// 10 s. The kill itself goes on.
+/// How long the component that ordered a kill waits for it before it gives up waiting: half as long again as the grace,
+/// at least 10 s. The kill itself goes on.
 std::int64_t kill_wait_seconds(const GraceRequest& request);
 
 enum class StopReason { kOther, kStartupProbe, kLivenessProbe };

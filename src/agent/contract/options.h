@@ -1,4 +1,4 @@
-// What an agent is started with. Defaults are upstream's; fixed after start.
+// The options of an agent. Defaults are upstream's; fixed after start.
 // Thread: any (plain values). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
@@ -24,9 +24,9 @@
 
 namespace spillway::agent {
 
-/// How often to look at the node's memory, by how near the next threshold is: interval = headroom / (2 x rate), where
-/// rate is twice the steepest fall of the last ten seconds or `fall_floor_per_second`, whichever is more.
-/// Source: spec "Wake-up sources", 6.
+/// The interval between observations of the node's memory, by the distance to the next threshold: interval = headroom /
+/// (2 x rate), where rate is twice the steepest fall of the last ten seconds or `fall_floor_per_second`, whichever is
+/// more. Source: spec "Wake-up sources", 6.
 struct ObserveOptions {
   Duration interval_min = milliseconds(1);
   Duration interval_max = seconds(1);
@@ -46,7 +46,7 @@ struct EvictionOptions {
   eviction::MemoryWatch memory_watch;
   /// memory.available below which the kernel's OOM killer acts whatever the signal says: 0 for a slice.
   Bytes blind_zone;
-  /// What that may grow to when memory runs out, going by machines of this size. 0 for a slice.
+  /// The expected blind zone when memory runs out, estimated from machines of this size. 0 for a slice.
   Bytes blind_zone_ahead;
   ObserveOptions observe;
 };
@@ -71,7 +71,7 @@ enum class SupplementalGroupPolicies { kOff, kOn };
 
 enum class AttachDetach { kByController, kByAgent };
 
-/// kNone: somebody else makes the node; the agent reports the status of the one there is.
+/// kNone: another component creates the node; the agent reports the status of the existing one.
 enum class Registration { kSchedulable, kUnschedulable, kNone };
 
 /// How CPUs, memory and devices are handed to containers.
@@ -92,7 +92,7 @@ struct ApiServerAddress {
 
 struct AgentOptions {
   std::string node_name;
-  std::string event_component = "kubelet";  // who events say they are from
+  std::string event_component = "kubelet";  // the reporting component in events
   api::StringMap labels;                    // e.g. topology.kubernetes.io/zone; they override the built-in ones
   std::vector<api::Taint> taints;
   Registration registration = Registration::kSchedulable;
@@ -109,17 +109,17 @@ struct AgentOptions {
   /// File or directory of pods that run whatever the API server says; empty: none.
   std::string static_pod_path;
   Duration file_check_frequency = seconds(20);  // it is read again at least this often
-  /// What volumes are made from is read again after this time and up to half of it more.
+  /// The time after which the sources of volumes are read again, plus up to half of it.
   Duration sync_frequency = minutes(1);
   std::string cluster_domain;  // the end of names of pods and services
-  DnsFacts dns;                // what pods' resolvers follow from
+  DnsFacts dns;                // the inputs of pods' resolvers
   ManagerOptions managers;
   /// Without groups nothing is ended gracefully when the node shuts down.
   ShutdownSettings shutdown;
   std::int64_t pods_max = 110;
-  std::optional<std::int64_t> pod_pids_max;  // of one pod; nullopt: no limit
-  Bytes container_log_max = mebibytes(10);   // of one file
-  std::int64_t container_log_files_max = 5;  // of one container
+  std::optional<std::int64_t> pod_pids_max;  // per pod; nullopt: no limit
+  Bytes container_log_max = mebibytes(10);   // per file
+  std::int64_t container_log_files_max = 5;  // per container
   std::int64_t container_log_workers = 1;    // that rotate at the same time
   std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
   std::int64_t status_images_max = 50;       // -1: all
@@ -132,8 +132,8 @@ struct AgentOptions {
   CloudProvider cloud_provider = CloudProvider::kNone;
   std::vector<std::string> node_ips;  // at most two
   std::string provider_id;
-  /// What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name, on a node without a service proxy;
-  /// nullopt: the Service `kubernetes`, as a kubelet has it.
+  /// The address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers, on a node without a service
+  /// proxy; nullopt: the Service `kubernetes`, as with the kubelet.
   std::optional<ApiServerAddress> api_server;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";

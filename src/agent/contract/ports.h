@@ -1,6 +1,6 @@
-// What the agent's engines ask of the machine they run on, and what the machine tells them. The commands are data:
-// host/ executes them on a real machine, sim/ on a simulated one. Thread: loop. Every StartContainer is answered by
-// ContainerStarted or ContainerStartFailed; every started container by exactly one ContainerExited.
+// Commands of the agent's engines to the machine, and the machine's events. The commands are data: host/ executes them
+// on a real machine, sim/ on a simulated one. Thread: loop. Every StartContainer is answered by ContainerStarted or
+// ContainerStartFailed; every started container by exactly one ContainerExited.
 #pragma once
 
 #include "agent/contract/command_ports.h"
@@ -105,7 +105,7 @@ struct StartContainer {
   bool input_ends_once = false;  // with the first client that has given some
   bool terminal = false;
   std::string target = {};  // the container whose processes it sees; empty: it is among processes of its own
-  std::string image = {};   // as its definition names it: a machine that keeps pods tells it again (FoundContainer)
+  std::string image = {};   // as its definition names it: a machine that keeps pods reports it later (FoundContainer)
 };
 
 /// From now on the containers that share CPUs, running or not, have these.
@@ -130,8 +130,8 @@ struct StopContainer {
 struct StopPod {
   std::string uid;
   Duration grace{};
-  /// Answered only when what its containers wrote is deleted too, but for their logs, or that takes too long: who looks
-  /// at the disks before would end another pod for it.
+  /// The answer waits until the files of its containers are deleted too, but for their logs, or until that takes too
+  /// long: a measurement of the disks before that would lead to the eviction of another pod.
   bool storage_freed = false;
 };
 
@@ -147,7 +147,7 @@ struct RemoveContainer {
   std::int32_t attempt = 0;
 };
 
-/// What the processes of a cgroup may use together. Absent: not limited.
+/// The limits of the processes of a cgroup together. Absent: not limited.
 struct GroupLimits {
   std::optional<Bytes> memory;
   std::optional<std::int64_t> cpu_milli;
@@ -163,11 +163,11 @@ enum class LimitedGroup { kPods, kSystemReserved, kKubeReserved };
 /// Limits a group. Answered by GroupLimited.
 struct LimitGroup {
   LimitedGroup group = LimitedGroup::kPods;
-  std::string cgroup;  // of daemons: the path of their cgroup in the hierarchy, which has to exist; of pods: empty
+  std::string cgroup;  // for daemons: the path of their cgroup in the hierarchy, which has to exist; for pods: empty
   GroupLimits limits;
 };
 
-/// How much of the machine to look at. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
+/// How much of the machine to observe. kNodeMemory: node.memory and the "pods" system container, from descriptors kept
 /// open; cheap enough for every millisecond. A host may always answer with the whole.
 enum class ObserveDepth { kNodeMemory, kWhole };
 
@@ -228,8 +228,8 @@ struct PodStopped {
 };
 
 /// Statistics, read after the Observe with this id. An error names the file that could not be read. `depth`: how much
-/// was read, whatever was asked for. `layout`: how the node's file systems are laid out, as far as it could be found
-/// out; the first one that is told holds for good.
+/// was read, whatever was asked for. `layout`: how the node's file systems are laid out, as far as it is known; the
+/// first reported layout stays valid.
 struct Observed {
   std::uint64_t id = 0;
   Result<api::Summary> summary;
@@ -237,7 +237,7 @@ struct Observed {
   std::optional<eviction::StorageLayout> layout = {};
 };
 
-/// What one action of ReclaimNode came to.
+/// The result of one action of ReclaimNode.
 struct ReclaimOutcome {
   eviction::ReclaimAction action{};
   std::int64_t deleted = 0;  // containers or images
@@ -256,7 +256,7 @@ struct GroupLimited {
   Outcome outcome;
 };
 
-/// Something moved: look now, do not wait for the timer. Never a reason to kill by itself.
+/// A measure has changed: observe now, do not wait for the timer. Never a reason to kill by itself.
 struct PressureWake {
   std::string source;  // "psi", "memory.events", "memcg-threshold"
 };
@@ -274,11 +274,11 @@ struct Reacted {
   std::string uid;
   bool emergency = false;                                   // memory would not have lasted for the grace
   bool escalated = false;                                   // the same pod as before: now its grace is taken
-  std::optional<MemoryLeft> node;                           // what was read, and led to it
-  std::optional<MemoryLeft> pods;                           // of the "pods" system container
-  std::vector<std::pair<std::string, Bytes>> working_sets;  // of the pods that could be read, by uid
-  std::vector<std::pair<std::string, Bytes>> containers;    // of the pod `uid`: working sets by name
-  WallTime at;                                              // of the reading
+  std::optional<MemoryLeft> node;                           // the reading that led to it
+  std::optional<MemoryLeft> pods;                           // the "pods" system container
+  std::vector<std::pair<std::string, Bytes>> working_sets;  // pods whose working set could be read, by UID
+  std::vector<std::pair<std::string, Bytes>> containers;    // containers of the pod `uid`: working sets by name
+  WallTime at;                                              // time of the reading
   Duration took{};                                          // from the reading to the signal
 };
 
@@ -294,7 +294,7 @@ struct HugePages {
   friend bool operator==(const HugePages&, const HugePages&) = default;
 };
 
-/// What does not change while the agent runs.
+/// Facts about the machine that do not change while the agent runs.
 struct MachineInfo {
   std::string machine_id;
   std::string system_uuid;
@@ -305,7 +305,7 @@ struct MachineInfo {
   std::string architecture = "amd64";  // as Go names it
   std::string hostname;
   std::string internal_ip;
-  std::vector<std::string> addresses = {};  // of its interfaces, canonical; empty: they cannot be told
+  std::vector<std::string> addresses = {};  // addresses of its interfaces, canonical; empty: not known
   std::string container_runtime_version;    // "process://0.1.0"
   std::int64_t cpu_milli = 0;
   admission::CpuTopology cpus;
@@ -321,9 +321,9 @@ struct MachineInfo {
   bool network_on_request = false;
   /// Pods are confined: their containers' security contexts are carried out, or refused.
   bool confines_pods = false;
-  /// Containers come from images, and pods have a sandbox.
+  /// Containers are made from images, and pods have a sandbox.
   bool runs_images = false;
-  /// Pods outlive the agent: PodsFound says what is there.
+  /// Pods outlive the agent: PodsFound lists them.
   bool keeps_pods = false;
   /// Why AppArmor profiles cannot be enforced; empty: they can.
   std::string app_armor_error = "AppArmor is not enabled on the host";

@@ -1,4 +1,4 @@
-// What probes and hooks ask of the network: one request, one connection, one call, each with a time-out and an answer.
+// Network commands of probes and hooks: a request, a connection or a call, each with a time-out and an answer.
 // Thread: any (plain values). Source: spec "Pod lifecycle", 9.5.
 #pragma once
 
@@ -33,7 +33,7 @@ struct AskGrpc {
   std::string host;
   std::uint16_t port = 0;
   std::string service;  // may be empty: the server as a whole
-  Duration timeout{};   // of the connection and the call together
+  Duration timeout{};   // for the connection and the call together
 };
 
 /// The answer with the first containers::kProbeOutputMax bytes of its body, or why there is none.
@@ -42,7 +42,7 @@ struct HttpAnswered {
   Result<containers::HttpAnswer> answer;
 };
 
-/// Whether there was a connection.
+/// The result of a TCP connection.
 struct TcpTried {
   std::uint64_t id = 0;
   Outcome outcome;

@@ -1,5 +1,5 @@
-// What the agent asks of a machine whose containers come from images, and what that tells beside the rest of ports.h.
-// A machine without images (MachineInfo::runs_images) is never asked, and tells none of it.
+// Commands to a machine whose containers are made from images, and its events, beside those of ports.h. A machine
+// without images (MachineInfo::runs_images) gets none of these commands, and sends none of these events.
 // Thread: any (values). Source: spec "Pod lifecycle", 4, 5.10-5.13, 8, 12.1, 13.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace spillway::agent {
 /// Has the sandbox of a pod that was created run, once its volumes are there. Answered by SandboxRan.
 struct RunSandbox {
   std::string uid;
-  std::string handler = {};  // of its RuntimeClass; empty: the runtime's own
+  std::string handler = {};  // handler of its RuntimeClass; empty: the runtime's default
 };
 
-/// What a Secret says about registries, decoded.
+/// A Secret's credentials for registries, decoded.
 struct PullSecret {
   std::string type;  // "kubernetes.io/dockerconfigjson", "kubernetes.io/dockercfg"
   std::string data;
@@ -35,8 +35,8 @@ struct SandboxRan {
   std::string problem;
 };
 
-/// The sandbox of a pod that was told of is not ready any more, or is gone. Told once for each sandbox; a RunSandbox
-/// makes the next one. Containers that were in it may run on: they are told like all others when they end.
+/// A reported sandbox of a pod is not ready any more, or is gone. Sent once for each sandbox; a RunSandbox makes the
+/// next one. Containers that were in it may run on: their end is reported like that of all others.
 struct SandboxLost {
   std::string uid;
 };
@@ -79,14 +79,14 @@ struct RuntimeHandler {
   friend bool operator==(const RuntimeHandler&, const RuntimeHandler&) = default;
 };
 
-/// How the runtime stands; told when that changes.
+/// The state of the runtime; sent when it changes.
 struct RuntimeReported {
-  std::string problem;                             // as the node's Ready condition says it; empty: none
+  std::string problem;                             // as in the node's Ready condition; empty: none
   std::string network_problem;                     // the same
   std::vector<NodeImage> images;                   // largest first
-  std::string version;                             // "containerd://1.6.20"; empty: as MachineInfo says
+  std::string version;                             // "containerd://1.6.20"; empty: as in MachineInfo
   std::vector<RuntimeHandler> handlers;            // as the runtime lists them; older ones list none
-  std::optional<bool> supplemental_groups_policy;  // whether it carries one out; nullopt: it does not say
+  std::optional<bool> supplemental_groups_policy;  // support of the policy; nullopt: the runtime does not report it
 
   friend bool operator==(const RuntimeReported&, const RuntimeReported&) = default;
 };
@@ -98,7 +98,7 @@ struct FoundContainer {
   std::string container_id;  // "containerd://…"; empty: made from the names
   std::string image;
   std::string image_id;
-  std::string hash;  // of the definition it was made by: container_hash(); empty: what follows from the image
+  std::string hash;  // container_hash() of the definition it was made by; empty: derived from the image
   WallTime started_at;
   std::optional<api::ContainerState::Terminated> ended;  // nullopt: it runs
 };
@@ -108,14 +108,14 @@ struct FoundPod {
   std::string uid;
   bool has_sandbox = false;  // one that is ready
   std::vector<std::string> ips;
-  std::vector<FoundContainer> containers;  // of one name the newest first
+  std::vector<FoundContainer> containers;  // the newest first among containers of one name
   /// The attempt after the last one that has left a log, by container. Missing: none has.
   std::map<std::string, std::int32_t> after_logs = {};
-  std::string handler = {};  // of its sandbox
+  std::string handler = {};  // the sandbox's
 };
 
-/// What earlier processes of this node left. Told once, before anything else about a pod, by a machine that keeps pods
-/// (MachineInfo::keeps_pods); until then no pod begins.
+/// The pods that earlier processes of this node left. Sent once, before any other event about a pod, by a machine that
+/// keeps pods (MachineInfo::keeps_pods); until then no pod begins.
 struct PodsFound {
   std::vector<FoundPod> pods;
 };

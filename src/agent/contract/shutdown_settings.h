@@ -16,7 +16,7 @@ struct PriorityGrace {
 
 struct ShutdownSettings {
   std::int64_t grace_seconds = 0;
-  std::int64_t critical_grace_seconds = 0;  // of `grace_seconds`, for critical pods
+  std::int64_t critical_grace_seconds = 0;  // the part of `grace_seconds` for critical pods
   std::vector<PriorityGrace> by_priority;   // if not empty, the two above do not count
 };
 

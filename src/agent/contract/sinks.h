@@ -1,4 +1,4 @@
-// What an agent, or a companion, reports to besides the API server.
+// Receivers of an agent's or companion's reports, beside the API server.
 // Lifetime: what the pointers point to outlives the engine.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace spillway::agent {
 class Journal;
 class Reaction;
 
-/// The pointers may be null. Without `reaction` nothing happens between two looks of the engine.
+/// The pointers may be null. Without `reaction` nothing acts between two observations of the engine.
 struct AgentSinks {
   telemetry::Log log;
   telemetry::Registry* metrics = nullptr;

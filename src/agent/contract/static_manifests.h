@@ -1,4 +1,4 @@
-// What the node's directory of pods holds, as the machine read it.
+// The contents of the node's directory of static pods, as the machine read it.
 // Thread: any (plain values). Source: Kubernetes docs, "Create static Pods".
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace spillway::agent {
 
-/// One file; an error says why it cannot be read as a document.
+/// One file; an error is the reason why it cannot be read as a document.
 struct StaticManifest {
   std::string file;
   Result<api::Json> document;

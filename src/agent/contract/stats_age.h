@@ -16,7 +16,7 @@ struct StatsAge {
   double seconds = 0;
 };
 
-/// Of every part that was measured; of several pods the oldest counts.
+/// The ages of all measured parts; for pods the oldest one counts.
 std::vector<StatsAge> ages_of(const api::Summary& summary, WallTime now);
 
 }  // namespace spillway::agent

@@ -13,10 +13,10 @@
 
 namespace spillway::agent {
 
-/// A directory that begins empty and goes with the pod.
+/// A directory that is empty at first and is deleted with the pod.
 struct EmptyDirectory {
   bool in_memory = false;
-  std::optional<Bytes> size;  // of one in memory; absent: half of the machine's memory
+  std::optional<Bytes> size;  // for one in memory; absent: half of the machine's memory
 
   friend bool operator==(const EmptyDirectory&, const EmptyDirectory&) = default;
 };
@@ -61,8 +61,8 @@ struct VolumeSetup {
   friend bool operator==(const VolumeSetup&, const VolumeSetup&) = default;
 };
 
-/// Makes volumes of a pod that was created, or brings their files up to date; one that is there as it is asked for is
-/// left alone. Answered by VolumesSetUp with the same id.
+/// Makes volumes of a pod that was created, or brings their files up to date; existing ones that match are left alone.
+/// Answered by VolumesSetUp with the same id.
 struct SetUpVolumes {
   std::string uid;
   std::uint64_t id = 0;

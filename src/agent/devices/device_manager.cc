@@ -201,7 +201,7 @@ std::optional<ResourceHints> DeviceManager::container_hints(const api::Pod& pod,
     if (resource == nullptr || limit.value() <= 0) continue;
     NumaSet known = 0;
     for (const auto& [id, device] : resource->devices) known |= nodes_of(device);
-    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;  // nobody says where: no opinion
+    if (known == 0 || std::popcount(known) > admission::kNumaNodesMax) continue;  // without known nodes: no hint
     const DeviceIds held = held_by_all(holdings_, name);
     const DeviceIds reuse = reusable(pod, container, name);
     auto& list = hints[name].emplace();
@@ -259,7 +259,7 @@ std::optional<std::string> DeviceManager::check_held(const Holding& held, const 
   }
   const DevicePool::Resource* known = pool_.find(resource);
   if (known == nullptr) return fmt::format("cannot allocate unregistered device {}", resource);
-  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // its plugin may yet come back
+  if (held.state == Holding::State::kAwaiting && !known->listed) return std::nullopt;  // it may return
   const DeviceIds healthy = known->healthy();
   if (healthy.empty()) {
     return fmt::format("no healthy devices present; cannot allocate unhealthy devices {}", resource);
@@ -373,7 +373,7 @@ void DeviceManager::on_preferred(const DevicesPreferred& event, Now now) {
                 fmt::format("device plugin GetPreferredAllocation rpc failed with err: {}", event.ids.error().message),
                 now);
   }
-  // What was reserved stays free for this one; others may have taken what the plugin would rather give.
+  // The reserved devices stay free for this container; the plugin's present preference may be taken by others.
   const DeviceIds reserved = std::exchange(holding->ids, {});
   DeviceIds usable;
   if (const DevicePool::Resource* known = pool_.find(resource)) {

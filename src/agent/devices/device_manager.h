@@ -1,10 +1,10 @@
 // Hands devices of device plugins to containers: chooses them when a pod is admitted, has the plugin allocate them
-// before the first container starts, keeps who has what across a restart, and gives them back when the pod has ended.
+// before the first container starts, keeps the holders of devices across a restart, and frees the devices when the pod
+// has ended.
 // Thread: loop. Invariants: a device is held by one pod at a time; no container of a pod starts before all devices of
 // the pod are allocated; a call to a plugin is answered once or its holding is gone. Bounds: kPluginsMax resources,
-// calls under way ≤ holdings. The plugin's answer does not hold up anybody else: a pod is admitted on the choice, and
-// rejected with upstream's words if the plugin then says no. Source: Kubernetes docs, "Device Plugins"; spec "Pod
-// admission", 5.
+// calls under way ≤ holdings. The plugin's answer delays no other pod: a pod is admitted on the choice, and rejected
+// with upstream's words if the plugin then refuses. Source: Kubernetes docs, "Device Plugins"; spec "Pod admission", 5.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -40,7 +40,7 @@ class DeviceManager final : public admission::HintProvider {
   /// For people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
-  // What is offered.
+  // The devices on offer.
 
   DeviceResources offered() const { return pool_.offered(); }
 

@@ -20,7 +20,7 @@
 
 namespace spillway::agent {
 
-/// What earlier instances on this node saved; absent: nothing.
+/// The files that earlier instances on this node saved; absent: none.
 struct Checkpoints {
   std::optional<std::string> devices;
   std::optional<std::string> cpus;
@@ -45,7 +45,7 @@ class ResourceManagers {
 
   DeviceManager& devices() { return devices_; }
 
-  /// Saves what a restart finds and tells the machine who shares which CPUs.
+  /// Saves the state that a restart needs, and sends the machine the shared CPUs.
   void start();
 
   /// Takes what every container of the pod needs. A refusal leaves what was taken before it with the pod.

@@ -16,7 +16,7 @@ namespace {
 
 /// An observation that is not answered by then is given up: the host may be stuck in a system call.
 constexpr Duration kObserveTimeout = seconds(10);
-/// Disks and processes are not looked at more often than that.
+/// The least interval between observations of disks and processes.
 constexpr Duration kPassIntervalMin = seconds(1);
 
 }  // namespace
@@ -186,7 +186,7 @@ bool EvictionEngine::needs_pass(Now now) const {
   if (now.mono - *last_pass_ >= pass_interval(now)) return true;
   const auto grace_end = state_.grace.next_end(*last_pass_);
   if (grace_end && *grace_end <= now.mono) return true;
-  // What was not looked at this time is as it was.
+  // Signals that were not observed this time count as unchanged.
   const auto looked_at = [this](const eviction::Threshold& threshold) { return seen_[threshold.signal].has_value(); };
   if (!std::ranges::equal(thresholds_met(state_.thresholds, seen_, eviction::Reclaim::kWithout),
                           met_at_pass_ | std::views::filter(looked_at), eviction::same_threshold))
@@ -315,7 +315,7 @@ void EvictionEngine::on_pod_finished(const std::string& uid, Now now) {
   }
   if (!victims_.empty()) return;
   pass_wanted_ = true;
-  // An answer that is still under way may tell of the node as it was while the pod lived: it is not waited for.
+  // An observation under way may show the node as it was while the pod lived: its answer is not awaited.
   const bool recheck = reclaim_ && in_flight_ && reclaim_->recheck_id == in_flight_->id;
   observe(ObserveDepth::kWhole, now);
   if (recheck) reclaim_->recheck_id = last_id_;

@@ -40,27 +40,26 @@ class EvictionEngine {
                  telemetry::Registry* metrics, Reaction* reaction = nullptr, EvictionWitness* witness = nullptr);
 
   void start(Now now);
-  /// `summary`: that of the event, if whoever sends it leaves it as it is: it need not be copied.
+  /// `summary`: the event's own, if its sender will not change it, so that it need not be copied.
   void on_observed(const Observed& event, Now now, std::shared_ptr<const api::Summary> summary = nullptr);
   void on_reclaimed(const Reclaimed& event, Now now);
   void on_pressure_wake(const PressureWake& event, Now now);
   void on_pod_finished(const std::string& uid, Now now);
-  /// A plan is out of date once pods come or go.
+  /// A plan is out of date once pods are added or removed.
   void on_pods_changed(Now now);
-  /// The machine may have found pods it did not know: the whole is looked at, now.
+  /// Observes the whole machine now: it may have found pods that it did not know.
   void look_at_everything(Now now);
   /// An eviction of an earlier instance that is being finished: the next victim waits for it.
   void resume(const JournalEntry& decided, Now now);
   /// The machine acted by itself: the same numbers are judged here, and everything follows as from a pass.
   void on_reacted(const Reacted& event, Now now);
 
-  /// What the timers it sets with AgentContext::api do when they are due.
+  /// A timer that the engine set with AgentContext::api is due.
   void on_timer(EngineTimer timer, Now now);
 
-  /// Everything it goes by, to be taken up by another instance; but nothing of a pass that waits for the node to free
-  /// what it can.
+  /// The engine's state, for another instance to resume from; without a pass that waits for the node to reclaim.
   EvictionSnapshot snapshot() const;
-  /// On an instance that has been told nothing. Keeps the thresholds it was made with; its timers do not run.
+  /// For a new instance without any input yet. Keeps the thresholds it was made with; its timers do not run.
   void restore(const EvictionSnapshot& snapshot, Now now);
 
   const eviction::ConditionSet& conditions() const { return state_.conditions; }
@@ -70,7 +69,8 @@ class EvictionEngine {
 
   std::shared_ptr<const api::Summary> last_summary() const { return last_summary_; }
 
-  /// How things stand: why nobody is being evicted, or who is, and who would be next. nullopt: nothing was seen yet.
+  /// The present state: why no pod is being evicted, or which one is, and which would be next. nullopt: nothing was
+  /// observed yet.
   std::optional<policy::Decision> standing(Now now) const;
 
   /// For people and /debug/spillway: no contract.
@@ -90,7 +90,7 @@ class EvictionEngine {
   client::ApiClient::TimerId set_timer(EngineTimer timer, Instant due);
   void drop(std::optional<client::ApiClient::TimerId>& timer);
 
-  // eviction_engine.cc: when to look, and what a look means.
+  // eviction_engine.cc: when to observe, and what an observation leads to.
   void observe(ObserveDepth depth, Now now);
   void give_up_observation(Now now);
   void report_crossings();
@@ -124,7 +124,7 @@ class EvictionEngine {
   void report_reclaimed(const ReclaimOutcome& outcome);
   void supersede_reclaim();
 
-  /// What the machine has done already.
+  /// The act that the machine has carried out already.
   struct Done {
     Urgency urgency{};
     Duration took{};  // from the reading to the signal
@@ -152,7 +152,7 @@ class EvictionEngine {
   /// The problem that was logged when an action freed nothing, since the conditions changed last.
   std::map<eviction::ReclaimAction, std::optional<std::string>> reclaims_in_vain_;
   std::shared_ptr<const api::Summary> last_summary_;
-  eviction::Observations seen_;                   // what the last observation held, the whole or its memory
+  eviction::Observations seen_;                   // the last observation, of the whole machine or of its memory
   std::vector<eviction::Threshold> met_at_pass_;  // in the last pass
   std::optional<Instant> last_pass_;
   std::optional<Instant> threshold_event_at_;

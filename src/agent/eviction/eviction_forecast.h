@@ -1,5 +1,4 @@
-// When each signal will reach its threshold if it goes on as in the last half minute.
-// Thread: loop (plain values). Bounded: kSamples per signal.
+// The time at which each signal will reach its threshold, extrapolated from the last half minute.
 #pragma once
 
 #include "base/time.h"
@@ -35,7 +34,7 @@ class EvictionForecast {
 
   struct Trend {
     std::array<Sample, kSamples> ring{};
-    std::size_t count = 0;  // of all samples ever taken
+    std::size_t count = 0;  // number of samples ever taken
     std::optional<eviction::Observation> last;
 
     const Sample& newest() const { return ring[(count - 1) % kSamples]; }

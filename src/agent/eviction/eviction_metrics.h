@@ -1,4 +1,4 @@
-// What the eviction engine counts, under upstream's names where the meaning is the same.
+// Metrics of the eviction engine, under upstream's names where the meaning is the same.
 // Thread: loop. Labels are signals and limits of local storage: bounded. Source: spec "Eviction manager", 8.
 #pragma once
 

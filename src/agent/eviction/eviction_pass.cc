@@ -10,9 +10,9 @@
 namespace spillway::agent {
 namespace {
 
-/// Pods that come together make one plan.
+/// Pods that arrive together lead to one plan.
 constexpr Duration kPlanDelay = milliseconds(20);
-/// The same event says nothing new within one of upstream's passes.
+/// The interval between equal events: one of upstream's passes.
 constexpr Duration kThresholdEventInterval = seconds(10);
 
 policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
@@ -24,7 +24,7 @@ policy::Reason reclaimed_reason(const ReclaimOutcome& outcome) {
   return reason;
 }
 
-/// By the oldest of the readings that the decision rests on; nullopt: nobody knows when it was measured.
+/// Times by the oldest of the readings that the decision is based on; nullopt: the time of measurement is not known.
 std::optional<EvictionTimes> times_of(const eviction::PassResult& result, std::optional<Duration> reading_to_signal,
                                       Now now) {
   if (result.stats_ages.empty()) return std::nullopt;
@@ -66,7 +66,7 @@ void EvictionEngine::run_pass(Now now) {
   pass_wanted_ = false;
   last_pass_ = now.mono;
   const std::vector<const api::Pod*> candidates = this->candidates();
-  // What it sees is what was seen last.
+  // The pass uses the last observation.
   if (pass_quietly(config_, state_, seen_, *last_summary_, candidates, now)) {
     met_at_pass_.clear();
     nobody_to_evict_ = false;
@@ -136,7 +136,7 @@ void EvictionEngine::give_up_reclaim(Now now) {
   end_reclaim(nullptr, now);
 }
 
-/// A pass asks again each second while a disk is full: that there is still nothing to free is said once.
+/// Reports the result once: while a disk is full a pass reclaims again each second, in vain.
 void EvictionEngine::report_reclaimed(const ReclaimOutcome& outcome) {
   const bool in_vain = outcome.deleted == 0 && outcome.freed.count() == 0;
   std::optional<std::string>& said = reclaims_in_vain_[outcome.action];
@@ -177,7 +177,7 @@ void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
   publish_plan();
 }
 
-/// Memory does not wait for a disk: the pass about the disk is dropped and comes again.
+/// Memory does not wait for a disk: the pass about the disk is dropped and repeated later.
 void EvictionEngine::supersede_reclaim() {
   context_.log.info("memory goes first: the node is no longer waited for", {{"id", reclaim_->id}});
   policy::Decision& decision = reclaim_->result.decision;
@@ -273,7 +273,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   }
   const auto victim = std::ranges::find_if(pods, [&](const api::Pod* pod) { return pod->metadata.uid == event.uid; });
   if (!accounted && victim != pods.end()) {
-    // The pods changed under the plan, or local storage came first: this pod was ended all the same.
+    // The pods changed under the plan, or local storage took precedence: this pod was ended all the same.
     context_.log.warning("the pod ended by the watch is not the one this pass chose",
                          {{"pod", (*victim)->key().text()}});
     state_ = state_before;

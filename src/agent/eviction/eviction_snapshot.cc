@@ -1,4 +1,4 @@
-// What a witness is told of the eviction engine, and how another instance goes on from there.
+// Snapshots of the eviction engine for a witness, and their restoration in another instance.
 #include "agent/eviction/eviction_engine.h"
 
 #include <utility>

@@ -16,7 +16,7 @@
 
 namespace spillway::agent {
 
-/// What of the hard thresholds is met.
+/// The sort of hard thresholds that are met.
 enum class HardMet { kNone, kDisksOnly, kOthers };
 
 HardMet hard_met(std::span<const eviction::Threshold> thresholds, const eviction::Observations& seen);
@@ -27,7 +27,7 @@ struct Victim {
   Instant grace_end;
   bool killed = false;        // without grace
   bool frees_memory = false;  // soon: evicted for memory, with no more than the grace of a hard threshold
-  std::optional<std::int64_t> available_then;  // of the signal it is evicted for; of memory, if it is for none
+  std::optional<std::int64_t> available_then;  // value of the signal it is evicted for; of memory, if it is for none
   bool exceeded_grace = false;                 // said already
 
   eviction::Signal signal() const;
@@ -53,13 +53,13 @@ class Victims {
   const std::vector<Victim>& dying() const { return dying_; }
 
   /// May the next pass begin though some are left? True if every one of them should have been gone for three seconds
-  /// and nothing has become free since it was chosen. A disk is given back only after its pod has ended: where nothing
-  /// else is short, who fills it is waited for as long as any pod.
+  /// and nothing has become free since it was chosen. A disk is freed only after its pod has ended: if nothing else is
+  /// short, a pod that fills a disk is waited for as long as any pod.
   bool give_way(HardMet met, const eviction::Observations& seen, Instant now) const;
 
   /// Victims whose runtime has exceeded their grace, each once.
   std::vector<Victim> take_exceeded(Instant now);
-  /// Stops waiting for those that are not gone long after they were killed. Returns how many.
+  /// Stops waiting for pods that are not gone long after they were killed. Returns how many.
   std::size_t give_up(Instant now);
 
   const std::set<std::string, std::less<>>& given_up() const { return given_up_; }

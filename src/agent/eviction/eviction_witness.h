@@ -1,7 +1,7 @@
-// Who takes down what an eviction engine is told and what it decides, so that another engine can be told the same: the
-// inputs, what its ports answered in between, and now and then everything it goes by.
-// Thread: loop. Invariants: between on_input() and on_end() everything that is told belongs to that input; inputs nest,
-// since a pod may be gone the moment it is ended. Source: docs/adr/0024-recordings.md.
+// Records the inputs and decisions of an eviction engine, so that another engine can be given the same: the inputs, the
+// answers of its ports in between, and now and then its whole state.
+// Thread: loop. Invariants: between on_input() and on_end() all calls belong to that input; inputs nest, since a pod
+// may be gone the moment it is ended. Source: docs/adr/0024-recordings.md.
 #pragma once
 
 #include "agent/contract/journal.h"
@@ -24,8 +24,8 @@
 
 namespace spillway::agent {
 
-/// What a timer of the engine is for: the next look, an observation that is not answered, a node that frees nothing, a
-/// new plan.
+/// The timers of the engine: the next observation, an observation without an answer, a node that frees nothing, a new
+/// plan.
 enum class EngineTimer { kLook, kNoAnswer, kReclaim, kPlan };
 
 struct EngineStarted {};
@@ -38,14 +38,14 @@ struct PodsChanged {};
 
 struct LookAtEverything {};
 
-/// Everything an engine is told. JournalEntry: an eviction that is resumed.
+/// All inputs of an engine. JournalEntry: an eviction that is resumed.
 using EngineInput = std::variant<EngineStarted, Observed, Reclaimed, PressureWake, PodFinished, PodsChanged,
                                  LookAtEverything, JournalEntry, Reacted, EngineTimer>;
-/// The same while it is being told.
+/// The same by reference, during the input.
 using EngineInputRef = std::variant<EngineStarted, const Observed*, const Reclaimed*, const PressureWake*, PodFinished,
                                     PodsChanged, LookAtEverything, const JournalEntry*, const Reacted*, EngineTimer>;
 
-/// Everything an engine goes by between two inputs, but its configuration and its pods.
+/// An engine's state between two inputs, without its configuration and its pods.
 struct EvictionSnapshot {
   eviction::PassState state;
   FallRate fall;
@@ -72,25 +72,25 @@ class EvictionWitness {
  public:
   virtual ~EvictionWitness() = default;
 
-  /// Should on_snapshot() come before the next input? False within one.
+  /// True if on_snapshot() is to be called before the next input. False within one.
   virtual bool wants_snapshot() const = 0;
   virtual void on_snapshot(const EvictionSnapshot& snapshot, std::span<const api::Pod* const> pods, Now now) = 0;
 
   virtual void on_input(const EngineInputRef& input, Now now) = 0;
-  /// What it heads is over.
+  /// The end of the input that on_input() began.
   virtual void on_end() = 0;
 
   /// The pods it sees.
   virtual void on_pods(std::span<const api::Pod* const> pods) = 0;
-  /// What Reaction::claim() said.
+  /// The result of Reaction::claim().
   virtual void on_claim(bool claimed) = 0;
   virtual void on_decision(const JournalEntry& entry) = 0;
   virtual void on_conditions(const eviction::ConditionSet& conditions) = 0;
-  /// A pod is told to end, or to end faster: inputs that nest here follow from it.
+  /// A pod's end is ordered or hastened: inputs that nest here follow from it.
   virtual void on_ending() = 0;
 };
 
-/// One input, from its beginning to its end. Null: nobody looks.
+/// One input, from its beginning to its end. Null: no witness.
 class WitnessedStep {
  public:
   explicit WitnessedStep(EvictionWitness* witness) : witness_(witness) {}

@@ -12,17 +12,17 @@
 
 namespace spillway::agent {
 
-// What the engine and the reaction thread go by alike.
+// Constants that the engine and the reaction thread share.
 
-/// At least that long between two looks while a victim is dying, or while nobody can be evicted.
+/// The least interval between two observations while a victim is dying, or while no pod can be evicted.
 inline constexpr Duration kBusyInterval = milliseconds(10);
 inline constexpr Duration kHelplessInterval = milliseconds(100);
-/// What a kill itself takes, on top of the grace.
+/// The time that a kill itself takes, on top of the grace.
 inline constexpr Duration kKillMargin = milliseconds(200);
-/// How far back a fall says how fast memory goes now, and how far back it is remembered at all.
+/// The span over which the present rate of the fall is measured, and the span that is remembered at all.
 inline constexpr Duration kRecentFall = seconds(2);
 inline constexpr Duration kFallMemory = seconds(10);
-/// What a container has after a hard threshold, in which its memory has to last.
+/// A container's time to end after a hard threshold, for which its memory has to last.
 inline constexpr Duration kHardGrace = seconds(kStopSecondsMin);
 
 class FallRate {

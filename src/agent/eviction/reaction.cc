@@ -78,7 +78,7 @@ void set_left(api::MemoryStats& stats, const MemoryLeft& left, WallTime at) {
   const std::uint64_t capacity = *stats.available_bytes + *stats.working_set_bytes;
   stats.available_bytes = static_cast<std::uint64_t>(left.available.count());
   stats.working_set_bytes = capacity - *stats.available_bytes;
-  // What was not read then is not known of then.
+  // Drop values that were not part of that reading.
   stats.mem_available_bytes.reset();
   stats.swap_left_bytes.reset();
   if (left.mem_available) stats.mem_available_bytes = static_cast<std::uint64_t>(left.mem_available->count());

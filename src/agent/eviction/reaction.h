@@ -1,7 +1,8 @@
-// What happens between two looks of the engine when memory runs out faster than they come: the engine publishes a plan,
-// the machine may carry it out once, by itself, and reports what it did; the engine then judges the same numbers by the
-// same rules, and journal, status and events follow from that. Thread: loop, except fill(), which the acting thread
-// calls. Invariant: of one plan at most one pod is ended, either by the machine or by the engine (claim()).
+// The reaction between two observations of the engine when memory runs out faster than they follow each other: the
+// engine publishes a plan, the machine may carry it out once, by itself, and reports what it did; the engine then
+// evaluates the same numbers by the same rules, and journal, status and events follow from that. Thread: loop, except
+// fill(), which the acting thread calls. Invariant: one plan ends at most one pod, either by the machine or by the
+// engine (claim()).
 // Source: spec "Wake-up sources", 6; spec "Eviction manager", 5, 8.
 #pragma once
 
@@ -27,7 +28,7 @@ namespace spillway::agent {
 class PreparedEntry {
  public:
   PreparedEntry() = default;
-  /// Of `entry` time, emergency and the available amount are left open.
+  /// Prepares `entry` but for its time, its emergency flag and the available amount.
   explicit PreparedEntry(JournalEntry entry);
 
   /// Ends in a newline.
@@ -58,7 +59,7 @@ struct ReactionPlan {
   };
 
   std::vector<Trigger> act;           // hard thresholds; empty: nothing may be done now
-  std::vector<Trigger> look;          // the others: worth a look of the engine
+  std::vector<Trigger> look;          // other thresholds: worth an observation by the engine
   std::vector<Candidate> candidates;  // by namespace, name, uid
   Bytes blind_zone;
   eviction::MemoryEstimator memory_estimator = eviction::MemoryEstimator::kWorkingSet;

@@ -38,7 +38,7 @@ struct SandboxOnNode {
 
 struct ContainerGcScope {
   std::function<PodRemains(std::string_view uid)> remains;
-  /// Has everybody who may ask for pods been heard? Until then no pod counts as gone.
+  /// True once all sources of pods have reported. Until then no pod counts as gone.
   bool sources_ready = false;
   /// Does kRuntime count, as under pressure?
   bool ended_pods = false;
@@ -48,12 +48,12 @@ struct ContainerGcScope {
 std::vector<ContainerRemoval> plan_container_gc(const ContainerGcPolicy& policy, const ContainerGcScope& scope,
                                                 const std::vector<ContainerOnNode>& containers, Instant now);
 
-/// `containers`: those that are left after the removals. Sandboxes that are not ready and hold no container: all of a
-/// pod that may go, else all but the newest.
+/// `containers`: those that are left after the removals. Removes sandboxes that are not ready and hold no container:
+/// all sandboxes of a pod that may be removed, else all but the newest.
 std::vector<std::string> plan_sandbox_gc(const ContainerGcScope& scope, const std::vector<SandboxOnNode>& sandboxes,
                                          const std::vector<ContainerOnNode>& containers);
 
-/// Of directories called <namespace>_<pod>_<uid>, those whose pod may go.
+/// The directories, called <namespace>_<pod>_<uid>, whose pod may be removed.
 std::vector<std::string> plan_log_gc(const ContainerGcScope& scope, const std::vector<std::string>& directories);
 
 }  // namespace spillway::agent

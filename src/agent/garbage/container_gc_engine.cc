@@ -118,7 +118,7 @@ void ContainerGcEngine::collect(Now now) {
                           .state = record.state,
                           .created = record.created});
   }
-  // What a pod that is gone left behind goes with its directory.
+  // The remains of a pod that is gone are removed with its directory.
   const ContainerGcScope scope{.remains = [](std::string_view) { return PodRemains::kKept; }};
   for (const ContainerRemoval& each : plan_container_gc(policy_, scope, containers, now.mono)) {
     const RemoveContainer& command = commands.at(each.id);

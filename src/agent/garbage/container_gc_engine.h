@@ -1,7 +1,7 @@
-// Keeps the remains of dead containers few: of each container of a pod the last one that ended, for
-// `kubectl logs --previous`. Looks when a container starts again, and once a minute. Where a container runtime keeps
-// them, the look of each minute is at what it lists: sandboxes that hold nothing and what is left of pods that are gone
-// go too. What is to go is said in the log before.
+// Keeps the remains of dead containers few: of each container of a pod the last one that ended, for `kubectl logs
+// --previous`. Runs when a container starts again, and once a minute. If a container runtime keeps the containers, the
+// run of each minute uses its lists: empty sandboxes and the remains of pods that are gone are removed too. Each
+// removal is logged before.
 // Thread: loop. Bounds: one record per container that runs or is kept. Source: Kubernetes docs, "Garbage Collection";
 // spec "Node agent", 18.
 #pragma once
@@ -21,7 +21,7 @@ namespace spillway::agent {
 
 class ContainerGcEngine {
  public:
-  /// What of the pods may go now.
+  /// The parts of pods that may be removed now.
   using Scope = std::function<ContainerGcScope()>;
 
   ContainerGcEngine(AgentContext& context, Scope scope, ContainerGcPolicy policy = {})
@@ -32,7 +32,7 @@ class ContainerGcEngine {
   void on_exited(const ContainerExited& event);
   /// Containers that earlier processes of the node started.
   void on_found(const PodsFound& found, Now now);
-  /// What the runtime has of pods, asked for by this.
+  /// The runtime's list, requested by this engine.
   void on_listed(const RemainsListed& listed, Now now);
   /// The pod is gone, and its logs with it.
   void forget(const std::string& uid);

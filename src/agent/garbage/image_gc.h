@@ -49,20 +49,20 @@ struct ImageGcResult {
 
 class ImageGc;
 
-/// One pass: asks for one removal after another, so that whoever removes may take its time. What it would remove is
-/// known before. The images' records must outlive it.
+/// One pass: requests one removal after another, so that each may take its time. The whole plan is known before. The
+/// images' records must outlive it.
 class ImageGcPass {
  public:
   /// The id of the image to remove next; "": the pass is over. The same until on_removed().
   const std::string& next();
 
-  /// What became of next(); an error says why it stays.
+  /// The result of removing next(); an error says why it stays.
   void on_removed(const Outcome& removed);
 
-  /// What it came to, once it is over.
+  /// The result of the pass, once it is over.
   const ImageGcResult& result() const { return result_; }
 
-  /// What would be removed from here on if every removal works, in order: ids.
+  /// The ids of the images still to be removed if every removal works, in order.
   std::vector<std::string> plan() const;
 
  private:

@@ -1,6 +1,6 @@
-// What of a node's capacity pods may request, what stays reserved, and the limits of all pods together.
-// Thread: any (pure). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons"; spec "Node
-// agent", 9.1-9.3; vectors node-agent/allocatable.
+// A node's allocatable, its reservations, and the limits of all pods together.
+// Thread: any (pure). Source: Kubernetes docs, "Reserve Compute Resources for System Daemons"; spec "Node agent",
+// 9.1-9.3; vectors node-agent/allocatable.
 #pragma once
 
 #include "agent/contract/options.h"
@@ -28,7 +28,7 @@ api::ResourceList capacity_of(const MachineInfo& machine, const AgentOptions& op
 api::ResourceList hard_eviction_reservation(std::span<const eviction::Threshold> thresholds,
                                             const api::ResourceList& capacity);
 
-/// What the configuration keeps from pods.
+/// The configured reservations.
 struct Reserved {
   api::ResourceList system;
   api::ResourceList kube;
@@ -51,8 +51,8 @@ Result<api::ResourceList> node_reservation(const api::ResourceList& capacity, co
 /// A list of resources ("pid" included) as limits of a cgroup.
 GroupLimits group_limits(const api::ResourceList& resources);
 
-/// Of all pods together: the capacity, without what is reserved if enforceNodeAllocatable says so. The eviction
-/// threshold is not taken off: pods may use it, and are evicted then.
+/// The limits of all pods together: the capacity, without the reservations if enforceNodeAllocatable says so. The
+/// eviction threshold is not subtracted: pods may use it, and are evicted then.
 GroupLimits limits_of_pods(const MachineInfo& machine, const AgentOptions& options);
 
 /// Every limit enforceNodeAllocatable asks for, pods first.

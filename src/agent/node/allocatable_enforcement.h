@@ -1,5 +1,5 @@
-// Holds all pods together to what is not reserved, and daemons to what is reserved for them, as enforceNodeAllocatable
-// says; tells of it in events; tries once a minute until each limit holds.
+// Limits all pods together to the allocatable, and daemons to their reservations, as enforceNodeAllocatable says;
+// records events about it; retries once a minute until each limit is set.
 // Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing node allocatable;
 // spec "Node agent", 9.3.
 #pragma once
@@ -30,7 +30,7 @@ class AllocatableEnforcement {
   struct Limit {
     LimitGroup wanted;
     bool holds = false;
-    std::string problem;  // of the last try
+    std::string problem;  // error of the last try
   };
 
   void apply(LimitedGroup group);

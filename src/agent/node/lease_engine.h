@@ -1,5 +1,6 @@
-// Renews the node's lease every quarter of its duration: what the control plane judges the node's liveness by.
-// Thread: loop. Bounds: one request in flight, five tries per run, back-off to 7 s.
+// Renews the node's lease every quarter of its duration: the control plane's sign that the node is alive.
+// Thread: loop.
+// Bounds: one request in flight, five tries per run, back-off to 7 s.
 // Source: Kubernetes docs, "Leases", node heartbeats; KEP-589; spec "Node agent", 8; vectors node-agent/lease_timeline.
 #pragma once
 
@@ -25,7 +26,7 @@ class LeaseEngine {
   /// For people and /debug/spillway: no contract.
   api::Json state(Now now) const;
 
-  /// Called for every failed write of a run but the first: connections may be dead without anybody having noticed.
+  /// Called for every failed write of a run but the first: connections may be dead without a sign.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
  private:
@@ -51,12 +52,12 @@ class LeaseEngine {
 
   AgentContext& context_;
   Rng rng_;
-  std::string path_;  // of the lease
+  std::string path_;  // the lease's path
   std::function<void()> on_repeated_failure_;
   api::DocumentPtr latest_;  // as the server last returned it; null: not known
   bool again_ = false;       // the node was registered during a run
   std::optional<Instant> renewed_;
-  std::optional<client::ApiClient::TimerId> timer_;  // of the next run; none: one is under way
+  std::optional<client::ApiClient::TimerId> timer_;  // for the next run; none: one is under way
 };
 
 }  // namespace spillway::agent

@@ -80,7 +80,7 @@ Outcome check_node_ip(const Ip& ip, const AddressFacts& facts) {
   return {};
 }
 
-/// What --node-ip says.
+/// The addresses of --node-ip.
 struct NodeIps {
   bool given = false;  // at least one, a family alone included
   Family preferred = Family::kV4;

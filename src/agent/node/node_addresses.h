@@ -16,12 +16,12 @@ namespace spillway::agent {
 
 struct AddressFacts {
   std::string hostname;
-  /// --node-ip: at most two, the first says which family is preferred. "0.0.0.0" and "::" name only the family.
+  /// --node-ip: at most two, the family of the first is preferred. "0.0.0.0" and "::" name only the family.
   std::vector<std::string> node_ips;
   CloudProvider cloud_provider = CloudProvider::kNone;
-  /// What the node's name resolves to.
+  /// The addresses to which the node's name resolves.
   std::vector<std::string> dns_answers;
-  /// Of the interface of the default route; an error says why there is none.
+  /// The address of the interface of the default route; an error says why there is none.
   Result<std::string> default_route_ip = std::string();
   /// Does an interface of this machine have the address? Empty function: yes.
   std::function<bool(const std::string& ip)> on_host;

@@ -16,7 +16,7 @@
 
 namespace spillway::agent {
 
-/// What the machine says of itself.
+/// The machine's description of itself.
 struct MachineReading {
   std::int64_t cpu_milli = 0;
   Bytes memory;

@@ -19,7 +19,7 @@
 
 namespace spillway::agent {
 
-/// What the agent knows about itself at one moment.
+/// The agent's view of its node at one moment.
 struct NodeFacts {
   api::ResourceList reservation;
   DeviceResources devices;
@@ -27,7 +27,7 @@ struct NodeFacts {
   std::vector<std::string> not_ready;  // why the node is not ready; empty: it is
   Result<std::vector<NodeImage>> images = std::vector<NodeImage>();
   std::vector<RuntimeHandler> runtime_handlers;
-  std::optional<bool> supplemental_groups_policy = {};  // of the runtime
+  std::optional<bool> supplemental_groups_policy = {};  // the runtime's
 
   friend bool operator==(const NodeFacts& a, const NodeFacts& b);
 };
@@ -42,10 +42,10 @@ api::ResourceList own_allocatable(const AgentOptions& options, const MachineInfo
 /// kInvalid: the node could not report its addresses.
 Outcome check_addresses(const AgentOptions& options, const MachineInfo& machine);
 
-/// What a run of the setters left besides the status.
+/// The results of the setters, beside the status.
 struct StatusUpdate {
   std::vector<NodeEvent> events;  // in order
-  std::vector<Error> errors;      // of setters that left their part as it was
+  std::vector<Error> errors;      // errors of setters that left their part unchanged
 };
 
 /// Runs every setter in order. An error of one does not stop the others. Times of conditions move as upstream moves
@@ -53,7 +53,7 @@ struct StatusUpdate {
 StatusUpdate update_status(api::Node& node, const AgentOptions& options, const MachineInfo& machine,
                            const NodeFacts& facts, WallTime now);
 
-/// Brings an existing node's default labels, annotation, huge pages and extended resources to what `initial` says; true
+/// Brings an existing node's default labels, annotation, huge pages and extended resources to those of `initial`; true
 /// if anything was different. Other labels, taints and conditions stay.
 bool reconcile_node(const api::Node& initial, ExtendedResources extended, api::Node& existing);
 

@@ -1,4 +1,4 @@
-// What runs on a node, as its status says it: versions, images, handlers, volumes, the endpoint of the agent.
+// The software part of a node's status: versions, images, handlers, volumes, the endpoint of the agent.
 // Thread: any (pure). Source: Kubernetes docs, "Node Status", general information; spec "Node agent", 4.3-4.8, 4.13;
 // vectors node-agent/node_status_setters.
 #pragma once
@@ -41,7 +41,7 @@ void set_platform(api::Node& node, const PlatformFacts& facts);
 
 void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& handlers);
 
-/// nullopt: the runtime says nothing of it; what is reported stays.
+/// nullopt: the runtime does not report it; the present value stays.
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy);
 
 /// nullopt: not known yet; what is reported stays.

@@ -1,6 +1,6 @@
 // Registers the node and keeps its status reported: at once when something changed, else every five minutes; liveness
-// is the lease's business. A node that somebody deleted is registered anew; where nothing is registered
-// (Registration::kNone) it is waited for.
+// is the lease's business. A deleted node is registered anew; with Registration::kNone the engine waits for another
+// component to create it.
 // Thread: loop. Bounds: one request in flight; five tries per sync.
 // Source: Kubernetes docs, "Nodes", self-registration, heartbeats; spec "Node agent", 2-7.
 #pragma once
@@ -31,12 +31,12 @@ class NodeStatusEngine {
   /// The process is about to end: reports what has changed, then calls `done` once, also when the report failed or the
   /// node is not registered. It may take as long as the API server does: the caller sets the limit.
   void report_last(std::function<void(Now)> done, Now now);
-  /// The informer saw the node change: puts right what somebody else wrote into our conditions.
+  /// The informer saw the node change: restores the conditions of ours that another client changed.
   void on_node(const api::Node& node, Now now);
   /// The informer saw that the node is gone.
   void on_node_deleted(Now now);
 
-  /// Called for every failed try of a report but the first: connections may be dead without anybody having noticed.
+  /// Called for every failed try of a report but the first: connections may be dead without a sign.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
 
   /// Called each time the node has been registered, or found to be.
@@ -51,7 +51,7 @@ class NodeStatusEngine {
  private:
   using NodePtr = std::shared_ptr<const api::Node>;
 
-  /// What a look saw that found nothing to report, nor anything wrong.
+  /// The inputs of a sync that found nothing to report, nor anything wrong.
   struct Look {
     NodePtr node;
     NodeFacts facts;
@@ -68,7 +68,7 @@ class NodeStatusEngine {
   api::Node node_to_register(Now now) const;
   void on_registered(Now now);
   void sync(Now now);
-  /// Nothing has changed since a look that found nothing to report.
+  /// Nothing has changed since a sync that found nothing to report.
   bool is_quiet(const NodePtr& cached, Now now) const;
   bool is_due(Now now) const;
   void try_update(int attempt, const NodePtr& base, Now now);
@@ -91,7 +91,7 @@ class NodeStatusEngine {
   std::function<void(Now)> on_registered_;
   std::function<void(Now)> on_last_report_;  // empty: none is asked for
   State state_ = State::kAbsent;
-  bool again_ = false;          // report_soon() came during a sync
+  bool again_ = false;          // report_soon() was called during a sync
   bool unschedulable_ = false;  // as last seen
   std::optional<Look> quiet_;
   NodeRegistration registration_;

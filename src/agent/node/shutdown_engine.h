@@ -1,5 +1,5 @@
-// Ends the pods of a node that is shutting down: group after group by priority, each with its grace; the node says that
-// it is not ready, and new pods are refused. Without configured periods nothing happens here.
+// Ends the pods of a node that is shutting down: group after group by priority, each with its grace; the node reports
+// that it is not ready, and new pods are refused. Without configured periods nothing happens here.
 // Thread: loop. Invariants: a shutdown that has begun is not taken back; a group begins when the one before it has
 // ended or its time is over. Bounds: the sum of the groups' graces, and kReportWait more for the statuses to be
 // written. Source: Kubernetes docs, "Node Shutdowns", graceful node shutdown; KEP-2000, KEP-2712; spec "Node
@@ -34,7 +34,7 @@ class ShutdownEngine {
     /// Ends the pod because of the shutdown.
     virtual void shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) = 0;
     virtual bool is_finished(const std::string& uid) const = 0;
-    /// The API server has its last status, or nobody wants it.
+    /// The API server has its last status, or the pod has no worker any more.
     virtual bool is_reported(const std::string& uid) const = 0;
   };
 
@@ -63,7 +63,7 @@ class ShutdownEngine {
   bool active_ = false;
   std::vector<ShutdownStep> steps_;
   std::size_t next_step_ = 0;
-  std::set<std::string> ending_;  // of the group under way
+  std::set<std::string> ending_;  // pods of the group under way
   std::vector<std::string> ended_;
   std::optional<client::ApiClient::TimerId> timer_;
 };

@@ -1,5 +1,5 @@
-// Runs the probes of the node's containers in their periods, and keeps what they came to. One run per container and
-// kind of probe.
+// Runs the probes of the node's containers in their periods, and keeps their results. One run per container and kind of
+// probe.
 // Thread: loop. Bounds: probes of the pods that are there; one call of each at a time. Source: Kubernetes docs,
 // "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle", 1.4, 9.1-9.5, 13.1.
 #pragma once
@@ -31,7 +31,7 @@ class ProbedPods {
   virtual HandlerPlace place_of(const std::string& uid, const std::string& container) const = 0;
   virtual void on_probe_event(const std::string& uid, const std::string& container, const containers::ProbeEvent& event,
                               Now now) = 0;
-  /// What is said of it is another thing than before.
+  /// The probe's result has changed.
   virtual void on_probe_result(const std::string& uid, containers::ProbeKind kind, Now now) = 0;
 };
 
@@ -46,7 +46,7 @@ class Prober {
   /// Probes of its containers, sidecars included. Harmless for a pod that is known.
   void add(const api::Pod& pod, Now now);
   void remove(const std::string& uid);
-  /// It has just started: its readiness is asked for at once.
+  /// It has just started: its readiness is probed at once.
   void wake(const std::string& uid, const std::string& container, Now now);
 
   struct Said {
@@ -54,7 +54,8 @@ class Prober {
     bool ready = false;
   };
 
-  /// What the probes of an earlier agent came to for the instance `id`, which runs on. Results there are count more.
+  /// Takes over an earlier agent's probe results for the instance `id`, which runs on. Existing results take
+  /// precedence.
   void resume(const std::string& uid, const std::string& container, const std::string& id, Said said);
 
   /// `id`: of the instance that is meant.
@@ -70,7 +71,7 @@ class Prober {
     containers::ProbeRun run;
     api::Probe probe;
     std::optional<client::ApiClient::TimerId> timer;
-    int tries = 0;  // of the call that is under way; 0: none is
+    int tries = 0;  // tries of the call under way; 0: none is
   };
 
   void add(const Key& key, const api::Json& document, Now now);

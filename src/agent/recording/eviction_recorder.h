@@ -1,7 +1,7 @@
-// Takes down what an eviction engine is told and decides, as records for a sink: in segments, each of which begins with
-// everything that a replay needs.
+// Records the inputs and decisions of an eviction engine for a sink: in segments, each of which begins with everything
+// that a replay needs.
 // Thread: loop. Invariant: what follows a lost record is not written before a segment has begun anew.
-// Bounds: what one input leads to is held in memory, and the pods as they were last written.
+// Bounds: the records of one input, and the pods as they were last written, are held in memory.
 #pragma once
 
 #include "agent/eviction/eviction_witness.h"
@@ -52,7 +52,7 @@ class EvictionRecorder final : public EvictionWitness {
   std::optional<Instant> retry_;  // not before
   Instant now_{};
   int depth_ = 0;
-  std::string batch_;  // of the input under way
+  std::string batch_;  // records of the input under way
   std::vector<std::string> order_;
   std::map<std::string, KnownPod, std::less<>> pods_;
 };

@@ -1,6 +1,6 @@
-// The records of a recording. Every segment of it begins with RunState: what the engine went by then, so that a replay
-// may begin there. What follows a ToldEngine up to the next one that is not nested is what came of it.
-// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// The records of a recording. Every segment of it begins with RunState, the engine's state at that time, so that a
+// replay may begin there. The records after a ToldEngine, up to the next one that is not nested, are its results.
+// Thread: any (pure). Bounds: a decoded value has no more elements than its record has bytes.
 // Source: docs/adr/0024-recordings.md.
 #pragma once
 
@@ -24,12 +24,12 @@ struct RecordedNode {
   std::string program;  // "agent", "companion"
   bool acts = true;     // no shadow
   bool reacts = false;  // a thread of the machine carried plans out
-  Bytes memory;         // of the machine
+  Bytes memory;         // the machine's
   EvictionOptions options;
 };
 
 struct RunState {
-  std::uint64_t run = 0;      // of one process: when it began, in microseconds
+  std::uint64_t run = 0;      // start of the process, in microseconds
   std::uint64_t segment = 0;  // within the run, from 0
   bool after_gap = false;     // records were lost before it
   Now at{};
@@ -47,7 +47,7 @@ struct ToldEngine {
 /// The pods the engine sees from here on.
 struct PodsSeen {
   std::vector<std::string> uids;  // all, in order
-  std::vector<api::Pod> changed;  // those that are new or not as before
+  std::vector<api::Pod> changed;  // the new ones and those that have changed
 };
 
 struct Claimed {
@@ -62,22 +62,22 @@ struct ConditionsChanged {
   eviction::ConditionSet conditions;
 };
 
-/// A pod was told to end.
+/// A pod's end was ordered.
 struct Ending {};
 
 using Record = std::variant<RunState, ToldEngine, PodsSeen, Claimed, Decided, ConditionsChanged, Ending>;
 
 std::string encode_record(const Record& record);
-/// ToldEngine, without a copy of what was told.
+/// Encodes a ToldEngine without a copy of the input.
 std::string encode_told(const EngineInputRef& input, bool nested, Now at);
 /// kInvalid: not what these write.
 Result<Record> decode_record(std::string_view record);
 
-/// What of a pod says something about its eviction, and no more.
+/// The pod with only the members that its eviction depends on.
 api::Pod stripped(const api::Pod& pod);
-/// `pod`: stripped. To tell whether it has changed.
+/// `pod`: stripped. Equal texts mean that the pod has not changed.
 std::string encode_pod(const api::Pod& pod);
-/// To tell whether two engines go by the same.
+/// Equal texts mean that two engines have the same state.
 std::string encode_snapshot(const EvictionSnapshot& snapshot);
 
 }  // namespace spillway::agent

@@ -1,5 +1,5 @@
 // The members of what a recording holds, in the order they are written in. Left out: processor, network, device and
-// stall figures, and of pods everything that says nothing about their eviction: no command, environment, label or probe
+// stall figures, and the members of pods that do not matter for their eviction: no command, environment, label or probe
 // of a pod is ever written.
 // Thread: any (pure).
 #pragma once
@@ -155,7 +155,7 @@ void describe(auto& io, Is<EvictionOptions> auto& o) {
      o.monitoring_interval, o.cleanup_wait, o.memory_watch, o.blind_zone, o.blind_zone_ahead, o.observe);
 }
 
-// What an engine goes by.
+// The state of an engine.
 
 void describe(auto& io, Is<Now> auto& now) {
   io(now.mono, now.wall);
@@ -221,7 +221,7 @@ void describe(auto& io, Is<Victim> auto& v) {
   io(v.action, v.since, v.grace_end, v.killed, v.frees_memory, v.available_then, v.exceeded_grace);
 }
 
-/// What FallRate and EvictionForecast remember.
+/// State of FallRate and EvictionForecast.
 struct RecordFields {
   static void of_fall(auto& io, auto& rate) {
     for (auto& each : rate.seconds_) io(each.number, each.fall_per_second);
@@ -264,7 +264,7 @@ void describe(auto& io, Is<EvictionSnapshot> auto& s) {
      s.reaction_watches, s.last_failed, s.crossed);
 }
 
-// What it is told.
+// The inputs.
 
 void describe(auto&, Is<EngineStarted> auto&) {}
 

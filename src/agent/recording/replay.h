@@ -1,8 +1,8 @@
-// Tells an eviction engine what another one was told, as a recording has it: under the configuration it was recorded
-// with, where it must decide the same, or under another one.
-// Under its own configuration every input comes as it came, and the engine's ports answer what they answered. Under
-// another one the engine is asked at the times of the recording, sees the readings of the recording, and a pod that it
-// ends leaves the pods it sees; the readings themselves stay what they were.
+// Gives an eviction engine the inputs of another one, from a recording: under the configuration it was recorded with,
+// where it must decide the same, or under another one. Under its own configuration every input follows as recorded, and
+// the engine's ports give the recorded answers. Under another one the engine is asked at the times of the recording,
+// sees the readings of the recording, and a pod that it ends leaves the pods it sees; the readings themselves stay what
+// they were.
 // Thread: one. Bounds: the decisions of the recording. Source: docs/adr/0024-recordings.md.
 #pragma once
 
@@ -27,7 +27,7 @@ using recording::ReplayOutcome;
 using recording::ReplayRow;
 
 struct ReplayReport {
-  RecordedNode node;  // of the last run
+  RecordedNode node;  // the recording's last run
   std::vector<ReplayRow> rows;
   std::uint64_t inputs = 0;
   std::uint64_t observations = 0;
@@ -46,7 +46,7 @@ struct ReplayReport {
 
 class Replay {
  public:
-  /// What the node's engine goes by in place of what it went by.
+  /// Replaces the recorded options of the node's engine by others.
   using Reconfigure = std::function<Result<EvictionOptions>(const RecordedNode& node)>;
 
   /// Empty: its own configuration.
@@ -77,8 +77,9 @@ class Replay {
   ReplayReport report_;
 };
 
-/// A whole recording. `go_on`, which may be empty, is told now and then how many records of how many are done, and says
-/// whether to go on. kServiceUnavailable: it said no. kInvalid: as of read_frames(), decode_record(), Replay::take().
+/// Replays a whole recording. `go_on`, which may be empty, is called now and then with the number of records done and
+/// of all, and returns false to stop. kServiceUnavailable: it stopped the replay. kInvalid: as of read_frames(),
+/// decode_record(), Replay::take().
 Result<ReplayReport> replay_recording(std::string_view file, Replay::Reconfigure reconfigure = {},
                                       const std::function<bool(std::size_t done, std::size_t all)>& go_on = {});
 

@@ -92,7 +92,8 @@ void Replay::Session::tell(const EngineInput& input, Now now) {
              input);
 }
 
-/// What does not concern an engine that went another way is left out.
+/// Gives an engine with other options the input, as far as it applies: answers to questions that it did not ask are
+/// left out.
 void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
   collect();
   std::visit(
@@ -126,8 +127,8 @@ void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
       input);
 }
 
-/// An observation of the recording, whatever the engine has asked for; where it has not asked, it is woken. Because of
-/// what it sees it may want to see everything: if the node looked at everything next, that is the answer.
+/// Gives the engine an observation of the recording, whatever it has asked for; an engine that has not asked is woken.
+/// The engine may then ask for the whole machine: if the recording has such an observation next, that is the answer.
 void Replay::Session::see(const Observed& seen, Now now) {
   const bool light = seen.summary && seen.depth != ObserveDepth::kWhole;
   if (seen.summary && !light) last_whole_ = seen;
@@ -151,7 +152,7 @@ void Replay::Session::answer(Observed seen, Now now) {
   collect();
 }
 
-/// Nobody looked at everything then.
+/// Answers from the light observation, as the recording has no observation of the whole machine for it.
 void Replay::Session::answer_with_estimate() {
   const auto light = std::exchange(wanting_more_, std::nullopt);
   if (light && owed_.observation) answer(light->seen, now_);
@@ -169,8 +170,8 @@ std::optional<Observed> Replay::Session::completed(const Observed& light) const 
   return whole;
 }
 
-/// What the recording says nothing of: pods that the other configuration has ended, a node that it wants to free
-/// something.
+/// Handles events that the recording lacks: ends of pods that the other configuration has evicted, and answers about
+/// reclaiming.
 void Replay::Session::end_overdue(Now now) {
   std::vector<std::string> due;
   for (const auto& [uid, end] : ending_) {
@@ -189,7 +190,7 @@ void Replay::Session::end_overdue(Now now) {
   }
 }
 
-/// What the engine asks the machine for. Nothing is freed that was not freed then.
+/// Takes the engine's commands to the machine. Only space that was freed in the recording is freed.
 void Replay::Session::collect() {
   for (const HostCommand& command : std::exchange(commands_, {})) {
     if (const auto* observe = std::get_if<Observe>(&command)) owed_.observation = *observe;
@@ -229,7 +230,7 @@ std::vector<const api::Pod*> Replay::Session::active() const {
   return pods;
 }
 
-/// The next thing that somebody else said; what the engine said itself is passed over.
+/// The next recorded answer of a port; the engine's own decisions are skipped.
 const Record* Replay::Session::next_answer() const {
   for (; answered_ < followed_.size(); ++answered_) {
     const Record& next = followed_[answered_];
@@ -274,7 +275,7 @@ void Replay::Session::kill_now(const std::string& uid) {
   if (const auto known = ending_.find(uid); known != ending_.end()) known->second = now_.mono;
 }
 
-/// How fast memory fell between two looks only the machine saw: whether there was time for a grace is as it found.
+/// Only the machine saw how fast memory fell between two observations: the recorded emergency flag is kept.
 void Replay::Session::on_decision(const JournalEntry& entry) {
   JournalEntry made = entry;
   if (reacted_ != nullptr && made.eviction && made.eviction->uid == reacted_->uid) made.emergency = reacted_->emergency;

@@ -1,4 +1,4 @@
-// One eviction engine of a replay, from a recorded state on, with ports that answer as the recording says.
+// One eviction engine of a replay, from a recorded state on, with ports that give the recorded answers.
 // Thread: one. Invariant: under its own configuration nothing is made up.
 #pragma once
 
@@ -30,7 +30,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   /// kOwn: under the configuration it was recorded with.
   enum class As { kOwn, kOther };
 
-  /// What the engine decides is added to `outcomes`.
+  /// The engine's decisions are added to `outcomes`.
   static Result<std::unique_ptr<Session>> create(RunState state, EvictionOptions options, As as,
                                                  std::vector<ReplayOutcome>& outcomes);
 
@@ -72,7 +72,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   bool claim() override;
 
  private:
-  /// What a node of the recording still owes the engine.
+  /// Requests of the engine that the recording's node has not answered yet.
   struct Owed {
     std::optional<Observe> observation;
     std::optional<std::uint64_t> reclaim;
@@ -90,7 +90,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   void tell(const EngineInput& input, Now now);
   void tell_otherwise(const EngineInput& input, Now now);
   void see(const Observed& seen, Now now);
-  /// What the engine has asked for.
+  /// Answers the engine's observe command.
   void answer(Observed seen, Now now);
   void answer_with_estimate();
   /// The node's and the pods' memory of `light`, and everything else of the last whole observation.
@@ -114,7 +114,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   std::vector<ReplayOutcome>& outcomes_;
   Now now_{};
 
-  // What the recording answers; the engine asks in const functions.
+  // Answers of the recording; mutable because the engine asks in const functions.
   mutable std::vector<std::string> order_;
   mutable std::map<std::string, api::Pod, std::less<>> pods_;
   mutable std::vector<Record> followed_;

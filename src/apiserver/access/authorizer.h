@@ -1,4 +1,4 @@
-// Who may do what. Thread: loop. Source: spec "API server contract", 19.1, 19.4.
+// Authorizes requests. Thread: loop. Source: spec "API server contract", 19.1, 19.4.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -21,7 +21,7 @@ class Authorizer {
   virtual Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const = 0;
 };
 
-/// The 403 for what was asked about, in Kubernetes' words.
+/// The 403 for the refused request, in Kubernetes' words.
 api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict);
 
 bool in_group(const api::UserInfo& user, std::string_view group);
@@ -29,7 +29,7 @@ bool in_group(const api::UserInfo& user, std::string_view group);
 bool is_public_path(std::string_view path);
 /// Where the dashboard has futures played: no file, and by POST for those alone who may.
 inline constexpr std::string_view kWhatIfPath = "/ui/what-if";
-/// The dashboard's files, which hold nothing of the cluster either: for whoever has shown who he is.
+/// The dashboard's files, which hold nothing of the cluster either: for all authenticated users.
 bool is_dashboard_path(std::string_view path);
 
 }  // namespace spillway::apiserver

@@ -1,4 +1,4 @@
-// Whether what a service account token is bound to still exists: the account, and the pod, secret or node.
+// Checks that the objects of a bound service account token still exist: the account, and the pod, secret or node.
 // Thread: loop. Source: Kubernetes docs, "Managing Service Accounts", bound tokens; spec "API server contract", 19.2.
 #pragma once
 

@@ -28,8 +28,8 @@ std::vector<const PolicyRule*> places_of(const std::vector<RuleListPtr>& lists) 
   return places;
 }
 
-/// What the garbage collector changes, and what the server keeps itself. A label is more than that: it may add the
-/// rules to another role.
+/// True if a write changes only members of the garbage collector and of the server. A label is more than that: it may
+/// add the role's rules to another role.
 bool changes_what_holds_it_only(const Json& object, const Json& old) {
   const auto rest = [](Json document) {
     for (const std::string_view member :

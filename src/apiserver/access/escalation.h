@@ -1,4 +1,4 @@
-// Nobody may grant what he may not do himself: writes of roles and bindings are held against the rules of the writer.
+// No user may grant permissions beyond his own: writes of roles and bindings are compared with the rules of the writer.
 // Thread: loop. Bound: the steps of a comparison (rule_cover.h); a write that takes more is refused. Source: Kubernetes
 // docs, "Using RBAC Authorization", privilege escalation prevention.
 #pragma once

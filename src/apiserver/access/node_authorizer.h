@@ -1,4 +1,5 @@
-// What a node may do: its own Node, Lease, CSINode and VolumeAttachments, the pods bound to it and what these refer to.
+// The permissions of a node: its own Node, Lease, CSINode and VolumeAttachments, the pods bound to it and what these
+// refer to.
 // Thread: loop. Source: Kubernetes docs, "Using Node Authorization"; spec "API server contract", 19.7.
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace spillway::apiserver {
 
-/// "n1" of system:node:n1 in the group system:nodes; nullopt for everybody else.
+/// "n1" of system:node:n1 in the group system:nodes; nullopt for all other users.
 std::optional<std::string> node_identity(const api::UserInfo& user);
 
 class NodeAuthorizer final : public Authorizer {
@@ -30,7 +31,7 @@ class NodeAuthorizer final : public Authorizer {
   /// True if the volume and a claim that a pod on the node names are bound to each other.
   bool any_pod_mounts(const std::string& node, std::string_view volume) const;
 
-  /// True if the VolumeAttachment says so.
+  /// True if the VolumeAttachment names that node.
   bool is_attached_to(const std::string& node, std::string_view attachment) const;
 
   const ResourceCache& pods_;

@@ -38,7 +38,7 @@ StatusResult<void> ParamAccess::confirm(const ValidWrite& write) const {
   return {};
 }
 
-/// Of a kind that is not served whatever has its group and version.
+/// The request for objects of a kind. One that is not served gets all resources of its group and version.
 RequestAttributes ParamAccess::objects_of(const Json& kind) const {
   const std::string_view api_version = kind.string_at({"apiVersion"});
   const std::size_t slash = api_version.find('/');

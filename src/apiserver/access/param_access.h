@@ -1,5 +1,5 @@
-// Nobody may have the server read for him what he may not read himself: who writes an admission policy must be allowed
-// to get every object of its paramKind, who writes a binding the objects that its paramRef means.
+// No user may make the server read objects that the user may not read: the writer of an admission policy must be
+// allowed to get every object of its paramKind, the writer of a binding the objects of its paramRef.
 // Thread: loop. Source: Kubernetes docs, "Validating Admission Policy", authorization check.
 #pragma once
 

@@ -99,7 +99,7 @@ StatusResult<void> Reviews::access(const Exchange& exchange, Json& review) const
   return {};
 }
 
-/// What is wrong with a service account token is an error of the review; a token nobody knows is just not good.
+/// A bad service account token is an error of the review; an unknown token is only not authenticated.
 StatusResult<void> Reviews::token(Json& review) const {
   const std::string_view text = review.string_at({"spec", "token"});
   if (text.empty()) return make_error(ErrorCode::kBadRequest, "token is required for TokenReview in authentication");
@@ -134,7 +134,7 @@ void Reviews::rules(const Exchange& exchange, Json& review) const {
       (rule.non_resource_urls.empty() ? resource_rules : path_rules).push_back(to_json(rule));
     }
   }
-  // What a node may do follows from its pods, not from rules that could be listed.
+  // The permissions of a node depend on its pods, not on rules that could be listed.
   const bool incomplete = node_identity(exchange.user()).has_value() || words > kShownWordsMax;
   review["status"] = Json::object({{"resourceRules", std::move(resource_rules)},
                                    {"nonResourceRules", std::move(path_rules)},

@@ -9,8 +9,8 @@
 
 namespace spillway::apiserver {
 
-/// What a body says, JSON or protobuf. kRequestEntityTooLarge: more than can be read at a stretch; else an error: it
-/// says no object.
+/// The object of a body, JSON or protobuf. kRequestEntityTooLarge: more than can be parsed at a stretch; another error:
+/// the body has no object.
 Result<api::Json> audited_object(std::string_view body);
 
 /// Without metadata.managedFields, its own and those of the items of a list.

@@ -18,7 +18,7 @@ constexpr std::string_view kReason = "authorization.k8s.io/reason";
 constexpr std::string_view kClosedEarly = "Connection closed early";
 constexpr int kUnauthorized = 401;
 
-/// As upstream has it: by what is asked for, whatever the answer turns out to be.
+/// As upstream: decided by the request, whatever its answer is.
 bool is_long_running(const RequestAttributes& asked) {
   if (!asked.is_resource) return false;
   constexpr std::array<std::string_view, 5> kSubresources = {"attach", "exec", "proxy", "log", "portforward"};
@@ -41,7 +41,7 @@ bool is_status(const Json& object) {
   return object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Status";
 }
 
-/// What the path leaves open is said by the object.
+/// Fills in the parts of the reference that the path left open, from the object.
 void complete_object(AuditObject& ref, const Json& object) {
   if (is_status(object)) return;
   const auto fill = [&](std::string& into, std::string_view member) {
@@ -158,14 +158,15 @@ void AuditRecord::take_answer(const Answer& answer) {
   if (answer.in_pieces || answer.body.size() > auditor_.options_.event_bytes_max) {
     left_out_ = true;
   } else if (answer.composed && !decision_.omit_managed_fields) {
-    // As it is. Nobody else's words are: what only looks like an object could go on after its end.
+    // An answer composed by this server is taken unchanged. Another one is parsed: text that only looks like an object
+    // could continue after its end.
     text = answer.body.substr(0, answer.body.size() - (answer.body.ends_with('\n') ? 1 : 0));
   } else {
     Result<Json> object = answer.document != nullptr ? Result<Json>(*answer.document) : audited_object(answer.body);
     left_out_ = left_out_ || !object;  // or a list in protobuf
     if (object) text = shown(*std::move(object));
   }
-  // A refusal repeats what was asked for, in words of the client's.
+  // A refusal quotes the request, in the client's words.
   const bool repeats = event_.status->status == "Failure" && text.size() > kAuditMessageMax;
   left_out_ = left_out_ || repeats;
   if (!repeats) event_.response_object = std::move(text);
@@ -251,7 +252,7 @@ void Auditor::refused(const api::Request& request, const api::UserInfo* user, st
                       std::string message) const {
   const RequestAttributes asked = audited_attributes(request);
   const AuditDecision decision = decide_audit(options_.policy, user, asked);
-  // As upstream: an answer to somebody unknown begins and that is all that is said of it.
+  // As upstream: an answer to an unauthenticated client is recorded as started, and not further.
   const AuditStage stage = code == kUnauthorized ? AuditStage::kResponseStarted : AuditStage::kResponseComplete;
   if (decision.level == AuditLevel::kNone || decision.omit_stages.has(stage)) return;
   AuditEvent event = event_of(request, user, asked, std::move(audit_id));

@@ -1,7 +1,7 @@
-// Who keeps the audit log: asks the policy about every request and writes down what becomes of it.
-// A request that the policy wants has an AuditRecord, which its Exchange owns and tells: who asked for what when it is
-// made, then the verdict, the answer, the end of a stream. Requests that are refused before there is an Exchange come
-// in one call. Thread: Auditor any (immutable once made; the log takes lines on any thread); AuditRecord loop. Source:
+// Writes the audit log: evaluates the policy for every request and records its course. A request that the policy wants
+// has an AuditRecord, which its Exchange owns and notifies: of the user and the request when it is made, then of the
+// verdict, the answer, the end of a stream. Requests that are refused before there is an Exchange are recorded in one
+// call. Thread: Auditor any (immutable once made; the log takes lines on any thread); AuditRecord loop. Source:
 // Kubernetes docs, "Auditing"; spec "API server at scale", 10; spec "API server contract", 21.
 #pragma once
 
@@ -29,13 +29,13 @@ inline constexpr std::string_view kAuditErrorsHelp = "Events that the audit log 
 class AuditRecord final : public AnswerObserver {
  public:
   AuditRecord(const Auditor& auditor, AuditEvent event, AuditDecision decision, bool long_running);
-  /// Nobody answered: says so.
+  /// Records that the request got no answer, if it got none.
   ~AuditRecord() override;
   AuditRecord(const AuditRecord&) = delete;
   AuditRecord& operator=(const AuditRecord&) = delete;
 
-  /// Writes down that the request has come. `go_on` is called once it may be carried out, at once or later on the loop;
-  /// an error: it may not.
+  /// Records the arrival of the request. `go_on` is called once it may be carried out, at once or later on the loop; an
+  /// error: it may not.
   void receive(std::move_only_function<void(Outcome)> go_on);
 
   void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) override;
@@ -59,20 +59,20 @@ class AuditRecord final : public AnswerObserver {
   AuditEvent event_;
   AuditDecision decision_;
   bool long_running_;
-  bool left_out_ = false;  // an object that should be told
+  bool left_out_ = false;  // an object that should be in the event
   bool completed_ = false;
 };
 
 class Auditor {
  public:
-  /// Whether a request waits until it stands in the log that it has come.
+  /// If a request waits until its arrival is in the log.
   enum class Wait {
     kNever,
     kWritten,  // written or lost
     kKept      // or it is not carried out
   };
 
-  /// Of a line, whatever is asked for: the objects of a longer one are left out.
+  /// The longest line, whatever its level: the objects of a longer one are left out.
   static constexpr std::size_t kEventBytesMax = std::size_t{6} << 20U;
 
   struct Options {
@@ -80,7 +80,7 @@ class Auditor {
     AuditLog* log = nullptr;          // must outlive the auditor
     std::function<WallTime()> clock;  // any thread
     Wait wait = Wait::kNever;
-    std::size_t event_bytes_max = kEventBytesMax;  // of a line
+    std::size_t event_bytes_max = kEventBytesMax;  // per line
     telemetry::Registry* metrics = nullptr;        // must outlive the auditor; null: nothing is counted
   };
 
@@ -88,12 +88,11 @@ class Auditor {
   Auditor(const Auditor&) = delete;
   Auditor& operator=(const Auditor&) = delete;
 
-  /// Null: the policy wants nothing of it. A record that outlives the auditor, such as that of a connection which a
-  /// node still holds when the server has gone, tells nothing more.
+  /// Null: the policy does not want it. A record that outlives the auditor, such as that of a connection which a node
+  /// still holds after the server's end, writes nothing more.
   std::unique_ptr<AuditRecord> begin(const Exchange& exchange) const;
 
-  /// A request that was refused with `code` before anything was asked about it. `user`: null: it is not known who sent
-  /// it.
+  /// A request that was refused with `code` before its attributes were known. `user`: null: the sender is not known.
   void refused(const api::Request& request, const api::UserInfo* user, std::string audit_id, int code,
                std::string message) const;
 
@@ -111,7 +110,7 @@ class Auditor {
   mutable telemetry::Counter rejected_;
 };
 
-/// What a request asks for as the audit log says it, also of a target that cannot be taken apart.
+/// The request's attributes for the audit log, also for a target that cannot be parsed.
 RequestAttributes audited_attributes(const api::Request& request);
 
 }  // namespace spillway::apiserver

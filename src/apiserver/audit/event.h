@@ -1,6 +1,6 @@
-// One event of the audit log, and the line that says it: JSON, its members in upstream's order. Nothing that a client
-// sends can end a line or pass for a member: what is no UTF-8 is replaced, control characters are escaped, and what has
-// no bound of its own is cut.
+// One event of the audit log, and its line: JSON, its members in upstream's order. Nothing that a client sends can end
+// a line or pass for a member: what is no UTF-8 is replaced, control characters are escaped, and what has no bound of
+// its own is cut.
 // Thread: any (pure). Source: audit.k8s.io/v1 Event; spec "API server contract", 21.
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace spillway::apiserver {
 
-// What of a text is written; "...TRUNCATED" follows where it is longer.
+// The lengths at which texts are cut; "...TRUNCATED" follows a text that is longer.
 inline constexpr std::size_t kAuditUserAgentMax = 1'024;  // as upstream
 inline constexpr std::size_t kAuditUriMax = 8'192;
-inline constexpr std::size_t kAuditNameMax = 1'024;     // of users, groups, objects, annotations
-inline constexpr std::size_t kAuditMessageMax = 4'096;  // of a status
+inline constexpr std::size_t kAuditNameMax = 1'024;     // names of users, groups, objects, annotations
+inline constexpr std::size_t kAuditMessageMax = 4'096;  // message of a status
 inline constexpr std::size_t kAuditListMax = 100;       // groups, values of one extra, addresses
 
 /// Where the objects of an event were left out because it was too long.
@@ -54,8 +54,8 @@ struct AuditEvent {
   std::string audit_id;
   std::string uri;
   std::string verb;
-  api::UserInfo user;                              // without a name: nobody knows
-  std::optional<api::UserInfo> impersonated = {};  // who he acts as
+  api::UserInfo user;                              // without a name: not authenticated
+  std::optional<api::UserInfo> impersonated = {};  // the impersonated user
   std::vector<std::string> source_ips = {};
   std::string user_agent = {};
   std::optional<AuditObject> object = {};
@@ -67,15 +67,15 @@ struct AuditEvent {
   std::map<std::string, std::string, std::less<>> annotations = {};
 };
 
-/// The line, without its newline. Of an event that is longer than `bytes_max` the objects are left out, which an
-/// annotation says; nullopt: it is too long even so.
+/// The line, without its newline. An event that is longer than `bytes_max` loses its objects, which an annotation
+/// records; nullopt: it is too long even so.
 std::optional<std::string> audit_line(AuditEvent event, std::size_t bytes_max);
 
-/// The line that says that `lost` events are missing before it.
+/// The line that records that `lost` events are missing before it.
 std::string audit_loss_line(std::uint64_t lost, WallTime at);
 
-/// Where a request comes from: what proxies say of it, then the address that was seen itself. All but the last one are
-/// the client's word.
+/// The addresses that a request comes from: those in headers of proxies, then the connection's own. All but the last
+/// one are unverified.
 std::vector<std::string> source_addresses(const api::Request& request);
 
 }  // namespace spillway::apiserver

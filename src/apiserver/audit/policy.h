@@ -44,7 +44,7 @@ class AuditStages {
   std::uint8_t bits_ = 0;
 };
 
-/// Resources of one group. Empty lists stand for all.
+/// Resources of one group. An empty list means all.
 struct AuditResources {
   std::string group;                   // empty: the core group
   std::vector<std::string> resources;  // "pods", "pods/log", "pods/*", "*/status", "*"
@@ -53,7 +53,7 @@ struct AuditResources {
   friend bool operator==(const AuditResources&, const AuditResources&) = default;
 };
 
-/// Empty lists stand for all.
+/// An empty list means all.
 struct AuditRule {
   AuditLevel level = AuditLevel::kNone;
   std::vector<std::string> users = {};
@@ -63,14 +63,14 @@ struct AuditRule {
   std::vector<std::string> namespaces = {};    // "": what is in no namespace
   std::vector<std::string> paths = {};         // "/healthz", "/api*": no request of a resource matches
   AuditStages omit_stages = {};
-  std::optional<bool> omit_managed_fields = {};  // nullopt: as the policy says
+  std::optional<bool> omit_managed_fields = {};  // nullopt: as in the policy
 
   friend bool operator==(const AuditRule&, const AuditRule&) = default;
 };
 
 struct AuditPolicy {
   std::vector<AuditRule> rules = {};
-  AuditStages omit_stages = {};  // of every rule
+  AuditStages omit_stages = {};  // for every rule
   bool omit_managed_fields = false;
 
   friend bool operator==(const AuditPolicy&, const AuditPolicy&) = default;
@@ -84,7 +84,7 @@ struct AuditDecision {
   friend bool operator==(const AuditDecision&, const AuditDecision&) = default;
 };
 
-/// `user`: who sent it, before anybody acts as somebody else; null: nobody knows. Nothing is allocated.
+/// `user`: the authenticated sender, before impersonation; null: not known. Allocates nothing.
 AuditDecision decide_audit(const AuditPolicy& policy, const api::UserInfo* user, const RequestAttributes& asked);
 
 /// Where there is no policy file: the metadata of writes and of what opens a way into containers and nodes, nothing of

@@ -36,13 +36,13 @@ Json priority_document(std::string_view name, std::int64_t value, std::string_vi
                        {"description", description}});
 }
 
-/// Of one part of what is made: `done` when all of it has ended.
+/// Counts the open writes of one part; `done` is called when all have ended.
 struct Progress {
   std::move_only_function<void(Outcome)> done;
   std::size_t open = 1;  // until all are begun
   Outcome outcome;
 
-  /// One that somebody else has made, or deleted, meanwhile is no failure.
+  /// Ends one write. An object that another client has created or deleted meanwhile is no failure.
   void end(const StatusResult<Written>& result) {
     const bool failed = !result && result.error().reason != "AlreadyExists" && result.error().code != 404;
     if (failed && outcome) outcome = api::to_error(result.error());
@@ -84,7 +84,8 @@ bool is_part(const Json& document) {
   return document.string_at({"kind"}) == "ClusterRole" && document.string_at({"metadata", "name"}).starts_with(kPart);
 }
 
-/// With the rules that somebody gave `admin`, `edit` or `view` when these did not gather rules yet: they stay theirs.
+/// The roles that others aggregate. Rules that an administrator gave `admin`, `edit` or `view` before these aggregated
+/// others are kept.
 std::vector<Wanted> wanted_parts(const Core& core) {
   const Resource& resource = core.registry.get("clusterroles.rbac.authorization.k8s.io");
   std::map<std::string, Json, std::less<>> parts;
@@ -120,7 +121,7 @@ std::vector<Wanted> wanted_objects(const Core& core) {
   return wanted;
 }
 
-/// A refusal is told, and the server serves as it is.
+/// Logs a refusal; the server starts nevertheless.
 WriteDone end_of(const Core& core, std::shared_ptr<Progress> progress, std::string name, std::string_view refused) {
   return [progress = std::move(progress), log = &core.log, name = std::move(name),
           refused](const StatusResult<Written>& result) {
@@ -141,7 +142,7 @@ void complete(const Core& core, Writer& writer, Wanted wanted, const std::shared
                 },
                 .trusted = true,
                 .context = {server_user(), "spillway", false}};
-  // What others have made of it may not let it grow.
+  // The update fails if other clients have filled the object up to its limit.
   writer.update(std::move(job), end_of(core, progress, name,
                                        "a default role or binding lacks what it should have, and cannot be given it"));
 }
@@ -171,7 +172,7 @@ void make(const Core& core, Writer& writer, std::vector<Wanted> all, std::move_o
   progress->end_one();
 }
 
-/// What is gathered is there before anything gathers it: whatever ends the start in between, no rule is lost.
+/// Aggregated roles are created before those that aggregate them: if the start ends in between, no rule is lost.
 void make_objects(const Core& core, Writer& writer, std::move_only_function<void(Outcome)> done) {
   make(core, writer, wanted_parts(core), [&core, &writer, done = std::move(done)](Outcome made) mutable {
     if (!made) return done(std::move(made));
@@ -189,7 +190,7 @@ void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<
   make(core, writer, wanted_namespaces(core.registry), [&core, &writer, done = std::move(done)](Outcome made) mutable {
     if (!made) return done(std::move(made));
     if (!core.store.is_shared()) return make_objects(core, writer, std::move(done));
-    // What another server has just made must be seen here, too, before anything is made in it.
+    // Objects that another server has just made must be in this cache before the first write to them.
     core.cache.of(core.registry.get("namespaces"))
         .origin()
         .barrier([&core, &writer, done = std::move(done)](const Result<store::Revision>&) mutable {

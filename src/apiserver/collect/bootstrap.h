@@ -1,5 +1,5 @@
-// What every cluster has from its first second: namespaces, priority classes, roles and bindings. Created if absent;
-// roles and bindings are given what they lack (roles/missing_grants.h), the others are never changed.
+// Objects of every new cluster: namespaces, priority classes, roles and bindings. Created if absent; roles and bindings
+// are given what they lack (roles/missing_grants.h), the others are never changed.
 // Thread: loop. Source: spec "API server contract", 2.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace spillway::apiserver {
 
-/// `done` once all of it exists, or with the first failure. A role or binding that cannot be given what it lacks (it
-/// would be too large) is told in the log and left as it is.
+/// `done` once all of it exists, or with the first failure. A role or binding that cannot get the rules it lacks (it
+/// would be too large) is logged and left unchanged.
 void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done);
 
 /// The user under which the server itself writes.

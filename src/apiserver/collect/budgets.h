@@ -1,6 +1,6 @@
-// The status of PodDisruptionBudgets, counted from the cache by a BudgetCounter. A change of a pod counts only those
-// budgets again that select it before or after, and only if it changes what they count. Budgets are counted one by one,
-// those of each namespace in turn, a slice at a time; requests come in between.
+// The status of PodDisruptionBudgets, counted from the cache by a BudgetCounter. After a change of a pod only those
+// budgets are counted again that select it before or after, and only if their counts change. Budgets are counted one by
+// one, those of each namespace in turn, a slice at a time; requests are served in between.
 // Thread: loop. Bounds: kCollectorWritesMax writes in flight; kSliceSteps steps of counting in kPause. Source:
 // Kubernetes docs, "Specifying a Disruption Budget"; spec "API server contract", 13.5.
 #pragma once
@@ -81,7 +81,7 @@ class BudgetCollector final : public Collector {
   bool pauses_ = false;
   std::size_t steps_ = 0;
   std::set<std::string> busy_;
-  std::map<std::string, TimerQueue::Id> expiry_;  // of entries in status.disruptedPods
+  std::map<std::string, TimerQueue::Id> expiry_;  // timers for entries in status.disruptedPods
 };
 
 }  // namespace spillway::apiserver

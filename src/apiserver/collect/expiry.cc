@@ -16,7 +16,7 @@ constexpr Duration kOpenRequestLife = hours(24);
 constexpr Duration kTokenLookEvery = hours(24);
 constexpr Duration kSweepEvery = seconds(10);
 constexpr Duration kCompactEvery = seconds(60);
-constexpr Duration kAgeOfNoHistory = seconds(30);  // of a store of which nobody asks for the past
+constexpr Duration kAgeOfNoHistory = seconds(30);  // for a store whose resources keep no history
 constexpr std::uint64_t kRevisionsMin = 10'000;
 constexpr std::uint64_t kRevisionsMax = 200'000;
 
@@ -165,7 +165,7 @@ void Expiry::sweep() {
     remover_.remove({&objects_.resource(), object->ns, object->name, options},
                     [this, key](api::StatusResult<Removed> result) {
                       --removing_;
-                      // A store that is busy is asked again; what was written meanwhile has a new term.
+                      // A busy store is tried again; an object that was written meanwhile has a new term.
                       if (!result && result.error().code >= 429) expect(key, core_.now.mono);
                       arm();
                     });

@@ -1,6 +1,6 @@
-// What the server forgets with time: Events after an hour (--event-ttl), certificate requests that are settled after an
-// hour and others after a day, bootstrap tokens when they say so, history of the store after some minutes. Thread:
-// loop. Bounds: kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
+// Expiry of stored objects: Events after an hour (--event-ttl), decided certificate requests after an hour and others
+// after a day, bootstrap tokens at their own time, history of the store after some minutes. Thread: loop. Bounds:
+// kCollectorWritesMax deletions in flight. Source: spec "API server contract", 14.2, 22.4.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -26,7 +26,7 @@ class Expiry final : public Collector {
     std::function<std::optional<Duration>(const api::Json& object, WallTime now)> life;
     /// The last sign of life that an object carries; for what was there when the server started.
     std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
-    /// Its life ends at a time of the clock on the wall: that is looked at once more before the object goes.
+    /// The object's life ends by the wall clock, which is checked once more before the deletion.
     bool by_wall_clock = false;
   };
 
@@ -54,24 +54,25 @@ class Expiry final : public Collector {
   std::set<std::pair<Instant, std::string>> due_;
   std::map<std::string, Instant> due_by_key_;  // the same entries
   std::optional<TimerQueue::Id> timer_;
-  Instant armed_for_{};  // of timer_
+  Instant armed_for_{};  // when timer_ is due
   std::size_t removing_ = 0;
 };
 
-/// Events. A store that expires keys by itself is given `ttl` to do so, and some time more: what was written there
-/// without a ttl goes in the end.
+/// Events. A store that expires keys by itself gets `ttl` and some more time for it: keys that were written without a
+/// lease are deleted in the end.
 Expiry::Rule event_expiry(const Core& core);
-/// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after they came.
+/// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after their
+/// creation.
 extern const Expiry::Rule kRequestExpiry;
 /// As the controller manager's token cleaner does: Secrets of kube-system that are bootstrap tokens, once their
 /// expiration has passed, or if it cannot be read.
 extern const Expiry::Rule kTokenExpiry;
 
 /// Compacts each store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two
-/// hundred thousand; of a store of nothing but resources without history half a minute, and looks twice as often.
+/// hundred thousand; half a minute for a store of nothing but resources without history, compacted twice as often.
 class Compaction {
  public:
-  /// So much of the history of each store is kept; 0: all of it, as far as this server goes.
+  /// `interval` of history is kept in each store; 0: all of it, as far as this server decides.
   Compaction(Core& core, Duration interval);
 
   void start();

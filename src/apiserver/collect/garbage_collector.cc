@@ -63,7 +63,7 @@ void GarbageCollector::note(const Ref& ref, const StoredObject& object) {
 void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& event) {
   const StoredObject* now = event->object.get();
   const StoredObject* before = event->previous.get();
-  // A write that touches neither owners nor deletion (a heartbeat, a status) concerns nobody here.
+  // A write that changes neither owners nor deletion (a heartbeat, a status) does not matter to garbage collection.
   if (now != nullptr && before != nullptr && now->meta.owners == before->meta.owners &&
       now->meta.deleting == before->meta.deleting && now->meta.foreground == before->meta.foreground &&
       now->meta.orphaning == before->meta.orphaning) {
@@ -78,7 +78,7 @@ void GarbageCollector::on_event(const ResourceCache& cache, const EventPtr& even
     dirty_.insert(found->second.begin(), found->second.end());
   }
   if (before == nullptr) return;
-  // Whoever waits for this object's end, or for its reference to go, looks again.
+  // Owners that wait for this object's end, or for the removal of its reference, are checked again.
   for (const OwnerLink& owner : before->meta.owners) {
     const Resource* resource = core_.registry.find_group_kind(group_of(owner.api_version), owner.kind);
     if (resource == nullptr || !resource->stored()) continue;
@@ -102,7 +102,7 @@ void GarbageCollector::act() {
 
 GarbageCollector::OwnerState GarbageCollector::state_of(const OwnerLink& link, const StoredObject& dependent) const {
   const Resource* resource = core_.registry.find_group_kind(group_of(link.api_version), link.kind);
-  // What this server does not know it cannot call gone.
+  // An owner of a kind that this server does not serve cannot be called gone.
   if (resource == nullptr || !resource->stored()) return OwnerState::kPresent;
   const ResourceCache& owners = core_.cache.of(*resource);
   const std::string key = object_key(resource->namespaced() ? dependent.ns : std::string(), link.name);
@@ -130,7 +130,8 @@ GarbageCollector::Owners GarbageCollector::classify(const StoredObject& object) 
   return owners;
 }
 
-/// Stores that others write, and of which one is told of an owner later than of what it owns.
+/// The stores that other servers write to, and whose events about an owner may arrive later than those about its
+/// dependents.
 std::vector<Origin*> GarbageCollector::origins_of_dangling(const Ref& ref, const StoredObject& object) const {
   std::vector<Origin*> found;
   for (const OwnerLink& link : object.meta.owners) {
@@ -155,7 +156,7 @@ bool GarbageCollector::is_reading() const {
   return std::ranges::any_of(core_.cache.all(), [](const auto& cache) { return cache->is_filling(); });
 }
 
-/// Once all is seen that was told before the object was looked at. If it has changed meanwhile, from the beginning.
+/// Checks the object again once all events up to now are delivered. If it has changed meanwhile, from the beginning.
 void GarbageCollector::look_again(const Ref& ref, const ObjectPtr& object, const std::vector<Origin*>& behind) {
   busy_.insert(ref);
   barrier_of_each(behind, [this, ref, revision = object->revision](const Outcome& caught_up) {
@@ -215,7 +216,7 @@ void GarbageCollector::process_deletion(const Ref& ref, const ObjectPtr& owner, 
     if (dependents.empty() && !behind.empty()) return look_again(ref, owner, behind);
     if (dependents.empty()) return drop_finalizer(ref, owner, "orphan");
     for (const Ref& below : dependents) {
-      if (busy_.size() >= kCollectorWritesMax) return;  // every reference that goes brings the owner back here
+      if (busy_.size() >= kCollectorWritesMax) return;  // every removed reference leads back to the owner
       if (busy_.contains(below)) continue;
       if (const ObjectPtr dependent = cache_of(below).find(below.key))
         strip_owners(below, dependent, {owner->meta.uid});
@@ -240,7 +241,7 @@ void GarbageCollector::remove(const Ref& ref, const ObjectPtr& object, Propagati
   busy_.insert(ref);
   DeleteOptions options;
   options.uid = object->meta.uid;
-  options.resource_version = std::to_string(object->revision.number());  // as whose owners were looked at
+  options.resource_version = std::to_string(object->revision.number());  // the version whose owners were checked
   options.propagation = propagation;
   remover_.remove({&cache_of(ref).resource(), object->ns, object->name, options},
                   [this, ref](StatusResult<Removed> result) {

@@ -54,7 +54,7 @@ void KeptObjects::on_event(const ResourceCache& cache, const EventPtr& event) {
   is_dirty_ = is_dirty_ || is_new_namespace || concerns(cache, event->object ? *event->object : *event->previous);
 }
 
-/// Of several one is mended at a time; the end of each looks at all of them again.
+/// Mends one object at a time; the end of each write checks all of them again.
 void KeptObjects::act() {
   if (is_writing_ || is_waiting_ || !std::exchange(is_dirty_, false)) return;
   for (const Wanted& each : wanted()) {
@@ -65,7 +65,7 @@ void KeptObjects::act() {
 bool KeptObjects::mend(const Wanted& wanted) {
   const std::string ns(wanted.document.string_at({"metadata", "namespace"}));
   const std::string name(wanted.document.string_at({"metadata", "name"}));
-  if (!namespaces_.find(ns)) return false;  // it comes soon, and is told of
+  if (!namespaces_.find(ns)) return false;  // its event will follow
   const ObjectPtr there = wanted.cache->find(object_key(ns, name));
   if (there && there->meta.deleting) return false;
   if (there && with(there->document(), wanted.document, wanted.spec_members) == there->document()) return false;

@@ -1,7 +1,7 @@
-// A few objects of fixed names that the server keeps as they should be: made when they are missing, put right when
-// somebody changes them. Members that nobody wished for stay as they are. Thread: loop. Bounds: one write in flight;
-// what fails is tried again after kRetry; beyond kFreeWrites within kQuiet each write waits twice as long as the one
-// before, kPauseMax at most: somebody else who keeps the same object in another way is no reason for a storm.
+// A few objects of fixed names that the server keeps as they should be: created when they are missing, restored when a
+// client changes them. Other members stay unchanged. Thread: loop. Bounds: one write in flight; what fails is tried
+// again after kRetry; beyond kFreeWrites within kQuiet each write waits twice as long as the one before, kPauseMax at
+// most, so that another program that keeps the same object in another state causes no storm of writes.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -25,7 +25,7 @@ class KeptObjects : public Collector {
   static constexpr int kFreeWrites = 16;
 
  protected:
-  /// As it should be: namespace, name, labels and what else is put right; lists whole.
+  /// The wanted object: namespace, name, labels and the other members that are restored; lists whole.
   struct Wanted {
     const ResourceCache* cache;
     api::Json document;
@@ -36,7 +36,7 @@ class KeptObjects : public Collector {
   /// `what`: for whom the objects are, in the log.
   KeptObjects(Core& core, Writer& writer, std::string_view what);
 
-  /// What is wished for has changed.
+  /// The wanted objects have changed.
   void look_again() {
     is_dirty_ = true;
     run();
@@ -46,7 +46,7 @@ class KeptObjects : public Collector {
 
  private:
   virtual std::vector<Wanted> wanted() const = 0;
-  /// Whether a change of that object may be one of wanted().
+  /// True if the object may be one of wanted().
   virtual bool concerns(const ResourceCache& cache, const StoredObject& object) const = 0;
 
   // Collector
@@ -70,7 +70,7 @@ class KeptObjects : public Collector {
   bool is_writing_ = false;
   bool is_waiting_ = false;  // for a timer
   std::optional<Instant> written_;
-  int writes_ = 0;    // of late
+  int writes_ = 0;    // recent ones
   std::string told_;  // the failure that the log has
 };
 

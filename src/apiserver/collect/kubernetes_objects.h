@@ -1,6 +1,6 @@
-// What lets clients inside a cluster find its API servers: the Service `kubernetes` of the namespace `default`, the
-// Endpoints and the EndpointSlices behind it, as they should be. Thread: any (pure). Source: Kubernetes docs,
-// "Accessing the API from within a Pod"; upstream's controller "kubernetesservice".
+// The objects by which clients inside a cluster find its API servers: the Service `kubernetes` of the namespace
+// `default`, the Endpoints and the EndpointSlices behind it, in their wanted state. Thread: any (pure). Source:
+// Kubernetes docs, "Accessing the API from within a Pod"; upstream's controller "kubernetesservice".
 #pragma once
 
 #include "api/json/json.h"
@@ -30,11 +30,12 @@ std::optional<ServingAddress> parse_serving_address(std::string_view text);
 /// True: an address as text that endpoints may have.
 bool may_be_endpoint(std::string_view ip);
 
-/// Of all three sorts: name, labels and what they consist of; no more than what is put right when somebody changes it.
+/// The three sorts of objects have name, labels and their own content; no more than is restored after a change by a
+/// client.
 api::Json kubernetes_service(std::uint16_t port);
 /// `addresses`: sorted.
 api::Json kubernetes_endpoints(const std::vector<ServingAddress>& addresses);
-/// Whether a server has written these Endpoints, or this slice.
+/// True if a server has written these Endpoints, or this slice.
 bool is_kept(const api::Json& document);
 /// One for each family and port; the first of IPv4 is named like the Service.
 std::vector<api::Json> kubernetes_slices(const std::vector<ServingAddress>& addresses);

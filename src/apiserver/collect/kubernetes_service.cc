@@ -12,7 +12,8 @@ namespace {
 
 using api::Json;
 
-/// Of a Service that has an address; what another type has besides, or a selector, would lead clients elsewhere.
+/// Members of the spec that are restored. Members of another type, or a selector, would lead clients elsewhere, and are
+/// removed.
 constexpr std::array<std::string_view, 8> kSpecMembers{
     "clusterIP",      "clusterIPs", "internalTrafficPolicy", "ipFamilies",
     "ipFamilyPolicy", "ports",      "sessionAffinity",       "type"};
@@ -55,7 +56,7 @@ std::vector<KeptObjects::Wanted> KubernetesService::wanted() const {
     named.emplace(slice.string_at({"metadata", "name"}));
     all.push_back({&slices_, std::move(slice)});
   }
-  // Of addresses that have gone the slices stay, empty.
+  // Slices without addresses any more stay, empty.
   for (const auto& [key, slice] : slices_.objects()) {
     if (!concerns(slices_, *slice) || named.contains(slice->name)) continue;
     const Json document = slice->document();

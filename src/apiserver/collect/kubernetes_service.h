@@ -1,6 +1,6 @@
-// The Service `kubernetes`, its Endpoints and its EndpointSlices (kubernetes_objects.h). Addresses that are not there
-// any more leave them; where no address is known none are made, and those that somebody else has made stay. Nothing is
-// written before a server has said where it serves. Thread: loop. Bounds: those of KeptObjects.
+// The Service `kubernetes`, its Endpoints and its EndpointSlices (kubernetes_objects.h). Addresses of servers that are
+// gone are removed; if no address is known none of these objects is created, and those that another program has created
+// stay. Nothing is written before a server has announced its address. Thread: loop. Bounds: those of KeptObjects.
 #pragma once
 
 #include "apiserver/collect/kept_objects.h"

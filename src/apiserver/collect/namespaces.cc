@@ -49,7 +49,7 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
     return note(*event->object);
   }
   if (event->object) {
-    // Another server admitted it before it heard of the end of the namespace.
+    // Another server created it before the end of the namespace reached that server.
     if (event->object->ns.empty()) return;
     if (terminating_.contains(event->object->ns) || gone_.contains(event->object->ns)) dirty_.insert(event->object->ns);
     return;
@@ -68,7 +68,7 @@ void NamespaceCollector::forget(const std::string& ns) {
   if (gone_.contains(ns)) dirty_.insert(ns);
 }
 
-/// Of a namespace that was seen to go in order: what still comes into it goes as well.
+/// For some time after a namespace's removal, deletes objects that are still created in it.
 void NamespaceCollector::watch_for_late_content(const std::string& ns) {
   const Instant until = core_.now.mono + kLateWithin;
   gone_[ns] = until;
@@ -111,7 +111,7 @@ void NamespaceCollector::empty(const std::string& ns) {
   if (!occupied && space) finish(ns);
 }
 
-/// What other servers were told is written must be seen here before the namespace is called empty.
+/// Catches up with writes that other servers have confirmed, before the namespace is declared empty.
 void NamespaceCollector::finish(const std::string& ns) {
   if (!core_.store.is_shared()) return finalize(ns);
   if (!finalizing_.insert(ns).second) return;
@@ -143,10 +143,10 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
   remover_.remove({&cache.resource(), object.ns, object.name, options},
                   [this, store_key, ns = object.ns](StatusResult<Removed> result) {
                     removing_.erase(store_key);
-                    // What waits for a grace period or a finalizer reports back by its DELETED event.
+                    // An object with a grace period or a finalizer reports its end by its DELETED event.
                     if (result || result.error().code == 404) {
                       if (terminating_.contains(ns) || gone_.contains(ns)) dirty_.insert(ns);
-                      // To look for more passes by all that is on its way: not after each of them.
+                      // A new pass is worth it once half of the deletions have ended, not after each.
                       if (removing_.size() <= kCollectorWritesMax / 2) run();
                     } else {
                       retry(ns);
@@ -154,8 +154,8 @@ void NamespaceCollector::remove(const ResourceCache& cache, const StoredObject& 
                   });
 }
 
-/// No event tells when a value that cannot be read has gone, nor when a custom kind of which there may be objects here
-/// has been read.
+/// Checks the namespace again later: no event reports the end of an unreadable value, nor that a custom kind with
+/// possible objects here is served now.
 void NamespaceCollector::look_again(const std::string& ns, Duration after) {
   if (!looked_at_again_.insert(ns).second) return;
   core_.timers.at(core_.now.mono + after, [this, ns] {

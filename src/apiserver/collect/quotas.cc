@@ -17,10 +17,10 @@ using api::StatusResult;
 
 constexpr Duration kQuotaRetry = seconds(1);
 constexpr Duration kResync = minutes(5);
-/// A charge whose object never came, or an object that nobody charged, is found so long after.
+/// The delay after which a charge without its object, or an object without its charge, is found.
 constexpr Duration kAfterCharge = seconds(10);
 constexpr Duration kSettle = seconds(5);
-/// After a look at an object the loop is left to others for so long.
+/// The pause after one object's count, in which the loop serves others.
 constexpr Duration kPauseForObject = milliseconds(1);
 
 quota::CountedKind kind_of(const Resource& resource) {

@@ -1,10 +1,10 @@
-// The status of ResourceQuotas, counted from the cache: when a quota is new or changed, when something is gone that it
-// counts, and every few minutes. Between two counts of a quota is as long as keeps the loop free for others.
+// The status of ResourceQuotas, counted from the cache: when a quota is new or changed, when a counted object is gone,
+// and every few minutes. The pause between two counts of a quota is long enough to keep the loop free for others.
 //
-// What is charged (QuotaDesk) is raised before its object is there. A count therefore raises `used` at once, and lowers
-// it only while no charged write of the namespace is on its way here; other servers' writes are given kSettle from the
-// last change of the quota. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes docs,
-// "Resource Quotas"; spec "Scheduler and workloads", 18.
+// A charge (QuotaDesk) raises `used` before its object exists. A count therefore raises `used` at once, and lowers it
+// only while no charged write of the namespace is on its way into this cache; other servers' writes are given kSettle
+// from the last change of the quota. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes
+// docs, "Resource Quotas"; spec "Scheduler and workloads", 18.
 #pragma once
 
 #include "api/json/json.h"
@@ -28,14 +28,14 @@ class QuotaCollector final : public Collector {
   QuotaCollector(Core& core, Writer& writer);
 
  private:
-  /// What is known of a quota besides what stands in it.
+  /// State of a quota that its object does not have.
   struct Known {
     std::optional<Instant> changed;  // was seen to have changed then; nullopt: since the last count
     Instant not_before;              // the next count
     std::optional<Instant> due;
   };
 
-  /// What was counted, and how many objects were looked at for it.
+  /// The result of a count, and how many objects were visited for it.
   struct Count {
     api::ResourceList used;
     std::size_t looked_at = 0;
@@ -50,7 +50,7 @@ class QuotaCollector final : public Collector {
   /// To be counted then, or earlier if that is planned already.
   void plan(const std::string& key, Instant due);
   void unplan(const std::string& key, Known& known);
-  /// Of a wake-up: what the store tells comes without the time.
+  /// Counts the quotas that are due; called in a wake-up, because events of the store have no time.
   void count_due();
   void arm();
   void write(const std::string& key);
@@ -65,7 +65,7 @@ class QuotaCollector final : public Collector {
   const ResourceCache& quotas_;
   const ResourceCache& pods_;
   std::map<std::string, Known, std::less<>> known_;
-  std::set<std::pair<Instant, std::string>> order_;  // of those that are due some time
+  std::set<std::pair<Instant, std::string>> order_;  // by their due time
   std::set<std::string> busy_;
   std::optional<TimerQueue::Id> timer_;
 };

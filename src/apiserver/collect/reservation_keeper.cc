@@ -9,7 +9,7 @@ namespace {
 
 constexpr Duration kSoon = seconds(2);
 constexpr std::size_t kPage = 500;
-constexpr std::size_t kWantedMax = 10'000;  // the next look finds the rest
+constexpr std::size_t kWantedMax = 10'000;  // the next run finds the rest
 
 }  // namespace
 
@@ -53,13 +53,13 @@ void ReservationKeeper::arm(Duration in) {
   });
 }
 
-/// What a page says, and what the objects say: all has been delivered that is older than the answer.
+/// Compares one page of reservations with the cache. The cache already holds everything older than the page.
 void ReservationKeeper::read_page(const std::string& after) {
   core_.store.range({std::string(kReservationPrefix), after, kPage, std::nullopt},
                     [this](const Result<store::RangeResult>& page) {
                       if (!page || !acts()) {
                         looking_ = false;
-                        return;  // the next look is not far
+                        return;  // the next run is soon
                       }
                       for (const store::Entry& entry : page->entries) judge(entry);
                       if (page->remaining != 0) return read_page(page->entries.back().key);
@@ -90,7 +90,7 @@ void ReservationKeeper::judge(const store::Entry& entry) {
   }
 }
 
-/// Of objects that were written before there were several servers.
+/// Adds the names of objects that were written before there were several servers.
 void ReservationKeeper::add_missing() {
   std::erase_if(pending_, [this](const auto& each) { return !seen_.contains(each.first); });
   for (const auto& cache : core_.cache.all()) {

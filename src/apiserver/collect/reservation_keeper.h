@@ -1,9 +1,9 @@
-// Puts right what servers leave behind that end between taking a name and writing the object it was taken for
-// (write/reservations.h): every three minutes, and soon after an object gave a name up, the keys are held against the
-// objects. A key that is marked as held goes with the object that had it; one that is pending goes when it has not
-// changed for longer than any request takes; an object without its keys gets them. Only for a store that other servers
-// write to. Thread: loop. Bounds: one list of the keys at a time, a page at a time; kCollectorWritesMax writes in
-// flight. Source: spec "etcd as the store", 12.
+// Repairs reservations of servers that ended between reserving a name and writing its object (write/reservations.h):
+// every three minutes, and soon after an object gave a name up, the keys are compared with the objects. A key that is
+// marked as held is deleted after its object; a pending one is deleted when it has not changed for longer than any
+// request takes; an object without its keys gets them. Only for a store that other servers write to. Thread: loop.
+// Bounds: one list of the keys at a time, a page at a time; kCollectorWritesMax writes in flight. Source: spec "etcd as
+// the store", 12.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -43,10 +43,10 @@ class ReservationKeeper final : public Collector {
   void write(store::Write write);
 
   Core& core_;
-  bool due_ = false;      // to be looked at
+  bool due_ = false;      // a run is due
   bool looking_ = false;  // a list is being read
   std::optional<TimerQueue::Id> timer_;
-  Instant armed_for_{};                     // of timer_
+  Instant armed_for_{};                     // when timer_ is due
   std::set<std::string> seen_;              // names with a key, of the list being read
   std::map<std::string, Pending> pending_;  // by name, of the last lists
   std::deque<store::Write> wanted_;

@@ -97,7 +97,8 @@ void RoleAggregator::look_at(const std::string& name) {
   if (are_same_rules(document->find("rules"), &*rules)) return;
   const auto& written = known->second.written;
   const bool is_early = written && core_.now.mono < *written + known->second.pause;
-  // What somebody may not do any more does not wait; nothing can be taken that was not given before.
+  // A rule that was taken away takes effect at once; only rules that were given before can be taken away, so this is
+  // bounded.
   if (is_early && !are_fewer_rules(document->find("rules"), *rules)) {
     return look_again(name, *written + known->second.pause);
   }

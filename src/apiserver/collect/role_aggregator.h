@@ -1,11 +1,11 @@
-// The rules of ClusterRoles that gather those of others (aggregationRule), kept as these stand. Whatever else is
-// written into their rules is replaced. Another that does the same (the controller `clusterrole-aggregation` of
-// kube-controller-manager) comes to the same rules, so either finds nothing to do after the other.
+// The rules of ClusterRoles that aggregate those of others (aggregationRule), kept up to date with these. Other rules
+// that are written into them are replaced. Another program that does the same (the controller `clusterrole-aggregation`
+// of kube-controller-manager) computes the same rules, so either finds nothing to do after the other.
 //
-// One role is written at a time, and each the less often the more often it was written of late: two that gather each
-// other might never come to rest. Thread: loop. Bounds: one write in flight; kGatheredBytesMax of rules, beyond which a
-// role stays as it is and a line in the log says so. Source: Kubernetes docs, "Using RBAC Authorization", aggregated
-// ClusterRoles; docs/adr/0053-aggregated-roles.md.
+// One role is written at a time, and each the less often the more often it was written of late: two that aggregate each
+// other might never end. Thread: loop. Bounds: one write in flight; kGatheredBytesMax of rules, beyond which a role
+// stays unchanged and the log says so. Source: Kubernetes docs, "Using RBAC Authorization", aggregated ClusterRoles;
+// docs/adr/0053-aggregated-roles.md.
 #pragma once
 
 #include "api/object/selector.h"
@@ -47,7 +47,7 @@ class RoleAggregator final : public Collector {
   /// Those that gather from a role with these labels.
   void note(const std::string& name, const api::StringMap& labels);
   void look_at(const std::string& name);
-  /// What `role` should have; nullopt: it would be too large.
+  /// The rules that `role` should have; nullopt: they would be too large.
   std::optional<api::Json> gathered(const api::Json& role) const;
   void write(const std::string& name);
   void settle(const std::string& name, const api::StatusResult<Written>& result);
@@ -58,7 +58,7 @@ class RoleAggregator final : public Collector {
   Writer& writer_;
   const ResourceCache& roles_;
   std::map<std::string, Gatherer, std::less<>> gatherers_;
-  std::set<std::string> dirty_;    // to be looked at
+  std::set<std::string> dirty_;    // roles to sync
   std::set<std::string> waiting_;  // for a timer
   bool is_writing_ = false;
 };

@@ -50,7 +50,7 @@ void RootCaPublisher::on_event(const ResourceCache& cache, const EventPtr& event
 void RootCaPublisher::act() {
   for (auto next = dirty_.begin(); next != dirty_.end() && writing_.size() < kCollectorWritesMax;) {
     if (writing_.contains(*next)) {
-      ++next;  // what happens during a write is looked at after it
+      ++next;  // changes during a write are synced after it
       continue;
     }
     const std::string ns = *next;
@@ -98,7 +98,7 @@ void RootCaPublisher::put_right(const std::string& ns, const std::string& uid) {
   writer_.update(std::move(job), [this, ns](const StatusResult<Written>& result) { settle(ns, result); });
 }
 
-/// What may be different next time is tried again.
+/// Requeues the namespace, unless a retry would fail in the same way.
 void RootCaPublisher::settle(const std::string& ns, const StatusResult<Written>& result) {
   writing_.erase(ns);
   const bool settled = result || result.error().reason == "AlreadyExists" || result.error().reason == "Invalid" ||

@@ -1,7 +1,7 @@
-// The ConfigMap `kube-root-ca.crt` of every active namespace: what its pods verify the API server by. One that is
-// missing is made, one with another text is put right if nobody else acts on this cluster, else it is left as it is.
-// Without a certificate nothing is done. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: Kubernetes
-// docs, "Managing Service Accounts".
+// The ConfigMap `kube-root-ca.crt` of every active namespace: the certificates by which its pods verify the API server.
+// A missing one is created; one with another text is restored if no other controller manager acts on this cluster, else
+// it is left unchanged. Without a certificate nothing is done. Thread: loop. Bounds: kCollectorWritesMax writes in
+// flight. Source: Kubernetes docs, "Managing Service Accounts".
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -37,7 +37,7 @@ class RootCaPublisher final : public Collector {
   const Others others_;
   const ResourceCache& namespaces_;
   const ResourceCache& maps_;
-  std::set<std::string> dirty_;    // to be looked at
+  std::set<std::string> dirty_;    // namespaces to sync
   std::set<std::string> writing_;  // namespaces with a write on its way
 };
 

@@ -17,10 +17,10 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::string_view kComeAgain = "Too many requests, please try again later.";
-constexpr int kTurnsAtOnce = 16;  // requests that begin in one wake-up; others come in between
-/// What the loop does in a microsecond, in bytes of text that are parsed or written anew (slice_queue.h).
+constexpr int kTurnsAtOnce = 16;  // requests that begin in one wake-up; others are served in between
+/// The loop's work in a microsecond, in bytes of text that are parsed or written anew (slice_queue.h).
 constexpr std::int64_t kBytesPerMicrosecond = 16;
-constexpr std::int64_t kRequestWork = 20;  // of any request, in microseconds
+constexpr std::int64_t kRequestWork = 20;  // for any request, in microseconds
 constexpr std::int64_t kSeatWork = 1'000;  // that a list will probably be for each seat
 
 constexpr std::array<std::string_view, 5> kHandedOn{"exec", "attach", "portforward", "log", "proxy"};
@@ -37,7 +37,7 @@ flow::Asked asked_of(const api::UserInfo& user, const RequestAttributes& asked) 
           .path = asked.path};
 }
 
-/// A UUID that is the same in every process: the name says all of it.
+/// A UUID that is the same in every process: it depends on the names alone.
 std::string uid_of(std::string_view kind, std::string_view name) {
   const std::uint64_t high = fnv1a64(name, fnv1a64(kind));
   const std::uint64_t low = fnv1a64(kind, fnv1a64(name));
@@ -76,7 +76,7 @@ std::size_t first_ones(const api::Target& target) {
   return error == std::errc{} && end == limit->data() + limit->size() && count > 0 ? count : kAll;
 }
 
-/// Whoever is asked, not this server, does the work.
+/// True for requests whose work is done by a node or pod, not by this server.
 bool is_handed_on(const RequestAttributes& asked) {
   return asked.is_resource && std::ranges::find(kHandedOn, asked.subresource) != kHandedOn.end();
 }
@@ -95,7 +95,7 @@ FlowControl::FlowControl(Rules rules, Ports ports)
       metrics_(gate_, ports_.metrics),
       marks_(marks_of(gate_.configuration())) {}
 
-/// A seat for every hundred objects that are looked at: of the named one, of those of a node, of a namespace, of all.
+/// A seat for every hundred objects that the list visits: the named one, or those of a node, of a namespace, or all.
 int FlowControl::seats_of_list(const Exchange& exchange) const {
   const RequestAttributes& asked = exchange.asked;
   const Resource* resource = ports_.core.registry.find(asked.group, asked.version, asked.resource);

@@ -1,5 +1,5 @@
-// Priority and fairness of requests: which flow each belongs to, what it will cost, the gate it goes through, and what
-// is told of it: headers, metrics, tables. Thread: loop.
+// Priority and fairness of requests: the flow of each request, its cost, the gate it passes, and its headers, metrics
+// and tables. Thread: loop.
 // Source: spec "API server at scale", 6.
 #pragma once
 
@@ -36,7 +36,7 @@ class FlowControl {
   struct Rules {
     bool is_on = true;  // false: every request runs at once
     flow::Configuration flows = flow::built_in_configuration();
-    int seats = 600;  // of all levels together, above 0
+    int seats = 600;  // for all levels together, above 0
   };
 
   FlowControl(Rules rules, Ports ports);
@@ -46,17 +46,17 @@ class FlowControl {
   /// The place of the schema that a request belongs to; nullopt: every request runs at once. Pure. Thread: any.
   std::optional<std::size_t> schema_of(const api::UserInfo& user, const RequestAttributes& asked) const;
 
-  /// What has been understood is put in its flow; `ticket` is the exchange's own. A refusal is for the caller to send.
-  /// kWaits: on_turn follows, unless it leaves before.
+  /// Puts a parsed request into its flow; `ticket` is the exchange's own. The caller sends a refusal. kWaits: on_turn
+  /// follows, unless the request leaves before.
   FlowGate::Entry enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal);
 
   /// Answered, or gone; also of one that never entered.
   void leave(const Exchange& exchange, Ticket& ticket);
 
-  /// Its answer goes on for as long as both sides like: it costs nothing more.
+  /// The answer streams from now on, for as long as both sides like: it takes no more seats.
   void stand(const Exchange& exchange, Ticket& ticket);
 
-  /// Brings the gauges up to date, for somebody who reads them.
+  /// Updates the gauges before they are read.
   void show() { metrics_.show(); }
 
   /// One of the pages below /debug/api_priority_and_fairness.

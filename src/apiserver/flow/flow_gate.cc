@@ -84,7 +84,7 @@ void FlowGate::begin(Ticket& ticket, Instant now) {
   ticket.since = now;
 }
 
-/// Who had nothing that waited is not owed the time that has passed.
+/// A level that had no waiting requests gets no credit for the time that has passed.
 void FlowGate::catch_up(Level& level) const {
   if (level.waiting == 0) level.finish = std::max(now_, level.finish);
 }
@@ -132,7 +132,7 @@ void FlowGate::remove(Level& level, Ticket& ticket) {
   is_changed_ = true;
 }
 
-/// Where nobody waits nobody is owed anything: everyone begins anew.
+/// Without waiting requests no flow has credit: all begin anew.
 void FlowGate::calm(Level& level) {
   if (level.waiting == 0) {
     level.flows.clear();
@@ -224,8 +224,8 @@ std::optional<FlowGate::Turn> FlowGate::take_late(Instant now) {
   return Turn{&ticket, now - ticket.since, Refusal::kTimeOut};
 }
 
-/// The level whose turn it is, of those whose first in line can have its seats. Who comes first and lacks common seats
-/// keeps them from the others; who lacks seats of its own bound does not.
+/// The next level, among those whose first request can have its seats. The first request that lacks common seats keeps
+/// them from the others; one that lacks seats of its level's own bound does not.
 std::optional<std::size_t> FlowGate::pick() {
   is_short_ = false;
   std::vector<bool> looked_at(levels_.size());

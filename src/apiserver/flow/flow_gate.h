@@ -1,11 +1,12 @@
-// Who may be served now, who waits for whom, and who is refused: requests hold seats of their priority level while they
-// are in flight; where none is left they wait in the queue of their flow. Among the flows of a level whose work waits,
-// and among such levels by their shares, start-time fair queueing: who has had least work done begins next.
-// Thread: loop. No I/O, no clock: time comes with every call. While nothing waits nothing is allocated.
+// Decides which requests are served now, which wait, and which are refused: requests hold seats of their priority level
+// while they are in flight; if none is left they wait in the queue of their flow. Among the flows of a level whose work
+// waits, and among such levels by their shares, start-time fair queueing: the flow that has had the least work done
+// begins next.
+// Thread: loop. No I/O, no clock: time is an argument of every call. While nothing waits nothing is allocated.
 // Bounds: waiting requests of a flow and of a level (policy/flow/schema.h), flows of a level (kFlowsMax; later ones
 // share kSharedFlows queues), the time a request waits.
-// Invariants: policy/flow/seat_book.h; whoever is first in line and needs common seats is not overtaken by others that
-// need them; a request that waits is told once, by next(), or leaves.
+// Invariants: policy/flow/seat_book.h; the first request in line that needs common seats is not overtaken by others
+// that need them; a waiting request is returned once, by next(), or leaves.
 // Source: spec "API server at scale", 6.2-6.5.
 #pragma once
 
@@ -56,7 +57,7 @@ class FlowGate {
     bool lingers = false;
     int seats = 0;
     std::size_t schema = 0;
-    std::uint64_t id = 0;  // of the request
+    std::uint64_t id = 0;  // the request's
     std::uint64_t order = 0;
     Instant since{};  // it waits, or runs
     Instant deadline{};
@@ -65,13 +66,13 @@ class FlowGate {
     std::uint64_t epoch = 0;
   };
 
-  /// Requests of one schema whose client is told apart from others.
+  /// Requests of one schema from one client.
   struct Flow {
     std::size_t schema = 0;
     std::deque<Ticket*> waiting;
-    std::int64_t start = 0;   // virtual, of the first that waits; as it stands among those that are ready
+    std::int64_t start = 0;   // virtual, of the first waiting request; the key among the flows that are ready
     std::int64_t finish = 0;  // virtual, of what has begun
-    std::size_t running = 0;  // of those that have waited
+    std::size_t running = 0;  // those that have waited before
   };
 
   struct Turn {
@@ -100,20 +101,20 @@ class FlowGate {
 
   const flow::Configuration& configuration() const { return configuration_; }
 
-  /// `ticket` is outside, its id set. kWaits: next() tells when.
+  /// `ticket` is the caller's, its id set. kWaits: next() returns it later.
   Entry enter(Ticket& ticket, const Demand& demand, Instant now);
 
   /// Answered, or the client is gone; also of a ticket that is outside. `work`: how much it was, in microseconds of the
   /// loop.
   void leave(Ticket& ticket, std::int64_t work, Instant now);
 
-  /// A request that has waited and may run now, or has waited too long; nullopt: nobody for now. To be called until
-  /// then when next_turn() has come.
+  /// A request that has waited and may run now, or has waited too long; nullopt: none for now. To be called until then
+  /// when next_turn() is due.
   std::optional<Turn> next(Instant now);
-  /// When next() may have somebody; nullopt: not before another call.
+  /// When next() may return a request; nullopt: not before another call.
   std::optional<Instant> next_turn(Instant now) const;
 
-  /// After how many seconds somebody who is refused by this schema's level may come again.
+  /// The seconds after which a client that this schema's level refuses may retry.
   int retry_after(std::size_t schema, Instant now);
 
   std::size_t level_of(std::size_t schema) const { return level_of_[schema]; }
@@ -150,7 +151,7 @@ class FlowGate {
     std::size_t waiting = 0;
     std::int64_t now = 0;     // virtual, of its flows
     std::int64_t finish = 0;  // virtual, among the levels
-    std::int64_t swept = -1;  // `now` at which settled flows were last looked for
+    std::int64_t swept = -1;  // `now` of the last search for flows without credit
     std::uint64_t epoch = 0;  // its flows are all of this one
     flow::RetryAdvice advice;
     LevelTotals totals;
@@ -192,8 +193,8 @@ class FlowGate {
   std::size_t waiting_ = 0;
   std::uint64_t order_ = 0;
   std::int64_t now_ = 0;     // virtual, of the levels
-  bool is_short_ = false;    // somebody waits for common seats: nobody else may take them unasked
-  bool is_changed_ = false;  // since next() found nobody
+  bool is_short_ = false;    // a request waits for common seats: no other may take them before it
+  bool is_changed_ = false;  // since next() found no request
 };
 
 }  // namespace spillway::apiserver

@@ -1,4 +1,5 @@
-// What the gate lets through, holds back and refuses, under upstream's names. Labels are bounded by the configuration.
+// Metrics of the gate: requests that run, wait and are refused, under upstream's names. Labels are bounded by the
+// configuration.
 // Thread: loop. Source: Kubernetes docs, "API Priority and Fairness", metrics; spec "API server at scale", 6.6.
 #pragma once
 
@@ -24,12 +25,12 @@ class FlowMetrics {
   /// It has waited so long.
   void began(const FlowGate::Ticket& ticket, Duration waited);
   void refused(std::size_t schema, FlowGate::Refusal refusal);
-  /// Nobody waits for it any more.
+  /// The client has gone while the request waited.
   void cancelled(std::size_t schema);
   /// It was refused, or left, after it had waited so long.
   void waited_in_vain(std::size_t schema, Duration waited);
   void ended(const FlowGate::Ticket& ticket, Duration ran);
-  /// What waits and runs, as it is now.
+  /// Shows the requests that wait and run now.
   void show();
 
  private:
@@ -54,7 +55,7 @@ class FlowMetrics {
 
   const FlowGate& gate_;
   telemetry::Registry& registry_;
-  std::vector<std::optional<Instruments>> by_schema_;  // made when the first request of theirs comes
+  std::vector<std::optional<Instruments>> by_schema_;  // made with their first request
 };
 
 }  // namespace spillway::apiserver

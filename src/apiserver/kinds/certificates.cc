@@ -22,7 +22,7 @@ namespace {
 using api::FieldErrors;
 using api::Json;
 
-constexpr std::size_t kUsagesMax = 64;  // of one request; twice as many as there are
+constexpr std::size_t kUsagesMax = 64;  // per request; twice as many as there are
 constexpr std::size_t kSignerDomainBytesMax = 253;
 constexpr std::size_t kSignerBytesMax = 571;  // domain, slash, path
 constexpr std::int64_t kExpirationSecondsMin = 600;
@@ -72,7 +72,7 @@ std::vector<const Json*> conditions_of_type(const Json& object, std::string_view
 
 // Creation.
 
-/// Whatever the body says, the request is from who sent it.
+/// Records the authenticated sender as the requestor, whatever the body has.
 api::StatusResult<void> record_requestor(Json& object, const AdmissionContext& context) {
   Json& spec = object["spec"];
   for (const std::string_view member : {"username", "uid", "groups", "extra"}) spec.erase({member});
@@ -234,7 +234,7 @@ void validate_decisions(const Json& object, const Json& old, Endpoint endpoint, 
 }
 
 void validate_update(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
-  // What stood there before is not judged again.
+  // Conditions that have not changed are not validated again.
   if (conditions_of(object) != conditions_of(old)) validate_conditions(conditions_of(object), errors);
   validate_decisions(object, old, endpoint, errors);
   const std::string_view before = text(value_of(old, "status"), "certificate");

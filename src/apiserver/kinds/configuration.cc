@@ -139,7 +139,7 @@ void validate_secret_update(const api::Json& secret, const api::Json& old, Endpo
   validate_freeze(secret, old, {}, errors);
 }
 
-/// Of the secrets of an account, only names are kept.
+/// Keeps only the names of an account's secrets.
 void keep_names(api::Json& account) {
   api::Json::Array* secrets = elements(account, "secrets");
   if (secrets == nullptr) return;

@@ -69,7 +69,7 @@ std::string joined_problems(const std::vector<std::string>& problems) {
   return fmt::format("{}", fmt::join(problems, ","));
 }
 
-/// A member of every version, told once where it is the same in all of them.
+/// A member of every version, reported once if it is the same in all of them.
 bool is_same_in_all(const Json& spec, std::string_view name) {
   const Json::Array& versions = elements(spec, "versions");
   return std::ranges::all_of(
@@ -90,7 +90,7 @@ bool is_established(const Json& definition) {
   });
 }
 
-/// Whether the version had that schema before, beside the same subresources: it was accepted then.
+/// True if the version had that schema before, beside the same subresources: it was accepted then.
 bool is_unchanged(const Json& version, const Json* old) {
   if (old == nullptr) return false;
   const Json::Array& before = elements(value_of(*old, "spec"), "versions");
@@ -252,7 +252,7 @@ class DefinitionRules {
     }
   }
 
-  /// What is the same in all versions is told of the definition as a whole: check_what_is_same().
+  /// Members that are the same in all versions are reported once for the whole definition: check_what_is_same().
   void check_version(const Json& version, const std::string& at) {
     if (const auto problems = api::dns1035_label_errors(text(version, "name")); !problems.empty()) {
       errors_.invalid(at + ".name", Json(text(version, "name")), joined_problems(problems));
@@ -301,7 +301,7 @@ class DefinitionRules {
     structural::Schema::read(schema, path, errors_);
   }
 
-  /// The schema of status is taken out of that of the object: nothing of it may stand elsewhere.
+  /// The schema of status is taken out of that of the object: no rule of it may be elsewhere.
   void check_root(const Json& schema, const std::string& path) {
     if (has(schema, "type") && text(schema, "type") != "object") {
       return errors_.invalid(path + ".type", value_of(schema, "type"),

@@ -1,6 +1,5 @@
-// What is wrong with a CustomResourceDefinition. Thread: any (pure). Source: API reference, CustomResourceDefinition
-// v1; Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", "Versions in
-// CustomResourceDefinitions".
+// Validation of a CustomResourceDefinition. Thread: any (pure). Source: API reference, CustomResourceDefinition v1;
+// Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", "Versions in CustomResourceDefinitions".
 #pragma once
 
 #include "api/exchange/status.h"

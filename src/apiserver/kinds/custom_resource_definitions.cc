@@ -32,7 +32,8 @@ void set_definition_defaults(Json& definition) {
   if (!has(*spec, "conversion")) (*spec)["conversion"] = Json::object({{"strategy", "None"}});
 }
 
-/// What has been a storage version stays named until somebody says that nothing is stored in it any more.
+/// A former storage version stays in storedVersions until a client removes it, which says that nothing is stored in it
+/// any more.
 void note_stored_versions(Json& definition) {
   const Json* spec = definition.find("spec");
   if (spec == nullptr || !spec->is_object()) return;

@@ -1,5 +1,5 @@
-// What Endpoints and EndpointSlices have in common: names, addresses and ports under validation, cells that show the
-// first few of many. Thread: any (pure). Source: Kubernetes API reference, "Endpoints", "EndpointSlice"; vectors
+// Rules shared by Endpoints and EndpointSlices: names, addresses and ports under validation, cells that show the first
+// few of many. Thread: any (pure). Source: Kubernetes API reference, "Endpoints", "EndpointSlice"; vectors
 // api/endpoints_*.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace spillway::apiserver::kinds {
 
-/// Who is behind the address: its host name and its node.
+/// Validates the host name and the node name of an address.
 void check_endpoint_names(const CheckedField& endpoint);
 void check_not_special(const CheckedField& address);
 /// A protocol, and the name of what is spoken over it.
 void check_endpoint_protocol(const CheckedField& port);
-/// TCP where nothing is said.
+/// The default is TCP.
 void default_protocols(api::Json::Array& ports);
 
 /// "a,b,c + 7 more...": the first three.

@@ -20,7 +20,7 @@ Result<std::vector<IndexRun>> parse_runs(std::string_view written, std::int64_t 
 
 std::int64_t total_of(const std::vector<IndexRun>& runs);
 
-/// Of two that ascend; takes as many steps as there are runs.
+/// True if two ascending lists overlap; takes as many steps as there are runs.
 bool overlap(const std::vector<IndexRun>& a, const std::vector<IndexRun>& b);
 
 }  // namespace spillway::apiserver::kinds

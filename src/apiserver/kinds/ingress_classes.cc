@@ -77,7 +77,7 @@ void validate_ingress_class_update(const Json& ingress_class, const Json& old, E
   validate_ingress_class(ingress_class, errors);
 }
 
-// What `kubectl get` prints.
+// Columns of `kubectl get`.
 
 constexpr std::array kIngressClassColumns{
     TableColumn{"Name", "string", "name", 0, "Name of the object"},

@@ -1,4 +1,4 @@
-// What Ingresses and their classes have in common. Pure.
+// Rules shared by Ingresses and their classes. Pure.
 // Source: Kubernetes API reference, Ingress, IngressClass; Kubernetes docs, "Admission Controllers"
 // (DefaultIngressClass).
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace spillway::apiserver::kinds {
 
-/// The name of the newest class that says it is the default, of equally old ones the first by name; nullopt: none does.
+/// The name of the newest class that is marked as the default, the first by name among equally old ones; nullopt: none
+/// does.
 std::optional<std::string> default_ingress_class(const Cluster& cluster);
 
 /// An object by group, kind and name.

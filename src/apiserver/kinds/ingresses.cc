@@ -76,7 +76,7 @@ void check_backend(const CheckedField& backend) {
   check_service_port(backend, port);
 }
 
-/// Of a path that is compared whole or by its beginning.
+/// Validates a path of type Exact or Prefix.
 void check_plain_path(const CheckedField& path) {
   const std::string_view text = path.text();
   if (!text.starts_with('/')) path.invalid(text, "must be an absolute path");
@@ -169,7 +169,7 @@ void validate_ingress_update(const Json& ingress, const Json&, Endpoint endpoint
   points.each(check_entry_point);
 }
 
-// What `kubectl get` prints.
+// Columns of `kubectl get`.
 
 constexpr std::array kIngressColumns{
     TableColumn{"Name", "string", "name", 0, "Name of the object"},

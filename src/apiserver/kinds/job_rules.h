@@ -1,4 +1,4 @@
-// What is right and wrong in the spec of a Job. Pure.
+// Validation of the spec of a Job. Pure.
 // Source: Kubernetes API reference, "Job"; vectors api/validation_create, api/validation_update.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace spillway::apiserver::kinds {
 void validate_job_template_spec(const api::Json& spec, std::string_view path, api::FieldErrors& errors);
 /// The whole of it.
 void validate_job_spec(const api::Json& spec, api::FieldErrors& errors);
-/// What an update may not change of it.
+/// Validates that an update changes no immutable member of the spec.
 void validate_job_change(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
 
 }  // namespace spillway::apiserver::kinds

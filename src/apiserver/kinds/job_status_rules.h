@@ -1,4 +1,4 @@
-// What is right and wrong in the status of a Job. Pure. Source: Kubernetes API reference, "JobStatus"; vectors
+// Validation of the status of a Job. Pure. Source: Kubernetes API reference, "JobStatus"; vectors
 // api/validation_update.
 #pragma once
 

@@ -76,7 +76,7 @@ bool selects_by_hand(const Json& object) {
   return is_true(value_of(object, "spec"), "manualSelector");
 }
 
-/// The uid of the Job is what its pods are told apart by.
+/// The UID of the Job distinguishes its pods from those of other Jobs.
 void generate_selector(Json& object) {
   if (selects_by_hand(object)) return;
   const std::string uid(object.string_at({"metadata", "uid"}));
@@ -90,7 +90,7 @@ void generate_selector(Json& object) {
   set_if_absent(selected, kUidLabel, uid);
 }
 
-/// What a name means for the labels is known once nobody else has it.
+/// Sets the labels that contain the Job's name, once that name is known to be free.
 void name_job(Json& object) {
   if (!selects_by_hand(object)) {
     for (const std::string_view label : {kNameLabel, kOldNameLabel}) {
@@ -159,7 +159,7 @@ void validate_job_update(const Json& object, const Json& old, Endpoint endpoint,
   const Json& labels = value_of(value_of(value_of(value_of(old, "spec"), "template"), "metadata"), "labels");
   const bool had_both = has(labels, kUidLabel) && has(labels, kNameLabel);
   validate_whole_job(object, had_both ? PrefixedLabels::kRequired : PrefixedLabels::kOptional, errors);
-  validate_job_spec(value_of(object, "spec"), errors);  // upstream tells what is wrong with it twice
+  validate_job_spec(value_of(object, "spec"), errors);  // upstream reports its errors twice
   validate_job_change(object, old, errors);
 }
 

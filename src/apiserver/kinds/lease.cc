@@ -15,7 +15,7 @@ void validate_lease(const api::Json& lease, api::FieldErrors& errors) {
   require_non_negative(spec, "leaseTransitions", "spec.leaseTransitions", errors);
 }
 
-/// Who comes next is elected with a feature that is off.
+/// Removes the members of coordinated leader election, whose feature is off.
 void drop_election(api::Json& lease) {
   lease.erase({"spec", "strategy"});
   lease.erase({"spec", "preferredHolder"});

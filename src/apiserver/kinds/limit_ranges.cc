@@ -32,7 +32,7 @@ TableRow limit_range_row(const Json& range, WallTime) {
           {}};
 }
 
-/// What `from` has and `into` has not.
+/// Copies amounts from `from` to `into`, for resources that `into` lacks.
 void fill(Json& item, std::string_view from, std::string_view into) {
   const Json amounts = value_of(item, from);  // a copy: a new member may move the others
   if (amounts.if_object() == nullptr) return;

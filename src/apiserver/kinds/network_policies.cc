@@ -125,12 +125,12 @@ void validate_network_policy(const Json& policy, FieldErrors& errors) {
   types.each([](const CheckedField& type) { type.require_one_of(kTrafficDirections); });
 }
 
-/// Upstream judges the changed specification twice.
+/// Upstream validates the changed specification twice.
 void validate_network_policy_update(const Json& policy, const Json&, Endpoint, FieldErrors& errors) {
   add_repeatedly(2, errors, [&policy](FieldErrors& found) { validate_network_policy(policy, found); });
 }
 
-// What `kubectl get` prints.
+// Columns of `kubectl get`.
 
 constexpr std::array kNetworkPolicyColumns{
     TableColumn{"Name", "string", "name", 0, "Name of the object"},

@@ -190,8 +190,8 @@ void validate_node_update(const api::Json& node, const api::Json& old, Endpoint 
   validate_taints(elements(value_of(node, "spec"), "taints"), "metadata.taints", errors);
 }
 
-/// Configuration by the API server was given up, and what a node says of its features belongs to one that is off:
-/// nobody can begin with them.
+/// Removes configuration by the API server, which Kubernetes gave up, and a node's declared features, whose feature is
+/// off: no client could use them.
 void drop_configuration(api::Json& node) {
   node.erase({"spec", "configSource"});
   node.erase({"status", "config"});

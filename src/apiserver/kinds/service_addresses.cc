@@ -53,7 +53,7 @@ void validate_families(const Json& spec, FieldErrors& errors) {
   }
 }
 
-/// Whether every address can be read; "None" stands alone.
+/// True if every address can be parsed; "None" must be the only one.
 bool validate_each_address(const Json& spec, FieldErrors& errors) {
   const Json::Array& addresses = elements(spec, "clusterIPs");
   bool valid = true;
@@ -89,7 +89,7 @@ bool keeps_value(const Json& spec, const Json& old_spec, std::string_view key) {
   return elements(spec, key) == elements(old_spec, key);
 }
 
-// What is taken.
+// Addresses and families to be allocated.
 
 /// One policy for clients that name none: two families only where nothing has to be given.
 void default_family_policy(Json& spec) {
@@ -108,7 +108,7 @@ void require_policy_fits(const Json& spec, FieldErrors& errors) {
   }
 }
 
-/// The families that addresses have and nobody named.
+/// Adds the families of addresses whose families are not named.
 void infer_families(Json& spec, FieldErrors& errors) {
   const Json::Array addresses = elements(std::as_const(spec), "clusterIPs");
   for (std::size_t i = 0; i < addresses.size(); ++i) {
@@ -184,7 +184,7 @@ std::string port_name(std::string_view protocol, std::int64_t port) {
   return fmt::format("port/{}/{}", protocol, port);
 }
 
-/// The first address: the one asked for, or the lowest free one.
+/// The first address: the requested one, or the lowest free one.
 api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const auto refuse = [&](std::string_view why) {
@@ -241,7 +241,7 @@ class TakenPorts {
   }
 
   /// The lowest that is free for all protocols, so that those of one service can share it; 0: none is left. Ports are
-  /// never given back here, so the search goes on where it ended.
+  /// never released here, so the search continues where it ended.
   std::int64_t next_free() {
     while (next_ <= kLastNodePort && !is_free(next_)) ++next_;
     return next_ <= kLastNodePort ? next_ : 0;
@@ -277,7 +277,7 @@ void take_port(Json& holder, std::string_view key, std::string_view protocol, co
   }
 }
 
-/// Ports of nodes, where the service wants them. A dry run is not told whether those it names are free.
+/// Allocates node ports if the service needs them. A dry run is not checked for taken ports that it names.
 api::StatusResult<void> take_node_ports(Json& service, const Json* old, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const bool wants =

@@ -1,5 +1,5 @@
-// What services are told apart by, and what is taken from the cluster for them: addresses and ports. Pure but for what
-// Cluster answers. Source: Kubernetes docs, "Service", "IPv4/IPv6 dual-stack"; vectors api/validation_update.
+// The addresses and ports of services: unique ones are allocated from the cluster. Pure but for the answers of Cluster.
+// Source: Kubernetes docs, "Service", "IPv4/IPv6 dual-stack"; vectors api/validation_update.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -38,7 +38,7 @@ void join_addresses(api::Json& spec, const api::Json& old_spec);
 /// this cluster does not have (IPv6) or has given away.
 api::StatusResult<void> allocate(api::Json& service, const api::Json* old, const AdmissionContext& context);
 
-/// What no other service may have: "ip/10.96.0.7", "port/TCP/30080".
+/// The names that are unique to this service: "ip/10.96.0.7", "port/TCP/30080".
 std::vector<std::string> reserved_by(const api::Json& service);
 
 }  // namespace spillway::apiserver::kinds

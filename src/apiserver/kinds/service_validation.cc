@@ -100,7 +100,7 @@ void validate_external_name(const Json& spec, FieldErrors& errors) {
     errors.forbidden("spec.ipFamilyPolicy", "may not be set for ExternalName services");
   }
   std::string_view name = text(spec, "externalName");
-  if (name.ends_with('.')) name.remove_suffix(1);  // of a fully qualified name
+  if (name.ends_with('.')) name.remove_suffix(1);  // the dot of a fully qualified name
   if (name.empty()) return errors.required("spec.externalName");
   require_valid(api::dns1123_subdomain_errors(name), name, "spec.externalName", errors);
 }
@@ -225,7 +225,7 @@ void validate_topology(const Json& service, FieldErrors& errors) {
 
 // Updates.
 
-/// The first address and the first family stay; the second may come and go.
+/// Checks that the first address and the first family stay; the second may be added or removed.
 void require_same_first(const Json& spec, const Json& before, std::string_view key, FieldErrors& errors) {
   const Json::Array& now = elements(spec, key);
   const Json::Array& old = elements(before, key);

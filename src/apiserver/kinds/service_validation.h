@@ -1,4 +1,4 @@
-// What a service has to be, and what an update may do to it. Pure.
+// Validation of a service, and of its updates. Pure.
 // Source: Kubernetes docs, "Service"; vectors api/validation_create, validation_update.
 #pragma once
 

@@ -1,5 +1,5 @@
-// StatefulSets: defaults, validation, what an update may change. Of the template only the metadata and the restart
-// policy are judged, as upstream does it: what else is wrong with it is told when a pod is made of it.
+// StatefulSets: defaults, validation, and the changes that an update may make. Of the template only the metadata and
+// the restart policy are validated, as upstream does it: other mistakes are reported when a pod is made from it.
 #include "api/object/selector.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
@@ -21,7 +21,7 @@ using api::Json;
 
 constexpr std::array<std::string_view, 1> kAlwaysRestarted{"Always"};
 constexpr std::array<std::string_view, 2> kClaimPolicies{"Retain", "Delete"};
-/// What an update may change.
+/// The members that an update may change.
 constexpr std::array<std::string_view, 6> kChangeable{
     "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy"};
 

@@ -100,7 +100,7 @@ api::StringMap labels_of(const api::Json& object) {
   return labels;
 }
 
-/// The template, which has to match the selector. Upstream looks at it only if the selector can be used.
+/// The template, which has to match the selector. Upstream validates it only if the selector can be used.
 void validate_template(const Json& spec, FieldErrors& errors) {
   const Json& selector = value_of(spec, "selector");
   const Json& pod_template = value_of(spec, "template");
@@ -123,7 +123,7 @@ bool selects_nothing_certain(const Json& selector) {
          (labels.if_object() == nullptr || labels.if_object()->empty());
 }
 
-/// Of a Deployment or ReplicaSet: the selector is required, and what is wrong with it is said twice.
+/// Validates a Deployment or ReplicaSet: the selector is required, and its errors are reported twice, as upstream does.
 void validate_replicated(const Json& spec, FieldErrors& errors) {
   require_non_negative(spec, "replicas", "spec.replicas", errors);
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
@@ -260,7 +260,7 @@ std::int64_t count_of(const Json& status, std::string_view key) {
   return integer(status, key).value_or(0);
 }
 
-/// Of all replicas, some are of some kind; of those that are ready, some are available.
+/// Checks that no part exceeds `replicas`, nor available replicas the ready ones.
 void require_parts_of_replicas(const Json& status, std::initializer_list<std::string_view> parts, FieldErrors& errors) {
   for (const std::string_view part : parts) {
     if (count_of(status, part) > count_of(status, "replicas")) {
@@ -314,7 +314,7 @@ void require_same_selector(const Json& object, const Json& old, FieldErrors& err
 using ValidateObject = void (*)(const Json& object, FieldErrors& errors);
 using ValidateStatus = void (*)(const Json& status, const Json& before, FieldErrors& errors);
 
-/// `times` is how often upstream judges the changed object.
+/// `times` is how often upstream validates the changed object.
 template <ValidateObject validate, ValidateStatus validate_status, int times>
 void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
   if (endpoint == Endpoint::kStatus) {
@@ -324,7 +324,7 @@ void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, 
   require_same_selector(object, old, errors);
 }
 
-/// Its selector may change. Upstream judges the rest twice.
+/// The selector may change. Upstream validates the rest twice.
 void validate_replication_controller_update(const Json& object, const Json& old, Endpoint endpoint,
                                             FieldErrors& errors) {
   if (endpoint == Endpoint::kStatus) {
@@ -342,8 +342,8 @@ void validate_new_revision(const Json& object, FieldErrors& errors) {
   if (!value_of(object, "data").is_object()) errors.required("data", "data is mandatory");
 }
 
-/// What a revision leads back to does not change. One without, as earlier versions took it, can still be labelled and
-/// let go.
+/// The data of a revision are immutable. One without data, as earlier versions accepted it, can still be labelled and
+/// deleted.
 void validate_revision_update(const Json& object, const Json& old, Endpoint, FieldErrors& errors) {
   validate_revision(object, errors);
   if (value_of(object, "data") != value_of(old, "data")) errors.invalid("data", value_of(object, "data"), kImmutable);
@@ -353,7 +353,7 @@ void mark_template_generation(api::Json& object) {
   object.make({"metadata", "annotations", kTemplateGeneration}) = "1";
 }
 
-/// One more with each new template; nobody else writes it.
+/// Counts the templates: one more with each new template. No client may write the count.
 void count_template(api::Json& object, const api::Json& old, Endpoint endpoint) {
   if (endpoint != Endpoint::kMain) return;
   const std::string before(old.string_at({"metadata", "annotations", kTemplateGeneration}));

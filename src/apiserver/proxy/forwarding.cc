@@ -12,7 +12,7 @@
 namespace spillway::apiserver {
 namespace {
 
-/// Of one connection, or of how a message is framed on it.
+/// Headers of one connection, or of how a message is framed on it.
 constexpr std::array<std::string_view, 12> kOfConnection = {
     "connection",         "content-length",      "expect",           "host", "http2-settings", "keep-alive",
     "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",   "trailer",        "transfer-encoding"};
@@ -21,7 +21,7 @@ constexpr std::string_view kUpgrade = "upgrade";
 constexpr std::array<std::string_view, 4> kOurOwn = {"x-forwarded-uri", "x-forwarded-host", "x-forwarded-proto",
                                                      "x-forwarded-for"};
 
-/// By which a client, or a proxy in front of this server, says who it is.
+/// Headers in which a client, or a proxy in front of this server, names the user.
 constexpr std::array<std::string_view, 2> kIdentities = {"impersonate-", "x-remote-"};
 constexpr std::string_view kAuthorization = "authorization";
 
@@ -29,7 +29,7 @@ constexpr std::string_view kAuthorization = "authorization";
 constexpr std::string_view kProtocols = "sec-websocket-protocol";
 constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
 
-/// Of answers: for all pages of an origin, or about this server itself.
+/// Headers of answers that apply to all pages of an origin, or to this server itself.
 constexpr std::array<std::string_view, 14> kOfOrigin = {"accept-ch",
                                                         "alt-svc",
                                                         "audit-id",
@@ -64,7 +64,7 @@ std::vector<std::string> items_of(std::string_view list) {
   return items;
 }
 
-/// What the message says belongs to its connection, in lower case.
+/// The headers that the message's own Connection header names, in lower case.
 std::vector<std::string> named_by_connection(const api::HeaderList& headers) {
   std::vector<std::string> all;
   for (const auto& [name, value] : headers) {
@@ -94,7 +94,7 @@ std::string encoded_segment(std::string_view segment) {
   return out;
 }
 
-/// What stands behind the "?": as it came, but for bytes that could end a line or a word.
+/// The query behind the "?": unchanged, but for bytes that could end a line or a word.
 std::string query_of(std::string_view target) {
   target = target.substr(0, target.find('#'));
   const std::size_t mark = target.find('?');
@@ -132,7 +132,7 @@ bool goes_on(std::string_view name) {
          !begins_like(name, kIdentities);
 }
 
-/// A URL up to its path: "http://10.0.0.7:8080/x" is of 10.0.0.7:8080, "/x" of nobody.
+/// A URL divided at its path: "http://10.0.0.7:8080/x" has the host 10.0.0.7:8080, "/x" has none.
 struct Place {
   std::string_view host;
   std::string_view path;  // with query and fragment

@@ -1,5 +1,6 @@
-// What of a request to a proxy goes on to the server behind it, and what of its answer comes back: the path below the
-// proxy, headers, the place of a redirect. Credentials never go on, and no answer speaks for this server's origin.
+// The parts of a request to a proxy that are forwarded to the server behind it, and the parts of its answer that are
+// returned: the path below the proxy, headers, the target of a redirect. Credentials are never forwarded, and no answer
+// speaks for this server's origin.
 // Thread: any (pure). Source: Kubernetes 1.32, k8s.io/apimachinery util/proxy; RFC 9110, 7.6.1.
 #pragma once
 
@@ -12,10 +13,10 @@
 
 namespace spillway::apiserver {
 
-/// A path to a proxy, taken apart. Bytes that may not stand in a path or query are encoded.
+/// A path to a proxy, divided. Bytes that a path or query may not have are encoded.
 struct ProxiedPath {
   std::string prefix;  // ".../pods/web/proxy"
-  std::string below;   // what follows: empty, or begins with "/"
+  std::string below;   // the rest of the path: empty, or begins with "/"
   std::string query;   // with its "?"; empty: none
 
   std::string target() const { return (below.empty() ? "/" : below) + query; }
@@ -36,7 +37,7 @@ bool wants_upgrade(const api::Request& request);
 /// address is added to X-Forwarded-For. `scheme`: that this server speaks. "host" is the client's.
 api::HeaderList forwarded_headers(const api::Request& request, const ProxiedPath& path, std::string_view scheme);
 
-/// Who a place in an answer may name and mean the server behind the proxy.
+/// The host names by which an answer may mean the server behind the proxy.
 struct ProxiedHosts {
   std::string server;  // "10.0.0.7:8080"
   std::string client;  // as the client calls this server; may be empty
@@ -46,7 +47,7 @@ struct ProxiedHosts {
 std::string returned_location(const std::string& location, const ProxiedPath& path, const ProxiedHosts& hosts);
 
 /// The headers of an answer, Content-Type included: without those of the connection and its framing, and those that
-/// would speak for every page of this server.
+/// would apply to every page of this server.
 api::HeaderList returned_headers(const api::Response& response, const ProxiedPath& path, const ProxiedHosts& hosts);
 
 }  // namespace spillway::apiserver

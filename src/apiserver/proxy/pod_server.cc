@@ -18,7 +18,7 @@ using api::IpAddress;
 using api::Json;
 using api::StatusResult;
 
-constexpr std::size_t kTriesMax = 16;  // addresses of a service that are looked at
+constexpr std::size_t kTriesMax = 16;  // addresses of a service that are tried
 constexpr std::int64_t kPortMax = 65'535;
 constexpr std::int64_t kHttpPort = 80;
 constexpr std::int64_t kHttpsPort = 443;
@@ -37,15 +37,15 @@ bool is_for_many(const IpAddress& address) {
   return (v4.front() & 0xf0U) == 0xe0 || std::ranges::all_of(v4, [](std::uint8_t octet) { return octet == 0xff; });
 }
 
-/// 0.0.0.0/8; and ::/96, where IPv4 addresses once stood in IPv6.
+/// 0.0.0.0/8; and ::/96, the deprecated range of IPv4 addresses in IPv6.
 bool is_of_no_host(const IpAddress& address) {
   const auto end = address.octets.begin() + kV4Begin;
   if (address.v4) return *end == 0;
   return std::all_of(address.octets.begin(), end, [](std::uint8_t octet) { return octet == 0; });
 }
 
-/// IPv4 addresses by way of a translator or a tunnel (NAT64, 6to4, SIIT), and what a cloud tells its machines about
-/// themselves: no pod has them.
+/// IPv4 addresses by way of a translator or a tunnel (NAT64, 6to4, SIIT), and the metadata addresses of clouds: no pod
+/// has them.
 bool is_elsewhere_by_another_name(const IpAddress& address) {
   static const std::array<std::optional<api::IpRange>, 5> kRanges = {
       api::parse_ip_range("64:ff9b::/96"), api::parse_ip_range("64:ff9b:1::/48"), api::parse_ip_range("2002::/16"),
@@ -63,7 +63,7 @@ std::string text_of(const IpAddress& address) {
   return text;
 }
 
-/// What of `object` is at that member, as an array; empty if it is none.
+/// The member of `object` at that path, as an array; empty if it is none.
 const Json::Array& array_at(const Json& object, std::initializer_list<std::string_view> path) {
   static const Json::Array kNone;
   const Json* member = object.at(path);
@@ -98,7 +98,8 @@ bool is_port(std::optional<std::int64_t> number) {
   return number && *number > 0 && *number <= kPortMax;
 }
 
-/// A pod of the namespace that has this address says so itself: whoever writes endpoints cannot name any other place.
+/// The named pod of the namespace must have this address in its own status, so that a user who writes endpoints cannot
+/// name any other place.
 bool is_address_of(const Json& endpoint, std::string_view ns, const IpAddress& address, const FindPod& find_pod) {
   if (endpoint.string_at({"targetRef", "kind"}) != "Pod" || endpoint.string_at({"targetRef", "namespace"}) != ns) {
     return false;
@@ -108,7 +109,7 @@ bool is_address_of(const Json& endpoint, std::string_view ns, const IpAddress& a
   return std::ranges::any_of(addresses_of(*pod), [&](std::string_view text) { return api::parse_ip(text) == address; });
 }
 
-/// The name of the port that is asked for.
+/// The name of the requested port.
 StatusResult<std::string> port_name(const ProxiedName& asked, const Json* service) {
   if (!asks_for_number(asked)) return asked.port;
   const std::optional<std::int64_t> number = number_in(asked.port);

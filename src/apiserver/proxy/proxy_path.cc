@@ -32,26 +32,26 @@ std::string host_of(const PodServer& server) {
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", server.address, v6 ? "]" : "", server.port);
 }
 
-/// One of those that HTTP knows: the statuses of answers are labels of metrics.
+/// A status that HTTP defines: statuses of answers are labels of metrics.
 int known_status(int status) {
   return status >= kStatusMin && status <= kStatusMax ? status : kBadGateway;
 }
 
-/// Service accounts of a namespace count as one: whoever may act as one of them may act as all.
+/// Service accounts of a namespace count as one user: a user who may act as one of them may act as all.
 std::string counted_as(const std::string& user) {
   return user.starts_with(kServiceAccount) ? user.substr(0, user.rfind(':')) : user;
 }
 
-/// Passes an answer on: its status, its headers as far as they may, its body as it comes.
+/// Passes an answer on: its status, its allowed headers, its body as it arrives.
 class AnswerSink final : public api::UpgradingSink {
  public:
   struct From {
     ProxiedPath path;
     ProxiedHosts hosts;
-    std::string_view type;                 // of an answer that does not say
-    bool type_alone = false;               // of its headers only this one is passed on
+    std::string_view type;                 // for an answer without one
+    bool type_alone = false;               // only this header is passed on
     std::shared_ptr<void> place;           // held until it has ended; may be null
-    std::optional<std::size_t> step = {};  // of the request
+    std::optional<std::size_t> step = {};  // the request's
     std::function<void()> leave = [] {};   // the client has gone
   };
 
@@ -110,7 +110,7 @@ class AnswerSink final : public api::UpgradingSink {
   void set_leave(std::function<void()> leave) { from_.leave = std::move(leave); }
 
  private:
-  /// A stream goes on for as long as it is read: what counts is when it begins.
+  /// A stream may last: only the time until it begins counts.
   void begins(int status) {
     if (exchange_->finished()) return;
     core_.catch_up();
@@ -234,7 +234,7 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
                        .type = kOfPods,
                        .place = place,
                        .step = step});
-  // The client may go before the answer begins: then nobody is asked any longer.
+  // The client may leave before the answer begins: the call to the pod is then cancelled.
   const auto ticket = std::make_shared<std::optional<PodGateway::Ticket>>();
   const std::function<void()> leave = [pods = ways_.pods, ticket] {
     if (*ticket) pods->cancel(**ticket);

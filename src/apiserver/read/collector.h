@@ -1,6 +1,6 @@
-// What the server does by itself, driven by its own cache: an engine part that notes events and later acts on them
-// through the same write path as everybody else. Of several servers of one store one acts at a time: a part is begun
-// and ended, and may be begun again. Thread: loop.
+// The base of the server's own controllers, driven by its cache: an engine part that records events and later acts on
+// them through the same write path as any client. One of several servers of a store acts at a time: a part is begun and
+// ended, and may be begun again. Thread: loop.
 #pragma once
 
 #include "apiserver/read/watch_cache.h"
@@ -20,7 +20,7 @@ class Collector {
     act();
   }
 
-  /// Begins nothing any more. What is on its way to the store goes on.
+  /// Begins nothing any more. Requests on their way to the store are completed.
   void end() { acts_ = false; }
 
   void see(const ResourceCache& cache, const EventPtr& event) {

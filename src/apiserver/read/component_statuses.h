@@ -1,5 +1,6 @@
-// ComponentStatuses: whether the controllers, the scheduler and the store are well. Nothing is stored. A component that
-// runs elsewhere is judged by the lease it holds, since nobody calls it; the store by whether it takes writes.
+// ComponentStatuses: the health of the controllers, the scheduler and the store. Nothing is stored. The health of a
+// component in another process is that of its lease, since the component is not called; the store is healthy if it
+// accepts writes.
 // Thread: loop. Source: API reference, ComponentStatus; Kubernetes docs, "Leases", leader election.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What the parts of the server share: the table of resources, the store and its cache, timers, random numbers, the time
-// of the event that is being handled. Thread: loop.
+// The state shared by the parts of the server: the table of resources, the store and its cache, timers, random numbers,
+// the time of the event that is being handled. Thread: loop.
 #pragma once
 
 #include "apiserver/read/stored_form.h"
@@ -27,11 +27,11 @@ struct Core {
   telemetry::Log log;
   Rng rng;
   AdmissionRules admission{};
-  StorageOptions storage{};  // of a server that serves with a media type
+  StorageOptions storage{};  // for a server that serves with a media type
   Now now{};
-  std::function<Now()> clock{};  // empty: time is told with each event
+  std::function<Now()> clock{};  // empty: time is an argument of each event
 
-  /// In a callback, which no time comes with.
+  /// Reads the clock in a callback that has no time as an argument.
   void catch_up() {
     if (!clock) return;
     now = clock();

@@ -1,7 +1,7 @@
 // One list on its way to its answer: objects as they stood at one revision are chosen, then written, a slice at a time.
-// A list that becomes long goes out in pieces while it is written, where its client can take it so; only what must be
-// known before the first piece is looked for first: where a page ends, how many objects are behind it, and in protobuf
-// how long the items are together.
+// A long list is sent in pieces while it is written, if its client accepts that; only facts that the first piece needs
+// are computed first: the end of the page, the number of objects behind it, and in protobuf the total length of the
+// items.
 // Thread: loop. Bounds: kPieceBytes of text, and kAheadMax that wait for the client. Source: spec "API server
 // contract", 9.1-9.3; ADR-0021.
 #pragma once
@@ -23,9 +23,9 @@ namespace spillway::apiserver {
 
 class ListJob {
  public:
-  /// Of text that is handed to the connection at a time.
+  /// Bytes of text that are handed to the connection at a time.
   static constexpr std::size_t kPieceBytes = std::size_t{256} * 1024;
-  /// A long list does not go on while so much of it waits for its client.
+  /// A long list pauses while that many bytes wait for its client.
   static constexpr std::size_t kAheadMax = std::size_t{1} << 20U;
 
   struct Plan {
@@ -35,14 +35,14 @@ class ListJob {
     store::Revision at;
   };
 
-  /// What a step came to.
+  /// The result of a step.
   enum class Step {
     kMore,   // there is more to do
     kWaits,  // for the client to take what it has
-    kDone,   // answered, or nobody waits for the answer any more
+    kDone,   // answered, or the client has gone
   };
 
-  /// Of the objects those that the selection matches.
+  /// Selects from the objects those that the selection matches.
   ListJob(ExchangePtr exchange, Plan plan, std::shared_ptr<ObjectSource> objects)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), objects_(std::move(objects)) {}
 
@@ -50,17 +50,17 @@ class ListJob {
   ListJob(ExchangePtr exchange, Plan plan, const Resource& resource, std::vector<store::Entry> entries)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), resource_(&resource), entries_(std::move(entries)) {}
 
-  /// Whether the source will be rewound.
+  /// True if the source will be rewound.
   static bool passes_twice(const Exchange& exchange, const Rendering& rendering, std::size_t limit) {
     return limit == 0 && rendering.is_protobuf() && exchange.takes_pieces();
   }
 
-  /// It waits while its client is behind. Else it goes on, as a list that is soon at its end may.
+  /// The list waits while its client is behind. Without this it continues, as a list near its end may.
   void keep_pace() { keeps_pace_ = true; }
 
   const ExchangePtr& exchange() const { return exchange_; }
 
-  /// Called if the client goes away, or the list is cut, before its end.
+  /// Called if the client leaves, or the list is cut, before its end.
   void on_drop(std::function<void()> drop) { drop_ = std::move(drop); }
 
   /// One slice.
@@ -91,7 +91,7 @@ class ListJob {
   bool keeps_pace_ = false;
   std::shared_ptr<ObjectSource> objects_;
 
-  // Of the store.
+  // Read from the store.
   const Resource* resource_ = nullptr;
   std::vector<store::Entry> entries_;
   std::size_t read_ = 0;
@@ -109,7 +109,7 @@ class ListJob {
 
   ListMeta meta_;
   bool begun_ = false;   // text_ has its beginning
-  bool opened_ = false;  // the answer goes in pieces
+  bool opened_ = false;  // the answer is sent in pieces
   bool first_ = true;    // no item is written
   std::string text_;
   std::string tail_;

@@ -44,7 +44,7 @@ void LongReads::resume(Id id) {
 void LongReads::give_back(Id id) {
   const auto found = taken_.find(id);
   if (found == taken_.end()) return;
-  const Place place = std::move(found->second);  // last: what it holds may come back here
+  const Place place = std::move(found->second);  // last: its destruction may call this object
   taken_.erase(found);
   const auto client = of_client_.find(place.reader.client);
   if (--client->second == 0) of_client_.erase(client);
@@ -66,7 +66,7 @@ void LongReads::begin_waiting() {
   beginning_ = false;
 }
 
-/// Whether somebody waits for just this place.
+/// True if a waiting reader needs this very place.
 bool LongReads::is_in_the_way(const Place& place) const {
   if (taken_.size() >= kPlaces) return true;
   const std::string& client = place.reader.client;

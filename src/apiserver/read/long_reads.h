@@ -1,5 +1,5 @@
-// Places for lists, and starts of watches, that are long: each holds the objects as they stood when it began. Where
-// none is free the next ones wait; a read whose client takes nothing is then ended for them, the one first that has
+// Places for lists, and starts of watches, that are long: each holds the objects as they were when it began. Without a
+// free place the next reads wait; a read whose client accepts nothing is then ended for them, first the one that has
 // waited for its client longest.
 // Thread: loop. Bounds: kPlaces in all, kPlacesOfClient for one client, kWholePlaces for answers that are held whole;
 // kWaitingMax wait. Source: ADR-0021.
@@ -29,7 +29,7 @@ class LongReads {
 
   using Id = std::uint64_t;
 
-  /// Who reads, and whether the answer is held until it is whole.
+  /// The client, and if the answer is held until it is whole.
   struct Reader {
     std::string client;
     bool whole = false;
@@ -45,10 +45,10 @@ class LongReads {
 
   /// `end` is called at most once, for others; it gives the place back.
   Id take(const Reader& reader, std::function<void()> end);
-  /// It waits for its client, from now on; it goes on.
+  /// pause(): the read waits for its client from now on. resume(): it continues.
   void pause(Id id);
   void resume(Id id);
-  /// Lets those begin that wait. Harmless if it is given back already.
+  /// Frees the place, and lets waiting reads begin. Harmless if it is free already.
   void give_back(Id id);
 
   std::size_t taken() const { return taken_.size(); }

@@ -1,7 +1,7 @@
 // A store that objects live in, and how far the cache has followed its watch. There is the main one, and for some
-// resources there may be stores of their own: revisions of two stores have no order, so whoever needs a revision or a
-// barrier asks the origin of a resource. Thread: loop. Source: docs/adr/0029-stores-of-resources.md; spec "etcd as the
-// store", 6.3.
+// resources there may be stores of their own: revisions of two stores have no order, so a revision or a barrier is
+// always requested from the origin of a resource. Thread: loop. Source: docs/adr/0029-stores-of-resources.md; spec
+// "etcd as the store", 6.3.
 #pragma once
 
 #include "base/error.h"
@@ -22,7 +22,7 @@ class WatchCache;
 struct SeparateStore {
   store::Store* store = nullptr;
   std::string name;                   // in health checks, metrics and refusals; not empty
-  std::vector<std::string> storages;  // Resource::storage of those that live in it
+  std::vector<std::string> storages;  // Resource::storage of the resources in it
 };
 
 class Origin final : public store::Watcher {

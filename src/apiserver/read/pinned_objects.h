@@ -1,6 +1,6 @@
-// The objects of one resource as they stood at one revision, visited a few at a time while the cache goes on. The cache
-// tells of every change what was there before; that is kept until the visit has passed it. Nothing is copied when the
-// view is made, and a write costs a look at each view of its resource.
+// The objects of one resource as they stood at one revision, visited a few at a time while the cache changes. The cache
+// reports the previous value of every change, which is kept until the visit has passed it. Nothing is copied when the
+// view is made, and a write costs one call for each view of its resource.
 // Thread: loop. Bounds: it holds the former values of objects that were changed and not visited since (and, for as long
 // as it is to be rewound, of those behind it); how many views there are is for their owners to bound (long_reads.h).
 // Source: ADR-0021.
@@ -49,11 +49,11 @@ class PinnedObjects final : public ObjectSource, public ResourceCache::Pin {
   const std::string start_after_;
   bool rewinds_;
   std::string passed_;  // the last key that was visited; empty: none
-  // What happened between the revision and now, oldest first, which is to be taken into `then_`.
+  // Changes between the revision and now, oldest first, still to be merged into `then_`.
   std::deque<std::pair<std::string, ObjectPtr>> news_;
   std::vector<EventPtr> history_;
   std::size_t absorbed_ = 0;
-  ObjectMap then_;  // of what has been changed since, what it was; null: it was not there
+  ObjectMap then_;  // values at the revision, of objects changed since; null: absent then
 };
 
 }  // namespace spillway::apiserver

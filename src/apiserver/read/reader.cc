@@ -26,7 +26,7 @@ api::Status expired_token() {
                     "new list without the continue parameter.");
 }
 
-/// A list says what it lacks.
+/// Adds a warning about unreadable objects, which the list lacks.
 void warn_of_unreadable(Exchange& exchange, const ResourceCache& cache, std::string_view prefix) {
   std::vector<std::string> keys;
   const auto& all = cache.unreadable();
@@ -143,8 +143,8 @@ void Reader::list(const ExchangePtr& exchange) {
   });
 }
 
-/// Objects as they stand, in key order from just behind `start_after`, that the selection may match, until `visit`
-/// returns false; where a name or a node narrows it, no others.
+/// Visits the present objects in key order from just behind `start_after`, that the selection may match, until `visit`
+/// returns false; if a name or a node narrows it, only those.
 void Reader::visit_candidates(const ResourceCache& cache, const Selection& selection, std::string_view start_after,
                               const std::function<bool(const ObjectPtr&)>& visit) {
   const auto node = selection.first_field();
@@ -176,7 +176,7 @@ api::StatusResult<std::vector<ObjectPtr>> Reader::select(const Resource& resourc
   return found;
 }
 
-/// Whether more than kLongList objects, or more than kLongListBytes of them, are looked at.
+/// True if the page visits more than kLongList objects, or more than kLongListBytes of them.
 bool Reader::looks_at_much(const ResourceCache& cache, const Page& page) {
   const bool first_ones = page.selection.is_everything() && page.limit != 0;
   ListSize size;
@@ -280,7 +280,7 @@ void Reader::go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads:
 void Reader::wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id place) {
   long_reads_.pause(place);
   paused_.emplace(place, job);
-  // The call comes between events, where the time is not known; the timer comes with it.
+  // The callback is called between events and without a time; the timer provides one.
   job->exchange()->when_below(kGoOnBelow,
                               [this, place] { core_.timers.at(core_.now.mono, [this, place] { resume(place); }); });
 }

@@ -117,15 +117,15 @@ std::string Rendering::body(const StoredObject& object) const {
   return out;
 }
 
-/// What encoded() writes of an object that is small and kept as text alone, without a document; else nullopt.
+/// The result of encoded() for an object that is small and kept as text alone, without a document; else nullopt.
 std::optional<std::string> Rendering::flat_protobuf(const StoredObject& object) const {
   if (!is_protobuf() || form_.form != Form::kObject || resource_->is_view()) return std::nullopt;
-  if (object.parsed || !object.checked) return std::nullopt;  // what others wrote need not be canonical text
+  if (object.parsed || !object.checked) return std::nullopt;  // text by other writers need not be canonical
   const auto document = api::FlatJson::parse(*object.text);
   return document ? std::optional(api::write_protobuf(item_type(), *document)) : std::nullopt;
 }
 
-/// As encoded(metadata_only()) writes it: the metadata stand in the text in one piece.
+/// Same text as encoded(metadata_only()): the metadata are one piece of the object's text.
 void Rendering::append_metadata(const StoredObject& object, std::string& out) const {
   out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/)";
   out += form_.meta_version;
@@ -202,9 +202,9 @@ std::string Rendering::object(const StoredObject& object, WallTime now) const {
 }
 
 std::string Rendering::list_head(const ListMeta& meta) const {
-  if (is_protobuf()) return {};  // what comes first holds the length of the items
+  if (is_protobuf()) return {};  // the head contains the length of the items
   if (is_table()) {
-    std::string text = api::to_text(table(nullptr, list_meta(meta), true, WallTime()));  // "rows" comes last
+    std::string text = api::to_text(table(nullptr, list_meta(meta), true, WallTime()));  // "rows" is the last member
     SPILLWAY_CHECK(text.ends_with(kListTail));
     text.resize(text.size() - kListTail.size());
     return text;
@@ -268,7 +268,7 @@ std::string Rendering::bookmark(store::Revision revision, bool initial_end) cons
   if (is_table()) {
     return wrap(to_string(WatchEventType::kBookmark), api::to_text(table(nullptr, std::move(meta), false, WallTime())));
   }
-  // What every object has besides is null, as an empty object of the kind would show it.
+  // Further members of every object are null, as an empty object of the kind would show them.
   meta["creationTimestamp"] = nullptr;
   if (initial_end) meta["annotations"] = Json::object({{"k8s.io/initial-events-end", "true"}});
   const bool partial = form_.form == Form::kPartialMetadata;

@@ -19,7 +19,7 @@
 
 namespace spillway::apiserver {
 
-/// What a Table row carries besides its cells.
+/// The part of the object that a Table row carries besides its cells.
 enum class IncludeObject { kNone, kMetadata, kObject };
 
 struct ListMeta {
@@ -58,7 +58,7 @@ class Rendering {
 
   std::string object(const StoredObject& object, WallTime now) const;
 
-  /// What object() says, if it is at hand in parsed form; else null.
+  /// The parsed form of object(), if it is at hand; else null.
   api::DocumentPtr document(const StoredObject& object) const { return is_verbatim() ? object.parsed : nullptr; }
 
   // A list begins with its head; its items follow, each appended; then it is ended.
@@ -66,22 +66,22 @@ class Rendering {
   void append_item(const StoredObject& object, bool first, WallTime now, std::string& out) const;
   std::string end_list(const ListMeta& meta, std::string text) const;
 
-  /// What stands around the items where they are not at hand: `item_bytes` of them in all, which only protobuf must
-  /// know. A list in JSON also ends with a newline.
+  /// The text around the items, which are not at hand: `item_bytes` is their total length, which only protobuf needs. A
+  /// list in JSON also ends with a newline.
   struct ListFrame {
     std::string head;
     std::string tail;
   };
 
   ListFrame list_frame(const ListMeta& meta, std::size_t item_bytes) const;
-  /// Bytes of an item in protobuf; of an object that has been asked for before, without writing it.
+  /// Bytes of an item in protobuf; the second time for an object without writing it.
   std::size_t item_bytes(const StoredObject& object) const;
 
   bool knows_item_bytes(const StoredObject& object) const {
     return keeps_item_bytes() && known_item_bytes(object) != 0;
   }
 
-  /// What writing the object costs (slice_queue.h).
+  /// The cost of writing the object (slice_queue.h).
   std::size_t cost(const StoredObject& object) const;
 
   /// Bytes by which an item may be longer than the object's text.

@@ -27,7 +27,7 @@ struct Selection {
     friend bool operator==(const FieldTerm&, const FieldTerm&) = default;
   };
 
-  std::string ns;  // of the path; empty: all namespaces
+  std::string ns;  // the path's; empty: all namespaces
   api::LabelSelector labels;
   std::vector<FieldTerm> fields;
 

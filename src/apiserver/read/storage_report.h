@@ -1,5 +1,5 @@
-// What a server makes of the values that it finds at rest: the media type that it writes, and for those that it cannot
-// read a log line each, a count and the refusal of every request that names one.
+// The server's handling of stored values: the media type that it writes, and for unreadable values a log line each, a
+// count and the refusal of every request that names one.
 // Thread: loop. Bounds: keys that have been logged, kKeysLoggedMax. Source: spec "etcd as the store", 4.7, 11.
 #pragma once
 
@@ -20,7 +20,7 @@ class StorageReport {
 
   StorageReport(Core& core, telemetry::Registry& metrics);
 
-  /// Once the cache has loaded: what was asked for, else what is there, else JSON.
+  /// Chooses once the cache has loaded: the configured type, else the type of the stored values, else JSON.
   void choose_media_type();
 
   void on_unreadable(std::string_view store_key, const Unreadable& value);

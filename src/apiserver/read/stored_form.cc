@@ -22,7 +22,7 @@ Error unreadable(std::string why) {
   return Error{ErrorCode::kInvalid, std::move(why), {}};
 }
 
-/// Of the envelope, or of the document: it must be what its key means.
+/// Checks apiVersion and kind of the envelope, or of the document: they must be those of the key.
 Outcome check_kind(const Resource& resource, std::string_view version, std::string_view kind) {
   if (version == resource.api_version() && kind == resource.kind) return {};
   return unreadable(

@@ -1,6 +1,6 @@
-// Values at rest: the bytes in the store, and the documents that they say. JSON and Kubernetes' protobuf are read,
-// whichever the server writes; a value that is encrypted, in CBOR, of another kind or no object at all is told with its
-// cause. What the schema does not know is told as well, so that nobody writes such an object back without it.
+// Values at rest: the bytes in the store, decoded to documents. JSON and Kubernetes' protobuf are read, whichever the
+// server writes; a value that is encrypted, in CBOR, of another kind or no object at all is an error with its cause.
+// Fields that the schema does not know are reported as well, so that no write drops them unnoticed.
 // Thread: any (pure). Source: spec "etcd as the store", 11.
 #pragma once
 
@@ -27,7 +27,7 @@ std::string_view to_string(StorageMediaType type);
 struct StorageOptions {
   std::optional<StorageMediaType> media_type;  // nullopt: as what is there, of an empty store JSON
   bool drop_unknown_fields = false;            // objects with such fields may be written, without them
-  Duration event_ttl = hours(1);               // after its last write, an Event goes
+  Duration event_ttl = hours(1);               // time from the last write of an Event to its deletion
 };
 
 /// A value as it was read.

@@ -1,7 +1,7 @@
 // One object as it stood at one revision: the bytes every reader shares, and the few fields that selectors, collectors
 // and indexes need without parsing them again.
-// Thread: loop; immutable once made, but for the parsed document that comes and goes. Invariant: `text` holds
-// metadata.resourceVersion, the bytes in the store do not. Source: spec "API server contract", 9.4-9.7, 22.2.
+// Thread: loop; immutable once made, but for the parsed document, which the cache adds and drops. Invariant: `text`
+// holds metadata.resourceVersion, the bytes in the store do not. Source: spec "API server contract", 9.4-9.7, 22.2.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -33,7 +33,7 @@ struct OwnerLink {
   friend bool operator==(const OwnerLink&, const OwnerLink&) = default;
 };
 
-/// What is taken out of a document when it is written or loaded.
+/// Members that are extracted from a document when it is written or loaded.
 struct Extract {
   std::string uid;
   api::StringMap labels;
@@ -69,24 +69,25 @@ struct StoredObject {
   std::size_t version_at = 0;
   std::size_t version_length = 0;
   Extract meta;
-  /// It has passed every check of this process's writer, so that an update that changes nothing they look at need not
-  /// pass them again.
+  /// The object has passed every check of this process's writer, so that an update that changes nothing they depend on
+  /// need not pass them again.
   bool checked = false;
-  /// What the value at rest holds besides, and `text` does not: "field 99 of core/v1.PodSpec".
+  /// The fields of the value at rest that `text` does not have: "field 99 of core/v1.PodSpec".
   std::vector<std::string> unknown_fields;
-  StorageMediaType media_type = StorageMediaType::kJson;  // of that value
-  /// Of a custom kind: the value at rest, where its schema shows something else; null: `text` is what is stored.
+  StorageMediaType media_type = StorageMediaType::kJson;  // the stored encoding
+  /// The value at rest of a custom object whose schema shows something else; null: `text` is stored.
   store::Value at_rest;
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
-  /// What it takes as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
+  /// The object's size as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
   mutable std::uint32_t protobuf_bytes = 0;
   mutable std::uint32_t metadata_protobuf_bytes = 0;
   /// The parsed document, for as long as the cache keeps it.
   mutable api::DocumentPtr parsed;
 
-  /// A copy of the document, or parsed anew; the bytes came from this server or its store, so they are well-formed.
+  /// A copy of the parsed document, or parsed anew; the bytes are this server's or its store's, so they are
+  /// well-formed.
   api::Json document() const;
   /// The same without a copy if the cache keeps it.
   api::DocumentPtr shared_document() const;
@@ -104,7 +105,7 @@ std::shared_ptr<StoredObject> make_object(std::string key, std::string_view byte
 /// `object` after a write of `bytes` that changed neither the places of members nor what was extracted from them.
 ObjectPtr make_renewed(const StoredObject& object, std::string_view bytes, store::Revision revision);
 
-/// The value of the object's metadata as it stands in its text, braces included.
+/// The value of the object's metadata within its text, braces included.
 std::string_view metadata_text(const StoredObject& object);
 
 /// The object with the same content under the revision of its deletion, of which nothing is at rest.
@@ -112,10 +113,11 @@ std::shared_ptr<StoredObject> make_last(const StoredObject& object, store::Revis
 
 /// The bytes that are stored of an object: its text without the resourceVersion, or `at_rest`.
 std::string stored_bytes(const StoredObject& object);
-/// What stands at that offset of the object's text, which must be behind the resourceVersion, stands here in its bytes.
+/// Converts an offset in the object's text, behind the resourceVersion, to the offset of the same byte in the stored
+/// bytes.
 std::size_t offset_in_bytes(const StoredObject& object, std::size_t at);
 
-/// Of a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
+/// Decodes a value at rest; kInvalid as decode_stored(). `key` is below `resource.storage`.
 Result<ObjectPtr> read_object(const Resource& resource, std::string key, const store::Value& value,
                               store::Revision revision, store::Revision created = {});
 

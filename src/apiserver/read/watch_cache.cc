@@ -17,13 +17,13 @@ constexpr std::size_t kRingEventsMin = 1'000;
 struct RingLimits {
   std::size_t events_max;
   std::size_t bytes_max;
-  Duration age;  // of events beyond kRingEventsMin
+  Duration age;  // applies to events beyond kRingEventsMin
 };
 
 constexpr RingLimits kRing{static_cast<std::size_t>(-1), 32U << 20U, minutes(5)};
 constexpr RingLimits kRingWithoutHistory{65'536, 64U << 20U, seconds(10)};
 constexpr RingLimits kDeletions{100'000, 32U << 20U, minutes(10)};
-constexpr std::size_t kFirstObjects = 100;  // that tell how the others are at rest
+constexpr std::size_t kFirstObjects = 100;  // the sample by which the form of the others is estimated
 
 std::size_t weight(const CacheEvent& event) {
   const ObjectPtr& content = event.object ? event.object : event.last;
@@ -223,7 +223,7 @@ WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener, sto
   }
   for (const Resource& resource : registry.built_in()) {
     if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
-    // Of two rows over one storage the one that is no view describes the stored form.
+    // If two rows share one storage, the one that is no view describes the stored form.
     const auto owner = std::ranges::find_if(registry.built_in(), [&](const Resource& row) {
       return row.storage == resource.storage && row.view.from_stored == nullptr;
     });
@@ -281,8 +281,8 @@ void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {
   origin.revision_ = reached;  // others are not as far
 }
 
-/// Objects that were read by an earlier schema look as the present one says; they are read from what is in the store,
-/// which the earlier one may not have shown.
+/// Decodes objects by the present schema again, from the stored values: the earlier schema may have hidden parts of
+/// them.
 void WatchCache::reshape(ResourceCache& cache) {
   for (auto& [key, object] : cache.objects_) {
     const store::Value at_rest =
@@ -371,7 +371,7 @@ std::optional<StorageMediaType> WatchCache::media_type_at_rest() const {
   return 2 * in_protobuf > seen ? StorageMediaType::kProtobuf : StorageMediaType::kJson;
 }
 
-/// What was there before is shown no longer, but nobody is told that it has gone.
+/// Hides the previous value, without a deletion event: the object is not gone.
 void WatchCache::note_unreadable(ResourceCache& cache, const std::string& store_key, store::Revision revision,
                                  Error cause) {
   const std::string key = store_key.substr(cache.resource().storage.size());

@@ -1,9 +1,9 @@
 // All objects of the stores in memory, per resource, with the recent past: current objects by key, a ring of events
 // with the previous value of each, an index of pods by node. Readers share the bytes; a write is turned into bytes
-// once. Current objects that were written lately are kept in parsed form, too. What no two objects of a resource may
-// have, such as a port of the nodes, is found by name.
-// Of a resource without history (Resource::keeps_history) it knows besides which objects have changed since a revision,
-// and the deletions of the last minutes: a watch resumes by them where its events are gone.
+// once. Current objects that were written lately are kept in parsed form, too. Names that only one object of a resource
+// may have, such as a port of the nodes, are indexed. For a resource without history (Resource::keeps_history) it also
+// knows which objects have changed since a revision, and the deletions of the last minutes: a watch resumes by them if
+// its events are gone.
 // Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
 // are dropped beyond that, never more than 32 MiB of them; without history 10 s, 65,536 events and 64 MiB; deletions of
 // 10 minutes, 100,000 and 32 MiB. Source: spec "API server contract", 9.13, 22.3; spec "API server at
@@ -35,20 +35,20 @@ struct CacheEvent {
   Instant at;          // when this server saw it
   ObjectPtr object;    // null: deleted
   ObjectPtr previous;  // null: created
-  ObjectPtr last;      // of a deletion: the final content under the deletion's revision
+  ObjectPtr last;      // for a deletion: the final content under the deletion's revision
 };
 
 using EventPtr = std::shared_ptr<const CacheEvent>;
 using ObjectMap = std::map<std::string, ObjectPtr, std::less<>>;
 
-/// What an object has become since a revision.
+/// The change of an object since a revision.
 struct StateChange {
   enum class Of { kCreated, kModified, kDeleted };
   Of of = Of::kModified;
   ObjectPtr object;  // deleted: the final content under the deletion's revision
 };
 
-/// A value at rest that cannot be decoded. Nobody is told that its object has gone: it has not.
+/// A value at rest that cannot be decoded. No watch reports its object as deleted: it is not.
 struct Unreadable {
   store::Revision revision;
   std::string cause;
@@ -58,7 +58,7 @@ struct Unreadable {
 /// The objects of one resource and their history.
 class ResourceCache {
  public:
-  /// Who is told what was there, before it is changed.
+  /// Is called with the previous value before each change.
   class Pin {
    public:
     virtual ~Pin() = default;
@@ -68,13 +68,13 @@ class ResourceCache {
 
   ResourceCache(const Resource& resource, Origin& origin, std::size_t index);
 
-  /// Of a custom kind: as it is described now.
+  /// The resource; for a custom kind by its present definition.
   const Resource& resource() const { return *resource_; }
 
   /// Its place in WatchCache::all(), which it keeps.
   std::size_t index() const { return index_; }
 
-  /// Of a custom kind that is not served: empty, and not followed.
+  /// True for a custom kind that is not served: the cache is empty and follows no events.
   bool is_detached() const { return custom_ == nullptr && kept_ != nullptr; }
 
   /// The objects that were there before it was attached are being read.
@@ -125,7 +125,7 @@ class ResourceCache {
   /// and deleted since, nothing. covers_state(after) must hold.
   std::vector<StateChange> changes_since(store::Revision after) const;
 
-  /// For as long as somebody else holds it.
+  /// Notifies the pin for as long as it is held elsewhere.
   void pin(std::weak_ptr<Pin> pin) { pins_.push_back(std::move(pin)); }
 
   /// Objects of the present state in key order from just behind `start_after`, below `prefix`, until `visit` returns
@@ -151,8 +151,8 @@ class ResourceCache {
   CustomKindPtr custom_;  // null: built in, or detached
   CustomKindPtr kept_;    // the last one of a detached one, which owns `resource_`
   bool is_filling_ = false;
-  std::vector<store::Change> waiting_;  // changes that come while it is filled
-  store::Revision filled_to_;           // changes up to here are in it, though its store may not have told them
+  std::vector<store::Change> waiting_;  // changes that arrive while it is filled
+  store::Revision filled_to_;           // changes up to here are in it, even if the store has not reported them yet
   ObjectMap objects_;
   std::map<std::string, Unreadable, std::less<>> unreadable_;
   std::map<std::string, ObjectMap, std::less<>> by_node_;
@@ -190,8 +190,8 @@ class WatchCache {
   WatchCache(const ResourceRegistry& registry, Listener& listener, store::Store& main,
              const std::vector<SeparateStore>& separate = {});
 
-  /// Takes the initial state of a store; the watch goes on from there. Of keys without history it may lack those that
-  /// the watch tells up to `head`. Keys of resources that live elsewhere are left out.
+  /// Loads the initial state of a store; the watch continues from there. The state may lack keys without history that
+  /// the watch reports up to `head`. Keys of resources that live elsewhere are left out.
   void load(Origin& origin, const store::RangeResult& state, store::Revision head = {});
 
   /// In which form most of the first objects are at rest; nullopt: there are none.
@@ -202,9 +202,9 @@ class WatchCache {
   /// The objects of a custom kind from now on, or as they are described from now on. A new one is_filling() until
   /// fill(). It lives in the main store.
   ResourceCache& attach(const CustomKindPtr& kind);
-  /// What was in the store below its prefix when it was attached; what has changed since is known.
+  /// Fills the cache with the store's keys below its prefix at the time of attach(); later changes are known already.
   void fill(ResourceCache& cache, const store::RangeResult& state);
-  /// The kind is not served any more. The cache stays, empty: the kind may come back.
+  /// The kind is not served any more. The cache stays, empty: the kind may be served again.
   void detach(ResourceCache& cache);
 
   const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
@@ -226,8 +226,8 @@ class WatchCache {
   void forget(const store::Value& value);
   void forget_deletion(const std::string& store_key);
 
-  /// The state of a moment of a store in place of the history that led there: what differs is told as events, and
-  /// nothing older is covered any more.
+  /// Replaces the state by that of one moment of the store, without the history in between: differences become events,
+  /// and nothing older is covered any more.
   void rebase(Origin& origin, const store::RangeResult& state);
 
  private:

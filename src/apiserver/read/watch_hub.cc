@@ -18,7 +18,7 @@ constexpr Duration kLagMax = seconds(10);
 constexpr Duration kStartMax = seconds(60);  // until what a watch starts with has been sent
 constexpr Duration kBookmarkEvery = seconds(60);
 constexpr Duration kBookmarkBeforeEnd = seconds(1);
-constexpr Duration kLifeMin = minutes(30);  // of watches that name no time-out: up to twice this
+constexpr Duration kLifeMin = minutes(30);  // for watches without a time-out: between this and twice as long
 
 std::size_t hash_of(const Selection& selection) {
   std::uint64_t hash = fnv1a64(selection.ns);
@@ -86,7 +86,7 @@ class WatchHub::Frames {
     return std::make_shared<const api::WatchDocument>(std::string(to_string(type)), std::move(document), std::any());
   }
 
-  /// What a DELETED event shows: the old content under the new revision.
+  /// The object of a DELETED event: the old content under the new revision.
   const ObjectPtr& leaving() {
     if (event_->last) return event_->last;
     if (!leaving_) leaving_ = make_last(*event_->previous, event_->revision);
@@ -243,7 +243,7 @@ void WatchHub::catch_up(const WatchPtr& watch, const StartPtr& start) {
 
 void WatchHub::wait_for_client(const WatchPtr& watch, const StartPtr& start) {
   if (start->place) long_reads_.pause(*start->place);
-  // The call comes between events, where the time is not known; the timer comes with it.
+  // The callback is called between events and without a time; the timer provides one.
   watch->exchange->when_below(kAheadMax / 2, [this, start, held = std::weak_ptr(watch)] {
     core_.timers.at(core_.now.mono, [this, start, held] {
       if (start->place) long_reads_.resume(*start->place);
@@ -300,7 +300,7 @@ bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
   return true;
 }
 
-/// Where events are gone and the present state tells the rest. The watch has been sent everything up to `sent`.
+/// Resumes a watch whose events are gone from the present state. The watch has been sent everything up to `sent`.
 bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
   if (!watch.cache->covers_state(watch.sent) || !watch.shared->selection.is_by_name()) return false;
   start.changes = watch.cache->changes_since(watch.sent);

@@ -1,10 +1,10 @@
-// Everybody who watches: start from a revision or from the present state, then each event once, in order, as the diff
-// of its selector; bookmarks; the end by time-out. A receiver that is full, or too far behind, loses its watch, nobody
-// else's. What a watch starts with is sent a slice at a time, as fast as its client takes it; until it has caught up,
-// events wait for it in the cache's history. Thread: loop. Bounds: kAheadMax of what it starts with waits for a client,
-// who has kStartMax to take all of it, and may later be kLagMax or kWaitingMax behind; places for long starts are those
-// of long lists (long_reads.h). Equal selectors are compared with an event once; those of more than kFreeSteps terms
-// count against kStepsOfUser and kStepsOfAll, beyond which a watch is refused (429). Source: spec "API server
+// All watches: they start from a revision or from the present state, then get each event once, in order, as the diff of
+// their selector; bookmarks; the end by time-out. A receiver that is full, or too far behind, loses its own watch only.
+// The initial events of a watch are sent a slice at a time, as fast as its client takes them; until it has caught up,
+// events wait for it in the cache's history. Thread: loop. Bounds: kAheadMax of the initial events wait for a client,
+// which has kStartMax to take all of them, and may later be kLagMax or kWaitingMax behind; places for long starts are
+// those of long lists (long_reads.h). Equal selectors are compared with an event once; those of more than kFreeSteps
+// terms count against kStepsOfUser and kStepsOfAll, beyond which a watch is refused (429). Source: spec "API server
 // contract", 9.5-9.11.
 #pragma once
 
@@ -41,7 +41,7 @@ class WatchHub {
   WatchHub(Core& core, SliceQueue& slices, LongReads& long_reads)
       : core_(core), slices_(slices), long_reads_(long_reads) {}
 
-  /// Answers headers at once, then what is due from the start, then events as they come.
+  /// Answers with the headers at once, then sends the initial events, then live ones.
   void open(ExchangePtr exchange, Rendering rendering, Selection selection, const ListOptions& options);
   void on_event(const ResourceCache& cache, const EventPtr& event);
   /// Ends every watch: clients resume by resourceVersion.
@@ -65,7 +65,7 @@ class WatchHub {
   /// How far the client is behind, to within twice kLagMax.
   struct Lag {
     std::uint64_t written = 0;  // bytes of live events
-    std::uint64_t mark = 0;     // of them, those that were written at `since`
+    std::uint64_t mark = 0;     // value of `written` at `since`
     Instant since{};
   };
 
@@ -90,12 +90,12 @@ class WatchHub {
     std::string user;  // for whom its steps count
     const ResourceCache* cache = nullptr;
     store::Revision from;  // events up to here are not for it
-    store::Revision sent;  // everything before has been sent or did not match; of this revision more may come
+    store::Revision sent;  // everything before has been sent or did not match; more of this revision may follow
     bool behind = false;   // it is catching up: events are not for it yet
     bool columns_sent = false;
     bool closed = false;
     Lag lag;
-    std::optional<LongReads::Id> place;  // of a long start
+    std::optional<LongReads::Id> place;  // for a long start
     TimerQueue::Id end_timer;
     std::optional<TimerQueue::Id> bookmark_timer;
   };
@@ -115,9 +115,9 @@ class WatchHub {
   struct Start {
     std::shared_ptr<ObjectSource> objects;  // null: sent, or there are none
     std::vector<StateChange> changes;       // by which it resumes
-    std::size_t next = 0;                   // of them, the first that has not been sent
+    std::size_t next = 0;                   // the first in `changes` that has not been sent
     bool marker = false;                    // a bookmark marks its end
-    std::optional<LongReads::Id> place;     // of a long one
+    std::optional<LongReads::Id> place;     // for a long one
   };
 
   using StartPtr = std::shared_ptr<Start>;

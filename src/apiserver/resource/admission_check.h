@@ -14,7 +14,7 @@
 
 namespace spillway::apiserver {
 
-/// A write that nothing stands against so far: the object is admitted, defaulted and valid.
+/// A write that has passed so far: the object is admitted, defaulted and valid.
 struct ValidWrite {
   const api::UserInfo& user;
   const Resource& resource;
@@ -40,8 +40,9 @@ class AdmissionCheck {
     return {};
   }
 
-  /// Whether updates of that object by that user that change nothing but the time of a heartbeat need not be shown to
-  /// this check, which would admit them. Asked before each; the object has passed all checks as it stands. Default: no.
+  /// True if this check may be skipped for updates of that object by that user that only renew the time of a heartbeat,
+  /// because it would admit them. Called before each; the object has passed all checks in its present form. Default:
+  /// false.
   virtual bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
                               std::string_view /*name*/) const {
     return false;

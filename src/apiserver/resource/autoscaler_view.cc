@@ -21,12 +21,12 @@ constexpr std::string_view kCpuCurrent = "currentCPUUtilizationPercentage";
 /// A member of a metric in v2 and what annotations call it.
 struct Renamed {
   std::string_view kind;
-  std::string_view part;  // "" or the member of v2 that it stands below
+  std::string_view part;  // "" or the member of v2 that contains it
   std::string_view member;
   std::string_view flat;
 };
 
-/// Of spec.metrics, whose values stand in "target".
+/// spec.metrics, whose values are in "target".
 constexpr auto kTargets = std::to_array<Renamed>({
     {"resource", "", "name", "name"},
     {"resource", "target", "averageUtilization", "targetAverageUtilization"},
@@ -49,7 +49,7 @@ constexpr auto kTargets = std::to_array<Renamed>({
     {"external", "target", "averageValue", "targetAverageValue"},
 });
 
-/// Of status.currentMetrics, whose values stand in "current".
+/// status.currentMetrics, whose values are in "current".
 constexpr auto kReadings = std::to_array<Renamed>({
     {"resource", "", "name", "name"},
     {"resource", "current", "averageUtilization", "currentAverageUtilization"},
@@ -153,7 +153,7 @@ void show_metrics(const Json& stored, std::string_view part, std::string_view me
   if (!others.empty()) view.make({"metadata", "annotations"})[annotation] = to_text(Json(std::move(others)));
 }
 
-/// What an annotation holds, which goes; null: nothing that can be read.
+/// Removes an annotation and returns its parsed value; null: absent or malformed.
 Json take_annotation(Json& object, std::string_view name) {
   const std::string text(object.string_at({"metadata", "annotations", name}));
   object.erase({"metadata", "annotations", name});

@@ -167,7 +167,7 @@ Outcome CustomKind::read_names(const Json& definition) {
   if (group_.empty() || kind_.empty() || plural_.empty()) {
     return make_error(ErrorCode::kInvalid, "group, plural or kind is missing");
   }
-  // Whoever writes the status must not lead one kind to the objects of another.
+  // A changed status must not make one kind's definition serve the objects of another.
   if (name_ != fmt::format("{}.{}", plural_, group_)) {
     return make_error(ErrorCode::kInvalid, "the plural is \"{}\" in the group \"{}\"", plural_, group_);
   }

@@ -1,6 +1,6 @@
-// A kind that a CustomResourceDefinition describes, as one value: its rows in the table of resources, and of each
-// version what hooks are to built-in kinds: what is kept and filled in, what is valid, columns, paths of the scale.
-// Of a definition that changes there is a new value; the old one lives for as long as somebody holds it.
+// A kind that a CustomResourceDefinition describes, as one value: its rows in the table of resources, and for each
+// version the counterpart of built-in hooks: pruning and defaults, validation, columns, paths of the scale. A changed
+// definition makes a new value; the old one lives for as long as a reader holds it.
 // Thread: any (immutable). Bounds: kVersionsMax, the sizes of its schemas (policy/structural).
 // Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; docs/adr/0049.
 #pragma once
@@ -48,15 +48,15 @@ struct CustomVersion {
   structural::Schema schema;
   std::optional<ScalePaths> scale;
   std::vector<TableColumn> table_columns;                       // the first is Name
-  std::vector<std::optional<structural::PrinterColumn>> cells;  // of the others; nullopt: nothing is ever there
-  std::string deprecation;                                      // what whoever uses the version is told; empty: nothing
+  std::vector<std::optional<structural::PrinterColumn>> cells;  // by column, without Name; nullopt: always empty
+  std::string deprecation;                                      // warning for clients of the version; empty: none
   /// As which bodies are read: metadata are typed, what the schema does not know is taken out, the rest stays as it is.
   const api::Type* body = nullptr;
   /// As which fields have owners (server-side apply).
   const api::Type* fields = nullptr;
 
   bool converts() const;
-  /// The version that is asked for takes the place of the stored one, and back: nothing else is converted.
+  /// Replaces the stored version by the requested one, and back: nothing else is converted.
   api::Json from_stored(const api::Json& object) const;
   api::Json to_stored(const api::Json& object) const;
 
@@ -67,7 +67,7 @@ struct CustomVersion {
 
 class CustomKind {
  public:
-  /// Of a definition as it is stored. kInvalid: it cannot be served, and why.
+  /// The kind of a stored definition. kInvalid: the reason why it cannot be served.
   static Result<CustomKindPtr> make(const api::Json& definition);
 
   /// Use make().
@@ -88,19 +88,19 @@ class CustomKind {
 
   const std::deque<CustomVersion>& versions() const { return versions_; }
 
-  /// Objects that `older` has read look otherwise now.
+  /// True if objects that `older` has decoded have another form now.
   bool reshapes(const CustomKind& older) const;
 
-  /// Of its definition: of equal digests are equal kinds.
+  /// Digest of the definition: equal digests mean equal kinds.
   std::uint64_t digest() const { return digest_; }
 
-  /// Objects can be looked at as `older` looked at them: only what may be done with them differs.
+  /// True if objects decoded by `older` need no new decoding: only the allowed operations differ.
   bool looks_like(const CustomKind& older) const { return shape_ == older.shape_; }
 
   static std::uint64_t digest_of(const api::Json& definition);
   static std::uint64_t shape_of(const api::Json& definition);
 
-  /// An object as it was found in the store, in the version that is stored now and as its schema says.
+  /// An object from the store, converted to the version that is stored now and pruned by its schema.
   api::Json at_rest(api::Json document) const;
 
  private:
@@ -119,18 +119,18 @@ class CustomKind {
   std::uint64_t shape_ = 0;  // the same without whether it is being deleted
   bool terminating_ = false;
   Scope scope_ = Scope::kNamespaced;
-  std::deque<std::string> texts_;  // what the next three point to
+  std::deque<std::string> texts_;  // owns the texts of the next three members
   std::vector<std::string_view> short_names_;
   std::vector<std::string_view> categories_;
   std::vector<SelectableField> fields_;
   api::DerivedTypes types_;
   std::deque<CustomVersion> versions_;
-  std::vector<Resource> rows_;  // those that are served first
+  std::vector<Resource> rows_;  // served ones first
   std::size_t served_ = 0;
   std::size_t stored_ = 0;
 };
 
-/// Whether version `a` comes before `b`: v2 before v1 before v1beta1 before names without a number.
+/// Sorts versions by preference: v2 before v1 before v1beta1 before names without a number.
 bool is_preferred_version(std::string_view a, std::string_view b);
 
 }  // namespace spillway::apiserver

@@ -1,6 +1,5 @@
-// What writes that are under way have chosen and nobody else may have, such as the address of a service; and what
-// another server was lately found to have. Thread: loop. Bounds: a name for each that is chosen by a write under way;
-// kForeignMax others.
+// Unique names, such as the address of a service, that writes under way have chosen; and those that another server was
+// lately found to hold. Thread: loop. Bounds: the names of the writes under way, and kForeignMax others.
 #pragma once
 
 #include "base/time.h"

@@ -1,5 +1,6 @@
-// What one kind adds to the generic engine: defaults, admission, validation, table cells. Functions over documents, no
-// state, no clock, no I/O. Every hook may be null: the neutral behaviour is then the generic one, stated beside it.
+// The rules of one kind, beside the generic engine: defaults, admission, validation, table cells. Functions over
+// documents, no state, no clock, no I/O. Every hook may be null: the neutral behaviour is then the generic one, stated
+// beside it.
 //
 // The engine itself does for every kind: typed decoding (unknown fields, wrong types), metadata owned by the server,
 // metadata and name validation, namespace checks, generation, isolation of status and spec between the main and the
@@ -27,7 +28,7 @@
 
 namespace spillway::apiserver {
 
-/// The cluster as it stands, for admission. Documents are complete (kind, apiVersion, resourceVersion).
+/// The present state of the cluster, for admission. Documents are complete (kind, apiVersion, resourceVersion).
 class Cluster {
  public:
   virtual ~Cluster() = default;
@@ -48,7 +49,7 @@ class Cluster {
   virtual bool is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const = 0;
 };
 
-/// What of admission can be switched off.
+/// The parts of admission that can be switched off.
 struct AdmissionRules {
   /// Pods that are not BestEffort tolerate memory pressure (plug-in PodTolerationRestriction).
   bool memory_pressure_toleration = true;
@@ -59,9 +60,9 @@ struct AdmissionRules {
   bool limit_ranger = true;
   /// New and grown objects are charged to the ResourceQuotas of their namespace (plug-in ResourceQuota).
   bool resource_quota = true;
-  /// What may be used only where a quota covers it; the plug-in ResourceQuota asks.
+  /// Resources that may be used only if a quota covers them; checked by the plug-in ResourceQuota.
   std::vector<quota::LimitedResource> limited_resources = {};
-  /// Webhooks of either phase are asked (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
+  /// Webhooks of either phase are called (plug-ins MutatingAdmissionWebhook, ValidatingAdmissionWebhook).
   bool mutating_webhooks = true;
   bool validating_webhooks = true;
   /// Requests are held against the admission policies (plug-in ValidatingAdmissionPolicy).
@@ -70,7 +71,7 @@ struct AdmissionRules {
   std::optional<podsecurity::Configuration> pod_security = podsecurity::Configuration{};
 };
 
-/// What admission may look at besides the object.
+/// The inputs of admission besides the object.
 struct AdmissionContext {
   const Cluster& cluster;
   const api::UserInfo& user;
@@ -81,7 +82,7 @@ struct AdmissionContext {
   bool dry_run = false;
 };
 
-/// Which endpoint an update came through.
+/// The endpoint of an update.
 enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers, kFinalize };
 
 struct TableColumn {
@@ -116,19 +117,19 @@ struct KindHooks {
   /// Asked about a valid new object; may refuse it for what the cluster holds. Null: nothing.
   api::StatusResult<void> (*confirm_create)(const api::Json& object, const AdmissionContext& context) = nullptr;
 
-  /// What no two objects of the kind may have at once: "ip/10.96.0.7". admit_create and admit_update choose it, among
-  /// what neither Cluster::is_reserved() nor Cluster::is_held() names. Null: nothing.
+  /// The names of which no two objects of the kind may have the same: "ip/10.96.0.7". admit_create and admit_update
+  /// choose names for which neither Cluster::is_reserved() nor Cluster::is_held() is true. Null: none.
   std::vector<std::string> (*reserves)(const api::Json& object) = nullptr;
 
-  /// What follows from the final name of a new object that is otherwise fine; called again for another name. Null:
-  /// nothing.
+  /// Sets members that depend on the final name of a new object that is otherwise fine; called again for another name.
+  /// Null: none.
   void (*name_create)(api::Json& object) = nullptr;
 
   /// Keeps or resets fields of an updated object. Isolation has been done. Null: nothing.
   void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;
   api::StatusResult<void> (*admit_update)(api::Json& object, const api::Json& old, Endpoint endpoint,
                                           const AdmissionContext& context) = nullptr;
-  /// Everything wrong with the change. Null: for kMain validate_create is asked, for others nothing.
+  /// Everything wrong with the change. Null: for kMain validate_create is called, for others nothing.
   void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                           api::FieldErrors& errors) = nullptr;
 

@@ -151,7 +151,7 @@ void check_new_finalizers(const Json& object, const Json& old, FieldErrors& erro
       "no new finalizers can be added if the object is being deleted, found new finalizers [" + added + "]");
 }
 
-/// What an update may not touch; deletion is begun by a DELETE.
+/// Members that no update may change; a deletion begins with a DELETE.
 void check_immutable_members(const Json& object, const Json& old, FieldErrors& errors) {
   static const Json kAbsent;
   for (const std::string_view member : {"uid", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
@@ -163,7 +163,7 @@ void check_immutable_members(const Json& object, const Json& old, FieldErrors& e
   }
 }
 
-/// What every run of the checks looks at, of a new object and of a change.
+/// Checks for both new and changed objects.
 void check_common(const Json& object, FieldErrors& errors) {
   check_labels(object, errors);
   check_annotations(object, errors);

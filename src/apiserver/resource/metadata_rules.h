@@ -1,5 +1,5 @@
-// What metadata may look like, for every kind: names, labels, annotations, finalizers, owner references; and what an
-// update may not change. Thread: any (pure). Source: spec "API server contract", 7.1-7.3, 11.4.
+// Validation of metadata, for every kind: names, labels, annotations, finalizers, owner references; and immutable
+// members. Thread: any (pure). Source: spec "API server contract", 7.1-7.3, 11.4.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -22,9 +22,9 @@ bool is_finalizer_of_somebody(std::string_view name);
 inline constexpr std::string_view kUnknownFinalizer =
     "name is neither a standard finalizer name nor is it fully qualified";
 
-/// What the kind says about the metadata of a new object. Fields start with "metadata".
+/// Validates the metadata of a new object by the rules of its kind. Fields start with "metadata".
 void validate_metadata(const Resource& resource, const api::Json& object, api::FieldErrors& errors);
-/// What is wrong with the metadata of an object of any kind, new and otherwise fine.
+/// Validates the metadata of an object of any kind, new and otherwise fine.
 void validate_any_metadata(const api::Json& object, api::FieldErrors& errors);
 
 /// The part of an object that an update is about.

@@ -1,4 +1,4 @@
-// What a write changed: nothing, only values, or the shape of the object as well.
+// The extent of a write's change: none, only values, or the shape of the object as well.
 // Thread: any (pure). Source: spec "API server contract", 7.6, 8.4.
 #pragma once
 

@@ -1,6 +1,6 @@
 // The one table of resources the server knows: names, scope, verbs, storage, subresources and hooks. Routing,
 // discovery, OpenAPI, the watch cache and the collectors all read it; a new resource is a row here plus its hooks.
-// Kinds that definitions in the cluster describe come and go: a table never changes, the registry has another one then.
+// Custom kinds are added and removed: a table never changes, the registry gets a new one then.
 // Thread: ResourceTable any (immutable); ResourceRegistry loop, but for table(). Source: spec "API server contract", 2,
 // 9.5, 22.2; docs/adr/0049.
 #pragma once
@@ -89,11 +89,11 @@ struct SelectableField {
 };
 
 /// How often a kind runs the checks of metadata on a write, besides those that every kind has to pass. Each run adds
-/// its causes again, and clients see as many as upstream tells.
+/// its causes again, and clients see as many as with upstream.
 struct MetadataChecks {
-  /// Of a new object. 0: only once nothing else is wrong, and its name may be any path segment.
+  /// Runs for a new object. 0: only once all other checks have passed, and its name may be any path segment.
   int create = 1;
-  /// Of a changed object: everything, and what an update may not change.
+  /// Runs for a changed object: of all checks, and of those of immutable members.
   int update_whole = 1;
   int update_change = 1;
   /// The same through the status and finalize endpoints.
@@ -137,7 +137,7 @@ struct Resource {
   bool counts_annotations = false;
   /// It counts changes of labels as well.
   bool counts_labels = false;
-  /// What its objects own outlives them, unless a deletion says otherwise.
+  /// Dependents of its objects outlive them, unless a deletion says otherwise.
   bool orphans_by_default = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
@@ -149,24 +149,24 @@ struct Resource {
   bool requires_version = false;
   /// Its objects are heartbeats: most updates change one time (write/renewal.h).
   bool renewed = false;
-  /// What its objects were before is not kept, but for a moment: watches resume by the present state.
+  /// Old versions of its objects are dropped after a moment: watches resume from the present state.
   bool keeps_history = true;
   MetadataChecks metadata{};
   /// Writes are recorded in metadata.managedFields.
   bool tracks_managers = true;
   /// Objects pass through a grace period when deleted (Pod).
   bool graceful = false;
-  /// What becomes of objects of a kind that none of our controllers acts on, in one sentence. Empty: somebody does, or
-  /// nobody has to.
+  /// One sentence about the fate of objects of a kind that no controller of ours acts on. Empty: one does, or none is
+  /// needed.
   std::string_view unattended;
   DocumentView view;
   const KindHooks* hooks = nullptr;
-  /// What the version of a custom kind adds in place of hooks; null: the kind is built in.
+  /// The rules of a custom kind's version, in place of hooks; null: the kind is built in.
   const CustomVersion* custom = nullptr;
-  /// A finalizer that a deletion adds: something has to be cleared away before the object goes. Empty: nothing.
+  /// A finalizer that a deletion adds: dependents or uses have to be cleared before the object is removed. Empty: none.
   std::string_view cleanup_finalizer;
 
-  /// Its documents differ from those that are stored.
+  /// True if its documents differ from the stored ones.
   bool is_view() const;
   /// A stored document as this resource shows it, and back. Of one that is no view: the document.
   api::Json from_stored(const api::Json& object) const;
@@ -183,7 +183,7 @@ struct Resource {
 
   api::GroupKind group_kind() const { return {std::string(group), std::string(kind)}; }
 
-  /// The kind of that group. Custom kinds of other groups may have the same name, so a name alone says nothing
+  /// The kind of that group. Custom kinds of other groups may have the same name, so a name alone is ambiguous
   /// (tools/tidy.py).
   bool is(std::string_view of_group, std::string_view of_kind) const { return kind == of_kind && group == of_group; }
 
@@ -192,7 +192,7 @@ struct Resource {
 
 using CustomKindPtr = std::shared_ptr<const CustomKind>;
 
-/// All resources of a moment. Rows stay where they are for as long as somebody holds a table that has them.
+/// All resources of a moment. Rows stay valid for as long as a table that has them is held.
 class ResourceTable {
  public:
   using BuiltIn = std::shared_ptr<const std::vector<Resource>>;
@@ -223,7 +223,7 @@ class ResourceTable {
 
 using ResourceTablePtr = std::shared_ptr<const ResourceTable>;
 
-/// A row of a custom kind is good until the kind is replaced and kRetired later; longer for whoever holds a table.
+/// A row of a custom kind is valid until kRetired after the kind was replaced; longer while its table is held.
 class ResourceRegistry {
  public:
   explicit ResourceRegistry(KindTable hooks);

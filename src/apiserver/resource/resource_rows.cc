@@ -260,7 +260,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .unattended =
            "nothing in this cluster sends traffic to the pods of a Service: this one is stored with an address, "
            "and its endpoints are listed"},
-      // who is asked before something is written
+      // webhooks called before a write
       {.group = "admissionregistration.k8s.io",
        .version = "v1",
        .plural = "mutatingwebhookconfigurations",

@@ -1,6 +1,6 @@
-// Work that is too long for one turn of the loop, done a slice per wake-up; several of them take turns, and requests
-// come in between. Thread: loop. Invariant: a slice is bounded by whoever adds it (SliceBudget), not by time: an engine
-// has no clock, and the same requests cost the same slices.
+// Work that is too long for one turn of the loop, done a slice per wake-up; several tasks take turns, and requests are
+// served in between. Thread: loop. Invariant: a slice is bounded by the task itself (SliceBudget), not by time: an
+// engine has no clock, and the same requests cost the same slices.
 #pragma once
 
 #include "apiserver/resource/timer_queue.h"
@@ -13,11 +13,12 @@
 
 namespace spillway::apiserver {
 
-/// What one slice may cost, in bytes of text that are parsed and written anew; well below a millisecond each 16 KiB.
+/// The most that one slice may cost, in bytes of text that are parsed and written anew; 16 KiB take well below a
+/// millisecond.
 inline constexpr std::size_t kSliceCost = 64U << 10U;
 /// Text that is only copied costs an eighth.
 inline constexpr std::size_t kCopyShare = 8;
-/// What looking at one object costs, besides its text.
+/// The cost of visiting one object, besides its text.
 inline constexpr std::size_t kLookCost = 64;
 
 /// Objects: a list of more, or the start of a watch on more, is long.

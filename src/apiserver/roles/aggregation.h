@@ -24,23 +24,23 @@ std::string rule_identity(const api::Json& rule);
 /// The selectors of an aggregationRule. One that is impossible gathers nothing.
 std::vector<api::LabelSelector> aggregation_selectors(const api::Json& role);
 
-/// A role that others may gather, as far as it is looked at.
+/// A role that others may aggregate, with the members that matter for it.
 struct GatheredRole {
   std::string_view name;
   const api::StringMap* labels;
   std::function<api::DocumentPtr()> document;  // asked if its labels match
 };
 
-/// What the rules of `role` should be: those of the roles that its selectors match, selector after selector, for each
-/// in the order of `by_name`, each rule once; never its own. Null: none, or `role` has no aggregationRule. nullopt:
-/// they take more than `bytes_max` as text.
+/// The rules that `role` should have: those of the roles that its selectors match, selector after selector, for each in
+/// the order of `by_name`, each rule once; never its own. Null: none, or `role` has no aggregationRule. nullopt: they
+/// take more than `bytes_max` as text.
 std::optional<api::Json> aggregated_rules(const api::Json& role, std::span<const GatheredRole> by_name,
                                           std::size_t bytes_max);
 
 /// The same with documents in any order, of which those of ClusterRoles count, however large.
 api::Json aggregated_rules(const api::Json& role, std::span<const api::Json> roles);
 
-/// Whether two lists of rules are the same, null and absent ones being empty.
+/// True if two lists of rules are equal; null and absent ones count as empty.
 bool are_same_rules(const api::Json* some, const api::Json* others);
 
 }  // namespace spillway::apiserver

@@ -189,7 +189,7 @@ std::span<const RoleRow> cluster_role_rows() {
 }
 
 std::span<const BindingRow> cluster_binding_rows() {
-  // Nodes are judged by the node authorizer: nobody is bound to `system:node`.
+  // The node authorizer decides about nodes: no subject is bound to `system:node`.
   static const std::vector<BindingRow> kRows{
       {.name = "cluster-admin", .role = "cluster-admin", .groups = "system:masters"},
       {.name = "system:basic-user", .role = "system:basic-user", .groups = "system:authenticated"},

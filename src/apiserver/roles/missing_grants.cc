@@ -64,7 +64,7 @@ void append(Json& whole, std::initializer_list<std::string_view> path, const Jso
   whole.make(path) = std::move(all);
 }
 
-/// Of labels or annotations, those that are not there at all.
+/// Adds the labels or annotations that are absent.
 void add_marks(Json& whole, const Json& wanted, std::string_view member) {
   const Json* const marks = wanted.at({"metadata", member});
   if (marks == nullptr || marks->if_object() == nullptr) return;
@@ -73,7 +73,7 @@ void add_marks(Json& whole, const Json& wanted, std::string_view member) {
   }
 }
 
-/// A role: `whole` is what stands.
+/// Adds a role's missing rules; `whole` is the stored role.
 void add_rules(Json& whole, const Json& current, const Json& wanted) {
   const Json* const gathers = wanted.find("aggregationRule");
   if (gathers == nullptr) {

@@ -1,5 +1,5 @@
-// What a role or binding that every cluster has lacks after an upgrade, or after somebody changed it: put back at the
-// start of a server, as upstream does. What it has besides stays. An object with the annotation
+// Restores the default roles and bindings after an upgrade, or after a user's change, at the start of a server, as
+// upstream does. Their additional parts stay. An object with the annotation
 // rbac.authorization.kubernetes.io/autoupdate: "false" is left alone.
 // Thread: any (pure). Source: Kubernetes docs, "Using RBAC Authorization", auto-reconciliation.
 #pragma once
@@ -11,14 +11,16 @@
 namespace spillway::apiserver {
 
 /// `current` with the labels, annotations, rules, selectors of aggregated roles and subjects of `wanted` that it lacks;
-/// nullopt: it lacks none, or is to be left alone. A rule is there if one rule of `current` covers it; a role that
-/// gathers the rules of others is given none. A label or annotation with another value is there. An aggregationRule
-/// that is not wanted goes; a binding of another role is put back as it was made, as its roleRef cannot be corrected.
+/// nullopt: it lacks none, or is to be left alone. A rule counts as present if one rule of `current` covers it; a role
+/// that aggregates others gets none. A label or annotation with another value counts as present. An unwanted
+/// aggregationRule is removed; a binding of another role is replaced by the wanted one, as its roleRef cannot be
+/// corrected.
 std::optional<api::Json> with_missing_grants(const api::Json& current, const api::Json& wanted);
 
-/// The rules that an administrator has given a role before it gathered those of others, kept by the one that it gathers
-/// now: `wanted` with what `gatherer` has besides. `gatherer`: as it stands. `gathered`: all that it is to gather. A
-/// rule is there if several of these give what it gives. Unchanged if it gathers already.
+/// Keeps the rules that an administrator gave a role before it aggregated others, in the role that it aggregates now:
+/// `wanted` with the additional rules of `gatherer`. `gatherer`: the stored role. `gathered`: all roles that it is to
+/// aggregate. A rule counts as present if several of these cover it together. Unchanged if `gatherer` aggregates
+/// already.
 api::Json with_rules_of_old(api::Json wanted, const api::Json& gatherer, const api::Json::Array& gathered);
 
 }  // namespace spillway::apiserver

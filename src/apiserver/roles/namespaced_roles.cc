@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kSystem = "kube-system";
 constexpr std::string_view kPublic = "kube-public";
 
-/// Of one who takes the lease of that name. ConfigMaps were the locks of old versions.
+/// The rules of a component that takes the lease of that name. ConfigMaps were the locks of old versions.
 std::vector<RuleRow> leader_rules(std::string_view name) {
   constexpr std::string_view kVerbs = "create get list update watch";
   return {{"watch", "core", "configmaps"},

@@ -4,7 +4,7 @@
 namespace spillway::apiserver {
 namespace {
 
-/// What the controllers of this project do, and no more: no Secrets, no roles, no tokens.
+/// The rules of this project's controllers, and no more: no Secrets, no roles, no tokens.
 const std::vector<RuleRow>& own_controllers_rules() {
   static const std::vector<RuleRow> kRules{
       {"delete get list patch watch", "core", "nodes"},
@@ -46,7 +46,7 @@ const std::vector<RuleRow>& own_scheduler_rules() {
       {kRead, "core", "namespaces nodes pods replicationcontrollers services"},
       {kRead, "apps", "replicasets statefulsets"},
       {"create", "core", "pods/binding"},
-      {"delete", "core", "pods"},  // who leaves for a more important one
+      {"delete", "core", "pods"},  // victims of preemption
       {"patch", "core", "pods/status"},
       {kRead, "policy", "poddisruptionbudgets"},
       {"get list patch watch", "core", "persistentvolumeclaims persistentvolumes"},

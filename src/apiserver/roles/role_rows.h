@@ -57,7 +57,7 @@ inline constexpr std::string_view kControllerRolePrefix = "system:controller:";
 std::span<const RoleRow> namespaced_role_rows();
 std::span<const BindingRow> namespaced_binding_rows();
 
-/// What no other cluster has: for this server, its controllers and its scheduler.
+/// Roles that no other cluster has: for this server, its controllers and its scheduler.
 std::span<const RoleRow> own_role_rows();
 std::span<const BindingRow> own_binding_rows();
 

@@ -113,7 +113,7 @@ std::string beside(const std::string& file, std::string_view path) {
   return file.substr(0, slash + 1) + std::string(path);
 }
 
-/// What is said to one plug-in, at `place` of a file.
+/// Parses the configuration of one plug-in, found at `place` of a file.
 using ReadPlugin = void (*)(AdmissionSource& source, const Json& value, const AdmissionPlace& place,
                             AdmissionFile& into);
 
@@ -131,7 +131,7 @@ ReadPlugin reader_of(std::string_view plugin) {
   return plugin == "ResourceQuota" ? read_resource_quota : nullptr;
 }
 
-/// One of plugins[]: its configuration stands there or in a file of its own.
+/// Parses one of plugins[]: its configuration is inline or in a file of its own.
 Outcome read_plugin(const std::string& file, AdmissionSource& source, const Json& plugin, const AdmissionPlace& place,
                     const ReadFile& read, AdmissionFile& into, std::vector<std::string>& errors) {
   constexpr std::string_view kMembers[] = {"name", "path", "configuration"};

@@ -1,7 +1,7 @@
-// An AdmissionConfiguration file: what the admission plug-ins of the API server are told. Of them PodSecurity and
-// ResourceQuota take a configuration here. Read strictly: an unknown member is an error that names the nearest known
-// one. Thread: any. Source: Kubernetes docs, "kube-apiserver Admission (v1)", "Enforce Pod Security Standards by
-// Configuring the Built-in Admission Controller".
+// An AdmissionConfiguration file: the configuration of the API server's admission plug-ins. Here PodSecurity and
+// ResourceQuota have one. Parsed strictly: an unknown member is an error that names the nearest known one. Thread: any.
+// Source: Kubernetes docs, "kube-apiserver Admission (v1)", "Enforce Pod Security Standards by Configuring the Built-in
+// Admission Controller".
 #pragma once
 
 #include "base/error.h"
@@ -18,7 +18,7 @@ namespace spillway::cli {
 struct AdmissionFile {
   podsecurity::Configuration pod_security;
   std::vector<quota::LimitedResource> limited_resources;
-  std::vector<std::string> warnings;  // what has no effect here: "FILE:LINE: MEMBER: has no effect here"
+  std::vector<std::string> warnings;  // members without effect: "FILE:LINE: MEMBER: has no effect here"
 };
 
 /// `read` is asked for the file, and for one that it names (plugins[].path), relative to its folder.

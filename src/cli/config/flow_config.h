@@ -17,8 +17,8 @@ namespace spillway::cli {
 inline constexpr std::size_t kFlowSchemasMax = 256;
 inline constexpr std::size_t kFlowLevelsMax = 64;
 
-/// What of the file, read with `read`, comes of the built-in configuration. kInvalid: what is wrong, and where; the
-/// objects "exempt" and "catch-all" are as they are.
+/// The built-in configuration, changed by the file, which is read with `read`. kInvalid: the mistake and its place; the
+/// objects "exempt" and "catch-all" keep their values.
 Result<flow::Configuration> read_flow_config(const std::string& file,
                                              const std::function<Result<yaml::Document>(const std::string&)>& read);
 

@@ -131,7 +131,7 @@ constexpr auto kFields = std::to_array<Field>({
     {"spillway", "zoneFullDisruption", "--zone-full-disruption", Type::kText, [](ManagerCommand c) { return text(c.controller.brakes.full_disruption); }},
 });
 
-/// Of controllers and settings that are not here.
+/// Members for controllers and settings that do not exist here.
 constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "attachDetachController", "cronJobController", "csrSigningController", "daemonSetController", "deploymentController",
     "deprecatedController", "endpointController", "endpointSliceController", "endpointSliceMirroringController",

@@ -1,10 +1,9 @@
 // A KubeControllerManagerConfiguration file as flags: a file stands for the flags of kube-controller-manager that it
 // names, so that both are checked by the same parsers and a flag on the command line wins over the file. Member names
 // are matched without regard to case, as upstream writes some in capitals. Members of other controllers are accepted
-// and have no effect; brakes have a section "spillway". Everything that is wrong is found, not the first alone. Of
-// several documents the flags of the later ones come later, and win: mappings are merged member by member, lists are
-// replaced. Thread: any (pure). Source: Kubernetes source, kubecontrollermanager.config.k8s.io/v1alpha1; docs,
-// kube-controller-manager.
+// and have no effect; brakes have a section "spillway". All mistakes are found, not the first alone. With several
+// documents the flags of later ones follow, and win: mappings are merged member by member, lists are replaced. Thread:
+// any (pure). Source: Kubernetes source, kubecontrollermanager.config.k8s.io/v1alpha1; docs, kube-controller-manager.
 #pragma once
 
 #include "api/json/json.h"
@@ -19,7 +18,7 @@ namespace spillway::cli {
 struct ManagerFlags {
   std::vector<std::string> flags;     // "--node-monitor-period=5s", in the order of the file
   std::vector<std::string> errors;    // "FILE:LINE: MEMBER: unknown (did you mean X?)"
-  std::vector<std::string> warnings;  // what has no effect here: "FILE:LINE: MEMBER: has no effect here"
+  std::vector<std::string> warnings;  // members without effect: "FILE:LINE: MEMBER: has no effect here"
 };
 
 /// An empty document says nothing, a member without a value neither.

@@ -19,7 +19,7 @@ using yaml::Place;
 
 constexpr std::string_view kSchedulerApi = "kubescheduler.config.k8s.io/v1";
 
-/// Of how kube-scheduler does its work, not of what it decides.
+/// Settings of how kube-scheduler works, not of its decisions.
 constexpr std::array<std::string_view, 4> kElsewhere{"parallelism", "enableProfiling", "enableContentionProfiling",
                                                      "delayCacheUntilActive"};
 constexpr std::string_view kShare = "percentageOfNodesToScore";
@@ -102,7 +102,8 @@ Outcome read_profiles(const Place& top, SchedulerConfig& into) {
   return {};
 }
 
-/// What nodes are worth is kept from pod to pod: only extenders are asked about a share of them.
+/// Warns about percentageOfNodesToScore without extenders: scores are kept from pod to pod, so that all nodes have
+/// them, and only extenders are called for a share of the nodes.
 void warn_of_share(const Place& top, SchedulerConfig& into) {
   const auto warn = [&into](const Place& place) {
     if (!place.has(kShare)) return;

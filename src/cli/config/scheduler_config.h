@@ -1,7 +1,6 @@
-// A KubeSchedulerConfiguration file: profiles with their plug-ins and arguments, back-offs, leader election. Strict: a
-// member that is not known is an error with its line and what may have been meant; what other parts of kube-scheduler
-// would read of it is accepted, with a warning that it has no effect here. Plug-ins of others are errors: nobody would
-// ask them.
+// A KubeSchedulerConfiguration file: profiles with their plug-ins and arguments, back-offs, leader election. Strict: an
+// unknown member is an error with its line and the nearest known name; members for other parts of kube-scheduler are
+// accepted, with a warning that they have no effect here. Other plug-ins are errors: they would never run.
 // Thread: any (pure). Bounds: kSchedulerProfilesMax. Source: Kubernetes docs, "Scheduler Configuration";
 // kube-scheduler configuration (v1).
 #pragma once

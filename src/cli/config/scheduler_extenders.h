@@ -13,10 +13,11 @@
 
 namespace spillway::cli {
 
-/// Who an extender has to be, and what is shown to it. Of each pair the data go before the file.
+/// TLS between scheduler and extender: how the extender is verified, and the scheduler's own certificate. In each pair
+/// the data take precedence over the file.
 struct ExtenderTls {
   bool enabled = false;   // enableHTTPS
-  bool insecure = false;  // nobody is to be verified
+  bool insecure = false;  // the extender's certificate is not verified
   std::string server_name;
   std::string ca_file;
   std::string ca_pem;  // with ca_file empty: the authorities of the system
@@ -31,7 +32,7 @@ struct ExtenderTls {
 
 struct ExtenderSet {
   std::vector<scheduling::Extender> rules;
-  std::vector<ExtenderTls> tls;      // of each
+  std::vector<ExtenderTls> tls;      // one per extender
   std::vector<std::string> ignored;  // extended resources that the scheduler does not count: ignoredByScheduler
 
   friend bool operator==(const ExtenderSet&, const ExtenderSet&) = default;
@@ -39,7 +40,7 @@ struct ExtenderSet {
 
 /// `extenders` of the configuration. kInvalid: what is wrong, and where.
 Result<ExtenderSet> read_extenders(const yaml::Place& top);
-/// As upstream: they take the place of the resources that NodeResourcesFit is told to ignore.
+/// As upstream: the extenders' ignored resources replace those that NodeResourcesFit is configured to ignore.
 void ignore_managed(const ExtenderSet& extenders, std::vector<scheduling::Profile>& profiles);
 
 }  // namespace spillway::cli

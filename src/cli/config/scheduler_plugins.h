@@ -12,7 +12,7 @@
 
 namespace spillway::cli {
 
-/// What of a profile's plug-ins is not in scheduling::Profile.
+/// The parts of a profile's plug-in configuration that scheduling::Profile does not have.
 struct PluginRest {
   Duration claims_timeout = seconds(600);
   std::vector<std::string> warnings;

@@ -1,4 +1,5 @@
-// What values a flag takes: checked when it is read, shown in its help and offered by completion, in the same words.
+// The values that a flag takes: checked when it is parsed, shown in its help and offered by completion, in the same
+// words.
 // Thread: main.
 #pragma once
 
@@ -34,7 +35,7 @@ CLI::Validator file_name();
 CLI::Validator above_zero();
 CLI::Validator not_negative();
 
-/// What the flag takes, as help and completion show it: "FILE", "DIRECTORY", "a|b", "0..64", "DURATION", "TEXT". Empty:
+/// The flag's values, as help and completion show them: "FILE", "DIRECTORY", "a|b", "0..64", "DURATION", "TEXT". Empty:
 /// it takes no value.
 std::string value_words(const CLI::Option& option);
 

@@ -37,7 +37,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
 }
 
-/// Whether the text has the word as a word, not as a part of another one.
+/// True if the text has the word as a whole word, not as a part of another one.
 bool names_word(std::string_view text, std::string_view word) {
   if (word.empty()) return false;
   constexpr std::string_view kAround = " \"=:,;";
@@ -49,7 +49,7 @@ bool names_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// What the library says of a value, as everything else here is said.
+/// The library's message about a value, in the style of all other messages.
 std::string in_our_words(std::string text) {
   constexpr std::string_view kTwice = ": At Most 1 required but received ";
   constexpr std::string_view kMissing = ": 1 required ";
@@ -123,7 +123,8 @@ class Parser {
     define_completion(commands_, shell_);
   }
 
-  /// To be suggested: not the brake of a whole cluster, which nobody should come to by a slip.
+  /// Commands that may be suggested for a mistyped one: without the brakes of a whole cluster, which no typing mistake
+  /// should lead to.
   std::vector<std::string> command_names() const {
     std::vector<std::string> names{"help"};
     for (const CLI::App* app : app_.get_subcommands({})) {
@@ -162,7 +163,8 @@ class Parser {
     return at < argc && argv[at][0] != '-' ? argv[at] : "";
   }
 
-  /// The first given word that the text names and nobody knows, flags first; empty if there is none.
+  /// The first given word that the text names and that is neither command nor flag, flags first; empty if there is
+  /// none.
   std::string mistaken_word(std::string_view text, const std::vector<std::string>& known, int argc,
                             const char* const* argv) const {
     for (const bool flags : {true, false}) {

@@ -18,7 +18,7 @@
 
 namespace spillway::cli {
 
-/// Exit codes of the subcommands: 0 to 2 of all of them, the others of those that are named.
+/// Exit codes of the subcommands: 0 to 2 are common to all, the others belong to the named ones.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailure = 1;       // it was understood and tried, and did not work
 inline constexpr int kExitUsage = 2;         // the command line or a file it names is wrong
@@ -36,13 +36,13 @@ struct LogArgs {
 /// Where spans go, and of what there are some.
 struct TraceArgs {
   std::string collector;             // URL without /v1/traces; empty: nothing is traced
-  std::uint32_t requests_ppm = 100;  // of a million requests that no one else asked to be traced
+  std::uint32_t requests_ppm = 100;  // out of a million requests that no client has asked to trace
 };
 
-/// Where a node's KubeletConfiguration comes from. Flags win over files, files of the directory over the file.
+/// The sources of a node's KubeletConfiguration. Flags win over files, files of the directory over the file.
 struct NodeConfigArgs {
   std::string file;                       // empty: none
-  std::string directory;                  // of *.conf files, merged in the order of their names; empty: none
+  std::string directory;                  // with *.conf files, merged in the order of their names; empty: none
   api::Json flags = api::Json::object();  // members of a KubeletConfiguration that flags named
 };
 
@@ -51,10 +51,10 @@ struct NodeArgs {
   NodeConfigArgs config;
   std::vector<std::pair<std::string, std::string>> labels;
   bool register_schedulable = true;
-  std::optional<Bytes> memory;  // of the slice; nullopt: the whole machine
+  std::optional<Bytes> memory;  // the slice's; nullopt: the whole machine
   std::optional<std::int64_t> pids_max;
   eviction::MemoryWatch memory_watch;
-  Bytes recording_max = mebibytes(64);  // of one node's recording; 0: none
+  Bytes recording_max = mebibytes(64);  // for one node's recording; 0: none
   std::string state_dir;
   std::string process_isolation = "namespaces";  // "none": pods are processes like any other
   std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
@@ -108,15 +108,15 @@ struct ControllerArgs {
   bool terminated_pod_gc_fair = false;
   std::optional<Duration> pod_eviction_timeout;
   autoscaling::Settings autoscaling;
-  std::string cloud_instance_check_command;  // asked which machines are gone; empty: nobody is
+  std::string cloud_instance_check_command;  // asked for the nodes whose machines are gone; empty: none is asked
   Duration cloud_instance_check_timeout = seconds(10);
   std::string compat;         // "v1.29"; empty: Spillway's own behaviour
   std::string eviction_mode;  // "taint" or "timeout"; empty: eviction_mode_of()
-  bool taint_manager = true;  // NoExecute taints, whoever set them, evict pods
+  bool taint_manager = true;  // NoExecute taints, by whatever controller or user, evict pods
   BrakeArgs brakes;
 };
 
-// What holds: as given, else as the line of `compat` has it.
+// The effective values: as given, else those of the line of `compat`.
 Duration grace_period_of(const ControllerArgs& args);
 std::string eviction_mode_of(const ControllerArgs& args);
 /// Flags that were given and change nothing beside the others.
@@ -155,7 +155,7 @@ struct EtcdArgs {
   std::string password_file;  // whose first line is the user's password
   bool insecure = false;      // plain HTTP to other machines
   std::int64_t lease_reuse_seconds = 60;
-  std::vector<EtcdOverride> overrides;          // of an API server
+  std::vector<EtcdOverride> overrides;          // an API server's
   std::optional<Duration> compaction_interval;  // so much history is kept; nullopt: the default; 0: all of it
 };
 
@@ -163,8 +163,8 @@ struct EtcdArgs {
 struct AuditArgs {
   std::string policy_file;        // empty: the default policy
   std::string log_path;           // empty: no audit log; "-": standard output
-  std::int32_t max_age_days = 0;  // of renamed logs; 0: for ever
-  std::int32_t max_backups = 0;   // of renamed logs; 0: all
+  std::int32_t max_age_days = 0;  // for renamed logs; 0: for ever
+  std::int32_t max_backups = 0;   // renamed logs that are kept; 0: all
   std::int32_t max_size_mb = 0;   // before the log is renamed, in 2^20 bytes; 0: 100
   bool compress = false;          // renamed logs
   std::string format = "json";
@@ -191,26 +191,26 @@ struct ServingArgs {
   std::vector<std::string> names_to_clients;  // names and addresses of the serving certificate, besides its own
   std::string write_kubeconfig;               // empty: DATA_DIR/kubeconfig
   std::string token_auth_file;
-  std::string token_signing_key_file;        // of service accounts' tokens; empty: DATA_DIR/pki/sa.key
+  std::string token_signing_key_file;        // signs service accounts' tokens; empty: DATA_DIR/pki/sa.key
   std::vector<std::string> token_key_files;  // whose tokens are accepted besides
-  std::string client_ca_file;        // whose client certificates are believed besides our authority's; empty: nobody's
-  std::string tls_certificate_file;  // shown to clients; empty: one of our own
-  std::string tls_key_file;          // of that certificate
+  std::string client_ca_file;                // accepted client certificate authorities, besides ours; empty: none
+  std::string tls_certificate_file;          // shown to clients; empty: one of our own
+  std::string tls_key_file;                  // the key of that certificate
   bool insecure_http = false;
   bool http2_off = false;
   std::optional<int> http_threads;  // that serve connections, 1 to 64; nullopt: half as many as processors, 1 to 4
-  double goaway_chance = 0;         // of a request over HTTP/2, 0 to 0.02
+  double goaway_chance = 0;         // for a request over HTTP/2, 0 to 0.02
   /// Signed the serving certificates of agents that ours has not signed; empty: none besides.
   std::string kubelet_certificate_authority;
   bool kubelet_insecure_tls = false;
   bool bootstrap_tokens = false;           // are believed
-  std::optional<Duration> token_life_max;  // of service accounts' tokens; nullopt: as long as is asked for
+  std::optional<Duration> token_life_max;  // for service accounts' tokens; nullopt: as long as requested
   std::vector<std::string> admission_off;  // names of admission plug-ins
-  std::string admission_config_file;       // what admission plug-ins are told; empty: nothing
+  std::string admission_config_file;       // configuration of admission plug-ins; empty: none
   AuditArgs audit;
   FlowArgs flow;
   std::string storage_media_type;    // empty: as what the store holds
-  bool drop_unknown_fields = false;  // of values at rest that are written
+  bool drop_unknown_fields = false;  // removed from stored values when they are written
   Duration event_ttl = hours(1);
   bool what_if = true;  // futures are played for the page at /ui/
 };
@@ -220,7 +220,7 @@ struct UpCommand {
   NodeArgs node;
   ControllerArgs controller;
   std::int32_t nodes = 1;
-  std::string node_name;  // of the first node, prefix of several; empty: the host name
+  std::string node_name;  // name of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
   std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";               // or leave
@@ -241,8 +241,8 @@ struct CompanionArgs {
   std::string kubelet_authority;  // a PEM file; empty: certificates of a kubelet on loopback are not verified
   bool pods_from_kubelet = false;
   Duration shadow_window = minutes(1);
-  std::string pages_address = "127.0.0.1:10270";  // of its own pages; empty: none
-  std::string root_dir = "/var/lib/kubelet";      // of the kubelet
+  std::string pages_address = "127.0.0.1:10270";  // for its own pages; empty: none
+  std::string root_dir = "/var/lib/kubelet";      // the kubelet's
 
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
 };
@@ -274,7 +274,7 @@ struct AgentCommand {
 struct ControllerCommand {
   ClusterArgs api;               // without a kubeconfig only if print_config
   std::string config;            // a KubeControllerManagerConfiguration; its flags are to be put before those given
-  std::string config_directory;  // of *.conf files, whose flags come between the two; empty: none
+  std::string config_directory;  // directory of *.conf files, whose flags follow those of `config`; empty: none
   bool print_config = false;
   double kube_api_qps = 20;  // writes per second
   std::int32_t kube_api_burst = 30;
@@ -284,12 +284,12 @@ struct ControllerCommand {
   std::string controllers = "*";
   bool shadow = false;
   std::string recording_dir;            // its recording is below it; empty: none
-  Bytes recording_max = mebibytes(64);  // of it; 0: none
+  Bytes recording_max = mebibytes(64);  // for its recording; 0: none
   bool beside_stock = false;  // the stock controllers of the same names are switched off, though their process runs
   ControllerArgs controller;
 };
 
-/// What holds back the deletions of a preemption; as BrakeArgs has it.
+/// Limits of the deletions of a preemption; as in BrakeArgs.
 struct PreemptionArgs {
   bool respect_budgets = false;
   std::string limit_deletions;  // empty: none
@@ -301,16 +301,16 @@ struct SchedulerCommand {
   ClusterArgs api;
   std::string config;                                         // a KubeSchedulerConfiguration; empty: none
   std::string write_config_to;                                // write the one in effect there, and end; empty: no
-  ProcessServingArgs serving{.secure_port = kSchedulerPort};  // of kube-scheduler
+  ProcessServingArgs serving{.secure_port = kSchedulerPort};  // kube-scheduler's port by default
   LeaderElectionArgs leader_election = scheduler_election();  // without a file
-  Duration unschedulable_max = minutes(5);  // then a refused pod gets another turn, whether anything changed or not
+  Duration unschedulable_max = minutes(5);  // after that a refused pod is tried again, even without a change
   std::vector<FlagWithoutEffect> without_effect;
-  bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
+  bool conditions_literally = false;  // predicates check the conditions of nodes, not their taints
   PreemptionArgs preemption;
 };
 
 struct DemoCommand {
-  bool keep = false;  // leave the temporary directory for a look
+  bool keep = false;  // leave the temporary directory, so that it can be inspected
 };
 
 /// A memory hog that stops by itself.
@@ -328,15 +328,15 @@ struct StressCommand {
 /// kWide: kText with what a table leaves out otherwise.
 enum class OutputFormat { kText, kWide, kJson, kYaml };
 
-/// Whether an answer in it is one document, for programs.
+/// True if an answer in this format is one document, for programs.
 constexpr bool is_document(OutputFormat format) {
   return format == OutputFormat::kJson || format == OutputFormat::kYaml;
 }
 
-/// What a KubeletConfiguration is meant for.
+/// The program that a KubeletConfiguration is meant for.
 enum class LintedProgram { kAgent, kKubelet };
 
-/// What a KubeletConfiguration does on a machine. Absent sizes: this machine's.
+/// Checks the effect of a KubeletConfiguration on a machine. Absent sizes: this machine's.
 struct LintCommand {
   std::vector<std::string> files;  // each on its own; "-": standard input
   LintedProgram program = LintedProgram::kAgent;
@@ -360,9 +360,9 @@ struct ExplainCommand {
 
   About about = About::kLast;
   bool last = false;       // was asked for
-  std::string name;        // of the pod, node or workload
-  std::string resource;    // of what is asked about with kWorkload: "replicasets", "jobs"
-  std::string name_space;  // of the pod or workload; empty: that of the context, or default
+  std::string name;        // name of the pod, node or workload
+  std::string resource;    // the workload's resource with kWorkload: "replicasets", "jobs"
+  std::string name_space;  // the pod's or workload's; empty: the context's, or default
   ControllerTargetArgs target;
   std::optional<std::string> journal;  // a journal file in place of the cluster
   std::string node;                    // ask this one only
@@ -377,7 +377,7 @@ struct RecordCommand {
 
   Of of = Of::kNode;
   std::string node;       // its name; empty: `directory` is said
-  std::string directory;  // of this machine; empty: it is fetched
+  std::string directory;  // a directory of this machine; empty: the recording is fetched
   ControllerTargetArgs target;
   std::string kept;   // a copy; empty: the ring
   std::string file;   // to be written
@@ -391,10 +391,10 @@ struct ReplayCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// What stands in the way of this machine, or of a cluster.
+/// Finds problems of this machine, or of a cluster.
 struct DoctorCommand {
   std::string config;    // a KubeletConfiguration; empty: none
-  std::string data_dir;  // of an API server here; empty: where it would be
+  std::string data_dir;  // an API server's, on this machine; empty: the default
   std::uint16_t port = 6443;
   std::uint16_t node_port = 10250;
   ClusterArgs api;
@@ -406,32 +406,32 @@ struct DoctorCommand {
 struct TopCommand {
   std::string node;  // empty: all of them
   bool watch = false;
-  Duration interval = seconds(2);  // between the end of one look and the next
+  Duration interval = seconds(2);  // between the end of one refresh and the next
   ClusterArgs api;
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };
 
-/// What is decided, as it happens. Empty parts: of everything.
+/// Shows decisions as they are made. Empty members: no restriction.
 struct WatchCommand {
   std::string node;
   std::string name_space;
   std::string pod;
   std::vector<std::string> reasons;
-  Duration since{};  // what was decided so long before is told first
+  Duration since{};  // decisions of that time before the start are shown first
   ControllerTargetArgs target;
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };
 
-/// How the zones of a cluster stand.
+/// Shows the state of a cluster's zones.
 struct ZonesCommand {
   ControllerTargetArgs target;
   OutputFormat output = OutputFormat::kText;
   Colour colour = Colour::kAuto;
 };
 
-/// Serves the page by which people look at a cluster, on this machine.
+/// Serves the dashboard of a cluster on this machine.
 struct DashboardCommand {
   ClusterArgs api;
   std::string bind_address = "127.0.0.1";
@@ -451,9 +451,9 @@ struct HoldCommand {
 };
 
 struct SimulateCommand {
-  std::vector<std::string> scenarios;  // files, or names of those that come with the program; "all": all of these
+  std::vector<std::string> scenarios;  // files, or names of built-in ones; "all": all built-in ones
   std::optional<std::uint64_t> seed;   // nullopt: the file's, else 1
-  std::optional<std::int64_t> nodes;   // of a generated cluster, in place of the file's
+  std::optional<std::int64_t> nodes;   // for a generated cluster, in place of the file's
   std::optional<std::int64_t> zones;
   std::optional<bool> brakes;
   bool compare = false;  // the two scenarios
@@ -506,7 +506,7 @@ struct StoreCommand {
   Act act = Act::kCheck;
   std::string data_dir;    // empty: the platform's default
   std::string file;        // backup: to, restore: from, check: in place of the store; empty: none
-  bool force = false;      // what is there may be replaced
+  bool force = false;      // existing files may be replaced
   EtcdArgs etcd;           // copy: one of the two; check: in place of the store, if servers are named
   bool into_etcd = false;  // copy: from the embedded store
   OutputFormat output = OutputFormat::kText;
@@ -522,7 +522,7 @@ struct CommandLine {
   Command command;
 };
 
-/// What to print and the exit code, when there is no command to run: help, version, or a mistake.
+/// The text and exit code where there is no command to run: help, version, or a mistake.
 struct EarlyExit {
   std::string text;
   int exit_code = kExitUsage;

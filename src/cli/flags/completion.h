@@ -1,6 +1,5 @@
-// What a shell may offer behind the words of an unfinished command line, and the scripts by which bash, zsh and fish
-// ask for it: `spillway __complete -- WORD…`. Nothing is looked up but the program's own commands and flags. Thread:
-// main.
+// Completions of an unfinished command line, and the scripts by which bash, zsh and fish request them: `spillway
+// __complete -- WORD…`. Only the program's own commands and flags are offered. Thread: main.
 #pragma once
 
 #include <span>

@@ -20,7 +20,7 @@ constexpr std::string_view kExplained =
 
 using About = ExplainCommand::About;
 
-/// What a kind may be called: "jobs", "job", and with the group behind it.
+/// The names of a kind: "jobs", "job", and with the group behind it.
 struct ExplainedKind {
   std::string_view plural;
   std::string_view brief;  // empty: none
@@ -40,7 +40,7 @@ constexpr auto kKinds =
                                   {"horizontalpodautoscalers", "hpa", "autoscaling", About::kWorkload},
                                   {"services", "svc", "", About::kWorkload}});
 
-constexpr std::size_t kKindLengthMax = 64;  // of a word that is compared
+constexpr std::size_t kKindLengthMax = 64;  // the longest word that is compared with kinds
 
 std::string_view singular_of(const ExplainedKind& kind) {
   return kind.plural.substr(0, kind.plural.size() - 1);

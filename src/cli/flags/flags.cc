@@ -91,7 +91,8 @@ bool is_loopback(const std::string& address) {
   return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
 }
 
-/// What stands behind a Service is of no use to others if it is this machine's loopback.
+/// Parses the address of the API server for the endpoints of its Service. A loopback address is refused: no other
+/// machine could reach it.
 Result<std::string> parse_advertised(const std::string& text) {
   SPILLWAY_TRY(address, parse_address(text));
   if (!is_loopback(address) && address != "0.0.0.0" && address != "::") return address;

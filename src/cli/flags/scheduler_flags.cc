@@ -11,7 +11,7 @@ constexpr const char* kCallersByKubeconfig = "the kubeconfig says who is asked a
 constexpr const char* kNoProfiles = "no profiles of the process are served";
 constexpr const char* kUnlimited = "bindings wait for their answers, 64 at a time, not for a rate";
 
-/// Of kube-scheduler 1.32: accepted, and reported as without effect.
+/// Flags of kube-scheduler 1.32 that are accepted, and reported as without effect.
 constexpr StockFlag kStockFlags[] = {{"--authentication-kubeconfig", kCallersByKubeconfig},
                                      {"--authentication-skip-lookup", kCallersByKubeconfig},
                                      {"--authentication-tolerate-lookup-failure", kCallersByKubeconfig},

@@ -64,7 +64,7 @@ std::optional<Reason> brake_in(const api::Json& document) {
   return reason ? std::optional(*std::move(reason)) : std::nullopt;
 }
 
-/// What an event tells of as well. A decision in the shadow, or one that waits, is followed by none.
+/// True if an event reports this decision as well. A shadow's decision, or one that waits, has no event.
 bool is_final(const policy::Decision& decision) {
   return decision.verdict == policy::Verdict::kActs || decision.verdict == policy::Verdict::kRefuses;
 }
@@ -153,7 +153,8 @@ void DecisionFeed::tell_taint(const std::string& name, const Node& node, const s
         .decision = {}});
 }
 
-/// Those of whom something waits first; then each in turn, those that are not Ready left out: one waits for them.
+/// First the nodes whose events wait for a decision; then each node in turn, but for those that are not Ready, which
+/// would only cost a time-out.
 std::optional<std::string> DecisionFeed::next_to_ask(Now now) {
   const auto is_due = [&](const Node& node) {
     if (!node.asked) return true;
@@ -227,7 +228,7 @@ void DecisionFeed::on_zones(const api::Json& document, Now now) {
     const std::string name(each.string_at({"zone"}));
     Zone& zone = zones[name.empty() ? "-" : name];
     zone = {.state = std::string(each.string_at({"state"})), .brake = brake_in(each)};
-    if (zone.brake == zones[""].brake || (is_disrupted && zone.brake)) zone.brake.reset();  // told of all of them
+    if (zone.brake == zones[""].brake || (is_disrupted && zone.brake)) zone.brake.reset();  // reported for all zones
   }
   std::swap(zones, zones_);
   if (!std::exchange(zones_known_, true)) return;

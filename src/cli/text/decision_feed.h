@@ -1,9 +1,9 @@
-// What was decided in a cluster, in the order in which it becomes known, each thing once: events as they are listed and
-// watched, decisions of agents, taints of nodes, standings of zones. What an agent says of a pod comes in place of the
-// event about it, for which it is waited a little. Knows no I/O; says which node is worth asking next.
+// The decisions in a cluster, in the order in which they become known, each one once: events as they are listed and
+// watched, decisions of agents, taints of nodes, states of zones. An agent's decision about a pod replaces the event
+// about it, so that such an event waits a little. Does no I/O; names the node to request decisions from next.
 //
 // Thread: any (single). Bounds: kSeenMax events are remembered, kWaitingMax wait for their decisions, kToldMax pods
-// whose decision was told; per node its zone, its taints and one time. Source: Kubernetes docs, "Taints and
+// whose decision was shown; per node its zone, its taints and one time. Source: Kubernetes docs, "Taints and
 // Tolerations".
 #pragma once
 
@@ -29,9 +29,9 @@ struct HappeningFilter {
   std::string node;
   std::string ns;
   std::string pod;
-  std::vector<std::string> reasons;  // of events or decisions, or codes of reasons; whatever their case
+  std::vector<std::string> reasons;  // reasons of events or decisions, or codes; in any case
 
-  /// Events whose reason tells of no decision come only if they are asked for by it.
+  /// Events whose reason is no decision are shown only if this filter names the reason.
   bool lets_through(const Happening& happening) const;
 };
 
@@ -41,12 +41,12 @@ class DecisionFeed {
   static constexpr std::size_t kWaitingMax = 1'000;
   static constexpr std::size_t kToldMax = 4'096;
   static constexpr std::size_t kNodesMax =
-      20'000;  // beyond them, events of nodes that no list has are told as they are
+      20'000;  // more nodes than these: events about unlisted nodes are shown unchanged
   static constexpr Duration kWaitsForDecision = seconds(5);
   static constexpr Duration kLooksEvery = seconds(2);   // at a node whose agent is ours
   static constexpr Duration kProbesEvery = minutes(5);  // at one that has none
 
-  /// What happened before `since` is not told.
+  /// Decisions before `since` are not shown.
   DecisionFeed(HappeningFilter filter, WallTime since) : filter_(std::move(filter)), since_(since) {}
 
   /// kBefore: listed at first; it may be older than `since`, in whole seconds as events have them.
@@ -62,18 +62,18 @@ class DecisionFeed {
 
   /// Worth asking for its decisions now; it counts as asked. nullopt: none.
   std::optional<std::string> next_to_ask(Now now);
-  /// What its agent answered, oldest first.
+  /// The decisions that the node's agent answered, oldest first.
   void on_decisions(const std::string& node, const std::vector<policy::Decision>& decisions, Now now);
-  /// What it was asked for did not come: events about its pods are told as they are.
+  /// The request for decisions failed: events about the node's pods are shown unchanged.
   enum class Why { kNoAgent, kNoAnswer };
   void on_no_decisions(const std::string& node, Why why);
-  /// Nobody can be asked any more.
+  /// No node can be asked any more.
   void on_nobody_to_ask();
 
   /// A ZoneList of the controllers.
   void on_zones(const api::Json& zones, Now now);
 
-  /// What is to be told now, in this order.
+  /// The happenings to show now, in their order.
   std::vector<Happening> take(Now now);
 
  private:
@@ -82,7 +82,7 @@ class DecisionFeed {
     std::set<std::string> taints;  // with the effect NoExecute
     bool is_known = false;         // by the list of nodes; else by an event only
     bool is_ready = false;
-    std::optional<bool> is_ours;  // nullopt: nobody has asked
+    std::optional<bool> is_ours;  // nullopt: no request yet
     std::optional<Instant> asked;
     std::optional<WallTime> last_decision;
   };

@@ -46,7 +46,7 @@ bool is_pod(const policy::Subject& subject, const api::PodKey& pod) {
   return subject.kind == "Pod" && subject.ns == pod.ns && subject.name == pod.name;
 }
 
-/// Where the pod stands; -1: nowhere.
+/// The index of the pod among the candidates; -1: it is none.
 std::ptrdiff_t place_of(const Decision& decision, const api::PodKey& pod) {
   const auto found = std::ranges::find_if(decision.candidates,
                                           [&](const Candidate& candidate) { return is_pod(candidate.subject, pod); });
@@ -224,7 +224,7 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
     case Verdict::kActs:
       if (decision.area == policy::Area::kLifecycle && decision.subject.kind == "Node") {
         return fmt::format("{} is {}{}", who, action_done(decision.action),
-                           why);  // as it stands: nobody knows since when
+                           why);  // present state: the time is not known
       }
       if (makes_room) {
         return fmt::format("{} took the place of {} other pods on {} at {}{}", who, decision.candidates_total,

@@ -12,7 +12,7 @@
 namespace spillway::cli {
 namespace {
 
-constexpr std::size_t kNamesMax = 3;  // of nodes; more are counted
+constexpr std::size_t kNamesMax = 3;  // names of nodes; the rest is counted
 
 /// A word as a shell takes it.
 std::string quoted(const std::string& word) {

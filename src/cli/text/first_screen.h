@@ -15,7 +15,7 @@ namespace spillway::cli {
 
 struct FirstScreen {
   std::vector<std::string> nodes;
-  Bytes memory;                   // of each node
+  Bytes memory;                   // per node
   std::string kubernetes;         // version, "v1.32.0"
   std::string container_runtime;  // "containerd://1.7.22"; empty: pods are processes
   std::string program;            // as it was started: "spillway", "build/release/src/apps/spillway"
@@ -24,14 +24,14 @@ struct FirstScreen {
   bool pods_run_on = false;       // when it stops
 };
 
-/// What runs, how to use it, how to stop it. Ends in a newline.
+/// The screen after a start: the running parts, how to use and how to stop them. Ends in a newline.
 std::string first_screen(const FirstScreen& screen, Paint paint);
 
 /// "Waiting for node vm: container runtime is down." One line. `node_message`: of the node's Ready condition; nullopt:
 /// there is no such node yet.
 std::string waiting_line(std::string_view node, const std::optional<std::string>& node_message);
 
-/// What becomes of the pods, at Ctrl-C. One line.
+/// One line at Ctrl-C about the fate of the pods.
 std::string stopping_line(std::size_t pods, bool pods_run_on);
 
 }  // namespace spillway::cli

@@ -1,4 +1,4 @@
-// What a person reads of each code of an outlook.
+// Sentences for the codes of an outlook.
 #include "base/utf8.h"
 #include "cli/text/outlook_text.h"
 #include "cli/text/reason_sentence.h"
@@ -140,7 +140,7 @@ constexpr bool has_every_sentence() {
 
 static_assert(has_every_sentence());
 
-/// What people have written is one line, and moves no terminal.
+/// User-written text on one line, without control characters that could move the terminal's cursor.
 std::string on_a_line(std::string_view text) {
   std::string line = printable(text);
   std::ranges::replace(line, '\n', ' ');

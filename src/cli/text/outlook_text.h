@@ -26,7 +26,7 @@ std::string headline(const outlook::Outlook& outlook);
 /// The headline and all that belongs to it; ends in a newline.
 std::string explain(const outlook::Outlook& outlook, Paint paint);
 
-/// What `-o json` prints.
+/// The document of `-o json`.
 api::Json explanation_json(const outlook::Outlook& outlook);
 
 }  // namespace spillway::cli

@@ -29,7 +29,7 @@ class Facts {
     return fact == nullptr ? std::string() : value_text(*fact);
   }
 
-  /// Of the fact "available_bytes", "available_inodes" or "available_processes".
+  /// The value of the fact "available_bytes", "available_inodes" or "available_processes".
   std::string measured(std::string_view what) const {
     const Fact* fact = find_measured(facts_, what);
     return fact == nullptr ? std::string() : value_text(*fact);
@@ -211,7 +211,7 @@ std::string pods_refused(const Facts& facts) {
   return fmt::format("pods of {} are refused: {}", facts["replica_set"], facts["message"]);
 }
 
-/// What a person reads of a code.
+/// The sentence for a code.
 struct Row {
   ReasonCode code;
   ReasonRole role;

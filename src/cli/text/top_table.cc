@@ -19,7 +19,7 @@ using policy::Reason;
 using policy::ReasonCode;
 
 constexpr double kSoonSeconds = 60;
-constexpr double kForeseenSeconds = 3600;  // what a line through the last seconds says of later times means nothing
+constexpr double kForeseenSeconds = 3600;  // beyond this time an extrapolation of the last seconds means nothing
 
 double number_of(const Fact& fact) {
   if (const auto* whole = std::get_if<std::int64_t>(&fact.value)) return static_cast<double>(*whole);
@@ -55,7 +55,7 @@ std::tuple<bool, double, double> nearness(const Reason& reason) {
           capacity > 0 ? left / capacity : 1};
 }
 
-/// What is left above the threshold, in its unit.
+/// The rest above the threshold, in its unit.
 Fact left_of(const Reason& reason) {
   const Fact* available = find_measured(reason.facts, "available");
   const auto left =

@@ -44,7 +44,7 @@ std::string next_text(const api::Json& item) {
   return fmt::format("{} in {}", node, value_text({"in_seconds", number_at(item, "nextActInSeconds")}));
 }
 
-/// Of a zone's rate: when the next token is there.
+/// The time of the next token of a zone's rate.
 std::string token_text(const api::Json& item) {
   if (item.find("nextTokenInSeconds") == nullptr) return "none";
   const double after = number_at(item, "nextTokenInSeconds");

@@ -1,8 +1,8 @@
-// Keeps the EndpointSlices of Services that select pods. What follows from a look is decided by
-// policy/endpoints/slice_plan.h; its writes go out one after the other, and the next look waits until the cache shows
-// them. Slices of Services that are gone are collected as garbage. Hints for zones follow the nodes (policy/endpoints/
-// topology_hints.h): a Service is looked at again when a zone has too few of its endpoints. Thread: loop. Cost: all
-// nodes are read once after changes of theirs, if there are such hints.
+// Keeps the EndpointSlices of Services that select pods. Each sync is planned by policy/endpoints/slice_plan.h; its
+// writes are sent one after the other, and the next sync waits until the cache shows them. Slices of Services that are
+// gone are collected as garbage. Hints for zones follow the nodes (policy/endpoints/ topology_hints.h): a Service is
+// synced again when a zone has too few of its endpoints. Thread: loop. Cost: all nodes are read once after changes of
+// theirs, if there are such hints.
 // Metrics: endpoint_slice_controller_syncs{result}, endpoint_slice_controller_changes{operation}.
 // Source: Kubernetes docs, "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
@@ -25,7 +25,7 @@ class EndpointSliceController final : public SliceController {
                           client::Informer<api::EndpointSlice>& slices, const SelectedPods& selected,
                           telemetry::Registry& metrics);
 
-  /// What the cache of slices has to read: those of this controller alone.
+  /// The query of the slice cache: the slices of this controller alone.
   static std::string_view slices_query();
 
  private:

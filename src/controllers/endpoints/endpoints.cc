@@ -12,7 +12,7 @@ namespace spillway::controllers {
 
 namespace {
 
-/// Of Endpoints that are a lock between processes, not the addresses of a Service.
+/// The annotation of Endpoints that are a lock between processes, not the addresses of a Service.
 constexpr std::string_view kLeaderRecord = "control-plane.alpha.kubernetes.io/leader";
 
 std::string endpoints_path(const api::ObjectMeta& neighbour, std::string_view name = {}) {
@@ -36,7 +36,7 @@ void EndpointsController::start(Now now) {
   }
 }
 
-/// Endpoints without a Service are somebody's who makes the Service next.
+/// Endpoints without a Service are not synced: a user may have made them for a Service that follows.
 void EndpointsController::on_endpoints(const EndpointsPtr& before, const EndpointsPtr& after, Now now) {
   const std::string key = client::key_of((after ? after : before)->metadata);
   if (find(key)) enqueue(key, now);
@@ -93,7 +93,7 @@ void EndpointsController::on_written(const std::string& key, const ServicePtr& s
     return arm();
   }
   const Error& error = outcome.error();
-  // Somebody else was faster, the namespace has gone, or nothing is written here (client::ShadowEngine).
+  // Expected: another client wrote first, the namespace is gone, or writes are off (client::ShadowEngine).
   const bool expected = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict ||
                         error.code == ErrorCode::kAlreadyExists;
   if (!expected) {

@@ -19,7 +19,7 @@ class EndpointsController final : public ServiceController {
                       client::Informer<api::Endpoints>& endpoints, const SelectedPods& selected,
                       telemetry::Registry& metrics);
 
-  /// Looks at Endpoints without a Service as well: it may have gone while nobody was here.
+  /// Also syncs Endpoints without a Service: the Service may have been deleted while no controller ran.
   void start(Now now) override;
 
  private:

@@ -1,4 +1,4 @@
-// Which pods the Services of a namespace select, kept from the changes of both caches, so that neither a look at a
+// Which pods the Services of a namespace select, kept from the changes of both caches, so that neither the sync of a
 // Service reads every pod nor a change of a pod every Service. Pods are kept by the labels that selectors name, no
 // others; a Service by the first label of its selector. Thread: loop. Bounds: an entry for each pod and each label of
 // it that a selector names. Cost: a label that no selector named before reads every pod once.
@@ -35,7 +35,7 @@ class SelectedPods {
   using ServicePtr = std::shared_ptr<const api::Service>;
   using Pods = std::map<client::ObjectKey, PodPtr>;
 
-  /// What is known of one key of labels.
+  /// The index of one label key.
   struct Label {
     std::size_t selectors = 0;  // that name it
     std::map<std::string, Pods> pods;
@@ -50,7 +50,7 @@ class SelectedPods {
 
   const client::ObjectCache<api::Pod>& pods_;
   const client::ObjectCache<api::Service>& services_;
-  std::map<std::string, Label, std::less<>> labels_;  // those that selectors name; values are NAMESPACE/VALUE
+  std::map<std::string, Label, std::less<>> labels_;  // keys that selectors name; values are NAMESPACE/VALUE
 };
 
 }  // namespace spillway::controllers

@@ -1,6 +1,6 @@
-// What the controllers of Endpoints and of EndpointSlices have in common: a queue of Services to look at, filled by
-// what happens to Services and to the pods behind them. Thread: loop. Bounds: one look at a Service at a time; retries
-// back off to 60 s. Cost: selected_pods.h.
+// The base of the controllers of Endpoints and of EndpointSlices: a queue of Services to sync, filled by changes of
+// Services and of the pods behind them. Thread: loop. Bounds: one sync of a Service at a time; retries back off to 60
+// s. Cost: selected_pods.h.
 #pragma once
 
 #include "api/object/service.h"
@@ -34,17 +34,17 @@ class ServiceController {
  protected:
   using ServicePtr = std::shared_ptr<const api::Service>;
 
-  /// `selected`: nullptr: it looks at no pods, and does not follow them.
+  /// `selected`: nullptr if the controller does not depend on pods, and so does not follow them.
   ServiceController(Shared shared, client::Informer<api::Service>& services, const SelectedPods* selected,
                     telemetry::Registry& metrics, std::string_view name);
 
   /// end(), later() or give_up() must follow.
   virtual void look(const std::string& key, Now now) = 0;
 
-  /// Before the looks of a step.
+  /// Runs before the syncs of a step.
   virtual void prepare(Now) {}
 
-  /// Nobody is behind the Service any more: it is gone.
+  /// The Service is gone: drops the state kept for it.
   virtual void forget(const std::string& key) = 0;
 
   void enqueue(const std::string& key, Now now);

@@ -23,7 +23,7 @@ void SliceController::carry_out(const std::string& key, endpoints::SlicePlan pla
           end(key, then);
           return arm();
         }
-        // Somebody else was faster, the namespace has gone, or nothing is written here (client::ShadowEngine).
+        // Expected: another client wrote first, the namespace is gone, or writes are off (client::ShadowEngine).
         const ErrorCode code = failure->error.code;
         const bool expected = code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
         if (!expected) tell(*failure, then);

@@ -1,5 +1,5 @@
-// What the controllers that write EndpointSlices have in common: the slices they wrote, by Service, and their writes,
-// with what follows when one is refused. Thread: loop. Bounds: as ServiceController.
+// The base of the controllers that write EndpointSlices: the slices they wrote, by Service, and their writes, with the
+// retry after a refused one. Thread: loop. Bounds: as ServiceController.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -22,12 +22,12 @@ class SliceController : public ServiceController {
   /// Says to users that a write was refused, and that is nothing that ends by itself.
   using Tell = std::function<void(const SliceWrites::Failure&, Now)>;
 
-  /// Ends the look at `key`, or gives it up.
+  /// Carries the plan out, and then ends the sync of `key` or requeues it.
   void carry_out(const std::string& key, endpoints::SlicePlan plan, Tell tell_failure, Now now);
 
   enum class Looked { kDone, kRefused };
 
-  /// carry_out() has come to its end.
+  /// carry_out() has ended.
   virtual void on_looked(const std::string& /*key*/, Looked /*how*/) {}
 
   SlicesByService slices_;

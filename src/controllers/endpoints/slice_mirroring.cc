@@ -29,7 +29,7 @@ void SliceMirroringController::start(Now now) {
   for (const std::string& key : slices_.keys()) enqueue(key, now);
 }
 
-/// What is not seen yet of a Service that is gone goes by itself.
+/// Slices of a deleted Service that the cache does not show yet are collected as garbage.
 void SliceMirroringController::forget(const std::string&) {}
 
 void SliceMirroringController::look(const std::string& key, Now now) {

@@ -1,5 +1,5 @@
-// Mirrors Endpoints that somebody writes by himself into EndpointSlices. What follows from a look is decided by
-// policy/endpoints/mirror_plan.h. Thread: loop. Bounds: as ServiceController.
+// Mirrors Endpoints that users write into EndpointSlices. Each sync is planned by policy/endpoints/mirror_plan.h.
+// Thread: loop. Bounds: as ServiceController.
 // Source: Kubernetes docs, "EndpointSlices", EndpointSlice mirroring; spec "Scheduler and workloads", 16.
 #pragma once
 
@@ -18,10 +18,10 @@ class SliceMirroringController final : public SliceController {
                            client::Informer<api::Endpoints>& endpoints, client::Informer<api::EndpointSlice>& slices,
                            telemetry::Registry& metrics);
 
-  /// Looks at slices whose Endpoints went while nobody was here as well.
+  /// Also syncs slices whose Endpoints were deleted while no controller ran.
   void start(Now now) override;
 
-  /// What the cache of slices has to read: those of this controller alone.
+  /// The query of the slice cache: the slices of this controller alone.
   static std::string_view slices_query();
 
  private:

@@ -20,7 +20,7 @@ struct SliceWrites::Work {
   std::string key;
   endpoints::SlicePlan plan;
   Done done;
-  std::size_t next = 0;  // of the slices that this step is about
+  std::size_t next = 0;  // index into the slices of this step
 };
 
 std::optional<Instant> SliceWrites::waits(const std::string& key, Instant now) {

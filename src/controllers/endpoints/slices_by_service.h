@@ -12,14 +12,15 @@ namespace spillway::controllers {
 
 class SlicesByService {
  public:
-  /// "namespace/name" of the Service; empty: the slice says none.
+  /// "namespace/name" of the Service; empty: the slice names none.
   static std::string key_of(const api::EndpointSlice& slice) {
     const auto name = slice.metadata.labels.find(endpoints::kServiceNameLabel);
     const bool says_one = name != slice.metadata.labels.end() && !name->second.empty();
     return says_one ? slice.metadata.ns + "/" + name->second : std::string();
   }
 
-  /// What the cache tells; visit(key) for whose slices these were and are. A slice that says none is nobody's here.
+  /// Applies a change from the cache; visit(key) is called for the Service of the slices before and after. A slice that
+  /// names no Service is ignored.
   template <typename Visit>
   void change(const endpoints::SlicePtr& before, const endpoints::SlicePtr& after, Visit visit) {
     if (const std::string key = before ? key_of(*before) : std::string(); !key.empty()) {
@@ -46,7 +47,7 @@ class SlicesByService {
     return slices;
   }
 
-  /// Of all Services that have some.
+  /// The keys of all Services that have slices.
   std::vector<std::string> keys() const {
     std::vector<std::string> keys;
     for (const auto& [key, slices] : by_service_) keys.push_back(key);

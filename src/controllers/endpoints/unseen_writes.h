@@ -1,6 +1,6 @@
-// What a controller wrote and its cache does not show yet, by the object that it was written for: whoever looked at the
-// cache now would do the same once more. Thread: loop. Bounds: one entry per object written, until it is seen, for ten
-// seconds at most: a broken watch holds nobody up for longer.
+// Writes of a controller that its cache does not show yet, by the object that they were made for: a sync from the
+// present cache would repeat them. Thread: loop. Bounds: one entry per object written, until it is seen, for ten
+// seconds at most: a broken watch delays no sync for longer.
 #pragma once
 
 #include "base/time.h"

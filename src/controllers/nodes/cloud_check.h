@@ -1,9 +1,9 @@
 // Nodes whose machine is gone: asks a cloud about every node that is not Ready, deletes those that do not exist there,
-// taints those that are shut down, and takes that taint back from nodes that are Ready.
+// taints those that are shut down, and removes that taint from nodes that are Ready.
 //
-// The question leaves through take_question() and its answer comes back through put_answer(): who asks the cloud, and
-// how long that takes, is not this engine's business. At most one question is under way. If a cloud says that all of
-// several nodes are gone, its answer is more likely wrong than they are: nothing is deleted.
+// The question leaves through take_question() and its answer comes back through put_answer(): the call to the cloud,
+// and its duration, are the caller's. At most one question is under way. If a cloud says that all of several nodes are
+// gone, its answer is more likely wrong than they are: nothing is deleted.
 // Thread: loop. Bound: nodes_max nodes per question. Source: Kubernetes docs, "Cloud Controller Manager", node
 // controller; spec "Node lifecycle", S12, S18 T16.
 #pragma once
@@ -28,7 +28,7 @@ class CloudCheck {
   struct Options {
     bool enabled = false;
     Duration period = seconds(5);  // from an answer to the next question
-    std::size_t nodes_max = 500;   // of one question; the others have their turn with the next
+    std::size_t nodes_max = 500;   // per question; further nodes follow in the next one
     lifecycle::Profile profile;
   };
 
@@ -38,7 +38,7 @@ class CloudCheck {
 
   /// Once the caches are filled.
   void start(Now now);
-  /// After every step: deals with an answer that has come.
+  /// Runs after every step: processes an answer that has arrived.
   void run(Now now);
 
   /// To be asked now; nullopt: nothing. put_answer() must follow.

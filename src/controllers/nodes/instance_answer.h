@@ -1,5 +1,6 @@
-// What a cloud says of the machines behind nodes, and the words in which a plug-in is asked: JSON both ways.
-// Thread: any (pure). Source: spec "Node lifecycle", S12.
+// The questions to a cloud plug-in about the machines of nodes, and its answers: JSON both ways.
+// Thread: any (pure).
+// Source: spec "Node lifecycle", S12.
 #pragma once
 
 #include "api/json/json.h"
@@ -22,7 +23,7 @@ enum class InstanceState { kRunning, kShutDown, kGone };
 
 struct InstanceAnswer {
   std::string node;
-  std::optional<InstanceState> state;  // nullopt: it could not be told
+  std::optional<InstanceState> state;  // nullopt: the cloud could not determine it
 
   friend bool operator==(const InstanceAnswer&, const InstanceAnswer&) = default;
 };
@@ -30,8 +31,8 @@ struct InstanceAnswer {
 /// {"apiVersion":"spillway/v1","kind":"InstanceQuery","nodes":[{"name":"n1","providerID":"aws:///…"}]}
 api::Json instance_query(const std::vector<InstanceQuestion>& nodes);
 
-/// {"nodes":[{"name":"n1","exists":true,"shutdown":false}]}, in any order; an entry with "error" could not be told, nor
-/// could a node without an entry. kInvalid: anything else, an answer about a node that was not asked for, or two.
+/// {"nodes":[{"name":"n1","exists":true,"shutdown":false}]}, in any order; an entry with "error" has no state, nor has
+/// a node without an entry. kInvalid: anything else, an answer about a node that was not asked for, or two.
 Result<std::vector<InstanceAnswer>> read_instance_answer(std::string_view text,
                                                          const std::vector<InstanceQuestion>& asked);
 

@@ -1,5 +1,5 @@
-// Who looks over the shoulder of the node lifecycle controller: told what it is told of nodes and leases, when it looks
-// at them, and what it decides. Thread: loop; never calls back.
+// An observer of the node lifecycle controller: notified of its changes of nodes and leases, of its passes, and of its
+// decisions. Thread: loop; never calls back.
 #pragma once
 
 #include "api/object/lease.h"
@@ -25,7 +25,7 @@ class LifecycleWitness {
   virtual void on_pass(Now now) = 0;
   /// Null: it is gone.
   virtual void on_node(const std::string& name, const api::Node* node, Now now) = 0;
-  /// From a watch, or because it was asked for.
+  /// Received from a watch, or by a get.
   virtual void on_lease(const std::string& node, const api::Lease& lease, Now now) = 0;
   virtual void on_decision(const LifecycleDecision& decision, Now now) = 0;
 };

@@ -22,8 +22,8 @@ api::Json manual_hold_data(const lifecycle::ManualHold& hold);
 /// "-" for the zone without a name.
 std::string zone_text(std::string_view readable_zone);
 
-/// Which of the zones ("r1::a"; empty: the nodes without zone labels) somebody means who writes its name, "-", or the
-/// value of the zone label alone ("a"). kInvalid, for --zone: there is none, or the label's value is that of several.
+/// The zone ("r1::a"; empty: the nodes without zone labels) that a user names by its full name, by "-", or by the value
+/// of the zone label alone ("a"). kInvalid, for --zone: there is none, or several zones have that label value.
 Result<std::string> find_zone(std::string_view asked, const std::set<std::string>& zones);
 
 }  // namespace spillway::controllers

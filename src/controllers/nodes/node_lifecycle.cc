@@ -164,7 +164,7 @@ NodeLifecycleController::Seen& NodeLifecycleController::seen_in_pass(const std::
   return *seen;
 }
 
-/// What this process knows about its own sight, and how much of the cluster is late at once.
+/// Updates the brakes with the age of this process's watches and clock, and the share of nodes that are late at once.
 void NodeLifecycleController::feed_brakes(Now now) {
   lifecycle::Brakes& brakes = gate_.brakes();
   brakes.on_clock(now, options_.node_monitor_period + kPassTimeMax);
@@ -178,7 +178,7 @@ void NodeLifecycleController::feed_brakes(Now now) {
   brakes.on_heartbeats(heartbeats.nodes, heartbeats.late, now);
 }
 
-/// Takes effect with the answer; until then the last one stands.
+/// Takes effect with the answer; until then the last hold applies.
 void NodeLifecycleController::look_for_hold() {
   const std::string& name = options_.hold_config_map;
   const std::size_t slash = name.find('/');
@@ -240,14 +240,15 @@ void NodeLifecycleController::on_all_assessed(Now now) {
   end_pass(now);
 }
 
-/// The node has changed while leases were asked for: what was made of it would be written over what it says now.
+/// Assesses a node again that has changed while leases were read: writing the first assessment would overwrite the
+/// node's newer status.
 void NodeLifecycleController::assess_anew(Seen& seen, const NodePtr& node, Now now) {
   const bool was_to_be_written = seen.assessment.write.has_value();
   const LeasePtr lease = shared_.leases.cache().find(lease_key(node->metadata.name));
   seen.node = node;
   seen.assessment = monitor_.assess(*node, lease.get(), now);
   if (was_to_be_written || !seen.assessment.write) return;
-  seen.assessment.write.reset();  // its lease has not been asked for: the next pass does
+  seen.assessment.write.reset();  // its lease was not read: the next pass does
   seen.assessment.current = lifecycle::readiness_of(*node);
 }
 
@@ -264,7 +265,7 @@ void NodeLifecycleController::end_pass(Now now) {
   shared_.client.at(next_pass(now), [this](Now then) { begin_pass(then); });
 }
 
-/// Upstream's order: what a node has come to is written before anything follows from it, and zones are judged last.
+/// Upstream's order: a node's status is written before anything follows from it, and zones are evaluated last.
 void NodeLifecycleController::write_statuses(Now now) {
   std::vector<const Seen*> silent;
   for (Seen& seen : pass_) {
@@ -311,7 +312,7 @@ void NodeLifecycleController::on_lease(const LeasePtr& before, const LeasePtr& a
   if (!started_ || !options_.profile.leases) return;
   const std::string& name = (after ? after : before)->metadata.name;
   if (after && options_.witness != nullptr) options_.witness->on_lease(name, *after, now);
-  if (!monitor_.knows(name)) return;  // its first pass is to come
+  if (!monitor_.knows(name)) return;  // its first pass has not run yet
   const bool assessed = after && options_.profile.detect_at_deadline;
   if (const NodePtr node = assessed ? shared_.nodes.cache().find(name) : nullptr) {
     monitor_.assess(*node, after.get(), now);
@@ -351,7 +352,7 @@ void NodeLifecycleController::act(const NodePtr& node, const Assessment& assessm
   const std::string& name = node->metadata.name;
   if (statuses_.busy(name)) return;
   if (assessment.write) {
-    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // the next pass looks again, and asks again
+    if (ask_gate(lifecycle::ActKind::kMarkNotReady, *node, now)) return;  // retried by the next pass
     note_marked(*node, assessment, now);
     return statuses_.write(node, assessment, now);
   }
@@ -396,8 +397,8 @@ void NodeLifecycleController::on_node(const NodePtr& before, const NodePtr& afte
   if (after) reconcile(after, now);
 }
 
-/// What follows from the node object alone, without any limiter: NoSchedule taints, labels, and the end of the
-/// NoExecute taints as soon as the node is Ready.
+/// Applies the consequences of the node object alone, without any limiter: NoSchedule taints, labels, and the end of
+/// the NoExecute taints as soon as the node is Ready.
 void NodeLifecycleController::reconcile(const NodePtr& node, Now now) {
   const bool recovered = !is_legacy() && options_.profile.untaint_on_node_event && carries_own_taint(*node) &&
                          lifecycle::readiness_of(*node) == Readiness::kTrue;
@@ -447,7 +448,7 @@ void NodeLifecycleController::on_pod(const PodPtr& before, const PodPtr& after, 
   follow_pod(client::key_of(after->metadata), kPodTries, now);
 }
 
-/// A pod has come to a node that may be lost already.
+/// A pod was bound to a node that may be lost already.
 void NodeLifecycleController::follow_pod(const client::ObjectKey& key, int tries, Now now) {
   const PodPtr pod = shared_.pods.cache().find(key);
   const auto record = pod ? monitor_.find_record(pod->spec.node_name) : std::nullopt;

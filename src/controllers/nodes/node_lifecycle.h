@@ -1,12 +1,12 @@
 // The node lifecycle controller: notices silent nodes by its own clock, sets their conditions to Unknown, taints them
-// at the rate of their zone, and takes all of it back when they return. In legacy mode it deletes their pods instead.
-// The decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
+// at the rate of their zone, and undoes all of it when they recover. In legacy mode it deletes their pods instead. The
+// decisions are lifecycle::NodeMonitor's; this engine reads the caches, writes to the API server and reports back.
 //
-// The caches tell which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
-// not well; ask for the lease of those that seem to have fallen silent (a broken watch must not look like a dead node);
-// judge the zones; then write and decide. The next pass starts a period
-// after the end of this one, or when the next node that is late has been silent for its grace period: then it is
-// noticed within pass_gap_min. Waiting nodes are tainted every 100 ms while a zone lets any through. Thread: loop.
+// The caches report which nodes may have changed. A pass every node_monitor_period: assess those, and the ones that are
+// not well; get the lease of those that seem to have fallen silent (a broken watch must not pass for a dead node);
+// evaluate the zones; then write and decide. The next pass starts a period after the end of this one, or when the next
+// node that is late has been silent for its grace period: then it is noticed within pass_gap_min. Waiting nodes are
+// tainted every 100 ms while a zone lets any through. Thread: loop.
 // Bounds: one status write and one taint write per node in flight; five attempts each. Source: Kubernetes docs,
 // "Nodes"; KEP-589; spec "Node lifecycle", S3 to S10, S14, S15.
 #pragma once
@@ -33,7 +33,7 @@
 
 namespace spillway::controllers {
 
-/// What a node is called by the gate.
+/// The node's name for the gate.
 inline std::string node_subject(const std::string& name) {
   return "node/" + name;
 }
@@ -52,14 +52,14 @@ class NodeLifecycleController {
     /// The NoSchedule taints of its conditions, and its labels, follow the node. Also in the lines that had none of it:
     /// the API server taints new nodes.
     bool reconcile_nodes = true;
-    /// Manual hold: while this ConfigMap exists, what it says is not done (manual_hold.h). Empty: not looked for.
+    /// Manual hold: while this ConfigMap exists, the acts that it names are held (manual_hold.h). Empty: there is none.
     std::string hold_config_map;  // "kube-system/spillway-hold"
-    /// Null: nobody looks. Must outlive the controller.
+    /// Null: no observer. Must outlive the controller.
     LifecycleWitness* witness = nullptr;
   };
 
   using Pods = std::optional<std::vector<PodPtr>>;
-  /// The pods bound to a node, in key order; nullopt: they cannot be told now.
+  /// The pods bound to a node, in key order; nullopt: they are not known now.
   using PodsOf = std::function<Pods(const std::string& node)>;
 
   NodeLifecycleController(Shared shared, PodsOf pods_of, LifecycleMetrics& metrics, ActGate& gate, Rng rng,
@@ -161,8 +161,8 @@ class NodeLifecycleController {
   PodMarker marker_;
   PodEvictor evictor_;
   bool started_ = false;
-  std::optional<Instant> first_deadline_;                    // of the nodes that were not silent in the last pass
-  std::vector<Seen> pass_;                                   // nodes the pass under way looks at, in name order
+  std::optional<Instant> first_deadline_;                    // among the nodes that were not silent in the last pass
+  std::vector<Seen> pass_;                                   // nodes of the pass under way, in name order
   std::set<std::string> leases_outstanding_;                 // live reads of the pass under way
   std::set<std::string> zones_;                              // that the last pass knew
   std::set<std::string, std::less<>> statuses_outstanding_;  // writes that the pass under way waits for

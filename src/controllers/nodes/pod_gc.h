@@ -1,5 +1,5 @@
-// Deletes pods that nobody else will, by the rule lifecycle::pods_to_collect. A node that pods name and the cache does
-// not have waits 40 s in quarantine and is asked for once more before its pods go.
+// Deletes pods that only the garbage collector deletes, by the rule lifecycle::pods_to_collect. A node that pods name
+// and the cache does not have waits 40 s in quarantine and is read once more before its pods are deleted.
 // Thread: loop. Runs every 20 s. Bounds: one deletion per pod in flight; what fails is tried again by the next run.
 // Source: Kubernetes docs, "Pod Lifecycle", garbage collection of pods; spec "Node lifecycle", S13.
 #pragma once
@@ -42,14 +42,15 @@ class PodGc {
   void finish(const PodPtr& pod, lifecycle::PodGarbage reason, Now now);
   void force_delete(const PodPtr& pod, lifecycle::PodGarbage reason);
   void on_deleted(const PodPtr& pod, lifecycle::PodGarbage reason, const Result<api::Json>& outcome, Now now);
-  /// Of the finished pods that went fairly, an event about whose they were: it stays when they are gone.
+  /// Records an event about the owners of finished pods that were removed by the fair rule. The owners outlive their
+  /// pods, and so does the event.
   void tell_owners(Now now);
   void count(std::string_view name, std::string_view help, const api::Pod& pod, lifecycle::PodGarbage reason);
 
   Shared shared_;
   telemetry::Registry& metrics_;
   Options options_;
-  std::vector<const api::Pod*> pods_;           // of the run under way
+  std::vector<const api::Pod*> pods_;           // pods of the run under way
   std::map<std::string, Instant> quarantined_;  // missing nodes, since when
   std::set<std::string, std::less<>> gone_;     // confirmed by the API server
   std::set<std::string> in_progress_;           // uids

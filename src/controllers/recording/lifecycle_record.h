@@ -1,7 +1,7 @@
-// The records of a controller's recording: what the node lifecycle was told, and what it decided. A segment begins with
+// The records of a controller's recording: the inputs of the node lifecycle, and its decisions. A segment begins with
 // ControllerState and one NodeKnown for each node; nodes have numbers within it, in the order in which they are named.
-// Heartbeats come in bundles, so that one costs a few bytes.
-// Thread: any (pure). Bounds: what is decoded holds no more elements than its record has bytes.
+// Heartbeats are bundled, so that one costs a few bytes.
+// Thread: any (pure). Bounds: a decoded value has no more elements than its record has bytes.
 // Source: docs/adr/0030-controller-recordings.md.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace spillway::controllers {
 
-/// What the controller went by.
+/// The controller's configuration.
 struct RecordedController {
   std::string compat;  // "v1.29"; empty: Spillway's own behaviour
   lifecycle::EvictionMode mode{};
@@ -31,19 +31,19 @@ struct RecordedController {
   lifecycle::Profile profile() const;
 };
 
-/// `profile`: one of those that profile() gives.
+/// `profile`: one of the values of profile().
 RecordedController recorded_controller(const lifecycle::Profile& profile, Duration node_monitor_period,
                                        const lifecycle::MonitorConfig& monitor, lifecycle::BrakeConfig brakes);
 
 struct ControllerState {
-  std::uint64_t run = 0;      // of one leader: when it began, in microseconds
+  std::uint64_t run = 0;      // start of the leader's run, in microseconds
   std::uint64_t segment = 0;  // within the run, from 0
   bool after_gap = false;     // records were lost before it
-  Now at{};                   // of a pass
+  Now at{};                   // time of a pass
   RecordedController controller;
 };
 
-/// What its agent says of a node, and what puts it into a zone.
+/// The parts of a node's object that the lifecycle depends on: its conditions and its zone labels.
 struct NodeSaid {
   struct Condition {
     std::string type;
@@ -68,7 +68,7 @@ struct NodeKnown {
   Instant heard;  // its last sign of life
 };
 
-/// New, or says something else than before.
+/// The node is new, or has changed.
 struct NodeChanged {
   Now at{};
   NodeSaid said;

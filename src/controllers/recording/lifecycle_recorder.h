@@ -1,5 +1,5 @@
-// Takes down what the node lifecycle is told and decides, as records for a sink: in segments, each of which begins with
-// everything that a replay needs.
+// Records the inputs and decisions of the node lifecycle for a sink: in segments, each of which begins with everything
+// that a replay needs.
 // Thread: loop. Invariant: what follows a lost record is not written before a segment has begun anew.
 // Bounds: one entry for each node; kBundleMax heartbeats wait to be written, until the next pass.
 #pragma once
@@ -34,7 +34,7 @@ class LifecycleRecorder final : public LifecycleWitness {
   struct Known {
     NodeKnown node;
     std::string uid;
-    std::optional<WallTime> heartbeat;  // of its Ready condition
+    std::optional<WallTime> heartbeat;  // the Ready condition's
     std::optional<WallTime> renewed;
     std::uint32_t number = 0;
     std::string last_decision;  // since it said something

@@ -1,4 +1,4 @@
-// What CSI drivers say of nodes, and what is attached to them. Thread: loop.
+// Caches of CSINodes and of VolumeAttachments, for the limits of volumes per node. Thread: loop.
 #pragma once
 
 #include "api/object/storage.h"
@@ -19,7 +19,7 @@ class AttachmentCache {
  public:
   using AttachmentPtr = std::shared_ptr<const api::VolumeAttachment>;
 
-  /// Of an event, as kube-scheduler calls it: a constant.
+  /// `event`: kube-scheduler's name of the event, a constant.
   using OnRoom = std::function<void(std::string_view event)>;
 
   /// `on_room`: a node may hold more volumes, or holds fewer.
@@ -27,7 +27,7 @@ class AttachmentCache {
   AttachmentCache(const AttachmentCache&) = delete;
   AttachmentCache& operator=(const AttachmentCache&) = delete;
 
-  /// nullptr: no driver says anything of it.
+  /// nullptr: the node has no CSINode.
   std::shared_ptr<const api::CsiNode> csi_node(const std::string& name) const { return csi_nodes_.cache().find(name); }
 
   std::vector<AttachmentPtr> attached_to(const std::string& node) const;

@@ -1,7 +1,7 @@
-// Questions to extenders on their way, as an engine has them: commands that whoever drives the scheduler carries out
-// over HTTP, and events with the answers. A question that is not answered within the extender's timeout is given up; an
-// answer that comes later is not heard. Anything but a 200 is no answer, redirects included.
-// Thread: loop. Bounds: as many questions as the scheduler asks at once.
+// Calls of extenders, as commands that the scheduler's driver carries out over HTTP, and events with the answers. A
+// call without an answer within the extender's timeout fails; a later answer is ignored. Any status but 200 is an
+// error, redirects included.
+// Thread: loop. Bounds: as many calls as the scheduler makes at once.
 // Metrics: spillway_scheduler_extender_requests_total{extender,verb,result},
 // spillway_scheduler_extender_refusals_total{extender}.
 #pragma once
@@ -53,7 +53,7 @@ class ExtenderDesk {
 
   void on_answer(std::uint64_t id, const Result<api::Response>& response, Now now);
 
-  /// It answered, and not what it may: says so once in the log, and returns it as an error that names the extender.
+  /// The extender gave an invalid answer: logs that once, and returns it as an error that names the extender.
   Error disbelieve(std::size_t extender, scheduling::ExtenderVerb verb, const Error& why);
   void count_refusals(std::size_t extender, std::size_t nodes);
 

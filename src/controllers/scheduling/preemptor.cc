@@ -96,7 +96,7 @@ void Preemptor::carry_out(const ActPtr& act, Now now) {
   for (const scheduling::PodPtr& victim : act->plan.choice.victims) {
     if (!victim->metadata.deletion_timestamp) act->unseen.insert(victim->metadata.uid);
   }
-  // What is done to one pod is done in order, pods side by side.
+  // The writes to one pod are sent in order, those to different pods in parallel.
   const std::vector<PreemptionWrite>& writes = act->plan.writes;
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const bool is_first = i == 0 || writes[i - 1].pod != writes[i].pod;
@@ -129,13 +129,13 @@ void Preemptor::on_written(const ActPtr& act, std::size_t index, const Result<ap
         "a preemption was refused",
         {{"pod", what.pod->key().text()}, {"for_pod", act->plan.pod->key().text()}, {"error", outcome.error().text()}});
     act->unseen.erase(uid);
-    // A pod that keeps its own promise stands in nobody's way.
+    // A failed write of kClearNomination is harmless: a pod that keeps its nomination does not take the room.
     act->failed = act->failed || what.kind != PreemptionWrite::Kind::kClearNomination;
     return on_answered(act, now);
   }
   const bool is_last = index + 1 == act->plan.writes.size() || act->plan.writes[index + 1].pod != what.pod;
   const auto current = acts_.find(act->plan.pod->metadata.uid);
-  if (current == acts_.end() || current->second != act) return;  // nobody needs the room any more
+  if (current == acts_.end() || current->second != act) return;  // the preemptor does not need the room any more
   if (!is_last) return write(act, index + 1, now);
   if (what.kind == PreemptionWrite::Kind::kDelete) {
     hooks_.events_of(*act->plan.pod)
@@ -176,7 +176,7 @@ void Preemptor::on_pod(const scheduling::PodPtr& before, const scheduling::PodPt
     gate_.release("pod/" + before->key().text());
   }
   if (acts_.empty()) return;
-  if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // what is on its way is let go
+  if (is_gone || !after->spec.node_name.empty()) acts_.erase(uid);  // its open writes are abandoned
   if (!is_gone && !after->metadata.deletion_timestamp) return;
   std::erase_if(acts_, [&uid](const auto& entry) {
     Act& act = *entry.second;

@@ -1,12 +1,12 @@
-// Carries out what scheduling::decide_preemption() chose. The pod is promised the node first; once the API server has
-// that, the choice is looked at again, and the very writes that were decided on follow: each victim is marked and
-// deleted, pods of lower priority lose their promise of the node. So an end of this process in between leaves a promise
-// that the next one takes up, and never room that nobody is promised.
+// Carries out the choice of scheduling::decide_preemption(). The pod is promised the node first; once the API server
+// has stored that, the choice is evaluated again, and the very writes that were decided on follow: each victim is
+// marked and deleted, pods of lower priority lose their promise of the node. So if this process ends in between, it
+// leaves a promise that the next one resumes, and never room without a promise.
 //
-// Every write names the uid of its pod. A victim that is gone is one that has left. If another write is refused, the
-// promise is taken back and the pod gets another turn.
-// Thread: loop. Bounds: one preemption per pod; one that has been written is held to be under way until its victims are
-// seen to leave, and for kSightMax at most.
+// Every write names the uid of its pod. A victim that is not found has ended already. If another write is refused, the
+// promise is withdrawn and the pod is requeued.
+// Thread: loop. Bounds: one preemption per pod; a written one counts as under way until the cache shows that its
+// victims have ended, and for kSightMax at most.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8.
 #pragma once
 
@@ -31,7 +31,7 @@ class Preemptor {
  public:
   static constexpr Duration kSightMax = seconds(30);
 
-  /// What is authorized, and all that is done.
+  /// An authorized preemption, with all its writes.
   struct Plan {
     scheduling::PodPtr pod;
     scheduling::PreemptionCandidate choice;
@@ -42,9 +42,9 @@ class Preemptor {
   struct Hooks {
     /// Events about what is done for this pod.
     std::function<client::EventRecorder&(const api::Pod&)> events_of;
-    /// Whether the same victims would be chosen on the node now.
+    /// True if the same victims would be chosen on the node now.
     std::function<bool(const Plan&)> still_holds;
-    /// Nothing comes of it: the promise is not to be counted any more.
+    /// The preemption has failed: the promise of the node must no longer count.
     std::function<void(const Plan&, Now)> on_withdrawn;
   };
 
@@ -53,10 +53,10 @@ class Preemptor {
   Preemptor(const Preemptor&) = delete;
   Preemptor& operator=(const Preemptor&) = delete;
 
-  /// Somebody was looked for, whether or not anybody is found.
+  /// Counts a search for victims, with or without a result.
   void count_attempt() { attempts_.add(); }
 
-  /// What would hold it back now; nullopt: nothing.
+  /// The brake that would hold the preemption now; nullopt: none.
   std::optional<lifecycle::Brakes::Answer> find_brake(const Plan& plan, Now now);
   /// Says in the log that this holds back what is decided for a pod; nullopt: no more.
   void note_brake(const api::Pod& pod, const std::optional<lifecycle::Brakes::Answer>& held, Now now);

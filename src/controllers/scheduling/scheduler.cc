@@ -142,7 +142,7 @@ void Scheduler::note_labels_of_promised(const PodPtr& before, const PodPtr& afte
   }
   const std::string node = around.nominate({}, after);
   if (node.empty()) return;
-  around.nominate(node, after);  // as it is now, whoever promised it
+  around.nominate(node, after);  // the present one, whichever scheduler promised it
   try_again(ClusterChange::pod_changed(*before, *after, nodes_.cache().find(node)));
 }
 
@@ -172,7 +172,7 @@ void Scheduler::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
       }
     }
   }
-  if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // whoever bound it
+  if (after && !after->spec.node_name.empty()) end_wait(after->metadata.uid);  // bound by any scheduler
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     end_wait(before->metadata.uid);
     attempts_.erase(before->metadata.uid);
@@ -252,7 +252,7 @@ scheduling::HintWatch Scheduler::hint_timing(const ClusterChange& change) {
   return [this, event = change.label(), last = timings_.read()](scheduling::Filter plugin, bool queues) mutable {
     const std::optional<Instant> now = timings_.read();
     if (now && last) timings_.note_hint(plugin, event, queues, *now - *last);
-    last = timings_.read();  // what was noted is not the next one's
+    last = timings_.read();  // the time of recording does not count for the next hint
   };
 }
 
@@ -276,13 +276,13 @@ void Scheduler::try_again(const ClusterChange& change) {
   const auto ask = [&](const client::ObjectKey& key) {
     const auto waiting = queue_.find(key);
     if (!waiting || (waiting->state != State::kRefused && waiting->state != State::kTried)) return;
-    // While it is being tried, nobody knows yet who refuses it.
+    // A pod that is being tried may be refused by any plug-in, as its result is not known yet.
     const auto by = waiting->state == State::kTried ? all_plugins() : waiting->refused_by;
     if (may_let_in(key, by, change)) queue_.wake(key, change.label());
   };
   for (const client::ObjectKey& key : keys_of_rounds()) ask(key);
   if (change.kind() == ClusterChange::Kind::kPodAdd) {
-    for (const client::ObjectKey& key : related_) ask(key);  // one more pod helps nobody else
+    for (const client::ObjectKey& key : related_) ask(key);  // one more pod helps only pods with terms for it
   } else {
     for (const auto& [key, message] : refused_) ask(key);
   }
@@ -309,7 +309,7 @@ void Scheduler::promise_node(const std::string& node, const PodPtr& pod, std::st
   try_again(ClusterChange::pod_removed(*pod, nodes_.cache().find(before)));
 }
 
-/// A list that is refused is tried again for as long as the scheduler runs, and no pod says anything of it.
+/// Logs lists that are refused: each is retried for as long as the scheduler runs, and no pod's status shows it.
 void Scheduler::report_refused_lists() {
   for (const client::InformerBase* each : client_.informers()) {
     if (!each->refusal()) {
@@ -367,7 +367,7 @@ void Scheduler::place_pods(Now now) {
     }
     settle(pod, placement, volumes, now);
   }
-  // Whoever waits for a binding to end needs no timer.
+  // A pod that waits for a free binding needs no timer: the end of a binding starts it.
   if (bindings_ < options_.bindings_max) backoff_over_.set(client_, queue_.next_due());
 }
 

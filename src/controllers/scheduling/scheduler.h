@@ -57,13 +57,13 @@ class Scheduler final : public client::ApiEngine {
     scheduling::Backoff backoff;
     std::size_t bindings_max = 64;
     Duration unschedulable_retry = minutes(5);  // a refused pod gets another turn although nothing changed
-    /// Of the machine, for what the work costs; empty: that is not measured.
+    /// The machine's clock, to measure the scheduler's work; empty: not measured.
     std::function<Instant()> stopwatch;
     Duration claims_timeout = seconds(600);
-    lifecycle::BrakeConfig brakes;  // of the deletions of a preemption
+    lifecycle::BrakeConfig brakes;  // limits for the deletions of a preemption
     bool respect_budgets = false;   // a preemption breaks no disruption budget
     std::vector<scheduling::Extender> extenders;
-    std::size_t extended_max = 16;  // pods that extenders are asked about at once
+    std::size_t extended_max = 16;  // pods for which extenders are called at once
   };
 
   Scheduler(Options options, Rng rng, telemetry::Log log, telemetry::Registry& metrics);
@@ -116,16 +116,16 @@ class Scheduler final : public client::ApiEngine {
   /// The node a pod counts on: bound, or assumed while its binding is on the way. Empty: none.
   std::string node_of(const api::Pod& pod) const;
   void recount(const std::string& node);
-  /// Who was refused gets another turn, when its back-off is over, if the change may let it in.
+  /// Requeues the refused pods that the change may let in, for when their back-off is over.
   void try_again(const scheduling::ClusterChange& change);
-  /// Measures who is asked, of every tenth pod; empty: not of this one.
+  /// Measures the hints of every tenth pod; empty: not this one.
   scheduling::HintWatch hint_timing(const scheduling::ClusterChange& change);
   bool may_let_in(const client::ObjectKey& key, scheduling::FilterSet refused_by,
                   const scheduling::ClusterChange& change);
   /// Taken apart once, as long as the pod is the same.
   const scheduling::PendingPod& pending_of(const client::ObjectKey& key, const PodPtr& pod);
   void forget_refusal(const client::ObjectKey& key);
-  /// The same, whoever refused it.
+  /// The same for all refused pods, whichever plug-in refused them.
   void try_all_again(std::string_view event);
   void arm_retry();
   /// The node is promised to the pod; empty: none is. Others may have the one that it was promised before, unless it
@@ -141,7 +141,7 @@ class Scheduler final : public client::ApiEngine {
               Now now);
   /// With what it costs counted.
   scheduling::Placement place(const api::Pod& pod, const scheduling::VolumeFilter& volumes);
-  /// What is known of volumes at the moment.
+  /// The present state of volumes.
   scheduling::VolumeView volumes_now() const;
   /// As it is now; nullptr: it is gone, has a node, or waits for none of ours.
   PodPtr still_waiting(const PodPtr& pod) const;
@@ -151,7 +151,7 @@ class Scheduler final : public client::ApiEngine {
   struct VictimRound;
   using RoundPtr = std::shared_ptr<ExtenderRound>;
   using VictimRoundPtr = std::shared_ptr<VictimRound>;
-  /// Extenders have a say in where the pod goes.
+  /// True if extenders take part in choosing the pod's node.
   bool concerns_extenders(const api::Pod& pod) const;
   void line_up(const PodPtr& pod);
   void begin_rounds(Now now);
@@ -186,14 +186,14 @@ class Scheduler final : public client::ApiEngine {
   /// As it is now; nullptr: it is gone.
   storage::ClaimPtr claim_now(const storage::ClaimPtr& claim);
   struct ClaimProgress;
-  /// Of a claim that gets a volume which is there already.
+  /// The progress of a claim that gets an existing volume.
   ClaimProgress progress_of_binding(const std::pair<storage::ClaimPtr, storage::VolumePtr>& binding);
-  /// Of a claim whose volume is made for the node.
+  /// The progress of a claim whose volume is made for the node.
   ClaimProgress progress_of_provision(ClaimWait& wait, const storage::ClaimPtr& given);
   ClaimProgress progress_of(ClaimWait& wait, Now now);
-  /// The pod gets another turn, and is told why.
+  /// Requeues the pod, with the reason in its status.
   void fail_wait(const ClaimWait& wait, const std::string& why, Now now);
-  /// Binds the pods whose claims are bound by now, and gives up on those that wait in vain or for too long.
+  /// Binds the pods whose claims are bound by now, and requeues those whose claims failed or that waited too long.
   void look_at_waits(Now now);
   void on_claim(const StorageCache::ClaimPtr& before, const StorageCache::ClaimPtr& after, Now now);
   void on_volume(const storage::VolumePtr& before, const storage::VolumePtr& after, Now now);
@@ -204,15 +204,16 @@ class Scheduler final : public client::ApiEngine {
   std::vector<PodPtr> pods_on(const std::string& node) const;
   void refuse(const PodPtr& pod, const scheduling::Placement& placement, const scheduling::VolumeFilter& volumes,
               Now now);
-  /// Who would have to leave for it; `refused`: what it was told.
+  /// The victims of a preemption for the pod; `refused`: the refusals of the nodes.
   scheduling::Preemption decide(const api::Pod& pod, const scheduling::Placement& refused,
                                 const scheduling::VolumeFilter& volumes);
-  /// Carries out what was decided for a pod, or says why it waits. `message`: what it was told of the nodes.
+  /// Starts the decided preemption, or reports why the pod waits. `message`: the refusals of the nodes, as in its
+  /// status.
   void conclude(const PodPtr& pod, const std::string& message, const scheduling::Preemption& decided, bool by_extenders,
                 Now now);
   void begin_preemption(Preemptor::Plan plan, const std::string& message, Now now);
   scheduling::BudgetsByNamespace budgets_now() const;
-  /// Whoever was refused gets another turn if the budget may allow more than before.
+  /// Requeues all refused pods if the budget may allow more disruptions than before.
   void on_budget(const BudgetPtr& before, const BudgetPtr& after);
   bool preemption_holds(const Preemptor::Plan& plan);
   bool extended_preemption_holds(const api::Pod& asking, const Preemptor::Plan& plan);
@@ -238,7 +239,7 @@ class Scheduler final : public client::ApiEngine {
   std::set<const client::InformerBase*> refused_lists_;               // which have been logged
   std::map<std::string, std::shared_ptr<ClaimWait>> waits_;           // by uid of the pod
   std::set<std::string> taken_;                                       // volumes that waiting pods get
-  std::size_t waits_for_volumes_ = 0;                                 // of waits_, those without open writes
+  std::size_t waits_for_volumes_ = 0;                                 // entries of waits_ without open writes
   std::set<client::ObjectKey> claimants_;                             // pods that have claims: refused, or in a round
   std::set<client::ObjectKey> related_;                               // refused pods that depend on where others are
   scheduling::Placer placer_;
@@ -254,7 +255,7 @@ class Scheduler final : public client::ApiEngine {
     bool sampled = false;  // its plug-ins are measured
   };
 
-  std::map<std::string, Attempt> attempts_;  // of pods that are assumed
+  std::map<std::string, Attempt> attempts_;  // attempts for assumed pods
   scheduling::PodQueue queue_;
   client::WakeUp backoff_over_;
   std::set<client::ObjectKey> gated_;
@@ -265,7 +266,7 @@ class Scheduler final : public client::ApiEngine {
     scheduling::PendingPod pending;
   };
 
-  std::map<client::ObjectKey, Asking> asking_;  // pods that hints were asked about
+  std::map<client::ObjectKey, Asking> asking_;  // pods for which hints were evaluated
   Rng search_;                                  // where the search for victims begins
   Preemptor preemptor_;
   SchedulerMetrics scheduler_metrics_;
@@ -273,12 +274,12 @@ class Scheduler final : public client::ApiEngine {
   ExtenderDesk desk_;
   std::map<std::string, RoundPtr> rounds_;               // by uid of the pod
   std::map<std::string, VictimRoundPtr> victim_rounds_;  // the same
-  /// Pods that extenders are asked about next: negative priority, turn, key.
+  /// The next pods for extenders: negative priority, turn, key.
   std::set<std::tuple<std::int64_t, std::uint64_t, client::ObjectKey>> line_;
   std::uint64_t turns_ = 0;
-  std::size_t next_node_ = 0;  // where the next look for extenders begins
+  std::size_t next_node_ = 0;  // where the next search for extenders begins
   std::size_t bindings_ = 0;
-  std::size_t extender_bindings_ = 0;  // that extenders were asked for
+  std::size_t extender_bindings_ = 0;  // bindings by extenders
   bool retry_armed_ = false;
 };
 

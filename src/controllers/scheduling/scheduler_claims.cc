@@ -45,7 +45,7 @@ struct Scheduler::ClaimWait {
   std::set<client::ObjectKey> asked;  // claims that were seen to ask for a volume on the node
   Instant until;
   std::size_t writes = 0;  // not answered yet
-  std::string failure;     // of a write
+  std::string failure;     // error of a failed write
 };
 
 struct Scheduler::ClaimProgress {
@@ -86,7 +86,7 @@ void Scheduler::bind_claims(const PodPtr& pod, const std::string& node, storage:
 void Scheduler::on_reserved(const std::shared_ptr<ClaimWait>& wait, const Outcome& outcome, Now now) {
   if (!outcome && wait->failure.empty()) wait->failure = outcome.error().text();
   if (--wait->writes > 0) return;
-  --bindings_;  // whoever binds the claims may take long; others are not held up by it
+  --bindings_;  // binding the claims may take long; it does not hold up other pods
   const auto known = waits_.find(wait->pod->metadata.uid);
   if (known == waits_.end() || known->second != wait) return;  // the pod is gone
   ++waits_for_volumes_;
@@ -110,7 +110,7 @@ storage::ClaimPtr Scheduler::claim_now(const storage::ClaimPtr& claim) {
   return current && current->metadata.uid == claim->metadata.uid ? current : nullptr;
 }
 
-/// Of a claim that was given a volume which is there already.
+/// The progress of a claim that was given an existing volume.
 Scheduler::ClaimProgress Scheduler::progress_of_binding(
     const std::pair<storage::ClaimPtr, storage::VolumePtr>& binding) {
   const storage::ClaimPtr claim = claim_now(binding.first);
@@ -119,8 +119,8 @@ Scheduler::ClaimProgress Scheduler::progress_of_binding(
   return is_bound ? ClaimProgress{} : ClaimProgress{.waits = true};
 }
 
-/// Of a claim whose volume is made for the node. Whoever makes it gives the node back if it cannot be done there; a
-/// volume that came from elsewhere may be out of the node's reach.
+/// The progress of a claim whose volume is made for the node. The provisioner removes the node from the claim if it
+/// cannot make the volume there; a volume that was made elsewhere may be out of the node's reach.
 Scheduler::ClaimProgress Scheduler::progress_of_provision(ClaimWait& wait, const storage::ClaimPtr& given) {
   const storage::ClaimPtr claim = claim_now(given);
   const std::string failed = fmt::format("provisioning failed for PVC \"{}\"", given->metadata.name);

@@ -14,7 +14,7 @@ namespace {
 
 using scheduling::ExtenderVerb;
 
-/// An extender that says it has bound a pod is believed for so long.
+/// How long the binding that an extender reported is taken as true.
 constexpr Duration kBoundSightMax = seconds(30);
 
 bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
@@ -23,24 +23,24 @@ bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
 
 }  // namespace
 
-/// A pod, while extenders are asked where it may go.
+/// A pod, while extenders filter and score its nodes.
 struct Scheduler::ExtenderRound {
   PodPtr pod;
   bool heeds_promise = true;
-  bool promised_alone = false;  // only the node it is promised was looked at
+  bool promised_alone = false;  // only the node it is promised was filtered
   api::Json document;
   scheduling::Survey survey;       // `refused` alone is read
-  std::vector<std::string> names;  // what is left, sorted
+  std::vector<std::string> names;  // the nodes that are left, sorted
   std::vector<std::size_t> filters;
   std::size_t next_filter = 0;
   std::map<std::string, std::int64_t> points;
   std::size_t unanswered = 0;
 };
 
-/// A pod, while extenders are asked who leaves for it.
+/// A pod, while extenders choose its victims.
 struct Scheduler::VictimRound {
   PodPtr pod;
-  std::string message;  // what it was told of the nodes
+  std::string message;  // the refusals of the nodes, as in its status
   api::Json document;
   std::vector<scheduling::PreemptionCandidate> candidates;
   std::vector<std::size_t> extenders;
@@ -85,7 +85,7 @@ void Scheduler::begin_round(const PodPtr& pod, bool heeds_promise, Now now) {
   if (!heeds_promise) asking.status.nominated_node_name.clear();
   const scheduling::Profile& profile = placer_.profile_of(*pod);
   const scheduling::VolumeFilter volumes = pod_volumes.filter();
-  if (volumes) claimants_.insert(key);  // what changes while extenders are asked counts
+  if (volumes) claimants_.insert(key);  // changes during the extenders' calls must requeue it
   const auto count = static_cast<std::int64_t>(placer_.nodes().size());
   auto round = std::make_shared<ExtenderRound>();
   round->survey = scheduling::survey_nodes(
@@ -182,7 +182,7 @@ void Scheduler::on_scored(const RoundPtr& round, std::size_t extender, const Res
     } else {
       for (const auto& [name, points] : *scores) round->points[name] += points;
     }
-  }  // who does not answer has no preference
+  }  // an extender without an answer has no preference
   if (--round->unanswered == 0) end_round(round, now);
 }
 
@@ -332,7 +332,7 @@ bool Scheduler::extended_preemption_holds(const api::Pod& asking, const Preempto
   const scheduling::PodsOn on = [this](const std::string& node) { return pods_on(node); };
   const auto now = scheduling::candidate_of(plan.choice.node, plan.choice.victims, budgets);
   const scheduling::PodVolumes volumes(asking, volumes_now());
-  if (!volumes.problem().empty()) return false;  // no node takes it, whoever leaves
+  if (!volumes.problem().empty()) return false;  // no node takes it, whichever pods are deleted
   return now.budget_violations <= plan.choice.budget_violations &&
          scheduling::frees_enough(asking, plan.choice,
                                   {.nodes = placer_.nodes(),

@@ -1,7 +1,6 @@
-// What a scheduler counts, by the names of kube-scheduler. Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics
-// Reference".
-// Durations are those of the loop: of an attempt from its turn until the binding is answered. That of the algorithm is
-// the one of the machine.
+// Metrics of a scheduler, by the names of kube-scheduler. Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics
+// Reference". Durations are by the loop's clock: an attempt lasts from its turn until the binding is answered. The
+// algorithm's duration is by the machine's clock.
 // Metrics: scheduler_pending_pods{queue}, scheduler_schedule_attempts_total{profile,result},
 // scheduler_scheduling_attempt_duration_seconds{profile,result}, scheduler_pod_scheduling_attempts,
 // scheduler_pod_scheduling_sli_duration_seconds{attempts}, scheduler_scheduler_cache_size{type},
@@ -35,11 +34,11 @@ class SchedulerMetrics {
     std::size_t gated = 0;
   };
 
-  /// What is known of the cluster, and what is under way.
+  /// The size of the scheduler's caches, and its open work.
   struct Held {
     std::size_t nodes = 0;
     std::size_t pods = 0;          // that count on a node
-    std::size_t assumed_pods = 0;  // of these, those that no node has yet
+    std::size_t assumed_pods = 0;  // the part of `pods` that is not bound yet
     std::size_t bindings = 0;      // pods that are being bound, or wait for their volumes before
   };
 
@@ -48,7 +47,7 @@ class SchedulerMetrics {
   SchedulerMetrics(telemetry::Registry& metrics, std::span<const std::string> profiles);
 
   void show(const Pending& pending, const Held& held, const scheduling::PodQueue& queue);
-  /// What finding a node, or none, took.
+  /// Records how long the search for a node took, with or without a result.
   void note_algorithm(Duration took);
   /// `profile`: one of them; `course`: of the pod, nullopt: it is not known any more.
   void count_attempt(std::string_view profile, Result result, const std::optional<scheduling::PodQueue::Course>& course,

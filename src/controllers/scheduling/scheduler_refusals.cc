@@ -1,4 +1,4 @@
-// Pods that no node takes: what they are told, and who leaves for them.
+// Pods that no node takes: their status, and the choice of victims for them.
 #include "api/text/time_text.h"
 #include "controllers/scheduling/scheduler.h"
 #include "controllers/shared/paths.h"
@@ -12,7 +12,7 @@ namespace spillway::controllers {
 
 namespace {
 
-/// Nodes that are looked at, the cheapest first, where brakes hold back what is decided.
+/// Nodes that are tried, the cheapest first, while brakes hold the preemption.
 constexpr int kBrakedTriesMax = 20;
 
 /// Writes of the condition of a pod that no node takes: the first and its repetitions, a second apart.
@@ -64,7 +64,7 @@ void Scheduler::refuse(const PodPtr& pod, const scheduling::Placement& placement
   }
   arm_retry();
   const std::string& uid = pod->metadata.uid;
-  if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // what it was told stands
+  if (preemptor_.is_under_way(uid) || victim_rounds_.contains(uid)) {  // its reported reason stays
     refused_.try_emplace(key);
     return;
   }
@@ -95,7 +95,7 @@ void Scheduler::conclude(const PodPtr& pod, const std::string& message, const sc
   }
   std::vector<scheduling::PreemptionCandidate> candidates = decided.candidates;
   std::optional<std::size_t> chosen = decided.chosen;
-  std::optional<lifecycle::Brakes::Answer> held;  // what holds back the cheapest
+  std::optional<lifecycle::Brakes::Answer> held;  // the brake of the cheapest candidate
   for (int tries = 0; chosen && tries < kBrakedTriesMax; ++tries) {
     const scheduling::PreemptionCandidate& choice = candidates[*chosen];
     Preemptor::Plan plan{pod, choice, scheduling::writes_for(*pod, choice, placer_.surroundings()), by_extenders};
@@ -209,7 +209,7 @@ bool Scheduler::preemption_holds(const Preemptor::Plan& plan) {
   scheduling::Placement refused;
   refused.resolvable = {plan.choice.node};
   const scheduling::PodVolumes volumes(asking, volumes_now());
-  if (!volumes.problem().empty()) return false;  // no node takes it, whoever leaves
+  if (!volumes.problem().empty()) return false;  // no node takes it, whichever pods are deleted
   const scheduling::Preemption now = decide(asking, refused, volumes.filter());
   return now.chosen && now.choice()->budget_violations <= plan.choice.budget_violations &&
          std::ranges::equal(
@@ -222,7 +222,7 @@ void Scheduler::on_preemption_withdrawn(const Preemptor::Plan& plan, Now now) {
   for (const scheduling::PreemptionWrite& write : plan.writes) {
     if (write.kind != scheduling::PreemptionWrite::Kind::kClearNomination) continue;
     const PodPtr other = pods_.cache().find(write.pod->key().text());
-    if (other) note_promise(other, other);  // as far as its status still says so
+    if (other) note_promise(other, other);  // if its status still has the promise
   }
   queue_.fail(plan.pod->key().text(), now.mono);
 }

@@ -1,4 +1,4 @@
-// What the scheduler shows of the pods that wait for a node.
+// The scheduler's reports about pods that wait for a node.
 #include "controllers/scheduling/scheduler.h"
 
 #include <algorithm>

@@ -35,7 +35,7 @@ class SchedulerTimings {
   SchedulerTimings(const SchedulerTimings&) = delete;
   SchedulerTimings& operator=(const SchedulerTimings&) = delete;
 
-  /// Of the machine; nullopt: there is none.
+  /// The machine's clock; nullopt: there is none.
   std::optional<Instant> read() const;
   /// Since read() said so; nullopt: it did not.
   std::optional<Duration> since(std::optional<Instant> begin) const;
@@ -79,7 +79,7 @@ class EventTiming {
   EventTiming(const EventTiming&) = delete;
   EventTiming& operator=(const EventTiming&) = delete;
 
-  /// What it is, if that is known only now.
+  /// Sets the event, if it is known only after the timing began.
   void name(std::string_view event) { event_ = event; }
 
   ~EventTiming() { timings_.note_event(event_, begin_); }

@@ -1,4 +1,4 @@
-// What the node lifecycle and the taint evictions count. Upstream's names where the meaning is the same; the zone label
+// Metrics of the node lifecycle and of taint evictions. Upstream's names where the meaning is the same; the zone label
 // is the readable form of the key. Thread: loop. Source: spec "Node lifecycle", S15.
 #pragma once
 

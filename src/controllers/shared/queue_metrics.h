@@ -1,6 +1,6 @@
-// What client-go shows of a work queue, under its names: workqueue_depth, _adds_total, _retries_total and
-// _queue_duration_seconds, by the queue's name. How long the work takes is not shown: a key is looked at within one
-// step of the loop, so none is ever unfinished. Thread: loop. Source: client-go, workqueue metrics.
+// Metrics of a work queue, as client-go has them, under its names: workqueue_depth, _adds_total, _retries_total and
+// _queue_duration_seconds, by the queue's name. How long the work takes is not shown: a key is synced within one step
+// of the loop, so none is ever unfinished. Thread: loop. Source: client-go, workqueue metrics.
 #pragma once
 
 #include "base/time.h"

@@ -1,4 +1,5 @@
-// What the controllers of one process share: one client and one cache per collection; each has its own event recorder.
+// State shared by the controllers of one process: one client and one cache per collection; each has its own event
+// recorder.
 // Thread: loop. Everything is owned by the ControllerSet and outlives its controllers.
 #pragma once
 

@@ -55,13 +55,13 @@ class StorageCache {
   client::Informer<api::StorageClass> classes_;
   std::map<std::string, std::set<std::string>> free_;            // by class
   std::map<client::ObjectKey, std::set<std::string>> reserved_;  // by claim
-  std::map<std::string, api::NodeSelector> selectors_;           // of volumes that have one, by name
+  std::map<std::string, api::NodeSelector> selectors_;           // volumes with node affinity, by name
   std::map<std::string, std::set<client::ObjectKey>> waiting_by_class_;
 };
 
 /// "default/data": the claim that a claimRef names.
 client::ObjectKey claim_key(const api::ObjectReference& reference);
-/// Where a write goes.
+/// The API path of a write.
 std::string path_of(const storage::StorageWrite& write);
 
 }  // namespace spillway::controllers

@@ -172,7 +172,7 @@ void VolumeBinder::ask_for_claim(const std::string& work, const storage::VolumeP
     const bool missing = !outcome && outcome.error().code == ErrorCode::kNotFound;
     const bool gone = missing || (outcome && outcome->string_at({"metadata", "uid"}) != volume->claim_ref->uid);
     if (!gone) {
-      // It is there, and will be seen; or nobody knows.
+      // The claim exists, and the cache will show it; or its state is unknown.
       return end_call(work, outcome ? make_error(ErrorCode::kConflict, "its claim is there") : outcome.error(), now);
     }
     const storage::VolumeStep decided =

@@ -1,7 +1,7 @@
-// Binds claims and volumes to each other, releases volumes whose claims are gone, and says of every claim that waits
-// what it waits for. Each write is guarded by the version it was decided on; what follows from it is decided when it is
-// seen. Thread: loop. Bounds: 64 calls under way, one for each claim and volume, 256 looks in a step; retries back off
-// to 60 s. Source: Kubernetes docs, "Persistent Volumes"; policy/storage.
+// Binds claims and volumes to each other, releases volumes whose claims are gone, and reports for every waiting claim
+// what it waits for. Each write is guarded by the version it was decided on; the next step is decided once the cache
+// shows it. Thread: loop. Bounds: 64 calls under way, one for each claim and volume, 256 syncs in a step; retries back
+// off to 60 s. Source: Kubernetes docs, "Persistent Volumes"; policy/storage.
 #pragma once
 
 #include "client/event_recorder.h"
@@ -54,7 +54,7 @@ class VolumeBinder {
   void touch_claim(const client::ObjectKey& key, Now now);
   void touch_volume(const std::string& name, Now now);
   void touch_waiting(const std::string& storage_class, Now now);
-  /// Of a claim as it is said: once, until it says something else.
+  /// Records the event about a claim or volume, once until the event changes.
   void tell(const std::string& work, const api::ObjectReference& about, const storage::StorageEvent& event, Now now);
   void send(const std::string& work, const storage::StorageWrite& write);
   /// A volume's claim is not among those seen: is it really gone?

@@ -1,6 +1,7 @@
-// Keeps claims that pods use and volumes that are bound from being deleted: their finalizer goes when nobody needs them
-// any more. Before that of a claim goes, its namespace's pods are read once more: a cache may be behind.
-// Thread: loop. Bounds: 4 calls under way, one for each claim and volume, 256 looks in a step; retries back off to 60
+// Keeps claims that pods use and volumes that are bound from being deleted: their finalizer is removed when no object
+// needs them any more. Before that of a claim is removed, its namespace's pods are read once more: a cache may be
+// behind.
+// Thread: loop. Bounds: 4 calls under way, one for each claim and volume, 256 syncs in a step; retries back off to 60
 // s. Source: Kubernetes docs, "Persistent Volumes", Storage Object in Use Protection.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Could the replacement of a pod be placed now, on another node than its own, by the scheduler's own rules? Two pods
-// that are let go within the same second do not count on the same room.
-// Thread: loop. Bounds: the loads of all nodes are counted anew at most once a second, and only while somebody asks.
+// Checks if the replacement of a pod could be placed now, on another node than its own, by the scheduler's own rules.
+// Two pods that are deleted within the same second do not count on the same room.
+// Thread: loop. Bounds: the loads of all nodes are counted anew at most once a second, and only while there are checks.
 #pragma once
 
 #include "controllers/shared/owned_pods.h"
@@ -19,14 +19,14 @@ namespace spillway::controllers {
 
 class ReplacementCheck {
  public:
-  /// `promised`: pods whose replacements are under way and have no node yet, those that come first in front: the room
-  /// they need is taken. Null: there are none.
+  /// `promised`: pods whose replacements are under way and have no node yet, in their order: the room they need is
+  /// taken. Null: there are none.
   ReplacementCheck(Shared shared, std::function<std::vector<PodPtr>(Now now)> promised);
   ReplacementCheck(const ReplacementCheck&) = delete;
   ReplacementCheck& operator=(const ReplacementCheck&) = delete;
 
-  /// nullopt: there is room, and it is taken. Pods that nobody would replace elsewhere (no controller, or a DaemonSet)
-  /// need none.
+  /// nullopt: there is room, and it is now reserved. Pods that would not be replaced on another node (without a
+  /// controller, or of a DaemonSet) need none.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod, Now now);
 
  private:

@@ -57,7 +57,7 @@ void ReplacementOrder::on_node(const std::vector<PodPtr>& pods) {
 
 bool ReplacementOrder::is_failed(const std::string& node) const {
   const auto known = shared_.nodes.cache().find(node);
-  if (!known) return true;  // gone, or not heard of yet: the collector of orphans has a say, nobody here
+  if (!known) return true;  // deleted, or not in the cache yet: such pods are the garbage collector's
   return std::ranges::any_of(known->spec.taints, [this](const api::Taint& taint) {
     return taint.effect == api::kNoExecute &&
            (taint.key == profile_.not_ready_taint || taint.key == profile_.unreachable_taint);
@@ -95,7 +95,7 @@ void ReplacementOrder::ask(const PodPtr& pod, Now now) {
                        });
 }
 
-/// It is asked again when the pod has its turn.
+/// The replacement is requested again when the pod has its turn.
 void ReplacementOrder::on_refused(const api::Pod& pod, const Error& error) {
   const auto asking = asking_.find(pod.metadata.uid);
   if (asking == asking_.end()) return;

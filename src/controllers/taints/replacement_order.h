@@ -1,9 +1,9 @@
 // Pods of failed nodes are replaced before they are deleted: asks for the replacement (the mark of
-// policy/workloads/replacement_first.h), says until when the pod stays, and takes the mark back when the node is well
-// again. What it knows is on the pods: after a crash the next process goes on from there.
-// Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; a mark that cannot be taken back is
-// tried again every five seconds while its node is well. A mark that cannot be written (no permission, a webhook) holds
-// its pod no longer than kReplacementPatience.
+// policy/workloads/replacement_first.h), reports until when the pod stays, and removes the mark when the node is
+// healthy again. Its state is on the pods: after a crash the next process resumes from there.
+// Thread: loop. Bounds: one entry per pod of a ReplicaSet, and per mark on its way; the removal of a mark is retried
+// every five seconds while the node is healthy. A mark that cannot be written (no permission, a webhook) holds its pod
+// no longer than kReplacementPatience.
 // Metric: spillway_pod_replacements_total{outcome}.
 #pragma once
 
@@ -32,13 +32,14 @@ class ReplacementOrder {
   /// Once the caches are filled: marks that are not to be any more are taken back.
   void start();
 
-  /// Whether this pod is replaced before it is deleted: one of a ReplicaSet on a node that carries a taint of silence.
+  /// True if this pod is replaced before it is deleted: a pod of a ReplicaSet on a node that carries a not-ready or
+  /// unreachable taint.
   bool concerns(const api::Pod& pod) const;
   /// The mark is there, or on its way.
   bool is_asked(const api::Pod& pod) const;
   /// Marks a pod that this concerns. There must be room for its replacement.
   void ask(const PodPtr& pod, Now now);
-  /// Of a pod that is asked for. nullopt: it may go.
+  /// The obstacle to deleting a marked pod. nullopt: it may be deleted.
   std::optional<policy::Reason> find_obstacle(const api::Pod& pod, Now now) const;
   /// It is about to be deleted.
   void on_let_go(const api::Pod& pod, Now now);

@@ -18,11 +18,11 @@ namespace {
 
 using lifecycle::TaintEvictions;
 
-// A deletion that waits to be sent goes through even if its node comes back meanwhile; in the schedule it is cancelled.
-// So only a few wait there: more than are sent until the next look, by upstream's default rate.
+// A deletion that waits to be sent is sent even if its node recovers meanwhile; in the schedule it is cancelled. So
+// only a few wait there: more than are sent until the next pass, by upstream's default rate.
 constexpr std::size_t kBacklogMax = 32;
 constexpr Duration kBacklogWait = seconds(1);
-constexpr Duration kStageWait = seconds(1);  // until it is looked at again what became of a replacement
+constexpr Duration kStageWait = seconds(1);  // between two checks of a replacement's stage
 
 api::Json disruption_patch(const api::Pod& pod, Now now) {
   const api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
@@ -150,7 +150,7 @@ void TaintEvictionController::on_pod(const PodPtr& before, const PodPtr& after, 
   if (!same) carry_out(evictions_.on_pod(*after, now), now);
 }
 
-/// The room that is left goes to those of the highest priority first.
+/// Pods of the highest priority get the remaining room first.
 void TaintEvictionController::sort_by_priority(std::vector<TaintEvictions::Order>& orders) const {
   std::ranges::stable_sort(orders, std::ranges::greater(), [this](const TaintEvictions::Order& order) {
     const PodPtr pod = shared_.pods.cache().find(order.pod.text());
@@ -189,7 +189,7 @@ void TaintEvictionController::evict(const api::PodKey& key, const policy::Reason
   mark_disrupted(pod, 1, now.mono, now);
 }
 
-/// Whether a missing replacement, a budget or a brake stands against the deletion; then it comes again.
+/// True if a missing replacement, a budget or a brake holds the deletion; it is then retried later.
 bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
   const bool replaced_first = order_ && order_->concerns(*pod);
   if (replaced_first && waits_for_replacement(pod, now)) return true;
@@ -209,7 +209,7 @@ bool TaintEvictionController::holds(const PodPtr& pod, Now now) {
   return again.has_value();
 }
 
-/// Asks for the replacement, unless nothing is to happen now; then it is looked at every so often what came of it.
+/// Asks for the replacement, unless acts are held now; after that its stage is checked every kStageWait.
 bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) {
   if (!order_->is_asked(*pod)) {
     const NodePtr node = shared_.nodes.cache().find(pod->spec.node_name);
@@ -226,7 +226,7 @@ bool TaintEvictionController::waits_for_replacement(const PodPtr& pod, Now now) 
   return obstacle.has_value();
 }
 
-/// Whether pods that found no room are looked at now, or none waits for that.
+/// Begins a pass over the pods that found no room, if it is due or none waits.
 void TaintEvictionController::begin_look(Now now) {
   if (next_look_ && now.mono < *next_look_ && !roomless_.empty()) return;
   look_ = now.mono;

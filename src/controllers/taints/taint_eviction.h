@@ -2,7 +2,7 @@
 // decisions are lifecycle::TaintEvictions'; this engine feeds it from the caches and carries its orders out.
 //
 // After a start, nodes that already carry the not-ready or unreachable taint are left alone for `start_hold`: they may
-// have come back while nobody was looking. Timers of pods that were there before count from the time the taint was
+// have recovered while no controller ran. Timers of pods that were there before count from the time the taint was
 // added. Thread: loop. Bounds: five attempts per deletion, 10 ms apart, then again with back-off up to a minute.
 // Source: Kubernetes docs, "Taints and Tolerations"; KEP-3902; spec "Node lifecycle", S11.
 #pragma once
@@ -39,7 +39,8 @@ class TaintEvictionController {
     /// Delete a pod only when its replacement could be placed on another node.
     bool wait_for_replacement = false;
     /// The same; and pods of ReplicaSets on failed nodes are replaced first, in order of priority. The controller of
-    /// the sets must be told as well (ReplicasController), or they go after workloads::kReplacementPatience.
+    /// the sets needs the same option (ReplicasController); without it the pods are deleted after
+    /// workloads::kReplacementPatience.
     bool replace_before_deletion = false;
     Duration obstacle_wait = seconds(5);  // before a refused deletion is tried again
   };
@@ -92,8 +93,8 @@ class TaintEvictionController {
   std::optional<ReplacementOrder> order_;  // if pods are replaced before they are deleted
   std::optional<ReplacementCheck> rooms_;  // if there must be room for them
   std::optional<BudgetCheck> budgets_;     // if they are respected
-  /// Pods that found no room are looked at again together, so that the one of the highest priority has the first choice
-  /// of what has become free. Others that come in between wait for that look.
+  /// Pods that found no room are checked again together, so that the one of the highest priority has the first choice
+  /// of the freed room. Pods that find none in between wait for that pass.
   std::map<api::PodKey, policy::Reason> roomless_;
   std::optional<Instant> look_;       // the one under way, or the last one
   std::optional<Instant> next_look_;  // if any found no room

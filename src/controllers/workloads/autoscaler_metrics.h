@@ -1,5 +1,5 @@
-// What the controller of HorizontalPodAutoscalers counts, by the names of kube-controller-manager. A look takes until
-// its last write is answered, a metric until its answer is read, by the clock of the loop. Thread: loop. Bounds: labels
+// Metrics of the controller of HorizontalPodAutoscalers, by the names of kube-controller-manager. A sync lasts until
+// its last write is answered, a metric until its answer is parsed, by the loop's clock. Thread: loop. Bounds: labels
 // are words of this program. Source: Kubernetes docs, "Kubernetes Metrics Reference". Metrics:
 // horizontal_pod_autoscaler_controller_reconciliations_total{action,error},
 // horizontal_pod_autoscaler_controller_reconciliation_duration_seconds{action,error},
@@ -25,7 +25,7 @@ class AutoscalerMetrics {
   AutoscalerMetrics& operator=(const AutoscalerMetrics&) = delete;
 
   void count_look(Action action, Failure failure, Duration took);
-  /// What one metric alone asks for.
+  /// Counts the proposal of one metric.
   void count_metric(autoscaling::MetricKind kind, Action action, Failure failure, Duration took);
 
  private:

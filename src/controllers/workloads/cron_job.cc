@@ -51,14 +51,14 @@ std::optional<std::uint64_t> cron_version(std::string_view version) {
 
 }  // namespace
 
-/// How far a look has come.
+/// The state of a sync under way.
 struct CronJobController::Look {
   CronJobPtr cron;
   std::string key;
   std::vector<api::ObjectReference> unknown;  // active, not in the cache, not asked about
-  std::set<std::string> unseen;               // of these, the uids that are there
+  std::set<std::string> unseen;               // the UIDs in `unknown` that exist
   workloads::CronPlan plan;
-  std::size_t next = 0;  // of the Jobs that leave in this step
+  std::size_t next = 0;  // index into the Jobs that this step deletes
 };
 
 CronJobController::CronJobController(Shared shared, client::Informer<api::CronJob>& cron_jobs,
@@ -225,7 +225,7 @@ void CronJobController::on_created(const LookPtr& look, const Result<api::Json>&
   cut_history(look, now);
 }
 
-/// By us, and the status was not written; or by somebody else, whose Job it is then.
+/// The Job's name is taken: by an earlier sync of ours whose status was not written, or by another owner's Job.
 void CronJobController::on_name_taken(const LookPtr& look, Now) {
   const std::string name = workloads::cron_job_name(*look->cron, *look->plan.due);
   shared_.client.get(jobs_path(look->cron->metadata, name), [this, look](const Result<api::Json>& outcome, Now then) {

@@ -1,8 +1,8 @@
 // Runs one pod of each DaemonSet on every node it is meant for. The pods are bound by the scheduler: each names its
 // node in its affinity. Their tolerations let them stay on nodes that are not ready, unreachable, cordoned or under
 // pressure. Pods of an earlier template are replaced a few at a time (policy/workloads), unless the strategy is
-// OnDelete. Which pods go and come is decided by policy/workloads/daemon_plan.h. Thread: loop. Source:
-// Kubernetes docs, "DaemonSet", taints and tolerations; API reference DaemonSetStatus.
+// OnDelete. Each sync is planned by policy/workloads/daemon_plan.h. Thread: loop. Source: Kubernetes docs, "DaemonSet",
+// taints and tolerations; API reference DaemonSetStatus.
 #pragma once
 
 #include "api/object/node_affinity.h"
@@ -69,7 +69,7 @@ class DaemonSetController {
   std::map<std::string, std::string> key_by_uid_;
   EvictionHolds holds_;
 
-  /// Of one generation of a set: what another template did says nothing of this one.
+  /// The back-off of one generation of a set: failures of another template do not count for it.
   struct GenerationBackoff {
     std::int64_t generation = 0;
     workloads::FailureBackoff nodes;

@@ -46,7 +46,7 @@ api::Json set_document(const api::Deployment& deployment, const CreateReplicaSet
                                    {"template", creation.pod_template}})}});
 }
 
-/// Every field of the status, null where there is nothing to say: what stood there goes.
+/// Every member of the status, null for absent ones, so that a patch removes them.
 api::Json status_document(const api::DeploymentStatus& status) {
   api::Deployment bare;
   bare.status = status;
@@ -62,13 +62,13 @@ api::Json status_document(const api::DeploymentStatus& status) {
 
 }  // namespace
 
-/// The writes of one look, and how far they have come.
+/// The writes of one sync, and its progress.
 struct DeploymentController::Look {
   DeploymentPtr deployment;
   std::string key;
   workloads::DeploymentPlan plan;
   std::size_t next = 0;
-  std::map<std::string, std::string> versions;  // by the uid of what this look has written
+  std::map<std::string, std::string> versions;  // resource versions after this sync's writes, by UID
 
   std::string version_of(const api::ObjectMeta& metadata) const {
     const auto written = versions.find(metadata.uid);
@@ -116,7 +116,7 @@ void DeploymentController::on_set(const SetPtr& before, const SetPtr& after, Now
   }
 }
 
-/// Pods matter by themselves only to whoever waits for the last of the old ones to end.
+/// A pod causes a sync only by its end, and only in a Deployment that waits for its old pods to end (Recreate).
 void DeploymentController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (!before || (after && !api::is_terminal(*after))) return;
   const api::OwnerReference* owner = api::controller_of(before->metadata);
@@ -189,7 +189,8 @@ void DeploymentController::carry_on(const std::shared_ptr<Look>& look, Now now) 
 }
 
 void DeploymentController::give_up(const Look& look, const Error& error, Now now) {
-  // Somebody else wrote before us, or it is gone: both are heard of. Not found is also what is not written at all here.
+  // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
+  // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     shared_.log.warning("a deployment is held up", {{"deployment", look.key}, {"error", error.text()}});
   }

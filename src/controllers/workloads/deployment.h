@@ -1,7 +1,7 @@
 // Carries Deployments from one pod template to the next: makes their ReplicaSets, scales them, keeps their history and
-// writes the status. What follows from a look is decided by policy/workloads/deployment_plan.h; the writes of one look
-// go out one after the other, each guarded by the version it was decided on, and the first that is refused ends the
-// look. Thread: loop. Bounds: one look at a Deployment at a time, one call of it under way; retries back off to 60 s.
+// writes the status. Each sync is planned by policy/workloads/deployment_plan.h; its writes are sent one after the
+// other, each guarded by the version it was decided on, and the first refused one ends the sync. Thread: loop. Bounds:
+// one sync of a Deployment at a time, one call of it under way; retries back off to 60 s.
 // Source: Kubernetes docs, "Deployments"; API reference DeploymentStatus; spec "Scheduler and workloads", 12.
 #pragma once
 
@@ -71,7 +71,7 @@ class DeploymentController {
   OwnedReplicaSets sets_;
   client::WorkQueue queue_;
   QueueMetrics queue_metrics_;
-  std::map<std::string, std::string> key_by_uid_;    // of Deployments
+  std::map<std::string, std::string> key_by_uid_;    // Deployments only
   std::map<std::string, std::string> owner_by_set_;  // the Deployment's uid by the ReplicaSet's
   client::WakeUp wake_up_;
   bool started_ = false;

@@ -1,7 +1,7 @@
-// Which replacements of evicted pods a controller holds back, by owner: what policy/workloads/eviction_backoff.h says,
-// fed with the pods as they change, told in an event about the owner and to people who ask. Switched off, nothing is
-// ever held. The state is the process's own: after a restart, or in another process, it begins anew, and what a cache
-// brings at its start is no eviction seen. Thread: loop. Bounds: one back-off per owner that has had evictions, dropped
+// Which replacements of evicted pods a controller holds back, by owner: by policy/workloads/eviction_backoff.h, which
+// is fed with the changes of pods; reported in an event about the owner and to users who ask. Switched off, nothing is
+// ever held. The state is the process's own: after a restart, or in another process, it begins anew, and evicted pods
+// in a cache's first list do not count. Thread: loop. Bounds: one back-off per owner that has had evictions, dropped
 // with the owner or once all of its nodes are forgotten.
 #pragma once
 
@@ -32,7 +32,7 @@ class EvictionHolds {
 
   void forget(const std::string& owner_uid) { by_owner_.erase(owner_uid); }
 
-  /// What waits, for people: one reason per node, that which ends first first.
+  /// The waits of an owner, for users: one reason per node, the earliest end first.
   policy::Decision explain(policy::Subject owner, std::string_view by, Now now) const;
 
  private:

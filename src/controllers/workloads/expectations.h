@@ -1,9 +1,10 @@
-// What a controller has asked for and not seen yet. While something is outstanding its cache is known to be behind, and
-// acting on it again would create or delete twice. Answers and watch events come in any order: a pod counts as made
-// when its creation was answered and the cache shows it, a pod as removed when its deletion was answered and the cache
-// shows that; pods that come from elsewhere (adopted ones, say) change nothing. Thread: loop. Bounds: a call always
-// ends (client::ApiClient); what was answered and is not seen expires when the cache has listed anew, and after five
-// minutes, so that a lost event stops nobody for ever. Source: the idea of client-go's controller expectations.
+// Creations and deletions of a controller that its cache does not show yet. While one is outstanding the cache is known
+// to be behind, and acting on it again would create or delete twice. Answers and watch events come in any order: a pod
+// counts as made when its creation was answered and the cache shows it, a pod as removed when its deletion was answered
+// and the cache shows that; pods of other origin (adopted ones, say) change nothing. Thread: loop. Bounds: a call
+// always ends (client::ApiClient); an answered call that the cache does not show expires when the cache has listed
+// anew, and after five minutes, so that a lost event stops no sync for ever. Source: the idea of client-go's controller
+// expectations.
 #pragma once
 
 #include "base/error.h"
@@ -23,12 +24,12 @@ namespace spillway::controllers {
 
 class Expectations {
  public:
-  /// So many pods are about to be asked for, in one batch or in several.
+  /// That many creations will be sent, in one batch or in several.
   void expect_creations(std::size_t pods) { open_calls_ += pods; }
 
   /// One of them was made, when so many lists of the cache had begun.
   void created(const std::string& uid, std::uint64_t lists_begun, Instant now);
-  /// So many of them were not made, or are not asked for any more.
+  /// That many of them failed, or will not be sent.
   void creations_dropped(std::size_t pods);
   /// The cache shows the pod for the first time.
   void appeared(const std::string& uid);
@@ -46,7 +47,7 @@ class Expectations {
   /// The cache shows the pod on its way out, or not at all any more.
   void left(const std::string& uid) { deletions_.erase(uid); }
 
-  /// Its deletion was asked for, and the cache does not show that yet.
+  /// Its deletion was requested, and the cache does not show that yet.
   bool is_leaving(const std::string& uid) const { return deletions_.contains(uid); }
 
   /// Some are.
@@ -56,11 +57,11 @@ class Expectations {
   /// again.
   void listed(std::uint64_t list);
 
-  /// Every call has been answered, and what came of them was seen or has expired.
+  /// Every call has been answered, and the cache has shown its result or it has expired.
   bool fulfilled(Instant now) const;
 
-  /// When whoever waits has to look again although nothing else may happen: the cache has listed anew, or what was not
-  /// seen has expired. nullopt: a call is open, or nothing is missing.
+  /// The time of the next sync of a waiting owner if nothing else happens: the cache has listed anew, or an unseen
+  /// result expires. nullopt: a call is open, or nothing is missing.
   std::optional<Instant> next_look(Instant now) const;
 
   /// Starts over: before new work, once fulfilled.
@@ -82,20 +83,20 @@ class ExpectationTable {
   /// `pods`: the cache that shows what becomes of the calls; outlives the table.
   explicit ExpectationTable(const client::InformerBase& pods) : pods_(pods) {}
 
-  /// Of an owner that exists; valid until it is forgotten.
+  /// The expectations of an existing owner; valid until it is forgotten.
   Expectations& of(const std::string& uid);
 
   void forget(const std::string& uid) { by_owner_.erase(uid); }
 
-  // What became of the calls. `look_again`: when the owner has nothing outstanding any more, whether at once or
-  // later. A call that got no answer may have been carried out: the cache gets ten seconds to show it before it counts
-  // as dropped. The owner may be gone by then, and whatever was expected of it.
+  // Completions of calls. `look_again`: called when the owner has nothing outstanding any more, whether at once or
+  // later. A call without an answer may have been carried out: the cache gets ten seconds to show it before it counts
+  // as failed. The owner, and its expectations, may be gone by then.
   using LookAgain = std::function<void(Now)>;
 
   void created(const std::string& uid, const std::string& pod_uid, const LookAgain& look_again, Now now);
   void creation_failed(const std::string& uid, const Error& error, client::ApiClient& client, LookAgain look_again,
                        Now now);
-  /// Creations that are not asked for any more, after others of their batches.
+  /// Creations that will not be sent, after others of their batches failed.
   void creations_dropped(const std::string& uid, std::size_t pods, const LookAgain& look_again, Now now);
   void deleted(const std::string& uid, const LookAgain& look_again, Now now);
   void deletion_failed(const std::string& uid, const std::string& pod_uid, const Error& error,

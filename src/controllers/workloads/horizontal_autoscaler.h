@@ -1,9 +1,9 @@
-// Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics that are asked
-// for, and writes the number of replicas that policy/autoscaling says. Each is looked at when it comes or is changed,
-// and then every Settings::period. What was recommended lately is kept in memory, as upstream keeps it.
-// The target is one of the autoscaler's own namespace: no member of it becomes part of a path without being checked
-// or encoded. Thread: loop. Bounds: one look at an autoscaler at a time, one question of it at a time; 64 kinds of
-// targets are remembered. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
+// Scales what HorizontalPodAutoscalers name: reads the scale subresource of the target and the metrics of the spec, and
+// writes the number of replicas that policy/autoscaling decides. Each is synced when it is new or changed, and then
+// every Settings::period. Recent recommendations are kept in memory, as upstream keeps it. The target is one of the
+// autoscaler's own namespace: no member of it becomes part of a path without being checked or encoded. Thread: loop.
+// Bounds: one sync of an autoscaler at a time, one call of it at a time; 64 kinds of targets are cached. Source:
+// Kubernetes docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
 #pragma once
 
 #include "api/object/horizontal_autoscaler.h"
@@ -43,12 +43,12 @@ class HorizontalAutoscalerController {
   struct Look;
   using LookPtr = std::shared_ptr<Look>;
 
-  /// Of an autoscaler, by its uid.
+  /// State of an autoscaler, by its UID.
   struct Memory {
     std::string ns;
     std::string key;
     autoscaling::History history;
-    std::optional<api::LabelSelector> selector;  // of its target, once it is known
+    std::optional<api::LabelSelector> selector;  // the target's, once it is known
   };
 
   using Resolved = std::function<void(const Result<autoscaling::PluralKind>& plural, Now now)>;

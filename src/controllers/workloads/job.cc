@@ -27,7 +27,7 @@ bool is_job_reference(const api::OwnerReference* owner) {
   return owner != nullptr && owner->kind == api::Job::kKind && owner->api_version.starts_with("batch/");
 }
 
-/// Every field of the status, null where there is nothing to say: what stood there goes.
+/// Every member of the status, null for absent ones, so that a patch removes them.
 api::Json status_document(const api::JobStatus& status) {
   api::Job bare;
   bare.status = status;
@@ -68,19 +68,19 @@ PodPtr with_finalizer(const PodPtr& pod) {
 
 }  // namespace
 
-/// How far a look has come. `open` calls of the present step have no answer.
+/// The state of a sync under way. `open` calls of the present step have no answer.
 struct JobController::Look {
   JobPtr job;
   std::string key;
   workloads::JobPlan plan;
   Instant begin{};
-  std::string version;     // of the Job, as last written
+  std::string version;     // the Job's, as last written
   api::JobStatus written;  // the same
   std::size_t open = 0;
   std::optional<Error> failure;
   std::size_t asked = 0;  // pods of plan.created
   std::size_t batch = 1;
-  std::int32_t missing = 0;  // of those, the ones that were not made
+  std::int32_t missing = 0;  // pods of `asked` that could not be created
   void (JobController::*next)(const LookPtr&, Now) = nullptr;
 
   const std::string& uid() const { return job->metadata.uid; }
@@ -154,7 +154,7 @@ void JobController::enqueue(const std::string& key, Now now) {
   if (started_) queue_.add(key, now.mono);
 }
 
-/// A look costs as much as the Job has pods, and many of them change at once.
+/// Spaces out syncs that pods cause: a sync costs as much as the Job has pods, and many of them change at once.
 void JobController::enqueue_paced(const std::string& uid, Now now) {
   if (!started_) return;
   queue_.add(key_by_uid_.at(uid), std::max(now.mono, memory_[uid].looks_paced_until));
@@ -203,7 +203,7 @@ void JobController::look(const std::string& key, Now now) {
   leave(begun, now);
 }
 
-/// The cache does not show yet what the last look has written. It does so within moments, or the watch is broken.
+/// True if the cache does not show the last sync's write yet. It does so within moments, or the watch is broken.
 bool JobController::is_cache_behind(const api::Job& job, Now now) {
   Memory& memory = memory_[job.metadata.uid];
   if (!memory.written_version) return false;
@@ -241,7 +241,8 @@ std::vector<PodPtr> JobController::claim(const api::Job& job) {
 }
 
 void JobController::give_up(const LookPtr& look, const Error& error, Now now) {
-  // Somebody else wrote before us, or it is gone: both are heard of. Not found is also what is not written at all here.
+  // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
+  // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
     shared_.log.warning("a job is held up", {{"job", look->key}, {"error", error.text()}});
   }
@@ -420,7 +421,7 @@ void JobController::end(const LookPtr& look, Now now) {
   for (const Duration each : look->plan.look_again) queue_.add(look->key, now.mono + each);
 }
 
-/// Whether it is one is told when it is looked at.
+/// Queues a pod that may be an orphan; its own sync decides that.
 void JobController::enqueue_orphan(const PodPtr& pod, Now now) {
   if (!workloads::is_tracked(*pod)) return;
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
@@ -432,7 +433,7 @@ void JobController::enqueue_orphan(const PodPtr& pod, Now now) {
   if (started_) orphans_.add(client::key_of(pod->metadata), now.mono);
 }
 
-/// The cache of Jobs may be behind that of pods: the server is asked before a pod goes uncounted.
+/// The cache of Jobs may be behind that of pods: the Job is read from the server before a pod is let go uncounted.
 void JobController::free_orphan(const std::string& key, Now now) {
   const PodPtr pod = shared_.pods.cache().find(key);
   const auto done = [this, key](const Result<api::Json>& outcome, Now then) {

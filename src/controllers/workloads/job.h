@@ -1,10 +1,10 @@
-// Runs Jobs: makes and removes their pods, counts each pod that ends exactly once, and says when a Job is over. What
-// follows from a look is decided by policy/workloads/job_plan.h. The steps of a look go out one after the other: pods
-// leave, pods come, the status notes who has ended, these lose their finalizer, the status counts them. The first step
-// that fails ends the look; the next one begins with what the status says by then. Pods whose Job is gone or over lose
-// their finalizer as well. Thread: loop. Bounds: one look at a Job at a time, 500 calls of it under way; looks that
-// pods cause are a second apart; retries back off from 1 s to 60 s. Source: Kubernetes docs, "Jobs"; KEP-2307; spec
-// "Scheduler and workloads", 14.
+// Runs Jobs: creates and deletes their pods, counts each pod that ends exactly once, and ends the Job. Each sync is
+// planned by policy/workloads/job_plan.h. The steps of a sync follow each other: pods are deleted, pods are created,
+// the status lists the ended pods, these lose their finalizer, the status counts them. The first step that fails ends
+// the sync; the next one begins with the status of that time. Pods whose Job is gone or over lose their finalizer as
+// well. Thread: loop. Bounds: one sync of a Job at a time, 500 calls of it under way; syncs that pods cause are a
+// second apart; retries back off from 1 s to 60 s. Source: Kubernetes docs, "Jobs"; KEP-2307; spec "Scheduler and
+// workloads", 14.
 #pragma once
 
 #include "api/object/job.h"
@@ -46,11 +46,11 @@ class JobController {
   struct Look;
   using LookPtr = std::shared_ptr<Look>;
 
-  /// What is known of a Job that its status does not say.
+  /// State of a Job that its status does not have.
   struct Memory {
     std::set<std::string> released;  // uids of pods without finalizer, which the cache shows with it
     workloads::JobBackoff backoff;
-    std::optional<std::uint64_t> written_version;  // of its status, which the cache does not show yet
+    std::optional<std::uint64_t> written_version;  // the version of a status that the cache does not show yet
     Instant looks_paced_until{};
   };
 
@@ -83,7 +83,7 @@ class JobController {
   /// Takes the finalizer away; a pod that is gone has none.
   void patch_finalizer(const PodPtr& pod, client::ApiClient::Done done);
 
-  // Pods that nobody counts.
+  // Pods with a finalizer whose Job no longer counts them.
   void enqueue_orphan(const PodPtr& pod, Now now);
   void free_orphan(const std::string& key, Now now);
 

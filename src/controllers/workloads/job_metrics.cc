@@ -38,7 +38,7 @@ std::vector<double> bounds_of_looks() {
   return telemetry::exponential_bounds(0.004, 2, 15);
 }
 
-/// Of the indexes below the number of completions.
+/// The number of indexes in the text that are below the number of completions.
 std::int64_t indexes_in(const api::Job& job, std::string_view text) {
   return workloads::JobIndexes::parse(text, job.completions.value_or(0)).total();
 }

@@ -1,6 +1,6 @@
-// What the controller of Jobs counts, by the names of kube-controller-manager. A look takes from its begin until its
-// last write is answered, by the clock of the loop. Thread: loop. Bounds: labels are modes of completion, results and
-// reasons that this program knows. Source: Kubernetes docs, "Kubernetes Metrics Reference".
+// Metrics of the controller of Jobs, by the names of kube-controller-manager. A sync lasts until its last write is
+// answered, by the loop's clock. Thread: loop. Bounds: labels are modes of completion, results and reasons that this
+// program knows. Source: Kubernetes docs, "Kubernetes Metrics Reference".
 // Metrics: job_controller_job_syncs_total{completion_mode,result,action},
 // job_controller_job_sync_duration_seconds{completion_mode,result,action},
 // job_controller_jobs_finished_total{completion_mode,result,reason},
@@ -27,10 +27,10 @@ class JobMetrics {
   JobMetrics(const JobMetrics&) = delete;
   JobMetrics& operator=(const JobMetrics&) = delete;
 
-  /// A look has ended.
+  /// Counts a sync that has ended.
   void count_look(const api::Job& job, workloads::JobAction action, Result result, Duration took);
-  /// The status has been written: `before` is what it said, `after` what it says. Counts the pods and indexes that
-  /// have come to be counted, and the Job once it is over.
+  /// Counts after a write of the status from `before` to `after`: the pods and indexes that are newly counted, and the
+  /// Job once it is over.
   void count_written(const api::Job& job, const api::JobStatus& before, const api::JobStatus& after);
 
  private:

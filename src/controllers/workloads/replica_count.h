@@ -1,5 +1,5 @@
-// How many pods of each kind a ReplicaSet has, counted once and then kept from the changes of the pods, so that a look
-// at the set costs the same however many it has. Thread: loop.
+// How many pods of each kind a ReplicaSet has, counted once and then kept from the changes of the pods, so that a sync
+// of the set costs the same however many it has. Thread: loop.
 #pragma once
 
 #include "api/object/pod.h"
@@ -16,13 +16,13 @@ enum class ReplacedPods {
   kLeftOut,  // another one is made in the place of each
 };
 
-/// Of the pods whose controller is the set.
+/// Counts the pods whose controller is the set.
 class ReplicaCount {
  public:
   explicit ReplicaCount(const api::ReplicaSet& set, ReplacedPods replaced = ReplacedPods::kCounted)
       : selector_(set.selector), labels_(set.pod_template.labels), replaced_(replaced) {}
 
-  /// False if the set has come to count its pods otherwise: start anew.
+  /// False if the set's selector or labels have changed, so that the pods must be counted anew.
   bool fits(const api::ReplicaSet& set) const {
     return selector_ == set.selector && labels_ == set.pod_template.labels;
   }
@@ -38,7 +38,7 @@ class ReplicaCount {
   /// That it does not select although they are here to stay: to be let go.
   std::int64_t strangers() const { return strangers_; }
 
-  /// Of the active ones that are selected; without an observed generation.
+  /// The counts of the active, selected pods, as a status without an observed generation.
   const api::ReplicaSetStatus& active() const { return active_; }
 
  private:

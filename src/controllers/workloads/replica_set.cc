@@ -24,7 +24,7 @@ Owner owner_of(const T& set) {
   return {T::kApiVersion, T::kKind, set.metadata};
 }
 
-/// What the kinds are called.
+/// Names of the kinds.
 struct SetNames {
   std::string_view plural;
   std::string_view queue;  // in metrics
@@ -72,7 +72,7 @@ void ReplicasController<T>::on_set(const SetPtr& before, const SetPtr& after, No
   enqueue(client::key_of((after ? after : before)->metadata), now);
 }
 
-/// Of a set, or of nobody yet.
+/// True for a pod of a set of this kind, or without a controller.
 template <typename T>
 bool ReplicasController<T>::concerns(const PodPtr& pod) {
   if (!pod) return false;
@@ -127,8 +127,7 @@ void ReplicasController<T>::enqueue(const std::string& key, Now now) {
   if (started_) queue_.add(key, now.mono);
 }
 
-/// A look at a set costs as much as it has pods, and many pods change at once: at most so many looks that the time they
-/// take stays bounded.
+/// Spaces out syncs: a sync costs as much as the set has pods, and many pods change at once.
 template <typename T>
 void ReplicasController<T>::enqueue_paced(const std::string& key, Now now) {
   const auto paced = paced_until_.find(key);
@@ -217,12 +216,12 @@ std::vector<PodPtr> ReplicasController<T>::claim(const T& set) {
 }
 
 /// Pods on their way: one first, then twice as many each time, so that a template that is refused is not tried 500
-/// times. All of them are expected from the start, so that nobody looks at the set between two batches.
+/// times. All of them are expected from the start, so that the set is not synced between two batches.
 template <typename T>
 struct ReplicasController<T>::Growth {
   SetPtr set;
   std::string key;
-  std::size_t left;       // not asked for yet
+  std::size_t left;       // not requested yet
   std::size_t batch = 1;  // the next one, or the one under way
   std::size_t open = 0;   // calls of the batch that have no answer
   bool failed = false;
@@ -244,7 +243,7 @@ void ReplicasController<T>::scale(const SetPtr& set, const std::string& key, con
     create_batch(growth);
     return;
   }
-  // A pod that is to be adopted may be somebody else's by now: what goes is what is this set's already.
+  // Deletes only pods that the set owns already: one that is still to be adopted may have another owner by now.
   std::vector<PodPtr> own = active;
   std::erase_if(own, [](const PodPtr& pod) { return api::controller_of(pod->metadata) == nullptr; });
   if (own.size() > wanted) remove(*set, key, own, std::min(own.size() - wanted, kBurstMax));
@@ -342,7 +341,7 @@ void ReplicasController<T>::remove(const T& set, const std::string& key, const s
   }
 }
 
-/// Those that have been ready for long enough; looks again when the next one has.
+/// The pods that have been ready for long enough; requeues the set for when the next one has been.
 template <typename T>
 std::int32_t ReplicasController<T>::count_available(const T& set, const std::string& key, Now now) {
   const Expectations& expected = expectations_.of(set.metadata.uid);
@@ -367,7 +366,7 @@ template <typename T>
 void ReplicasController<T>::write_status(const T& set, const std::string& key, const api::ReplicaSetStatus& counted,
                                          Now now) {
   api::ReplicaSetStatus status = counted;
-  // The cache may show pods whose deletion was asked for: no rollout is to count on them.
+  // The cache may show pods whose deletion was requested: no rollout is to count on them.
   const bool some_leave = expectations_.of(set.metadata.uid).any_leaving();
   if (set.min_ready_seconds > 0 || some_leave) status.available_replicas = count_available(set, key, now);
   status.observed_generation = set.metadata.generation;

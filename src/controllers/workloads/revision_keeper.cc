@@ -112,7 +112,7 @@ void RevisionKeeper::renumber(const SetPtr& set, const api::ControllerRevision& 
                        });
 }
 
-/// What was written comes with the watch; what was not is tried again a little later.
+/// The watch reports a write that succeeded; after a failed one the set is synced again a little later.
 void RevisionKeeper::end_call(const std::string& uid, const Outcome& outcome, Now now) {
   under_way_.erase(uid);
   if (outcome) return changed_(uid, now);

@@ -57,7 +57,7 @@ bool is_named_after(const api::ObjectMeta& pod, const api::StatefulSet& set) {
 
 }  // namespace
 
-/// How far a look has come.
+/// The state of a sync under way.
 struct StatefulSetController::Look {
   SetPtr set;
   std::string key;
@@ -102,7 +102,7 @@ void StatefulSetController::on_pod(const PodPtr& before, const PodPtr& after, No
   pods_.on_change(before, after);
   const PodPtr& pod = after ? after : before;
   const api::OwnerReference* owner = api::controller_of(pod->metadata);
-  if (owner == nullptr) {  // somebody may want to adopt it
+  if (owner == nullptr) {  // a set may want to adopt it
     const auto found = workloads::name_and_ordinal(pod->metadata.name);
     if (found) enqueue(fmt::format("{}/{}", pod->metadata.ns, found->first), now);
     return;
@@ -166,7 +166,7 @@ void StatefulSetController::look(const std::string& key, Now now) {
     return queue_.forget(key);
   }
   Expectations& expected = expectations_.of(set->metadata.uid);
-  if (!expected.fulfilled(now.mono)) {  // what comes of them brings us back
+  if (!expected.fulfilled(now.mono)) {  // their completion requeues the set
     queue_.done(key);
     if (const auto due = expected.next_look(now.mono)) queue_.add(key, *due);
     return;
@@ -181,7 +181,7 @@ void StatefulSetController::look(const std::string& key, Now now) {
   find_revisions(begun, now);
 }
 
-/// A completion that looks at the set again, after a back-off, if the call failed.
+/// A completion that requeues the set, after a back-off if the call failed.
 client::ApiClient::Done StatefulSetController::retry_unless_done(const api::StatefulSet& set) {
   return [this, key = client::key_of(set.metadata)](const Result<api::Json>& outcome, Now now) {
     if (!outcome) queue_.retry(key, now.mono);
@@ -359,7 +359,7 @@ void StatefulSetController::send(const LookPtr& look, const workloads::OwnClaim&
   shared_.client.patch(claims_path(metadata, metadata.name), client::PatchType::kMerge, std::move(patch),
                        [this, look, pod = step.pod](const Result<api::Json>& outcome, Now then) {
                          if (outcome) return carry_on(look, then);
-                         // Somebody else wrote before us, such as the binder of the claim: the next look sees it.
+                         // Another client wrote first, such as the binder of the claim: the next sync sees it.
                          if (outcome.error().code != ErrorCode::kConflict) {
                            tell_pod(*look, "update", pod, Outcome(outcome.error()), then);
                          }

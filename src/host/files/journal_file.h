@@ -45,7 +45,7 @@ class JournalFile final : public agent::Journal {
   UniqueFd file_;
 };
 
-/// The entries of the journal at `path` and of the file before it, oldest first; for whoever looks at it from outside.
+/// The entries of the journal at `path` and of the file before it, oldest first; for readers outside the agent.
 /// kNotFound: there is no such file. kInternalError: the path and the system's words.
 Result<std::vector<agent::JournalEntry>> read_journal_files(const std::string& path);
 

@@ -30,7 +30,7 @@ class ManifestFiles {
 
   struct Options {
     std::string path;
-    Duration period = seconds(20);  // between readings that nothing asked for
+    Duration period = seconds(20);  // between unprompted readings
     Parse parse = nullptr;
   };
 
@@ -55,7 +55,7 @@ class ManifestFiles {
   BlockingThread thread_;  // last: its results touch the rest
 };
 
-/// What is there now. A path that does not exist holds no files.
+/// The present manifests. A path that does not exist holds no files.
 agent::StaticManifests read_manifests(const std::string& path, ManifestFiles::Parse parse);
 
 }  // namespace spillway::host

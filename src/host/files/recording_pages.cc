@@ -17,7 +17,7 @@
 namespace spillway::host {
 namespace {
 
-/// What is asked for: without a segment the list.
+/// The request: without a segment for the list.
 struct Asked {
   std::string copy;  // empty: the ring
   std::string segment;
@@ -119,7 +119,7 @@ struct RecordingPages::Waiting {
 
 RecordingPages::RecordingPages(runtime::Loop& loop) : loop_(loop), waiting_(std::make_shared<Waiting>()) {}
 
-/// Whoever still waits is not answered.
+/// Requests that still wait get no answer.
 RecordingPages::~RecordingPages() {
   waiting_->answers.clear();
 }

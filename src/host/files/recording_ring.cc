@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "ring-";
 constexpr std::string_view kSuffix = ".rec";
 constexpr std::string_view kCopies = "/kept";
-constexpr std::int64_t kSegments = 16;  // of a full ring
+constexpr std::int64_t kSegments = 16;  // in a full ring
 constexpr std::int64_t kSegmentBytesMax = std::int64_t{4} << 20U;
 
 std::optional<std::uint64_t> number_of(std::string_view name) {
@@ -34,7 +34,7 @@ std::optional<std::uint64_t> number_of(std::string_view name) {
   return number;
 }
 
-/// Nobody else's, and no link to somewhere else.
+/// Makes the directory; an existing one must be ours and no link.
 Outcome make_directory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return invalid(path, "{}", errno_error({}, errno).message);
   struct stat found = {};
@@ -47,7 +47,7 @@ Outcome make_directory(const std::string& path) {
 
 std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
-  std::error_code ignored_error;  // what cannot be listed is not there
+  std::error_code ignored_error;  // a directory that cannot be listed counts as empty
   for (const auto& each : fs::directory_iterator(directory, ignored_error)) {
     names.push_back(each.path().filename().string());
   }

@@ -39,14 +39,14 @@ class RecordingRing final : public recording::Sink {
     std::string directory;
     Bytes bytes_max = mebibytes(64);  // kBytesMin at least
     std::size_t kept_max = 3;
-    Duration keep_interval = minutes(10);  // between two copies: what comes sooner is in the one before
+    Duration keep_interval = minutes(10);  // between two copies: a sooner one would repeat the one before
     std::size_t waiting_max = std::size_t{8} << 20U;
     telemetry::Log log = {};
     telemetry::Registry* metrics = nullptr;  // may be null
   };
 
   /// Makes the directory; segments of earlier processes count against the bound. kInvalid: it cannot be made, is a link
-  /// or somebody else's.
+  /// or belongs to another user.
   static Result<std::unique_ptr<RecordingRing>> open(Options options);
   /// Writes what waits.
   ~RecordingRing() override;
@@ -68,7 +68,7 @@ class RecordingRing final : public recording::Sink {
 
   struct Item {
     Act act = Act::kAppend;
-    std::string bytes;  // of kKeep: why
+    std::string bytes;  // for kKeep: the reason
   };
 
   struct Segment {
@@ -99,7 +99,7 @@ class RecordingRing final : public recording::Sink {
   bool scheduled_ = false;
   std::atomic<bool> broken_{true};  // nothing can be added to the segment
 
-  // Of the thread.
+  // Used by the thread alone.
   std::deque<Segment> segments_;  // oldest first
   std::uint64_t next_ = 1;
   UniqueFd file_;

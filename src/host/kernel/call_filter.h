@@ -1,7 +1,7 @@
 // The system calls that a container with seccomp profile RuntimeDefault may not make: those that the default profile of
-// the well-known container runtimes refuses, as a table. A right (capability) that a container was given lifts the
-// rules that are there for want of it. Thread: any (pure). Source: Kubernetes docs, "Restrict a Container's Syscalls
-// with seccomp"; seccomp(2); capabilities(7).
+// the well-known container runtimes refuses, as a table. A capability that a container was given lifts the rules that
+// depend on its absence. Thread: any (pure). Source: Kubernetes docs, "Restrict a Container's Syscalls with seccomp";
+// seccomp(2); capabilities(7).
 #pragma once
 
 #include <linux/filter.h>
@@ -12,7 +12,7 @@
 
 namespace spillway::host {
 
-/// Of an architecture that this program was not built for: empty, no filter is known.
+/// Empty for an architecture that this program was not built for: no filter is known.
 std::vector<sock_filter> default_call_filter(std::uint64_t capabilities);
 
 /// One rule of the filter, for tests and for people.

@@ -1,5 +1,5 @@
-// A process that makes something in namespaces of its own and then holds them, doing nothing, until this object goes.
-// Thread: loop. Waits for what the process makes (some system calls), and for its end. Source: clone(2), namespaces(7).
+// A process that makes something in namespaces of its own and then holds them, doing nothing, until this object is
+// destroyed. Thread: loop. Waits for its setup (some system calls), and for its end. Source: clone(2), namespaces(7).
 #pragma once
 
 #include "base/error.h"
@@ -14,7 +14,7 @@ namespace spillway::host {
 
 class NamespaceChild {
  public:
-  /// What did not work, in words of the one who asked.
+  /// The step that failed, numbered by the caller.
   struct Failure {
     int what = 0;
     int error = 0;  // errno

@@ -16,11 +16,12 @@
 
 namespace spillway::host {
 
-/// What confines a pod: mounts that begin as those of `root` and go on with `mounts`, ids of its own, a host name.
+/// The confinement of a pod: mounts that begin as those of `root` and continue with `mounts`, ids of its own, a host
+/// name.
 struct ConfinedView {
   int root = -1;  // a mount namespace
   std::vector<MountStep> mounts;
-  std::uint32_t first_id = 0;  // of ours; the pod's 0
+  std::uint32_t first_id = 0;  // one of our ids; the pod's 0
   std::string hostname;        // empty: the machine's
 };
 
@@ -35,7 +36,7 @@ struct NamespaceWish {
 
 class PodNamespaces {
  public:
-  /// What it is made of; empty: that is the machine's. Another process may hold them as well.
+  /// The namespaces of the pod; empty: the machine's. Another process may hold them as well.
   struct Parts {
     UniqueFd ipc;
     UniqueFd network;
@@ -62,7 +63,8 @@ class PodNamespaces {
   /// Borrowed: to be entered while still root. Without those of the view.
   std::vector<int> fds() const;
 
-  /// Of the view, borrowed; -1: there is none. Who has entered the user namespace has lost the right to the others.
+  /// The mount namespace of the view, borrowed; -1: none. A process that has entered the user namespace may no longer
+  /// enter the others.
   int mounts() const { return parts_.mounts.get(); }
 
   int users() const { return parts_.users.get(); }
@@ -70,7 +72,7 @@ class PodNamespaces {
   /// The root directory of the view, before any container mounts something on top; empty: there is none.
   const UniqueFd& root() const { return parts_.root; }
 
-  /// Of its network; -1: the machine's.
+  /// The network namespace; -1: the machine's.
   int network() const { return parts_.network.get(); }
 
  private:

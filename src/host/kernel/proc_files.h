@@ -1,5 +1,5 @@
-// What /proc says of the machine as a whole: process counts and limits, and who a process is.
-// The parsers are pure. Thread: any. Source: kernel document "proc.rst"; spec "Node agent", 10.2 (node.rlimit).
+// The contents of /proc about the whole machine: process counts and limits, and the identity of a process. The parsers
+// are pure. Thread: any. Source: kernel document "proc.rst"; spec "Node agent", 10.2 (node.rlimit).
 #pragma once
 
 #include "base/error.h"

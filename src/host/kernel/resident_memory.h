@@ -1,4 +1,5 @@
-// What of this process stays in memory when memory is short. Thread: loop. Source: mlock(2), madvise(2), proc(5) smaps.
+// Keeps the needed parts of this process in memory when memory is short. Thread: loop. Source: mlock(2), madvise(2),
+// proc(5) smaps.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +11,12 @@ namespace spillway::host {
 
 enum class MemoryLock { kLocked, kNotAllowed };
 
-/// Keeps what this process has touched of its memory in memory, and tells the OOM killer to look elsewhere; as far as
-/// the rights go.
+/// Locks the memory that this process has touched, and makes the OOM killer prefer other processes; as far as its
+/// rights allow.
 MemoryLock protect_process();
 
-/// Gives back the pages of program and libraries that only the start needed. Those in use come back by themselves, and
-/// are locked as before.
+/// Frees the pages of program and libraries that only the start needed. Pages in use are loaded again by themselves,
+/// and are locked as before.
 void give_back_start_up_pages();
 
 struct MemoryRange {
@@ -25,8 +26,8 @@ struct MemoryRange {
   friend bool operator==(const MemoryRange&, const MemoryRange&) = default;
 };
 
-/// Mappings of `program` and of shared libraries that nobody can write to and that hold no page of their own
-/// (relocations do), in the text of /proc/PID/smaps. What cannot be understood is left out.
+/// Mappings of `program` and of shared libraries that no process can write to and that have no page of their own
+/// (relocations do), in the text of /proc/PID/smaps. Lines that cannot be parsed are left out.
 std::vector<MemoryRange> clean_code_ranges(std::string_view smaps, std::string_view program);
 
 }  // namespace spillway::host

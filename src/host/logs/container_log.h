@@ -38,7 +38,7 @@ std::optional<LogRecord> parse_log_record(std::string_view line);
 /// RFC 3339 with nine digits of fraction.
 std::string format_log_time(WallTime at);
 
-/// Cuts a stream of bytes into records. A line longer than 16 KiB comes in pieces.
+/// Cuts a stream of bytes into records. A line longer than 16 KiB becomes several records.
 class LogFramer {
  public:
   explicit LogFramer(LogStream stream) : stream_(stream) {}
@@ -68,7 +68,7 @@ class ContainerLog {
   /// Rotates first if the file would grow beyond its limit. A failed write drops the records and is reported.
   Outcome write(std::string_view records);
 
-  /// Of all parts.
+  /// The size of all parts.
   Bytes size() const { return total_; }
 
  private:

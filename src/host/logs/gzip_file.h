@@ -13,7 +13,7 @@
 namespace spillway::host {
 
 inline constexpr std::string_view kGzipEnd = ".gz";
-/// Of one that is not complete.
+/// The end of an incomplete file's name.
 inline constexpr std::string_view kUnfinishedEnd = ".tmp";
 
 /// PATH becomes PATH.gz of mode `mode`, at the fastest level; PATH.tmp is in between. `go_on` is asked now and then:

@@ -86,7 +86,7 @@ void LogPrinter::add(std::string_view text, std::string& out) {
 }
 
 void LogPrinter::finish(std::string& out) {
-  const bool wanted = query_.tail_lines != 0;  // of no lines the last one is none either
+  const bool wanted = query_.tail_lines != 0;  // tail of no lines: not even the last one
   if (wanted && !pending_.empty() && !is_full()) print(pending_, {}, out);
   pending_.clear();
 }

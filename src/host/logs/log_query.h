@@ -1,5 +1,5 @@
-// What part of a container's log is wanted, and how its records become the text that kubectl logs prints.
-// Pure: no I/O. Thread: any. Source: Kubernetes API reference, PodLogOptions; spec "Node agent", 12.3 (containerLogs).
+// The requested part of a container's log, and the text that kubectl logs prints for its records. Pure: no I/O. Thread:
+// any. Source: Kubernetes API reference, PodLogOptions; spec "Node agent", 12.3 (containerLogs).
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -48,7 +48,7 @@ class LogPrinter {
   /// The first line was no record: this is no log, and nothing is printed.
   const std::optional<Error>& problem() const { return problem_; }
 
-  /// limit_bytes have been printed: there is nothing more to come.
+  /// limit_bytes have been printed: nothing more follows.
   bool is_full() const { return query_.limit_bytes && printed_ >= *query_.limit_bytes; }
 
  private:

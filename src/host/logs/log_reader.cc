@@ -19,14 +19,14 @@ namespace spillway::host {
 namespace {
 
 constexpr Duration kLookEvery = milliseconds(250);
-/// The first look at a client that takes too little; each further one waits twice as long, up to kLookEvery.
+/// The first pause for a client that takes too little; each further one is twice as long, up to kLookEvery.
 constexpr Duration kPauseMin = milliseconds(4);
 
 api::Response text_response(int status, std::string body) {
   return {.status = status, .headers = {{"Content-Type", "text/plain"}}, .body = std::move(body)};
 }
 
-/// What is left of the file, at most `bytes_max`.
+/// The rest of the file, at most `bytes_max`.
 Result<std::string> read_rest(int fd, const std::string& path, std::size_t bytes_max) {
   std::string text(bytes_max, '\0');
   std::size_t size = 0;
@@ -55,7 +55,7 @@ bool has_bytes(int fd) {
 
 }  // namespace
 
-/// What was there when the log was opened, on its way through the thread and back.
+/// The log up to the moment it was opened, on its way through the thread and back.
 struct LogReader::Stored {
   std::string path;
   LogQuery query;
@@ -178,7 +178,7 @@ void LogReader::advance(StreamId id) {
 void LogReader::follow(StreamId id, Stream& stream) {
   stream.inotify.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   const std::string folder = stream.path.substr(0, stream.path.rfind('/'));
-  // Without it the timer alone looks.
+  // Without inotify the timer alone causes reads.
   if (stream.inotify && ::inotify_add_watch(stream.inotify.get(), folder.c_str(), IN_MODIFY | IN_CREATE) >= 0)
     loop_.watch_fd(stream.inotify.get(), POLLIN, [this, id] {
       const auto found = streams_.find(id);
@@ -186,7 +186,7 @@ void LogReader::follow(StreamId id, Stream& stream) {
       std::array<char, 4096> events;  // NOLINT(cppcoreguidelines-pro-type-member-init)
       while (::read(found->second.inotify.get(), events.data(), events.size()) > 0) {
       }
-      // A client that takes too little is looked at by its timer, however much is written to the log.
+      // For a client that takes too little the timer alone causes reads, however much is written to the log.
       if (found->second.stage == Stage::kFollowing && found->second.pause == Duration::zero()) advance(id);
     });
 }
@@ -204,7 +204,7 @@ void LogReader::read_on(StreamId id) {
   arm(id, still->second, wait_after_reading(still->second, text ? std::optional(text->size()) : std::nullopt));
 }
 
-/// How long to wait for the next look, after so many bytes; nullopt: the file could not be read.
+/// The time until the next read, after so many bytes; nullopt: the file could not be read.
 Duration LogReader::wait_after_reading(Stream& stream, std::optional<std::size_t> bytes) {
   const bool has_more = bytes == kSliceBytes && !stream.printer->is_full();
   if (has_more) return Duration::zero();
@@ -215,8 +215,8 @@ Duration LogReader::wait_after_reading(Stream& stream, std::optional<std::size_t
   return Duration::zero();
 }
 
-/// The log was rotated. The writer may go on in the older part until the new one has something in it: the older part
-/// is read once more then, because it was read before this was seen. How long to wait for the next look.
+/// The log was rotated. The writer may continue in the older part until the new one is no longer empty: the older part
+/// is read once more then, because it was read before the rotation was noticed. Returns the time until the next read.
 Duration LogReader::turn_over(Stream& stream) {
   UniqueFd next(::open(stream.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!stream.ended && !(next && has_bytes(next.get()))) return kLookEvery;

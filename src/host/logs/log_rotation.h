@@ -1,6 +1,6 @@
-// Turns over the logs of containers that a container runtime writes: what has grown too long is renamed, older parts
-// are compressed, the oldest go. The runtime is asked to open the file anew by whoever calls. Source: Kubernetes docs,
-// "Logging Architecture", log rotation; spec "Pod lifecycle", 15.2.
+// Rotates the logs of containers that a container runtime writes: a file that has grown too long is renamed, older
+// parts are compressed, the oldest are removed. The caller asks the runtime to open the file anew. Source: Kubernetes
+// docs, "Logging Architecture", log rotation; spec "Pod lifecycle", 15.2.
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,7 @@
 
 namespace spillway::host {
 
-/// What becomes of the parts that were rotated off a log before it is rotated again.
+/// The acts on earlier parts of a log before it is rotated again.
 struct RotationPlan {
   std::vector<std::string> remove;
   std::vector<std::string> compress;
@@ -29,7 +29,7 @@ RotationPlan plan_rotation(std::string_view log, std::vector<std::string> names,
 std::string rotated_name(std::string_view log, WallTime at);
 
 struct LogTurn {
-  /// kMissing: somebody took the file away. kRenamed: to `older`; the runtime writes on into that until it is told.
+  /// kMissing: the file is gone. kRenamed: to `older`; the runtime writes on into that until it is asked to reopen.
   enum class What { kShort, kMissing, kRenamed };
 
   What what = What::kShort;

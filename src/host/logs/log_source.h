@@ -1,5 +1,5 @@
-// What is stored of a container's log: the file and the older ones it was rotated to, read from the first line that is
-// wanted, a slice at a time. Blocking. Thread: one at a time.
+// The stored log of a container: the file and the older ones it was rotated to, read from the first requested line, a
+// slice at a time. Blocking. Thread: one at a time.
 #pragma once
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ namespace spillway::host {
 
 class LogSource {
  public:
-  /// Of a longer log only the newest bytes are read, from the start of a line.
+  /// A longer log is read from its newest bytes of that number, from the start of a line.
   static constexpr std::size_t kBytesMax = std::size_t{16} * 1024 * 1024;
 
   /// `path` is the newest part; `path`.1, `path`.2, ... are older. `tail_lines`: only so many of the last lines.

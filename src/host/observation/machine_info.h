@@ -1,4 +1,4 @@
-// What the machine, or the slice of it that is a node, is and has. Read once at start.
+// Facts about the machine, or about the slice of it that is a node. Read once at start.
 // Thread: any. Source: spec "Node agent", 4 (MachineInfo, VersionInfo, NodeAddress).
 #pragma once
 
@@ -21,22 +21,23 @@ std::optional<std::string> parse_default_interface(std::string_view routes);
 /// loopback's.
 std::string machine_address();
 
-/// Of every interface that is up, link-local ones too, each once; empty: they cannot be told.
+/// Addresses of every interface that is up, link-local ones too, each once; empty: not known.
 std::vector<std::string> machine_addresses();
 
-/// What the kernel calls x86_64 is amd64 in labels and node information; a name that is the same in both stays.
+/// The name of an architecture in labels and node information: the kernel's x86_64 is amd64; a name that is the same in
+/// both stays.
 std::string architecture_name(std::string_view machine);
 
-/// May block on a dead file system below `state_dir`. What the machine does not tell is empty; an error means that its
-/// memory or processors cannot be told.
+/// May block on a dead file system below `state_dir`. Facts that the machine does not provide are empty; an error means
+/// that its memory or processors are not known.
 Result<agent::MachineInfo> read_machine_info(const NodeSlice& slice, const std::string& state_dir);
 
 /// The kernel holds at least one huge page of some size.
 bool has_huge_pages();
 
-/// What the kernel needs for itself and memory.available does not count: where that much is left, its OOM killer acts.
-/// A slice has no such part, and MemAvailable does not count it. Grows with the pressure; the thread that watches
-/// measures it anew each time.
+/// Sets the memory that the kernel needs for itself and that memory.available counts as free: with no more than that
+/// left, its OOM killer acts. A slice has no such part, and MemAvailable does not count it. Grows with the pressure;
+/// the thread that watches measures it anew each time.
 void set_blind_zones(const NodeSlice& slice, agent::EvictionOptions& options);
 
 }  // namespace spillway::host

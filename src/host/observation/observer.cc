@@ -45,7 +45,7 @@ Result<MemoryReading> read_pods_gauge(std::optional<MemoryGauge>& gauge, const N
   return gauge->read(Figures::kEverything);
 }
 
-/// What the other estimators of memory say, beside figures that are complete without them.
+/// Adds the values of the other estimators of memory, to figures that are complete without them.
 void add_estimates(std::optional<api::MemoryStats>& stats, const Result<MemoryReading>& reading) {
   if (stats && reading) add_estimates(*stats, *reading);
 }
@@ -58,7 +58,7 @@ WallTime boot_time(WallTime now) {
   return up ? now - std::chrono::duration_cast<WallTime::duration>(*up) : now;
 }
 
-/// What the walks of its directory are called.
+/// The name of the walks of the volume's directory.
 std::string place_of(const PodView& pod, const VolumeView& volume) {
   return fmt::format("{}/{}", pod.uid, volume.name);
 }

@@ -1,6 +1,6 @@
-// One pass over the machine: what the node, its pods and containers use, as a Summary. What cannot be read is absent,
-// never zero. Processor rates come from the passes before. The file system's sizes are the last ones known: the pass
-// never waits for another thread.
+// One pass over the machine: what the node, its pods and containers use, as a Summary. A value that cannot be read is
+// absent, never zero. Processor rates are computed from the passes before. The file system's sizes are the last ones
+// known: the pass never waits for another thread.
 // Thread: loop. Source: spec "Eviction manager", 2; spec "Node agent", 10.
 #pragma once
 
@@ -69,7 +69,7 @@ class Observer {
   Result<api::Summary> observe_node_memory_alone(Now now);
 
  private:
-  /// What is known of one cgroup from earlier passes.
+  /// State of one cgroup from earlier passes.
   struct Seen {
     explicit Seen(const CgroupDir& cgroup) : stats(cgroup) {}
 

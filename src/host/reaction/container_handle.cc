@@ -96,8 +96,8 @@ void ContainerHandle::look_again() noexcept {
   const std::string_view now = text.read(status.get());
   if (is_pending(now, SIGTERM)) return;
   const SignalFate fate = fate_of_sigterm(now);
-  if (fate == SignalFate::kBlocked) return;  // dropped, and blocked again; or taken: what it does next tells
-  in_doubt = false;                          // else it was taken by somebody who waits for it, or is caught by now
+  if (fate == SignalFate::kBlocked) return;  // dropped, and blocked again; or taken: its next state shows which
+  in_doubt = false;                          // else a waiting thread took it, or it is caught by now
   if (fate != SignalFate::kEnds) return;
   ended_for = true;
   send_to(pidfd.get(), SIGKILL);

@@ -1,4 +1,4 @@
-// The first process of a container, as the loop and the acting thread share it: how it is asked to end.
+// The first process of a container, shared by the loop and the acting thread: its termination.
 // Thread: any. Source: pid_namespaces(7), signals and the init process; proc_pid_status(5).
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace spillway::host {
 
-/// What would become of a signal, if the process whose /proc/PID/status this is were no first process.
+/// The effect of a signal on a process, from its /proc/PID/status, if it were no first process of a namespace.
 enum class SignalFate : std::uint8_t {
   kEnds,     // it ends the process: neither caught nor ignored nor blocked
   kBlocked,  // it would end the process that blocks it, once it does no longer; or it is waited for
@@ -21,7 +21,7 @@ enum class SignalFate : std::uint8_t {
 struct ContainerHandle {
   std::string name;
   UniqueFd pidfd;
-  UniqueFd directory;  // of its cgroup, in the hierarchy of the memory controller
+  UniqueFd directory;  // its cgroup's, in the hierarchy of the memory controller
   /// /proc/PID/status of a process that is the first of its pid namespace; else empty.
   UniqueFd status;
   UniqueFd call;                        // /proc/PID/syscall of the same

@@ -27,7 +27,7 @@ class MemoryBrake {
   /// nullopt: no limit. Moves of less than a mebibyte are left out.
   void set(std::optional<Bytes> limit) noexcept;
 
-  /// What set() was last told, but for small moves.
+  /// The limit of the last set(), but for small changes.
   std::optional<Bytes> limit() const noexcept {
     const std::int64_t wanted = wanted_.load();
     return wanted == kNoLimit ? std::nullopt : std::optional(Bytes{wanted});

@@ -16,24 +16,25 @@
 
 namespace spillway::host {
 
-/// `available` = limit - (usage - inactive_file). `inactive_file` is what memory.stat says, usage what the kernel
-/// charges now. The others only where they were asked for and the kernel tells them.
+/// `available` = limit - (usage - inactive_file). `inactive_file` is from memory.stat, usage is the kernel's present
+/// charge. The other members only if they were requested and the kernel has them.
 struct MemoryReading {
   Bytes available;
   Bytes usage;
   Bytes inactive_file;
   Bytes limit;
-  /// What could be taken without swapping: MemAvailable of the machine; of a cgroup what it does not use, its page
-  /// cache and its reclaimable slab.
+  /// The memory that can be taken without swapping: MemAvailable of the machine; for a cgroup its unused memory, its
+  /// page cache and its reclaimable slab.
   std::optional<Bytes> mem_available = {};
-  /// What could be swapped out besides. Version 1, where swap has no limit of its own: less what has been swapped out.
+  /// The memory that can be swapped out besides. Version 1, where swap has no limit of its own: minus what has been
+  /// swapped out.
   std::optional<Bytes> swap_left = {};
 
-  /// What the estimator says is left; nullopt: what it takes was not read.
+  /// The available memory by the estimator; nullopt: its figures were not read.
   std::optional<Bytes> left_by(eviction::MemoryEstimator by) const noexcept;
 };
 
-/// How much a reading takes in. kEverything costs a walk over memory.stat and, of a cgroup, two files more.
+/// The extent of a reading. kEverything costs a walk over memory.stat and, of a cgroup, two files more.
 enum class Figures { kWorkingSet, kEverything };
 
 /// The version 2 root's figure from /proc/meminfo: within about a mebibyte of memory.stat's at half its price.
@@ -63,8 +64,8 @@ class MemoryGauge {
   HeldFile stat_;
   HeldFile meminfo_;
   HeldFile own_limit_;  // none: `limit_` alone
-  HeldFile swap_;       // what a cgroup of version 2 has swapped out
-  HeldFile swap_max_;   // of version 1: together with memory
+  HeldFile swap_;       // swap usage of a cgroup of version 2
+  HeldFile swap_max_;   // version 1: limit of memory and swap together
   Bytes limit_;
 };
 

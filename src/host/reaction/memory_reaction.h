@@ -1,6 +1,6 @@
-// The port between the engine's plans and the thread that carries them out: arms what the engine publishes, takes it
-// back, and tells the engine what the thread did, before anything that follows from it. Owns the thread and the
-// kernel's wakers. Thread: loop. Source: agent/eviction/reaction.h; spec "Wake-up sources", 6.
+// The port between the engine's plans and the thread that carries them out: arms the plans that the engine publishes,
+// withdraws them, and reports the thread's acts to the engine, before any event that they cause. Owns the thread and
+// the kernel's wakers. Thread: loop. Source: agent/eviction/reaction.h; spec "Wake-up sources", 6.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -24,7 +24,7 @@ class MemoryReaction final : public agent::Reaction {
  public:
   struct Links {
     agent::Host::Receiver& receiver;
-    /// What runs of a pod; null: the runtime does not know it.
+    /// The running processes of a pod; null: the runtime does not know the pod.
     std::function<std::shared_ptr<const ReactionTarget>(const std::string& uid)> find_target;
     const JournalFile* journal = nullptr;  // may be null
     eviction::MemoryWatch memory_watch = {};
@@ -41,10 +41,10 @@ class MemoryReaction final : public agent::Reaction {
   void publish(agent::ReactionPlan plan) override;
   bool claim() override;
 
-  /// Containers have come or gone: the plan gets their descriptors.
+  /// Containers were added or removed: the plan gets their descriptors.
   void refresh_targets();
 
-  /// Tells the engine what the thread has done so far. Call it before any other event of the machine is told.
+  /// Reports the thread's acts so far to the engine. Call it before any other event of the machine is delivered.
   void report();
 
   const PressureWatch::Sources& sources() const { return watch_->sources(); }
@@ -69,7 +69,7 @@ class MemoryReaction final : public agent::Reaction {
   std::unique_ptr<ReactionThread> thread_;
   ArmedPlan* out_ = nullptr;    // the newest plan; the thread's until it is retired
   ArmedPlan* acted_ = nullptr;  // its victim may still lose its grace
-  bool reported_ = false;       // what became of `out_`
+  bool reported_ = false;       // the result of `out_` was reported
   bool escalation_reported_ = false;
   std::optional<agent::ReactionPlan> last_;  // as published, to be armed anew
   bool refresh_pending_ = false;

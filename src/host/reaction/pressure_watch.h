@@ -1,7 +1,7 @@
-// What the kernel tells of memory by itself, so that the thread that watches looks before its time: PSI triggers,
-// inotify on memory.events (version 2), usage thresholds (version 1). They are opened and re-armed here and put into
-// the thread's epoll set. A wake says "look now", never "kill". Thread: loop. Sources that the kernel does not offer
-// are named states, not errors; the agent's own polling needs none of them. Source: spec "Wake-up sources", 2, 3, 6.
+// The kernel's notifications about memory, which make the watching thread read before its time: PSI triggers, inotify
+// on memory.events (version 2), usage thresholds (version 1). They are opened and re-armed here and put into the
+// thread's epoll set. A wake means "read now", never "kill". Thread: loop. Sources that the kernel does not offer are
+// named states, not errors; the agent's own polling needs none of them. Source: spec "Wake-up sources", 2, 3, 6.
 #pragma once
 
 #include "base/bytes.h"
@@ -22,7 +22,7 @@ namespace spillway::host {
 
 class PressureWatch {
  public:
-  /// Of the memory controller: usage thresholds and memory.events.
+  /// The notifications of the memory controller: usage thresholds and memory.events.
   enum class ControllerWakes { kUsed, kLeftOut };
 
   /// Which sources work here.
@@ -32,8 +32,8 @@ class PressureWatch {
     bool usage_threshold = false;
   };
 
-  /// `epoll`: where descriptors go, edge-triggered and tagged (ReactionThread::tag); it outlives this object or has
-  /// nobody waiting any more. Errors: the node's memory cannot be read.
+  /// `epoll`: the set that gets the descriptors, edge-triggered and tagged (ReactionThread::tag); it outlives this
+  /// object or has no waiting thread any more. Errors: the node's memory cannot be read.
   static Result<std::unique_ptr<PressureWatch>> create(runtime::Loop& loop, const NodeSlice& slice, int epoll,
                                                        telemetry::Log log,
                                                        ControllerWakes wakes = ControllerWakes::kUsed);
@@ -41,13 +41,13 @@ class PressureWatch {
   PressureWatch(const PressureWatch&) = delete;
   PressureWatch& operator=(const PressureWatch&) = delete;
 
-  /// Of memory.available, and of allocatableMemory.available, which all pods together have.
+  /// Amounts of memory.available, and of allocatableMemory.available, which covers all pods together.
   struct Amounts {
     std::vector<Bytes> node = {};
     std::vector<Bytes> pods = {};
   };
 
-  /// Amounts at which to wake, where the kernel can tell (version 1). Empty: none.
+  /// Amounts at which to wake, if the kernel supports it (version 1). Empty: none.
   void set_thresholds(Amounts available, eviction::MemoryEstimator by = eviction::MemoryEstimator::kWorkingSet);
 
   const Sources& sources() const { return sources_; }

@@ -1,6 +1,6 @@
-// What the thread that acts on memory pressure needs of one pod, opened before there is any pressure. Reading, signals
-// and kills neither allocate nor open a file, except for the list of processes on version 1, whose held descriptor
-// would show an old list. Thread: made and destroyed on the loop, used by the acting thread.
+// The files of one pod for the thread that acts on memory pressure, opened before there is any pressure. Reading,
+// signals and kills neither allocate nor open a file, except for the list of processes on version 1, whose held
+// descriptor would show an old list. Thread: made and destroyed on the loop, used by the acting thread.
 // Source: spec "Wake-up sources", 4, 6; kernel document "cgroup-v2.rst", cgroup.kill.
 #pragma once
 
@@ -25,7 +25,7 @@ enum class KillScope { kPod, kContainers };
 
 class ReactionTarget {
  public:
-  /// Nothing runs of it: what is asked of it does nothing.
+  /// The pod has no process: all calls do nothing.
   ReactionTarget() = default;
 
   /// `parent`: the cgroup of the pod's class. `containers`: running ones. Files that cannot be opened make the pod one
@@ -33,7 +33,7 @@ class ReactionTarget {
   ReactionTarget(const CgroupDir& parent, const CgroupDir& pod,
                  std::vector<std::shared_ptr<ContainerHandle>> containers, KillScope scope = KillScope::kPod);
 
-  /// What the pod's cgroup is charged with; nullopt: it is gone.
+  /// The usage of the pod's cgroup; nullopt: it is gone.
   std::optional<Bytes> usage() const noexcept;
   std::optional<Bytes> inactive_file() const noexcept;
 
@@ -47,14 +47,14 @@ class ReactionTarget {
 
   bool has_processes() const noexcept { return !containers_.empty(); }
 
-  /// Who dies of terminate(), if at all: the first process of each container.
+  /// Holds the processes that die of terminate(), if at all: the first process of each container.
   void hold_first(DyingProcesses& processes) const noexcept;
-  /// Who dies of kill(): all that are there now.
+  /// Holds the processes that die of kill(): all present ones.
   void hold_all(DyingProcesses& processes) const noexcept;
 
   /// ContainerHandle::terminate() for each container.
   void terminate() const noexcept;
-  /// SIGKILL to all that is there now; on version 1 to those held. The loop repeats it until nobody is left.
+  /// Sends SIGKILL to all present processes; on version 1 to those held. The loop repeats it until none is left.
   void kill(DyingProcesses& held) const noexcept;
   /// The pod and its class get all the processor they can use: who has next to no share of it cannot even die. The
   /// class must be put back once the pod is gone.
@@ -66,7 +66,7 @@ class ReactionTarget {
   UniqueFd usage_;
   UniqueFd stat_;
   UniqueFd kill_;
-  std::array<UniqueFd, 2> weights_;  // of the processor: the class, the pod
+  std::array<UniqueFd, 2> weights_;  // processor weights: the class, the pod
   std::vector<std::shared_ptr<ContainerHandle>> containers_;
 };
 

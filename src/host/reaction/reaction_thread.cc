@@ -19,7 +19,7 @@ namespace {
 
 using runtime::RealClock;
 
-/// What follows from a kill costs about as much as the kill. It waits for the victim's exit, or that long.
+/// The work after a kill costs about as much as the kill, so it waits for the victim's exit, or that long.
 constexpr Duration kQuietLimit = milliseconds(200);
 
 void ring(int eventfd) noexcept {
@@ -33,7 +33,7 @@ void touch_stack() noexcept {
   for (std::size_t i = 0; i < room.size(); i += 4096) room[i] = 0;
 }
 
-/// The way of a kill, with nobody in it.
+/// Runs the kill path with an empty target, so that its code and data are in memory.
 void rehearse_kill() noexcept {
   const ReactionTarget nobody;
   DyingProcesses none;
@@ -259,14 +259,14 @@ void ReactionThread::consider(const Seen& seen, Instant now) noexcept {
   tell();
 }
 
-/// Memory that goes on falling is a case for the engine, which may have to name another victim.
+/// Memory that continues to fall is a case for the engine, which may have to name another victim.
 bool ReactionThread::may_stay_quiet(const Seen& seen, Instant now) const noexcept {
   if (now >= *quiet_until_) return false;
   if (acted_ == nullptr || !acted_->node || !seen.node || now - acted_at_ < kQuietLimit / 4) return true;
   return seen.node->available > acted_->node->available;
 }
 
-/// The grace of a dying pod goes when memory would not last for the rest of it.
+/// A dying pod loses its grace if memory would not last for the rest of it.
 void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   if (acted_ == nullptr || acted_->emergency || acted_->escalated.load() || now >= grace_end_) return;
   const std::optional<Bytes> available = left(eviction::Signal::kMemoryAvailable, seen);
@@ -286,7 +286,7 @@ void ReactionThread::follow_up(const Seen& seen, Instant now) noexcept {
   tell();
 }
 
-/// Leaves the brake as it is while it cannot tell: nothing was read, or a victim is dying.
+/// Leaves the brake unchanged while its inputs are missing: nothing was read, or a victim is dying.
 void ReactionThread::steer_brake(const Seen& seen, Instant now) noexcept {
   if (!gauges_.brake || current_ == nullptr || !seen.pods) return;
   std::optional<Bytes> headroom;

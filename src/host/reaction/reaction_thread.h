@@ -1,7 +1,7 @@
-// The thread that acts on memory pressure: it looks at the node's memory as often as the distance to the nearest
-// threshold asks for, and carries out the plan at hand the moment a threshold is crossed and a second reading confirms
-// it: journal line, signal, report. It decides nothing of its own: victim and urgency come from policy/eviction and
-// agent/fall_rate. After start it neither allocates nor frees; plans come and go through two lock-free lists.
+// The thread that acts on memory pressure: it reads the node's memory the more often, the nearer the next threshold is,
+// and carries out the plan at hand the moment a threshold is crossed and a second reading confirms it: journal line,
+// signal, report. It decides nothing of its own: victim and urgency come from policy/eviction and agent/fall_rate.
+// After start it neither allocates nor frees; plans are passed in and out through two lock-free lists.
 // Thread: offer(), retired() and outcome flags from the loop; run() is the thread itself.
 // Source: spec "Wake-up sources", 6.
 #pragma once
@@ -35,10 +35,10 @@ struct ArmedPlan {
   agent::ReactionPlan plan;
   std::vector<std::shared_ptr<const ReactionTarget>> targets;  // one per candidate; null: nothing runs
   std::vector<eviction::MemoryStanding> standings;
-  std::vector<char> exact;  // whether inactive_file was read, per candidate
+  std::vector<char> exact;  // per candidate: inactive_file was read
   UniqueFd journal;
   bool watches_pods = false;      // some threshold is about all pods together
-  bool needs_everything = false;  // the working set alone does not tell whether a threshold is met
+  bool needs_everything = false;  // the working set alone does not decide if a threshold is met
 
   std::atomic<int> state{kOpen};
   std::atomic<bool> escalated{false};
@@ -49,7 +49,7 @@ struct ArmedPlan {
   bool emergency = false;
   std::optional<MemoryReading> node;
   std::optional<MemoryReading> pods;
-  std::vector<std::optional<Bytes>> container_working_sets;  // of the victim; room for any of them
+  std::vector<std::optional<Bytes>> container_working_sets;  // the victim's; room for the containers of any candidate
   WallTime at;
   std::atomic<std::int64_t> took_nanos{0};  // once the signal is out
 };
@@ -59,11 +59,12 @@ class ReactionThread {
   struct Gauges {
     MemoryGauge node;
     std::optional<MemoryGauge> pods;
-    std::optional<RootGauge> root;                 // of a version 2 root: confirms what /proc/meminfo says
-    std::unique_ptr<MemoryBrake> brake = nullptr;  // of all pods; may be null
+    std::optional<RootGauge> root;                 // for a version 2 root: confirms /proc/meminfo
+    std::unique_ptr<MemoryBrake> brake = nullptr;  // for all pods; may be null
   };
 
-  /// What woke the thread, in epoll's user data: low half the source, high half the descriptor to be drained.
+  /// The source that woke the thread, in epoll's user data: low half the source, high half the descriptor to be
+  /// drained.
   enum class Source : std::uint32_t { kControl, kPsi, kMemoryEvents, kUsageThreshold };
 
   static std::uint64_t tag(Source source, int fd) {
@@ -78,13 +79,13 @@ class ReactionThread {
   /// Descriptors added here (edge-triggered, tagged) shorten the thread's sleep, no more.
   int wakers() const { return epoll_.get(); }
 
-  /// Readable when there is something to tell: a plan was taken or escalated, or a look is worth while. That a plan was
-  /// taken may wait for the victim to be gone.
+  /// Readable when there is something to report: a plan was executed or escalated, or an observation is worth while.
+  /// The report of a plan may wait until the victim is gone.
   int news() const { return news_.get(); }
 
   bool take_look_wanted() { return look_wanted_.exchange(false); }
 
-  /// The next plan; what it replaces comes back through retired().
+  /// Offers the next plan; the replaced one is returned through retired().
   void offer(std::unique_ptr<ArmedPlan> plan);
 
   /// A list of plans the thread is done with; the caller owns them.
@@ -108,7 +109,7 @@ class ReactionThread {
   void retire(ArmedPlan* plan) noexcept;
   Seen read_gauges(Depth depth) noexcept;
   eviction::MemoryEstimator estimator() const noexcept;
-  /// What a signal shows by the estimator of the plan; nullopt: it was not read.
+  /// The value of a signal by the estimator of the plan; nullopt: it was not read.
   std::optional<Bytes> left(eviction::Signal signal, const Seen& seen) const noexcept;
   bool is_met(const agent::ReactionPlan::Trigger& trigger, const Seen& seen) const noexcept;
   bool act_is_met(const Seen& seen) const noexcept;

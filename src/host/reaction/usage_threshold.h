@@ -1,5 +1,5 @@
-// The kernel's usage threshold of one cgroup of version 1, where eviction thresholds want a look: the highest amount
-// below what is available now is armed, and armed anew as page cache comes and goes.
+// The kernel's usage threshold of one cgroup of version 1, for the eviction thresholds: the highest amount below the
+// present one is armed, and armed anew as the page cache changes.
 // Thread: loop. Source: kernel docs, cgroup-v1/memory, "Memory thresholds"; spec "Wake-up sources", 2, 3; spec
 // "Eviction manager", 11.
 #pragma once
@@ -32,7 +32,7 @@ class UsageThreshold {
   UsageThreshold(const UsageThreshold&) = delete;
   UsageThreshold& operator=(const UsageThreshold&) = delete;
 
-  /// Whether the kernel has thresholds for this cgroup, and we may set them.
+  /// True if the kernel has thresholds for this cgroup, and we may set them.
   static bool is_offered(const CgroupDir& cgroup);
 
   /// Amounts of what is available at which to wake. Empty: none.

@@ -11,8 +11,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kChannelBytesMax = 65'536;          // of one output in one turn of the loop
-constexpr std::size_t kChannelDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr std::size_t kChannelBytesMax = 65'536;          // per output in one turn of the loop
+constexpr std::size_t kChannelDrainBytesMax = 1'048'576;  // the most that a full pipe can still hold at the end
 constexpr Duration kChannelPace = milliseconds(10);
 
 /// write(2) without SIGPIPE.
@@ -118,7 +118,7 @@ bool ChannelSession::pump(Output& output, std::size_t bytes_max) {
     const ssize_t got = ::read(output.from.get(), chunk.data(), chunk.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
-    if (got <= 0) return false;  // EIO: nobody has the terminal open any more
+    if (got <= 0) return false;  // EIO: no process has the terminal open any more
     total += static_cast<std::size_t>(got);
     say(output.channel, {chunk.data(), static_cast<std::size_t>(got)});
   }

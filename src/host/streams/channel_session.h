@@ -1,7 +1,7 @@
-// One client that talks with a program: what it sends becomes the program's input, what the program says goes to it, at
-// the pace of the slower side. What the program is, and how it ends, is for the derived class.
-// Thread: loop. Bounds: of input what the connection may hold (it is not asked for more before the program has taken
-// it), kWaitingMax of output; idle kIdleMax. What it says before it is ready waits too. Source: spec "Pod
+// One client connected to a program: the client's data become the program's input, the program's output is sent to the
+// client, at the pace of the slower side. The derived class starts and ends the program.
+// Thread: loop. Bounds: for input the connection's own buffer (no more is read before the program has taken it),
+// kWaitingMax for output; idle kIdleMax. Input that arrives before the program is ready waits too. Source: spec "Pod
 // lifecycle", 11.2, 11.4, 11.5.
 #pragma once
 
@@ -50,18 +50,18 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
 
   /// The client has all its channels: the rest may be called.
   virtual void on_ready() = 0;
-  /// Where input goes; not blocking. Empty: it is dropped. Until this is called input waits.
+  /// Sets the descriptor for input; not blocking. Empty: input is dropped. Until this is called input waits.
   void take_input(UniqueFd in);
-  /// Where output comes from; not blocking.
+  /// Sets the descriptor that output is read from; not blocking.
   void take_output(api::Channel channel, UniqueFd from);
-  /// Output that comes from elsewhere.
+  /// Sends output from another source.
   void say(api::Channel channel, std::string_view data);
-  /// The program has ended: what it has said goes out, then how it ended.
+  /// The program has ended: sends its last output, then its exit code.
   void finish(const Result<std::int32_t>& exit_code);
 
   bool is_open() const { return sink_ != nullptr; }
 
-  /// Whether the client is behind: nothing should be said until it is not.
+  /// True if the client is behind: send nothing more until it is not.
   bool is_full() const { return sink_ != nullptr && sink_->waiting_bytes() > kWaitingMax; }
 
   /// Bytes that the client has not taken.
@@ -102,12 +102,12 @@ class ChannelSession : public StreamSession, public std::enable_shared_from_this
   std::unique_ptr<api::CommandChannels> channels_;
   api::StreamOptions options_;
   bool begun_ = false;
-  bool input_settled_ = false;  // take_input() has said where it goes; until then it waits
+  bool input_settled_ = false;  // take_input() was called; until then input waits
   UniqueFd in_;
   bool in_watched_ = false;
   bool in_ends_ = false;    // after what waits
   std::string input_;       // waits for the program
-  std::size_t unused_ = 0;  // bytes of the connection not yet told as used
+  std::size_t unused_ = 0;  // bytes of the connection not yet reported as used
   std::array<Output, 2> outputs_;
   std::optional<runtime::Loop::TimerId> pace_timer_;
   std::optional<runtime::Loop::TimerId> idle_timer_;

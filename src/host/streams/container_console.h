@@ -1,5 +1,5 @@
-// What a container says and hears while it runs, and who listens: attached clients hear its outputs beside the log, and
-// one or more of them may give it input.
+// The streams of a running container: attached clients receive its outputs beside the log, and one or more of them may
+// send it input.
 // Thread: loop. Source: spec "Pod lifecycle", 11.1; Kubernetes API reference, "Container" (stdin, stdinOnce, tty).
 #pragma once
 
@@ -13,49 +13,48 @@
 
 namespace spillway::host {
 
-/// Port: hears a container.
+/// Port: receives a container's output.
 class OutputListener {
  public:
   virtual ~OutputListener() = default;
-  /// From now on it hears all that is said. May come again.
+  /// The listener receives all further output. May be called again.
   virtual void on_listening() = 0;
   virtual void on_output(api::Channel channel, std::string_view data) = 0;
   virtual void on_container_ended() = 0;
-  /// It should not be told more for now.
+  /// True if the listener should get no more for now.
   virtual bool is_behind() = 0;
 };
 
 class ContainerConsole {
  public:
-  /// `input`: where its input goes, not blocking; empty: it has none.
+  /// `input`: the descriptor of the container's input, not blocking; empty: it has none.
   void open(UniqueFd input, bool ends_once);
   /// Input and outputs are one terminal. `takes_input`: clients may type.
   void open_terminal(UniqueFd terminal, bool takes_input);
 
   bool has_terminal() const { return has_terminal_; }
 
-  /// What is called when somebody begins to listen, which has to lead to on_heard(), and when its input has ended.
-  /// Nothing: nobody has to know.
+  /// Sets the callbacks for a new listener, which has to lead to on_heard(), and for the end of the input. Empty: none.
   void tell(std::function<void()> on_listened, std::function<void()> on_input_ended);
 
   bool has_listeners() const;
 
-  /// `listener` will hear what it says, from on_listening() on, and of its end.
+  /// `listener` receives the output, from on_listening() on, and the end.
   void listen(std::weak_ptr<OutputListener> listener);
-  /// What it says comes to say() from now on.
+  /// The container's output is passed to say() from now on.
   void on_heard();
 
   void say(api::Channel channel, std::string_view data);
-  /// Somebody who listens is behind: the container should not be read on.
+  /// True if a listener is behind: read no more from the container.
   bool is_held_up() const;
 
   /// For one client; empty: there is no input, or it is at its end.
   UniqueFd share_input() const;
   /// A client has given all its input.
   void on_input_given();
-  /// Of its terminal.
+  /// Sets the size of its terminal.
   void resize(api::TerminalSize size);
-  /// The container has ended: whoever listens is told.
+  /// The container has ended: notifies all listeners.
   void close();
 
  private:

@@ -56,7 +56,7 @@ std::optional<Row> parse_row(std::string_view line) {
   return row;
 }
 
-/// As much of the file as tells who listens.
+/// The part of the file that has the listening sockets.
 std::string read_listeners(const char* path) {
   std::ifstream file(path);
   std::string text;
@@ -76,7 +76,7 @@ struct CloseDirectory {
 
 /// Takes the sockets that the process holds out of `wanted`.
 void strike_out(pid_t pid, std::string_view cgroup, std::set<std::uint64_t>& wanted, std::size_t& left) {
-  // One descriptor for all that is read: it stays with this process, whoever gets its number.
+  // One descriptor for all reads: it stays with this process even if the number of the process is reused.
   const UniqueFd process(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!process) return;
   const UniqueFd file(::openat(process.get(), "cgroup", O_RDONLY | O_CLOEXEC));

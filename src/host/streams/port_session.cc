@@ -14,7 +14,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPortBytesMax = 65'536;  // of one connection in one turn of the loop
+constexpr std::size_t kPortBytesMax = 65'536;  // per connection in one turn of the loop
 constexpr Duration kLookInterval = milliseconds(10);
 
 }  // namespace

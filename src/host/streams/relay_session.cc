@@ -170,7 +170,7 @@ void RelaySession::write_server() {
     const ssize_t sent = ::send(server_.get(), to_server_.data(), to_server_.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return;
-    if (sent < 0) {  // what it has said before is still to be read
+    if (sent < 0) {  // the server's earlier output is still to be read
       to_server_.clear();
       break;
     }

@@ -1,8 +1,8 @@
-// A client that talks with a server of container streams, as container runtimes are: the runtime has said at which
-// address it waits for one connection, and what goes over that is handed on, translated where the client speaks
-// something else. The client's connection is upgraded once the server has agreed. Thread: loop. Bounds: of input what
-// the client's connection may hold, kWaitingMax of output, kHeadMax of the server's head; kAgreeMax until the server
-// has agreed; idle kIdleMax. Source: spec "Pod lifecycle", 11.2.
+// A client connected to a server of container streams, such as a container runtime: the runtime has named the address
+// at which it waits for one connection, and its data are passed on, translated if the client uses another protocol. The
+// client's connection is upgraded once the server has agreed. Thread: loop. Bounds: for input the client's own
+// connection, kWaitingMax for output, kHeadMax for the server's head; kAgreeMax until the server has agreed; idle
+// kIdleMax. Source: spec "Pod lifecycle", 11.2.
 #pragma once
 
 #include "api/exchange/upgrade.h"
@@ -38,7 +38,7 @@ Result<StreamAddress> parse_stream_address(std::string_view url);
 /// A client that waits to be upgraded.
 struct RelayedClient {
   std::shared_ptr<api::UpgradingSink> sink;
-  api::Response head;               // of the upgrade
+  api::Response head;               // head of the upgrade
   bool names_protocol = false;      // the head is to say which protocol the server has chosen
   std::vector<std::string> offers;  // protocols of the streams, for the server
   std::unique_ptr<api::StreamTranslation> translation;
@@ -56,9 +56,9 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   RelaySession(const RelaySession&) = delete;
   RelaySession& operator=(const RelaySession&) = delete;
 
-  /// The runtime is asked: it must have agreed in time.
+  /// The runtime was asked for a stream, and must agree in time.
   void open() override;
-  /// What the runtime has answered.
+  /// Continues with the runtime's answer.
   void connect(const Result<std::string>& url);
 
   bool over() const override { return client_.sink == nullptr; }
@@ -94,7 +94,7 @@ class RelaySession final : public StreamSession, public std::enable_shared_from_
   bool upgraded_ = false;
   bool begun_ = false;  // both sides have been greeted
   bool watched_ = false;
-  std::string head_;       // of the server, while it is incomplete
+  std::string head_;       // the server's, while it is incomplete
   std::string to_server_;  // waits
   std::size_t unused_ = 0;
   std::optional<runtime::Loop::TimerId> pace_timer_;

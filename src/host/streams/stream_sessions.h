@@ -1,5 +1,5 @@
-// Whoever talks with programs of this node's containers: exec, attach, forwarded ports. Connections are upgraded here,
-// and counted. Thread: loop. Bounds: kSessionsMax at once. Source: spec "Pod lifecycle", 11.1, 11.4.
+// Clients connected to programs of this node's containers: exec, attach, forwarded ports. Connections are upgraded
+// here, and counted. Thread: loop. Bounds: kSessionsMax at once. Source: spec "Pod lifecycle", 11.1, 11.4.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -21,13 +21,13 @@
 
 namespace spillway::host {
 
-/// What a client wants of a pod.
+/// A client's request for streams of a pod.
 struct StreamWish {
   enum class What { kExec, kAttach, kPorts };
 
   What what = What::kExec;
   api::PodKey pod;
-  std::string uid;                // empty: whoever asks does not say
+  std::string uid;                // empty: not given by the client
   std::string container;          // but for kPorts
   std::vector<std::string> argv;  // kExec
   api::StreamOptions options;     // but for kPorts
@@ -38,8 +38,8 @@ struct StreamWish {
 class StreamServer {
  public:
   virtual ~StreamServer() = default;
-  /// Whether there is something to be streamed from; the options become those of the container. kNotFound: there is no
-  /// such pod; kInternalError: the container does not run.
+  /// Checks that the streams can be served; the options become those of the container. kNotFound: there is no such pod;
+  /// kInternalError: the container does not run.
   virtual Outcome check(StreamWish& wish) = 0;
   /// Asks where the stream is served: a URL, for one connection.
   virtual void ask(const StreamWish& wish, std::move_only_function<void(Result<std::string>)> answer) = 0;
@@ -49,17 +49,17 @@ class StreamServer {
 class StreamedContainers {
  public:
   virtual ~StreamedContainers() = default;
-  /// `uid`: empty if whoever asks does not say. kNotFound: there is no such pod; kInternalError: the container does not
-  /// run.
+  /// `uid`: empty if the client does not give it. kNotFound: there is no such pod; kInternalError: the container does
+  /// not run.
   virtual Result<ContainerAccess> enter(const api::PodKey& pod, const std::string& uid, const std::string& container,
                                         std::vector<std::string> argv) = 0;
-  /// What a container that runs says and hears; not null. The same errors.
+  /// The streams of a running container; not null. The same errors.
   virtual Result<std::shared_ptr<ContainerConsole>> console(const api::PodKey& pod, const std::string& uid,
                                                             const std::string& container) const = 0;
   /// How ports of the pod are reached; the same errors.
   virtual Result<PortSession::Dial> dial(const api::PodKey& pod, const std::string& uid) = 0;
 
-  /// Who serves the streams instead; then the rest is not asked. Null: nobody.
+  /// The server that serves the streams instead; the other functions are not called then. Null: none.
   virtual StreamServer* stream_server() { return nullptr; }
 };
 

@@ -1,5 +1,5 @@
-// What a node answers to a pod that wants to start: yes, yes once others have left, or no with upstream's words; and
-// why. Thread: any (plain values). Source: spec "Pod admission", 1, 2, 8.
+// A node's answer to a pod that wants to start: admitted, admitted once its victims have ended, or refused with
+// upstream's words; and the reasons. Thread: any (plain values). Source: spec "Pod admission", 1, 2, 8.
 #pragma once
 
 #include "api/object/pod.h"
@@ -26,7 +26,7 @@ struct Victim {
   api::PodKey pod;
   std::string uid;
   policy::Reason reason;                      // the round it was chosen in
-  std::vector<policy::Candidate> candidates;  // of that round, itself first; the nearest of many
+  std::vector<policy::Candidate> candidates;  // this pod first; the nearest ones if there were many
   std::int64_t candidates_total = 0;
 
   friend bool operator==(const Victim&, const Victim&) = default;
@@ -48,7 +48,7 @@ Answer refuse(std::string reason, std::string message, policy::Reason why);
 /// The status of a refused pod; nothing else of it survives. The message gets the prefix "Pod was rejected: ".
 api::PodStatus refused_status(const api::Pod& pod, const Refusal& refusal);
 
-/// What the label `reason` of kubelet_admission_rejections_total says: reasons outside upstream's list are
+/// The value of the label `reason` of kubelet_admission_rejections_total: reasons outside upstream's list become
 /// "OutOfExtendedResources" or "Other", so that labels stay bounded.
 std::string_view rejection_label(std::string_view reason);
 
@@ -66,7 +66,7 @@ struct Ending {
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
-/// Of a victim of preemption.
+/// The ending of a pod that was preempted.
 Ending preempted();
 
 /// Sets phase, reason, message and the condition DisruptionTarget, without a time; the rest stays.

@@ -1,5 +1,5 @@
-// Pods as they arrive at an agent: in which order they are asked, which of them are asked at all, and which of the
-// others count.
+// Pods as they arrive at an agent: the order of their admission, the pods that need none, and the pods that count as
+// present.
 // Thread: any (pure). Source: spec "Pod admission", 1; vectors admission/pod_additions.
 #pragma once
 
@@ -12,18 +12,19 @@
 
 namespace spillway::admission {
 
-/// The order of asking: oldest first; pods of the same second, or without a time, in the order in which they came.
+/// Sorts into the order of admission: oldest first; pods of the same second, or without a time, keep their order of
+/// arrival.
 void sort_arrivals(std::vector<std::shared_ptr<const api::Pod>>& pods);
 
-/// What the worker of a pod says about it.
+/// The state of a pod as its worker reports it.
 struct WorkerState {
   bool termination_requested = false;
   bool terminated = false;  // no process is left
 };
 
 enum class Arrival {
-  kMirror,      // stands for a static pod: never asked
-  kNotStarted,  // is ending or has ended: goes to its worker unasked, which will not start it
+  kMirror,      // the API's copy of a static pod: never admitted
+  kNotStarted,  // is ending or has ended: handed without admission to its worker, which will not start it
   kAsked,
 };
 

@@ -11,7 +11,7 @@ namespace spillway::admission {
 
 namespace {
 
-/// Predicates of the pod on the node with everybody else.
+/// Predicates of the pod on the node with all other pods.
 Answer ask_predicates(const NodeSituation& node, const api::Pod& pod, std::span<const api::Pod* const> active) {
   if (node.node == nullptr) {
     return refuse("InvalidNodeInfo", "Kubelet cannot get node info.", {policy::ReasonCode::kNodeUnknown, {}});
@@ -32,7 +32,8 @@ Answer ask_shutdown(bool shutting_down) {
                 {policy::ReasonCode::kNodeShuttingDown, {}});
 }
 
-/// What the next question adds; victims of an earlier one stay, even if it says no. Who said no is added to why.
+/// Merges the next handler's answer into the whole. Victims of an earlier handler stay, even if this one refuses; a
+/// refusal records the handler's name in its reason.
 void add(Answer& answer, std::string_view handler, Answer next) {
   if (next.refusal && !next.reasons.empty()) next.reasons.back().facts.push_back({"handler", std::string(handler)});
   answer.refusal = std::move(next.refusal);

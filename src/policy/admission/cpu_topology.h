@@ -27,14 +27,14 @@ struct CpuPlace {
 };
 
 struct CpuTopology {
-  std::map<int, CpuPlace> places;  // by CPU; those that are online
+  std::map<int, CpuPlace> places;  // by CPU; online CPUs only
 
   CpuSet all() const;
   /// The CPUs of one core, socket or node.
   CpuSet cpus_in(CpuLevel level, int id) const;
   /// Cores, sockets or nodes that these CPUs are in.
   std::set<int> ids(CpuLevel level, const CpuSet& cpus) const;
-  /// Of the whole machine divided by its cores: 1 without hyper-threads; at least 1.
+  /// CPUs divided by cores, over the whole machine: 1 without hyper-threads; at least 1.
   int cpus_per_core() const;
 
   friend bool operator==(const CpuTopology&, const CpuTopology&) = default;
@@ -43,7 +43,7 @@ struct CpuTopology {
 /// Memory of one NUMA node, in bytes by resource: "memory", "hugepages-2Mi".
 using NumaMemory = std::map<std::string, std::int64_t, std::less<>>;
 
-/// NUMA nodes of a machine; without any the machine is one node that nobody knows much about.
+/// NUMA nodes of a machine. Empty: the machine counts as one node about which nothing is known.
 struct NumaLayout {
   std::map<int, NumaMemory> memory;                                  // by node
   std::optional<std::vector<std::vector<std::uint64_t>>> distances;  // rows by node; absent: not known

@@ -32,8 +32,8 @@ bool is_unknown(const PredicateNode& node, std::string_view resource) {
          !node.devices_in_use.contains(resource);
 }
 
-/// What the pod asks for, without requests for extended resources the node does not list. Overhead and what the pod
-/// asks for as a whole stay.
+/// The pod's requests without extended resources that the node does not list. Overhead and requests at the level of the
+/// pod stay.
 policy::Amounts wanted_by(const api::Pod& pod, const PredicateNode& node) {
   const auto asks_for_unknown = [&](const api::Container& container) {
     return std::ranges::any_of(container.resources.requests,
@@ -67,8 +67,8 @@ std::vector<Shortage> shortages_of(const api::Pod& pod, const PredicateNode& nod
   return policy::find_shortages(wanted, load);
 }
 
-/// The node's metadata with its operating system put right, as it is for the rest of this admission; a node without any
-/// label stays without. nullopt: nothing to put right.
+/// The node's metadata with its operating system label corrected, as it is for the rest of this admission; a node
+/// without any label stays without. nullopt: nothing to correct.
 std::optional<api::ObjectMeta> repaired(const api::ObjectMeta& node, std::string_view operating_system) {
   if (node.labels.empty()) return std::nullopt;
   const auto label = node.labels.find(kOsLabel);

@@ -46,8 +46,8 @@ struct PredicateNode {
   PredicateFeatures features;
 };
 
-/// What is in the way, all of it: shortages, then NodeAffinity, NodeName, NodePorts, TaintToleration (NoExecute taints,
-/// static pods excepted). Requests for extended resources the node does not list are left out.
+/// All causes that keep the pod from the node: shortages, then NodeAffinity, NodeName, NodePorts, TaintToleration
+/// (NoExecute taints, static pods excepted). Requests for extended resources the node does not list are left out.
 std::vector<Failure> find_failures(const api::Pod& pod, const PredicateNode& node);
 
 /// A critical pod's way out: shortages alone can be met by preemption. Everything else stays in the way.

@@ -29,7 +29,7 @@ struct Candidate {
   std::vector<std::int64_t> freed;  // by requirement, in the order given
 };
 
-/// What is still needed; covered requirements are zero and no longer count.
+/// The amounts still missing, one per requirement. A covered requirement is zero and no longer counts.
 using Needs = std::vector<std::int64_t>;
 
 bool is_covered(const Needs& needs) {
@@ -47,7 +47,8 @@ Needs without(Needs needs, const std::vector<Candidate>& leaving) {
   return needs;
 }
 
-/// Of equally distant pods the one with the smaller request goes; of equal requests the later one.
+/// Ties between equally distant pods: true if `later` is chosen. The smaller request wins; with equal requests the
+/// later pod.
 bool goes_before(const Candidate& later, const Candidate& earlier) {
   if (later.memory_bytes != earlier.memory_bytes) return later.memory_bytes < earlier.memory_bytes;
   return later.milli_cpu <= earlier.milli_cpu;

@@ -1,5 +1,5 @@
-// Who has to leave so that a critical pod may stay: as few Guaranteed pods as possible, then as few Burstable ones, and
-// within a class again and again the pod that leaves the least of the need.
+// Chooses the pods that are killed so that a critical pod may start: as few Guaranteed pods as possible, then as few
+// Burstable ones, and within a class again and again the pod that leaves the least of the need.
 // Thread: any (pure). Source: Kubernetes docs, "Guaranteed Scheduling For Critical Add-On Pods"; spec "Pod admission",
 // 8; vectors admission/preemption.
 #pragma once
@@ -23,7 +23,8 @@ struct Requirement {
   friend bool operator==(const Requirement&, const Requirement&) = default;
 };
 
-/// What the pod's leaving frees: the agent's own sum, in whole numbers.
+/// The amount of `resource` that the pod's end frees: the sum of its requests as the agent counts them, in whole
+/// numbers.
 std::int64_t freed_by(const api::Pod& pod, std::string_view resource);
 
 /// How far what is freed is from covering what is needed: the sum over both of (what would still be needed / needed)²,
@@ -45,7 +46,7 @@ struct Round {
 
 struct Choice {
   std::vector<std::size_t> victims;    // indices into the pods given, in the order in which they are killed
-  std::vector<Requirement> uncovered;  // not empty: even all candidates together are not enough, nobody is chosen
+  std::vector<Requirement> uncovered;  // not empty: all candidates together are not enough, and no victim is chosen
   std::vector<Round> rounds;           // in the order of choosing: Guaranteed, Burstable, BestEffort
   std::size_t candidates = 0;          // pods that `preemptor` may preempt
 };
@@ -64,7 +65,7 @@ std::vector<policy::Reason> reasons_of(const Choice& choice);
 policy::Reason reason_of(const Round& round, std::span<const api::Pod* const> pods);
 /// At most so many pods of a round are kept in a decision.
 inline constexpr std::size_t kCandidatesKept = 20;
-/// Who was compared in the round: the choice first, then the nearest ones.
+/// The pods that were compared in the round: the chosen one first, then the nearest others, kCandidatesKept at most.
 std::vector<policy::Candidate> candidates_of(const Round& round, std::span<const api::Pod* const> pods);
 
 }  // namespace spillway::admission

@@ -1,5 +1,5 @@
-// CPUs of their own for containers of Guaranteed pods that ask for whole ones; everybody else shares the rest. The CPU
-// manager's policy "static".
+// CPUs of their own for containers of Guaranteed pods that ask for whole ones; all other containers share the rest. The
+// CPU manager's policy "static".
 // Thread: any (plain state). Invariants: a CPU is in the shared pool or belongs to one pod, never both; reserved CPUs
 // are never handed out; within a pod only an init container that ends shares its CPUs, with those that follow it.
 // Source: Kubernetes docs, "Control CPU Management Policies on the Node"; KEP-3570, KEP-2625, KEP-2902, KEP-4540; spec
@@ -20,11 +20,11 @@
 
 namespace spillway::admission {
 
-/// What was configured.
+/// The kubelet's configuration of the CPU manager.
 struct CpuOptions {
   std::string policy = "none";
   std::map<std::string, std::string, std::less<>> policy_options;
-  CpuSet reserved;  // reservedSystemCPUs; empty: as many as `reserved_milli` says are chosen
+  CpuSet reserved;  // reservedSystemCPUs; empty: as many as `reserved_milli` needs are chosen
   std::int64_t reserved_milli = 0;
 
   friend bool operator==(const CpuOptions&, const CpuOptions&) = default;
@@ -45,7 +45,7 @@ std::vector<std::string> cpu_option_names();
 /// nothing reserved, CPUs reserved that the machine does not have.
 Result<std::optional<CpuSetup>> parse_cpus(const CpuOptions& options, const CpuTopology& topology);
 
-/// Who has what. container within pod uid.
+/// The assigned CPUs. `held`: by pod UID, then by container.
 struct CpuAssignments {
   CpuSet shared;
   std::map<std::string, std::map<std::string, CpuSet, std::less<>>, std::less<>> held;
@@ -65,7 +65,7 @@ class StaticCpus final : public HintProvider {
   std::optional<AllocationFailure> allocate(const api::Pod& pod, const api::Container& container,
                                             const TopologyHint& hint) override;
 
-  /// What the container may run on: its own, else the shared pool.
+  /// The CPUs that the container may run on: its own, else the shared pool.
   const CpuSet& cpus_of(std::string_view uid, std::string_view container) const;
   bool is_exclusive(std::string_view uid, std::string_view container) const;
 

@@ -31,7 +31,7 @@ AllocationFailure because(std::string_view message) {
   return {std::nullopt, fmt::format("[memorymanager] {}", message)};
 }
 
-/// Of several hints the preferred one, then the narrowest.
+/// The best of several hints: a preferred one, then the narrowest, then the lowest set of nodes.
 TopologyHint best_of(const std::vector<TopologyHint>& hints) {
   TopologyHint best = hints.front();
   for (const TopologyHint& hint : hints) {

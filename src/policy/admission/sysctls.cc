@@ -75,7 +75,7 @@ bool is_inner(char c) {
   return is_alphanumeric(c) || c == '-' || c == '_';
 }
 
-/// What stands before a dot or slash: starts and ends with a letter or digit.
+/// Checks a part of a name that ends at a dot or slash: it starts and ends with a letter or digit.
 bool is_inner_part(std::string_view part) {
   return !part.empty() && is_alphanumeric(part.front()) && is_alphanumeric(part.back()) &&
          std::ranges::all_of(part, is_inner);

@@ -15,8 +15,8 @@
 
 namespace spillway::admission {
 
-/// Names that are safe on a kernel of this release ("6.1.0-18-amd64"). A release nobody understands: those that are
-/// safe everywhere.
+/// Names that are safe on a kernel of this release ("6.1.0-18-amd64"). A release that cannot be parsed gets the names
+/// that are safe on every kernel.
 std::vector<std::string> safe_sysctls(std::string_view kernel_release);
 
 /// Dots between the parts: "net/ipv4/conf/eth0.100/rp_filter" is "net.ipv4.conf.eth0/100.rp_filter".
@@ -51,7 +51,7 @@ class SysctlAllowlist {
   static Result<SysctlAllowlist> parse(std::span<const std::string> patterns);
 
   /// The first sysctl of the pod that is not allowed, or that is but belongs to a namespace shared with the host,
-  /// decides. Values are not looked at.
+  /// decides. Values are not checked.
   Answer admit(const api::PodSpec& spec, const HostNamespaces& shared = {}) const;
 
  private:

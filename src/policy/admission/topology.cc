@@ -64,7 +64,8 @@ void keep_single_nodes(HintLists& lists) {
   }
 }
 
-/// What a combination of hints, one per list so far, has come to. Combinations that agree in it end alike.
+/// The combination of one hint from each list so far, reduced to what later lists depend on: equal values have equal
+/// results.
 struct Partial {
   NumaSet nodes = 0;             // the intersection
   std::optional<NumaSet> named;  // the first set that a hint named; not kept once nothing is preferred any more

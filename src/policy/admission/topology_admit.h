@@ -1,5 +1,5 @@
-// Container by container: asks everybody who hands something out for hints, decides by the topology policy, and lets
-// them allocate.
+// Container by container: collects the hints of all providers, decides by the topology policy, and lets the providers
+// allocate.
 // Thread: any; what changes is what the providers change. Source: spec "Pod admission", 5; vectors
 // admission/topology_hints.
 #pragma once
@@ -39,8 +39,8 @@ inline constexpr std::size_t kHintsKept = 16;
 
 struct TopologyAnswer {
   std::optional<Refusal> refusal;  // nullopt: everything is allocated
-  policy::Reason why;              // of the refusal
-  /// What was weighed when no hint was acceptable: each provider's hints, the first kHintsKept of a resource.
+  policy::Reason why;              // the reason of the refusal
+  /// The hints that were compared when none was acceptable: those of each provider, the first kHintsKept of a resource.
   std::vector<policy::Reason> considered;
   /// By container; those that were not reached are absent. Allocations of earlier containers stay when a later one
   /// is refused.

@@ -91,7 +91,7 @@ class Look {
     warn("FailedComputeMetricsReplicas", std::move(message));
   }
 
-  /// What is selected, and by nobody else.
+  /// Checks that the target has a valid selector, and that no other autoscaler selects the same pods.
   bool check_selector() {
     const std::string& selector = view_.scale.selector;
     std::string problem;

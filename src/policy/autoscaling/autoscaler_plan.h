@@ -1,5 +1,5 @@
-// One look at a HorizontalPodAutoscaler: how many replicas its target should have, why, and what its status says then.
-// Without a metric that can be read nothing is scaled, and while one of several cannot be read nothing is scaled down.
+// One sync of a HorizontalPodAutoscaler: the number of replicas for its target, the reason, and its status. Without a
+// metric that can be read nothing is scaled, and while one of several cannot be read nothing is scaled down.
 // Thread: any (pure). Bounds: those of the history. Source: Kubernetes docs, "Horizontal Pod Autoscaling"; spec
 // "Scheduler and workloads", 20; kube-controller-manager 1.32, texts of conditions and events.
 #pragma once
@@ -22,7 +22,7 @@ namespace spillway::autoscaling {
 
 /// The scale subresource of a target.
 struct Scale {
-  std::int32_t replicas = 0;  // asked for
+  std::int32_t replicas = 0;  // the wanted number
   std::int32_t present = 0;
   std::string selector;
 };
@@ -49,22 +49,22 @@ struct AutoscalerPlan {
   std::optional<std::int32_t> replicas;  // that the target is given; nullopt: it keeps what it has
   std::string why;                       // it is given them
   bool failed = false;                   // something could not be read or written; it may scale all the same
-  /// What each metric asks for by itself, in the order of the answers; nullopt: it could not be read. Empty: none was
-  /// judged.
+  /// The replicas that each metric proposes by itself, in the order of the answers; nullopt: its reading failed. Empty:
+  /// no metric was evaluated.
   std::vector<std::optional<std::int32_t>> proposals;
   std::vector<AutoscalerEvent> events;
   api::AutoscalerStatus status;
   History history;
 };
 
-/// What range and count alone say needs no metric.
+/// False if the scale is zero or outside the range: the number of replicas then follows without a metric.
 bool needs_metrics(const api::HorizontalPodAutoscaler& autoscaler, const Scale& scale);
 
 AutoscalerPlan plan_autoscaler(const AutoscalerView& view, Now now);
 /// Its target has no scale, or none that can be read.
 AutoscalerPlan plan_without_scale(const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);
 
-/// What came of `plan.replicas` being written.
+/// Add the result of writing `plan.replicas` to the plan's status and events.
 void note_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Scale& before,
                  Duration down_stabilization, Now now);
 void note_not_scaled(AutoscalerPlan& plan, const api::HorizontalPodAutoscaler& autoscaler, const Error& why, Now now);

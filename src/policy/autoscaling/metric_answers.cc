@@ -132,7 +132,7 @@ Json milli_text(std::int64_t milli) {
   return api::Quantity::of_milli(milli).to_string();
 }
 
-/// What every metric is told about.
+/// Evaluates one answer against its target, with all that metrics of every kind need.
 class MetricReading {
  public:
   MetricReading(const MetricAnswer& answer, const TargetView& view, std::int32_t present, std::string_view ns)

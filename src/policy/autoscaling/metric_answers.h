@@ -1,5 +1,5 @@
-// What metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io answer, as readings. An answer that cannot be
-// read, or that lacks what was asked for, is an error and never a reading of nothing. Thread: any (pure).
+// Parses the answers of metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io into readings. An answer that
+// cannot be read, or that lacks the requested metric, is an error and never a reading of nothing. Thread: any (pure).
 // Source: Kubernetes API reference, PodMetrics v1beta1; MetricValueList v1beta2; ExternalMetricValueList v1beta1.
 #pragma once
 
@@ -15,24 +15,24 @@
 
 namespace spillway::autoscaling {
 
-/// One metric of an autoscaler, and what came of the question about it.
+/// One metric of an autoscaler, and the answer of its metrics API.
 struct MetricAnswer {
   MetricTarget target;
   Result<api::Json> document;
 };
 
-/// Of a target in which one metric asks for so many replicas.
+/// The number of replicas that one metric proposes for its target.
 struct MetricProposal {
   std::int32_t replicas = 0;
   std::string name;  // "cpu resource utilization (percentage of request)"
   api::Json status;  // one of status.currentMetrics
 };
 
-/// Why one metric says nothing: the reason of the condition, and what both the condition and the event say.
+/// The failure of one metric: the reason of the condition, and the text of both the condition and the event.
 struct MetricFailure {
   std::string reason;
-  std::string message;  // of the metric
-  std::string in_all;   // with what stands before it where several are told of
+  std::string message;  // the text if this is the only metric
+  std::string in_all;   // the text with its prefix, if several metrics are reported together
 };
 
 using MetricOutcome = std::variant<MetricProposal, MetricFailure>;

@@ -1,6 +1,6 @@
-// What a HorizontalPodAutoscaler asks for, read from its document once: the metrics with their targets, the rules of
-// growth and shrinking, and where the answer to a metric is to be had. Thread: any (pure). Source: Kubernetes API
-// reference, HorizontalPodAutoscaler v2; Kubernetes docs, "Horizontal Pod Autoscaling", support for metrics APIs.
+// The spec of a HorizontalPodAutoscaler, parsed once: the metrics with their targets, the rules of growth and
+// shrinking, and the path at which a metric is requested. Thread: any (pure). Source: Kubernetes API reference,
+// HorizontalPodAutoscaler v2; Kubernetes docs, "Horizontal Pod Autoscaling", support for metrics APIs.
 #pragma once
 
 #include "api/json/json.h"
@@ -21,11 +21,11 @@ struct MetricTarget {
   MetricKind kind = MetricKind::kUnknown;
   std::string type;            // as it was written
   std::string_view member;     // where the document has it: "resource"
-  std::string name;            // of the resource, or of the metric
+  std::string name;            // the resource's or the metric's
   std::string container;       // kContainerResource
-  std::string selector;        // of the metric, as text; empty: none
+  std::string selector;        // the metric's, as text; empty: none
   api::ScaleTarget described;  // kObject: whose metric it is
-  api::Json source;            // what its status repeats: name, container, metric, describedObject
+  api::Json source;            // the members that the status repeats: name, container, metric, describedObject
   std::optional<std::int32_t> utilization;
   std::optional<std::int64_t> average_milli;
   std::optional<std::int64_t> value_milli;
@@ -36,8 +36,9 @@ std::vector<MetricTarget> metric_targets(const api::HorizontalPodAutoscaler& aut
 std::optional<Behavior> behavior_of(const api::HorizontalPodAutoscaler& autoscaler,
                                     Duration down_stabilization = kDownStabilization);
 
-/// Where the readings of a target are; `pods`: its selector as text. `described_plural`: how the API server calls the
-/// kind of what it describes, "ingresses.networking.k8s.io"; of kObject only. Empty: nobody knows such a metric.
+/// The path at which the readings of a target are requested. `pods`: the target's selector as text. `described_plural`:
+/// the API server's name for the kind of the described object, "ingresses.networking.k8s.io"; for kObject only. Empty:
+/// no API serves such a metric.
 std::string question_path(const MetricTarget& target, std::string_view ns, std::string_view pods,
                           std::string_view described_plural);
 

@@ -27,7 +27,7 @@ std::int32_t whole_replicas(double count) {
       std::clamp(std::ceil(count), 0.0, static_cast<double>(std::numeric_limits<std::int32_t>::max())));
 }
 
-/// What of the pods of a target counts, and how.
+/// The pods of a target, grouped by how they count in the proposal.
 struct Grouped {
   std::size_t ready = 0;
   std::set<std::string, std::less<>> unready;
@@ -126,10 +126,10 @@ bool is_near(double ratio, double tolerance) {
   return std::abs(1.0 - ratio) <= tolerance;
 }
 
-/// What one way to measure differs in from another.
+/// The two functions in which utilization and average value differ.
 struct Ways {
   std::function<Result<Measured>(const Samples&)> measure;
-  /// What a pod without a reading is taken to use while the others use less than their target.
+  /// The assumed usage of a pod without a reading, while the other pods use less than their target.
   std::function<std::int64_t(const std::string& pod)> assumed_below;
 };
 

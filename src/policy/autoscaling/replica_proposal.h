@@ -32,7 +32,7 @@ using Samples = std::map<std::string, Sample, std::less<>>;  // by the name of t
 
 struct TargetView {
   std::vector<PodPtr> pods;   // that its selector names
-  std::int32_t replicas = 0;  // that it is asked for
+  std::int32_t replicas = 0;  // its wanted number
   double tolerance = 0.1;
   StartPeriods start_periods{};
   WallTime now{};
@@ -44,15 +44,15 @@ struct Proposal {
   std::optional<std::int32_t> utilization = std::nullopt;  // percent of what was requested
 };
 
-/// Of the requests of all containers, or of those of one name. `percent` > 0. kInvalid: no pod, no reading of one that
-/// counts, a request is missing.
+/// Proposes by usage as a share of the requests of all containers, or of the containers of one name. `percent` > 0.
+/// kInvalid: no pod, no reading of a pod that counts, or a request is missing.
 Result<Proposal> propose_by_utilization(const TargetView& view, std::string_view resource, std::string_view container,
                                         Samples samples, std::int32_t percent);
 /// `resource` empty: what is measured is no resource. `target_milli` > 0. kInvalid: no pod, no reading of one that
 /// counts.
 Result<Proposal> propose_by_average(const TargetView& view, std::string_view resource, Samples samples,
                                     std::int64_t target_milli);
-/// What is measured belongs to all pods together, and is to be as much as `target_milli` > 0. kInvalid: no pod.
+/// Proposes by one reading for all pods together, whose target is `target_milli` > 0. kInvalid: no pod.
 Result<Proposal> propose_by_value(const TargetView& view, std::int64_t usage_milli, std::int64_t target_milli);
 /// The same, each of `present` pods being there for `target_milli` > 0 of it.
 Proposal propose_by_share(double tolerance, std::int32_t present, std::int64_t usage_milli, std::int64_t target_milli);

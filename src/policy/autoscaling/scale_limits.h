@@ -19,7 +19,7 @@ namespace spillway::autoscaling {
 
 inline constexpr std::size_t kHistoryMax = 1024;
 
-/// Replicas that were recommended, or that came or went, and when.
+/// A number of replicas, recommended or added or removed, and the time.
 struct Moment {
   std::int32_t replicas = 0;
   Instant at;
@@ -41,7 +41,7 @@ enum class PolicyChoice { kMax, kMin, kDisabled };
 
 struct ScalingRules {
   std::vector<ScalingPolicy> policies;
-  PolicyChoice choice = PolicyChoice::kMax;  // of the policies: the one that allows most, or least
+  PolicyChoice choice = PolicyChoice::kMax;  // which policy applies: the one that allows most, or least
   Duration window{};
 };
 
@@ -56,7 +56,7 @@ struct ReplicaRange {
   std::int32_t max = 1;
 };
 
-/// A number of replicas, and the condition that says why it is that one.
+/// A number of replicas, and the condition that explains it.
 struct Bounded {
   std::int32_t replicas = 0;
   std::string_view reason;
@@ -74,10 +74,10 @@ Bounded limit(const ReplicaRange& range, std::int32_t desired);
 Bounded limit(const ReplicaRange& range, std::int32_t desired, const Behavior& behavior, const History& history,
               Instant now);
 
-/// What is remembered of a look, and of a change that was carried out; what no window reaches any more goes.
-/// `longest`: of all windows and periods.
+/// Records a recommendation, or a change that was carried out, and drops entries that no window reaches any more.
+/// `longest`: the longest of all windows and periods.
 void remember(std::deque<Moment>& moments, std::int32_t replicas, Duration longest, Instant now);
-/// Of both rules together.
+/// The longest window or period of both rules.
 Duration longest_memory(const std::optional<Behavior>& behavior, Duration down_stabilization);
 
 }  // namespace spillway::autoscaling

@@ -1,7 +1,6 @@
-// Where the scale of an autoscaler's target is: a kind is named by the one who writes the autoscaler, and the API
-// server says how it calls the collection of that kind. No member of an autoscaler becomes part of a path without being
-// checked or encoded. Thread: any (pure). Source: Kubernetes API reference, "CrossVersionObjectReference",
-// "APIResourceList".
+// The path of the scale of an autoscaler's target: the autoscaler's author names a kind, and the API server's discovery
+// has the name of its collection. No member of an autoscaler becomes part of a path without being checked or encoded.
+// Thread: any (pure). Source: Kubernetes API reference, "CrossVersionObjectReference", "APIResourceList".
 #pragma once
 
 #include "api/json/json.h"
@@ -22,12 +21,12 @@ struct PluralKind {
   std::string text() const { return group.empty() ? plural : plural + "." + group; }
 };
 
-/// "/apis/apps/v1", "/api/v1": what it serves there says how it calls its kinds. kInvalid: these are no group and
-/// version.
+/// "/apis/apps/v1", "/api/v1": the discovery document there has the names of its kinds. kInvalid: these are no group
+/// and version.
 Result<std::string> version_path(const std::string& api_version);
 /// The kind in what version_path() answers. kNotFound: there is none.
 Result<PluralKind> plural_of(const api::Json& resources, const std::string& api_version, const std::string& kind);
-/// What is said of a kind that nobody serves.
+/// The error for a kind that the API server does not serve.
 Error unknown_kind(const std::string& api_version, const std::string& kind);
 
 /// The scale subresource of the target. kInvalid: as version_path().

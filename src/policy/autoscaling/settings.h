@@ -1,4 +1,4 @@
-// What holds for all autoscalers of a cluster. Thread: any (a value). Source: kube-controller-manager 1.32, flags
+// Settings shared by all autoscalers of a cluster. Thread: any (a value). Source: kube-controller-manager 1.32, flags
 // --horizontal-pod-autoscaler-*, and their defaults.
 #pragma once
 
@@ -15,7 +15,7 @@ struct StartPeriods {
 };
 
 struct Settings {
-  Duration period = seconds(15);  // from one look at an autoscaler to the next; above 0
+  Duration period = seconds(15);  // between two syncs of an autoscaler; above 0
   double tolerance = 0.1;         // share by which a metric may be off without a change; 0 or more
   /// For so long the highest recommendation holds, where an autoscaler does not say; 0 or more.
   Duration down_stabilization = kDownStabilization;

@@ -1,6 +1,6 @@
-// What of a machine and of the way to its cluster keeps Spillway from working, or from working well, each with what
-// mends it. Thread: any (pure). Source: spec "Wake-up sources", 1 (PSI, versions of cgroups); Kubernetes docs, "Swap
-// memory management".
+// Problems of a machine, or of its connection to the cluster, that keep Spillway from working, or from working well;
+// each with its remedy. Thread: any (pure). Source: spec "Wake-up sources", 1 (PSI, versions of cgroups); Kubernetes
+// docs, "Swap memory management".
 #pragma once
 
 #include "base/bytes.h"
@@ -14,7 +14,7 @@
 
 namespace spillway::checkup {
 
-/// A port that a part listens on unless it is told another one.
+/// A port that a part listens on by default.
 struct Port {
   std::uint16_t number = 0;
   std::string what;     // "the API server"
@@ -42,7 +42,7 @@ struct Disk {
 
 /// The API server that a kubeconfig names.
 struct Cluster {
-  std::string server;   // "192.0.2.7:6443", or the kubeconfig if it says nothing of one
+  std::string server;   // "192.0.2.7:6443", or the kubeconfig if it names none
   std::string problem;  // why it does not answer; empty: it does
   std::string version;  // "v1.32.0"
   bool lists_nodes = false;
@@ -59,7 +59,7 @@ struct MachineFacts {
   bool is_root = false;
   std::optional<int> cgroup_version;     // nullopt: no hierarchy with a memory controller
   std::string cgroup_problem;            // why no node can be made, with what mends it; empty: one can
-  std::optional<bool> has_psi;           // nullopt: not looked at
+  std::optional<bool> has_psi;           // nullopt: not checked
   std::optional<Bytes> swap;             // nullopt: unknown
   std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
   std::optional<Disk> disk;              // nullopt: unknown
@@ -81,7 +81,7 @@ struct Finding {
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
-/// A certificate with less left than this is a warning: its owner renews it a month ahead, so nobody did.
+/// A certificate with less left than this is a warning: its owner renews it a month ahead, so the renewal has failed.
 inline constexpr Duration kCertificateLeftMin = std::chrono::hours(24 * 7);
 
 /// A disk with less than this share of its capacity left above a threshold is a warning: one in 20.

@@ -1,5 +1,5 @@
-// What the API server hears of a pod's containers: from what the runtime has of them, what was said before, and what
-// kept them from starting. Termination messages belong to it.
+// Container statuses for the API server: computed from the runtime's instances, the previous statuses, and the failures
+// to start. Also computes termination messages.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", "Determine the Reason for Pod Failure"; spec "Pod
 // lifecycle", 9.10, 10.1-10.4; vectors pod-lifecycle/container_status.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace spillway::containers {
 
-/// An instance as the runtime tells it; the first is the newest of its name.
+/// An instance as the runtime reports it; the first is the newest of its name.
 struct InstanceReport {
   Instance instance;         // `id` is the runtime's
   std::string container_id;  // with its scheme
@@ -30,7 +30,7 @@ struct InstanceReport {
   std::string message;  // see termination_message()
 };
 
-/// Why the last try to start a container came to nothing.
+/// The cause that made the last try to start a container fail.
 struct StartFailure {
   std::string reason;
   std::string message;
@@ -42,13 +42,14 @@ using StartFailures = std::map<std::string, StartFailure, std::less<>>;  // by c
 
 enum class ContainerKind { kInit, kRegular, kEphemeral };
 
-/// Of the containers of one kind: by name, init containers in their order. `started` and `ready` are not in it.
+/// Statuses of the containers of one kind, sorted by name; init containers keep their order. `started` and `ready` are
+/// not set here.
 std::vector<api::ContainerStatus> container_statuses(const api::Pod& pod, ContainerKind kind,
                                                      const std::vector<InstanceReport>& reports,
                                                      const std::vector<api::ContainerStatus>& previous,
                                                      const StartFailures& failures);
 
-/// What there is to make a termination message of.
+/// The texts that a termination message can be made from.
 struct MessageSources {
   std::string runtime;              // the runtime's own words
   std::optional<std::string> file;  // the end of the container's file; nullopt: there is none

@@ -1,4 +1,4 @@
-// What a grpc probe comes to: the answer to Check of grpc.health.v1.
+// The outcome of a grpc probe: evaluates the answer to Check of grpc.health.v1.
 // Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes", gRPC probes; spec "Pod
 // lifecycle", 9.5.
 #pragma once

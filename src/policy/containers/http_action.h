@@ -1,6 +1,6 @@
-// What an httpGet probe or hook asks for, and what an answer to it means.
-// Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod
-// lifecycle", 9.5, 9.7; vectors pod-lifecycle/http_probe.
+// The request of an httpGet probe or hook, and the outcome that its answer means.
+// Thread: any (pure). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle", 9.5,
+// 9.7; vectors pod-lifecycle/http_probe.
 #pragma once
 
 #include "api/object/probe.h"
@@ -40,14 +40,14 @@ Result<HttpAsk> http_ask_of(const api::HttpGetAction& action, const api::Contain
 
 struct HttpAnswer {
   int status = 0;
-  std::string location;  // of a redirect
+  std::string location;  // the header of a redirect
   std::string body;      // its beginning
 };
 
 /// Where an answer leads: within the same host name redirects are followed. nullopt: nowhere.
 std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer);
 
-/// How an error ends that says that who was asked by HTTPS has answered by HTTP.
+/// The end of an error about a server that was called by HTTPS and has answered by HTTP.
 inline constexpr std::string_view kHttpForHttps = "http: server gave HTTP response to HTTPS client";
 
 inline constexpr int kRedirectsMax = 10;

@@ -25,7 +25,7 @@ struct StopStep {
 
   What what = What::kTell;
   std::string container;
-  Duration grace{};  // of the hook: as long as it may take; else between the signal to end and the kill
+  Duration grace{};  // for a hook: its longest run; for a stop: from the signal to end until the kill
 
   friend bool operator==(const StopStep&, const StopStep&) = default;
 };
@@ -37,7 +37,7 @@ class OrderlyStop {
 
   OrderlyStop(const api::PodSpec& spec, const ContainerNames& running, std::int64_t grace_seconds, Instant now);
 
-  /// What there is to do now; every step comes once.
+  /// The steps to carry out now; each step is returned once.
   std::vector<StopStep> advance(Instant now);
   void on_hook_done(const std::string& container);
   void on_gone(const std::string& container);
@@ -45,7 +45,7 @@ class OrderlyStop {
   /// No container is left.
   bool is_over() const { return left_.empty(); }
 
-  /// Whoever still waits is told then.
+  /// Time at which the containers that still wait for others get their signal all the same.
   Instant due() const { return since_ + seconds(grace_seconds_); }
 
  private:

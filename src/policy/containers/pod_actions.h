@@ -1,4 +1,4 @@
-// What one look at a pod leads to: which containers to stop, which to start, and whether its sandbox stays.
+// The plan of one sync of a pod: which containers to stop, which to start, and whether its sandbox stays.
 // Thread: any (pure). Source: Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container
 // restart policy; spec "Pod lifecycle", 5.1-5.7; vectors pod-lifecycle/compute_pod_actions.
 #pragma once
@@ -47,7 +47,7 @@ enum class StopCause { kOther, kUnknownState, kLivenessProbe, kStartupProbe };
 struct ContainerToStop {
   std::string id;
   std::string name;
-  std::string message;  // of the event that tells it
+  std::string message;  // the text of the event that reports it
   StopCause cause = StopCause::kOther;
 
   friend bool operator==(const ContainerToStop&, const ContainerToStop&) = default;
@@ -58,7 +58,7 @@ struct PodActions {
   bool kill_pod = false;
   bool create_sandbox = false;
   std::string sandbox_id;
-  std::int64_t attempt = 0;  // of the sandbox
+  std::int64_t attempt = 0;  // the sandbox's number among those of its pod, from 0
   std::vector<std::string> init_containers;
   std::vector<std::string> containers;
   std::vector<std::string> ephemeral_containers;
@@ -67,7 +67,7 @@ struct PodActions {
 
 PodActions compute_pod_actions(const api::Pod& pod, const PodSeen& seen);
 
-/// Has the pod a sandbox that it can go on with?
+/// True if the pod has a sandbox that it can continue with.
 bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxes);
 
 /// Is a container of the pod to be started that is not running? `newest`: its newest instance; null: there is none.

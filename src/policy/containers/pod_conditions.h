@@ -1,4 +1,4 @@
-// What a pod's conditions say of its containers, as far as the node's agent writes them.
+// The conditions of a pod that the node's agent writes: those about its containers.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", pod conditions, pod readiness; spec "Pod lifecycle",
 // 10.5, 10.6; vectors pod-lifecycle/pod_conditions.
 #pragma once
@@ -16,9 +16,8 @@ namespace spillway::containers {
 /// the containers, with `started` and `ready`. `has_sandbox`: see is_sandbox_usable().
 std::vector<api::PodCondition> pod_conditions(const api::Pod& pod, const api::PodStatus& status, bool has_sandbox);
 
-/// The addresses of a pod in the order in which they are told: those of the family that the node's own address has come
-/// first, one of each family at most. `sandbox`: of its network; empty for pods of the node's network, whose addresses
-/// are `node`.
+/// The addresses of a pod in the order of its status: first the family of the node's own address, at most one of each
+/// family. `sandbox`: addresses of its own network; empty for pods of the node's network, whose addresses are `node`.
 std::vector<std::string> pod_addresses(const api::Pod& pod, const std::vector<std::string>& sandbox,
                                        const std::vector<std::string>& node);
 

@@ -1,6 +1,6 @@
-// What the probes of a container have come to.
-// Thread: any (plain values). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod
-// lifecycle", 9.
+// Results of a container's probes.
+// Thread: any (plain values). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle",
+// 9.
 #pragma once
 
 #include <functional>

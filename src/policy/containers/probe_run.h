@@ -1,5 +1,5 @@
-// The runs of one probe of one container: when it has to run, and what its outcomes come to. Time and what is known of
-// the container are arguments.
+// The runs of one probe of one container: when it is due, and the result that its outcomes add up to. The time and the
+// container's state are arguments.
 // Thread: any (a plain value). Source: Kubernetes docs, "Liveness, Readiness and Startup Probes"; spec "Pod lifecycle",
 // 9.1-9.4; vectors pod-lifecycle/probe_traces.
 #pragma once
@@ -20,7 +20,7 @@ struct ProbeThresholds {
   std::int64_t failure = 3;
 };
 
-/// What a probe sees of its container.
+/// The state of a container on which its probes depend.
 struct ProbedContainer {
   std::string id;  // empty: it has not been made yet
   bool running = false;
@@ -28,11 +28,11 @@ struct ProbedContainer {
   Duration age{};               // since it started; counts while it runs
   bool started = false;         // see is_started()
   bool never_restarts = false;  // the pod's restartPolicy is Never
-  bool pod_deleted = false;     // its deletion was asked for
+  bool pod_deleted = false;     // its deletion was requested
   bool pod_finished = false;    // Succeeded or Failed
 };
 
-/// kError: it could not be told.
+/// kError: the probe itself failed, and its outcome is not known.
 enum class ProbeOutcome { kSuccess, kWarning, kFailure, kError };
 
 class ProbeRun {
@@ -42,11 +42,12 @@ class ProbeRun {
 
   ProbeRun(ProbeKind kind, ProbeThresholds thresholds) : kind_(kind), thresholds_(thresholds) {}
 
-  /// What an earlier agent's runs came to for this container. Without effect once a run of this one has counted.
+  /// Takes over the result that an earlier agent had reached for this container. Without effect once a run of this one
+  /// has counted.
   void resume(std::string container_id, ProbeResult result);
-  /// Whether the container is to be probed now.
+  /// Decides if the container is to be probed now.
   Turn begin(const ProbedContainer& container);
-  /// What the probe that begin() asked for came to. True: the result is another one than before.
+  /// Counts the outcome of the probe that begin() started. True: the result has changed.
   bool finish(ProbeOutcome outcome);
 
   ProbeKind kind() const { return kind_; }
@@ -77,7 +78,7 @@ struct ProbeEvent {
 
 std::optional<ProbeEvent> probe_event(ProbeKind kind, ProbeOutcome outcome, std::string_view output);
 
-/// What the probes of a container say of it. A result that is not there while there is a probe is not a success.
+/// The results of a container's probes. A probe that has no result yet does not count as a success.
 struct ProbeVerdicts {
   bool has_startup_probe = false;
   std::optional<ProbeResult> startup;

@@ -16,14 +16,14 @@ struct BackOffBounds {
   Duration longest = seconds(300);
 };
 
-/// Of one container by one definition.
+/// The back-off of one container with one definition.
 class RestartBackOff {
  public:
   /// nullopt: it may be started now, and the next wait grows. Else how long a container waits from its end.
   /// `finished`: when its newest instance ended; nullopt: none has.
   std::optional<Duration> ask(Instant now, std::optional<Instant> finished, const BackOffBounds& bounds = {});
 
-  /// What the next start is kept waiting for, from the end before it. Zero: it is not.
+  /// The wait of the next start, counted from the end before it. Zero: it may start at once.
   Duration delay() const { return delay_; }
 
  private:

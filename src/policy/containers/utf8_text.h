@@ -1,4 +1,4 @@
-// What programs and servers say, as text that an object of the API may hold.
+// Output of programs and servers, made into text that an object of the API may hold.
 // Thread: any (pure). Source: RFC 3629.
 #pragma once
 

@@ -14,7 +14,7 @@
 
 namespace spillway::disruption {
 
-/// What a budget protects, as counted.
+/// The pods that a budget protects, counted.
 struct BudgetCount {
   std::int64_t expected_pods = 0;
   std::int64_t current_healthy = 0;  // ready, not terminating, not evicted a moment ago
@@ -34,11 +34,11 @@ bool expects_pods_that_match(const api::PodDisruptionBudget& budget);
 /// missing.
 std::int64_t desired_healthy(const api::PodDisruptionBudget& budget, std::int64_t expected);
 
-/// The budget with a status that promises no more than `now`, what it protects as just counted: whoever writes the
-/// status hears of a change later, and may be away for long.
+/// The budget with a status that promises no more disruptions than `now` allows. `now` is a fresh count of its pods:
+/// the controller that writes the status sees a change later, and may be away for long.
 api::PodDisruptionBudget held_to(api::PodDisruptionBudget budget, const BudgetCount& now);
 
-/// What matters of a pod that is to go.
+/// The state of a pod on which its eviction depends.
 struct PodStanding {
   std::string phase;
   bool terminating = false;
@@ -48,13 +48,13 @@ struct PodStanding {
 enum class Passage {
   kUnprotected,  // not running yet or any more: no budget counts it
   kNoBudget,
-  kUnready,  // goes and spends nothing: it is not among the healthy ones
-  kSpends,   // goes and spends one disruption
+  kUnready,  // the eviction spends nothing: the pod is not among the healthy ones
+  kSpends,   // the eviction spends one disruption
   // refused
   kSeveralBudgets,
   kNotCountedYet,     // the budget's status belongs to an earlier spec
   kExhausted,         // no disruption is left
-  kTooManyUnsettled,  // evictions of which nobody knows yet what came of them
+  kTooManyUnsettled,  // too many evictions whose result is not known yet
 };
 
 /// "spends", "exhausted": stable.

@@ -41,7 +41,7 @@ std::optional<api::EndpointAddress> address_of(const api::Service& service, cons
   return address;
 }
 
-/// nullopt stands for the one port of a headless Service without ports.
+/// nullopt: the one port of a headless Service without ports.
 std::vector<std::optional<api::EndpointPort>> ports_of_pod(const api::Service& service, const api::Pod& pod) {
   std::vector<std::optional<api::EndpointPort>> ports;
   if (service.ports.empty() && service.cluster_ip == "None") ports.emplace_back();
@@ -59,7 +59,7 @@ std::size_t count(const std::vector<api::EndpointSubset>& subsets, Addresses api
   return sum;
 }
 
-/// Of each list its share of the room, rounded up, as long as there is some.
+/// Cuts each list to its share of the room, rounded up, until the room is used up.
 void share(std::vector<api::EndpointSubset>& subsets, Addresses api::EndpointSubset::* list, std::size_t room) {
   const std::size_t all = count(subsets, list);
   std::size_t left = room;
@@ -113,7 +113,7 @@ std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::sp
     const bool ready = service.publish_not_ready || workloads::is_ready(*pod);
     for (const auto& port : ports_of_pod(service, *pod)) by_port[port][place_of(*address)] = {*address, ready};
   }
-  // Ports of the same members stand together.
+  // Ports with the same members become one subset.
   std::vector<std::pair<const Members*, api::EndpointSubset>> groups;
   for (const auto& [port, members] : by_port) {
     auto group =

@@ -1,6 +1,7 @@
-// What the Endpoints object of a Service says: the addresses of the pods behind it, by the ports that they have.
-// Thread: any (pure). Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.32;
-// spec "Scheduler and workloads", 16.
+// The Endpoints object of a Service: the addresses of the pods behind it, grouped by their ports.
+// Thread: any (pure).
+// Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.32; spec "Scheduler and
+// workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -19,10 +20,10 @@ inline constexpr std::size_t kAddressesMax = 1000;
 inline constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 inline constexpr std::string_view kTruncated = "truncated";
 
-/// One subset for each set of ports. `pods`: those that the Service selects.
+/// One subset for each set of ports. `pods`: the pods that the Service selects.
 std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods);
 
-/// What is to be written; nullopt: `current` says it already. `current` null: there is none yet.
+/// The Endpoints to write; nullopt: `current` is up to date. `current` null: there is none yet.
 std::optional<api::Endpoints> plan_endpoints(const api::Service& service, std::span<const PodPtr> pods,
                                              const api::Endpoints* current, std::optional<WallTime> trigger_time);
 

@@ -21,11 +21,11 @@ constexpr std::array<std::string_view, 2> kOwnAnnotations{"endpoints.kubernetes.
 
 /// The address type and the ports, in one order.
 using MirrorGroup = std::pair<std::string, std::vector<api::SlicePort>>;
-/// By address, so that the same address comes once, and by whose it is.
+/// Orders by address, so that the same address appears once, then by its target.
 using MirrorKey = std::tuple<std::string, std::string, std::string>;
 using MirrorGroups = std::map<MirrorGroup, std::map<MirrorKey, api::SliceEndpoint>>;
 
-/// What Go's ParseBool takes for true.
+/// True for the texts that Go's ParseBool takes for true.
 bool is_true(std::string_view text) {
   constexpr std::array<std::string_view, 6> kTrue{"1", "t", "T", "TRUE", "true", "True"};
   return std::ranges::find(kTrue, text) != kTrue.end();

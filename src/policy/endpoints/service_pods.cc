@@ -8,7 +8,8 @@
 namespace spillway::endpoints {
 namespace {
 
-/// Others are reached by it. What leads back to whoever uses it is refused by the server, and the whole slice with it.
+/// True for addresses that lead to another host. The server refuses a slice with a loopback, link-local or unspecified
+/// address as a whole.
 bool leads_to_others(const std::string& address) {
   const auto ip = api::parse_ip(address);
   return ip && !ip->is_unspecified() && !ip->is_loopback() && !ip->is_link_local() && !ip->is_link_local_multicast();

@@ -1,5 +1,5 @@
-// What a Service and a pod are to each other: which pods are behind a Service, by which addresses and ports, and which
-// changes of a pod its Services have to know. Thread: any (pure).
+// How a Service and a pod relate: which pods are behind a Service, by which addresses and ports, and which changes of a
+// pod its Services have to know. Thread: any (pure).
 // Source: Kubernetes docs, "Service", "EndpointSlices"; spec "Scheduler and workloads", 16.
 #pragma once
 
@@ -31,17 +31,17 @@ bool has_selected_pods(const api::Service& service);
 bool selects(const api::Service& service, const api::StringMap& labels);
 bool is_headless(const api::Service& service);
 
-/// Pods that have ended or have no address are behind no Service; those on their way out only if asked for.
+/// Pods that have ended or have no address are behind no Service; terminating ones only if `terminating_too`.
 bool belongs_to_endpoints(const api::Pod& pod, bool terminating_too);
 bool is_terminating(const api::Pod& pod);
-/// Of one family, the first first; without those by which a pod reaches itself alone.
+/// The pod's addresses of one family, in the order of its status, without loopback and link-local addresses.
 std::vector<std::string> addresses_of(const api::Pod& pod, Family family);
-/// What the pod is called below the domain of the Service; nullopt: nothing of its own.
+/// The pod's host name below the domain of the Service; nullopt: it has none of its own.
 std::optional<std::string> hostname_of(const api::Pod& pod, const api::Service& service);
-/// Where the pod takes what comes for that port; nullopt: it has no port of that name.
+/// The port on which the pod accepts connections for that port of the Service; nullopt: it has no port of that name.
 std::optional<std::int32_t> target_port(const api::ServicePort& port, const api::Pod& pod);
 
-/// What changed of a pod, as far as endpoints show it. `labels`: Services that select it may be others.
+/// The parts of a pod that changed, as far as endpoints depend on them. `labels`: other Services may select it now.
 struct PodChange {
   bool endpoint = false;
   bool labels = false;

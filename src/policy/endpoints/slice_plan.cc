@@ -18,7 +18,7 @@ using Slices = std::vector<api::EndpointSlice>;
 /// In digest order, so that equal ones compare equal.
 using Ports = std::vector<api::SlicePort>;
 
-/// What makes two endpoints the same one, whatever else changed about it.
+/// The identity of an endpoint: two with an equal one are the same endpoint, whatever else changed about it.
 using EndpointId = std::tuple<std::vector<std::string>, std::string, std::string, std::string>;
 /// The order decides which ones go into which slice.
 using Wanted = std::map<EndpointId, api::SliceEndpoint>;
@@ -39,7 +39,7 @@ bool same_target(std::optional<api::ObjectReference> a, std::optional<api::Objec
   return a == b;
 }
 
-/// Of two that are the same endpoint: whether the slice has to be written. The zone does not count: upstream compares
+/// True if two states of the same endpoint do not need a write of the slice. The zone does not count: upstream compares
 /// it with itself.
 bool shows_the_same(const api::SliceEndpoint& a, const api::SliceEndpoint& b) {
   return a.node_name == b.node_name && a.ready == b.ready && a.serving == b.serving && a.terminating == b.terminating &&
@@ -75,7 +75,7 @@ Ports ports_of(const api::Pod& pod, const api::Service& service) {
   return ports;
 }
 
-/// Without those that say whose the slice is.
+/// Removes the labels that name the slice's Service and its controller.
 api::StringMap labels_of_service(api::StringMap labels) {
   for (const std::string_view key : kOwnLabels) {
     if (const auto found = labels.find(key); found != labels.end()) labels.erase(found);
@@ -156,7 +156,8 @@ class FamilyPlan {
     unchanged_.insert(unchanged_.end(), unchanged.begin(), unchanged.end());
   }
 
-  /// What of the slice stays is wanted no longer.
+  /// Takes from `wanted` the endpoints that this slice holds already, and files the slice: kept as it is, updated
+  /// without those no longer wanted, or deleted because none is left.
   void sort_out(const SlicePtr& slice, Wanted& wanted, std::vector<SlicePtr>& unchanged, Slices& changed) {
     std::vector<api::SliceEndpoint> kept;
     bool differs = false;
@@ -210,7 +211,7 @@ class FamilyPlan {
     return slice;
   }
 
-  /// A Service without endpoints has an empty slice: it says that somebody has looked.
+  /// A Service without endpoints has one empty slice: it shows that the controller has processed the Service.
   void keep_placeholder() {
     api::EndpointSlice placeholder = new_slice({});
     const bool is_there = deleted_.size() == 1 && deleted_.front()->endpoints.empty() &&
@@ -247,7 +248,7 @@ class FamilyPlan {
   }
 
   void hand_over() {
-    const bool goes = view_.service.metadata.deletion_timestamp.has_value();  // what it owned is being collected
+    const bool goes = view_.service.metadata.deletion_timestamp.has_value();  // its dependents are being collected
     if (goes) created_.clear();
     for (Slices* slices : {&created_, &updated_}) {
       for (api::EndpointSlice& slice : *slices) stamp(slice);

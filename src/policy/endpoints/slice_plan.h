@@ -1,6 +1,6 @@
-// Which EndpointSlices a Service has to have, and how those that are there become these with few changes: endpoints
-// stay in the slice that they are in; new ones go where something is written anyway, then into the fullest slice that
-// takes all that are left, then into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds:
+// Which EndpointSlices a Service has to have, and the few changes that lead there from the present ones: endpoints stay
+// in the slice that they are in; new ones go where something is written anyway, then into the fullest slice that takes
+// all that are left, then into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds:
 // `per_slice` endpoints in a slice. Source: Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and
 // workloads", 16.
 #pragma once
@@ -39,9 +39,9 @@ struct SliceView {
   /// Those of the Service that are not on their way out, in the order of their keys.
   std::span<const SlicePtr> slices;
   std::size_t per_slice = kEndpointsPerSlice;
-  /// Of the change that leads to this look.
+  /// The time of the pod's or Service's change that caused this sync.
   std::optional<WallTime> trigger_time = std::nullopt;
-  /// Of all nodes; needed where the Service asks for hints by capacity.
+  /// The shares of all zones; needed if the Service asks for hints by capacity.
   ZoneShares zones = {};
 };
 

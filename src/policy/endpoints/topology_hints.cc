@@ -117,7 +117,7 @@ std::optional<EndpointsByZone> kept_hints(const api::EndpointSlice& slice, const
 
 using Amounts = std::map<std::string, double>;
 
-/// That with the largest amount, of several the first by name; end(): nobody has any.
+/// The entry with the largest amount, the first by name among equal ones; end(): all amounts are zero.
 Amounts::iterator largest(Amounts& amounts) {
   auto best = amounts.end();
   for (auto each = amounts.begin(); each != amounts.end(); ++each) {
@@ -177,7 +177,7 @@ void carry_out(Moves moves, HintedSlices& slices, EndpointsByZone& given) {
   });
 }
 
-/// Of the slices that were unchanged before, those that have the same hints again are unchanged still.
+/// Moves slices whose hints are the same as before back from updated to unchanged.
 void take_back_equal(HintedSlices& slices, const std::vector<SlicePtr>& before) {
   for (const SlicePtr& slice : before) {
     if (std::erase(slices.updated, *slice) > 0) slices.unchanged.push_back(slice);

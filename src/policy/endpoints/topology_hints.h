@@ -21,7 +21,7 @@ namespace spillway::endpoints {
 
 enum class HintMode : std::uint8_t { kNone, kSameZone, kByCapacity };
 
-/// The annotation `service.kubernetes.io/topology-mode` goes before the field; its older name before that.
+/// The annotation `service.kubernetes.io/topology-mode` takes precedence over the field, and its older name over both.
 HintMode hint_mode(const api::Service& service);
 
 /// The part of the CPU of all nodes that each zone has, by its name; they add up to 1. Empty: not enough is known.
@@ -39,16 +39,16 @@ class ZoneCapacity {
   bool gaps_ = false;
 };
 
-/// Whether a change of a node may change the shares.
+/// True if a change of a node may change the shares of the zones.
 bool changes_shares(const api::Node& before, const api::Node& after);
 
 /// How many endpoints are meant for each zone.
 using EndpointsByZone = std::map<std::string, std::int64_t>;
 
-/// Whether a zone has fewer endpoints than it may, or the shares are known no longer.
+/// True if a zone has fewer endpoints than its share allows, or the shares are no longer known.
 bool is_overloaded(const EndpointsByZone& given, const ZoneShares& shares);
 
-/// The slices of one family, as a look leaves them. Unchanged ones that need other hints become updated ones.
+/// The slices of one family after a sync. Unchanged ones that need other hints become updated ones.
 struct HintedSlices {
   std::vector<api::EndpointSlice>& created;
   std::vector<api::EndpointSlice>& updated;

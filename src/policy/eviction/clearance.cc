@@ -37,7 +37,7 @@ DiskPart disk_part(Signal signal) {
   return to_string(signal).ends_with(".available") ? DiskPart::kBytes : DiskPart::kInodes;
 }
 
-/// What is short for one is short for the other.
+/// True for two signals of the same resource: if one is short, so is the other.
 bool run_short_together(Signal a, Signal b) {
   return a == b || (disk_part(a) != DiskPart::kNone && disk_part(a) == disk_part(b));
 }

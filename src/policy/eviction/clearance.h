@@ -13,10 +13,10 @@
 
 namespace spillway::eviction {
 
-/// What a share is a share of; a signal that is missing has no known capacity.
+/// The amount that a threshold in percent refers to, by signal; a signal that is missing has no known capacity.
 using Capacities = std::map<Signal, std::int64_t>;
 
-/// A threshold of ours that does not come strictly before one of theirs.
+/// A threshold of ours that is not crossed strictly before one of the kubelet's.
 struct Overlap {
   Threshold ours;
   Threshold theirs;

@@ -79,7 +79,7 @@ void record_postponed(Decision& decision, const PassConfig& config, const PassSt
 
 enum class Estimates { kAll, kThatDisagree };
 
-/// What the other estimators of memory say, and which of them would have said otherwise.
+/// Records the readings of the other estimators of memory, and which of them would have decided otherwise.
 void record_estimates(Decision& decision, const PassConfig& config, const PassState& state, const api::Summary& summary,
                       Estimates which) {
   const std::vector<MemoryEstimate> estimates = memory_estimates(summary, state.thresholds);
@@ -122,7 +122,7 @@ PassResult observe_pressure_of(const PassConfig& config, PassState previous, con
   result.decision = begin_decision(config, now);
   PassState& state = result.state;
 
-  // 1. Which thresholds are met: those that are crossed, and those crossed before until their minimum is reclaimed too.
+  // 1. The met thresholds: those that are crossed now, and those crossed before until their minimum is reclaimed too.
   const Observations seen = observe(summary, config.memory_estimator);
   std::vector<Threshold> met = thresholds_met(state.thresholds, seen, Reclaim::kWithout);
   if (!state.met_before.empty()) {

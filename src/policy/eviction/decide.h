@@ -1,5 +1,5 @@
-// One pass of the eviction manager: from what was measured to who leaves and why. State goes in and comes out; the
-// caller keeps it, journals the decision and acts on it.
+// One pass of the eviction manager: from the measurements to the pod to evict, with reasons. The caller keeps the state
+// between passes, journals the decision and acts on it.
 // Thread: any (pure). Invariants: at most one pod per pass because of a threshold; a critical pod never.
 // Source: Kubernetes docs, "Node-pressure Eviction"; spec "Eviction manager", 5, 6, 8.
 #pragma once
@@ -36,7 +36,7 @@ struct PassConfig {
   std::string node;  // in whose name decisions are made
 };
 
-/// What one pass hands to the next.
+/// The state that one pass hands to the next.
 struct PassState {
   std::optional<StorageLayout> layout;
   std::vector<Threshold> thresholds;  // with containerfs derived; valid after adopt_layout() or postpone_layout()
@@ -59,7 +59,7 @@ struct EvictPod {
   api::PodKey pod;
   std::int64_t grace_period_seconds = 0;  // overrides the pod's own; at least 1 takes effect
   std::string message;
-  api::StringMap annotations;  // of the event
+  api::StringMap annotations;  // the event's annotations
   bool disruption_target = false;
   std::string metric_label;  // "memory.available", "emptydirfs.limit"
 
@@ -82,7 +82,7 @@ struct PassResult {
   std::vector<Threshold> past_grace;  // met and past grace, whether or not their observation is new
   std::optional<PendingEviction> pending;
   std::string node_event;                               // message of EvictionThresholdMet; empty: none
-  std::vector<std::pair<Signal, Duration>> stats_ages;  // of the observations a ranking was based on
+  std::vector<std::pair<Signal, Duration>> stats_ages;  // how old the statistics were that a ranking is based on
 };
 
 inline constexpr std::size_t kCandidatesMax = 10;
@@ -93,8 +93,8 @@ inline constexpr std::int64_t kHardGraceSeconds = 1;
 PassResult observe_pressure(const PassConfig& config, PassState state, const api::Summary& summary,
                             std::span<const api::Pod* const> active, Now now);
 
-/// Steps 17 to 20, after the reclaim actions of result.pending ran: nobody leaves if `after` (the summary taken since;
-/// null: none, or it failed) shows no threshold met any more. Clears result.pending.
+/// Steps 17 to 20, after the reclaim actions of result.pending ran: no pod is evicted if `after` (the summary taken
+/// since; null: none, or it failed) shows no threshold met any more. Clears result.pending.
 void choose_victim(const PassConfig& config, PassResult& result, const api::Summary& summary,
                    std::span<const api::Pod* const> active, const api::Summary* after, Now now);
 
@@ -105,8 +105,8 @@ PassResult decide_eviction(const PassConfig& config, PassState state, const api:
 /// The part of a pass's decision that is about one of its actions: what is journalled before that pod is ended.
 policy::Decision decision_about(const EvictPod& action, const policy::Decision& pass);
 
-/// How things stand between passes, for whoever asks why nothing is evicted: every threshold with its numbers, and in
-/// which order all pods would leave if `signal` ran short. Changes nothing.
+/// The state between passes, for a user who asks why nothing is evicted: every threshold with its numbers, and the
+/// order in which all pods would be evicted if `signal` ran short. Changes nothing.
 policy::Decision standing(const PassConfig& config, const PassState& state, const api::Summary& summary,
                           std::span<const api::Pod* const> active, Signal signal, Now now);
 

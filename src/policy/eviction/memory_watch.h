@@ -10,11 +10,11 @@
 
 namespace spillway::eviction {
 
-/// Of all pods, by memory.high.
+/// The brake sets memory.high on the cgroup of all pods.
 enum class Brake { kOff, kOn };
 
 struct MemoryWatch {
-  /// What memory.available and allocatableMemory.available are told by.
+  /// The estimator for memory.available and allocatableMemory.available.
   MemoryEstimator estimator = MemoryEstimator::kWorkingSet;
   /// The guard: less MemAvailable than that is memory pressure, whatever the estimator says, and a pod is evicted as at
   /// a hard threshold. nullopt: off.

@@ -1,5 +1,5 @@
-// What an evicted pod's status, its event and the operator read: upstream's message, word for word, and its
-// annotations. Thread: any (pure). Source: spec "Eviction manager", 8.
+// The message of an evicted pod's status and event: upstream's, word for word, and its annotations. Thread: any (pure).
+// Source: spec "Eviction manager", 8.
 #pragma once
 
 #include "api/object/meta.h"

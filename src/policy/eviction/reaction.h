@@ -1,5 +1,5 @@
-// What a pass would decide about memory, in a form that neither allocates nor throws: for the thread that acts between
-// two passes. Same numbers, same victim as rank_for_memory(); a test compares them.
+// A pass's decision about memory, in a form that neither allocates nor throws, for the thread that acts between two
+// passes. Same numbers, same victim as rank_for_memory(); a test compares them.
 // Thread: any (pure). Source: spec "Eviction manager", 4, 7, 8; spec "Wake-up sources", 6.
 #pragma once
 
@@ -22,7 +22,7 @@ struct MemoryStanding {
   std::int64_t working_set_bytes = 0;
 };
 
-/// What the ranking knows of the pod before anything is measured.
+/// The pod's ranking keys that are known before anything is measured.
 MemoryStanding standing_of(const api::Pod& pod);
 
 /// Index of the pod that would be evicted for lack of memory; nullopt: all are spared. Ties go to the lower index, so

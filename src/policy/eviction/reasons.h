@@ -1,5 +1,5 @@
-// What a pass of eviction compared, as reasons: each threshold with what was observed, each pod with the numbers it was
-// ranked by and the key that put it before the next one.
+// The comparisons of an eviction pass, as reasons: each threshold with what was observed, each pod with the numbers it
+// was ranked by and the key that put it before the next one.
 // Thread: any (pure). Names of facts end in the unit of the signal: _bytes, _inodes or _processes.
 #pragma once
 
@@ -23,10 +23,11 @@ policy::Subject subject_of(const api::Pod& pod);
 /// A ranking as it was judged from the top.
 struct JudgedRanking {
   MeasuredPod victim;                         // the first that is not critical; its pod is null if there is none
-  std::vector<policy::Candidate> candidates;  // the first few, and the victim wherever it stands
+  std::vector<policy::Candidate> candidates;  // the first few, and the victim wherever it ranks
 };
 
-/// Ranks for the signal and judges every pod. `candidates_max`: how many are put down, besides the victim.
+/// Ranks all pods for the signal, with the reasons for each pod's place. `candidates_max`: how many candidates are
+/// recorded, besides the victim.
 JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
                             std::size_t candidates_max);
 

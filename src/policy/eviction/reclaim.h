@@ -1,4 +1,4 @@
-// What a node can free before it evicts anybody.
+// Resources that a node can free before it evicts a pod.
 // Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", reclaiming node level resources; spec
 // "Eviction manager", 6.
 #pragma once

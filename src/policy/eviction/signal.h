@@ -1,4 +1,4 @@
-// What eviction looks at: the signals, the node conditions they stand for, and what was observed of them in one pass.
+// The signals of eviction, the node conditions that they lead to, and the observations of one pass.
 // Thread: any (plain values). Invariant: an observation exists only if both of its numbers were measured.
 // Source: Kubernetes docs, "Node-pressure Eviction", eviction signals; spec "Eviction manager", 1, 2.
 #pragma once
@@ -48,11 +48,12 @@ std::string_view resource_of(Signal signal);
 /// memory.available, allocatableMemory.available and the guard: they act before anything else.
 bool is_memory(Signal signal);
 
-/// Whether KubeletConfiguration and flags may name it.
+/// True if KubeletConfiguration and flags may name the signal.
 bool is_configurable(Signal signal);
 
-/// How the available memory is told. kWorkingSet: what the working set leaves, as upstream. kAvailable: what the kernel
-/// says could be taken without swapping. kWorkingSetAndSwap: what the working set leaves of memory and swap together.
+/// The estimate of available memory. kWorkingSet: capacity minus working set, as upstream. kAvailable: the kernel's
+/// MemAvailable, which can be taken without swapping. kWorkingSetAndSwap: memory and swap together, minus the working
+/// set.
 enum class MemoryEstimator { kWorkingSet, kAvailable, kWorkingSetAndSwap };
 
 inline constexpr std::array kMemoryEstimators{MemoryEstimator::kWorkingSet, MemoryEstimator::kAvailable,

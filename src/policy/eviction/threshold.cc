@@ -7,7 +7,7 @@
 namespace spillway::eviction {
 namespace {
 
-/// What x86 makes of a double that does not fit, and upstream with it.
+/// Converts as x86 does, and upstream with it: a double that does not fit becomes the least integer.
 std::int64_t truncate(double amount) {
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (!(amount >= -kLimit && amount < kLimit)) return std::numeric_limits<std::int64_t>::min();

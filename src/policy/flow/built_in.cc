@@ -11,7 +11,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Whoever does this work, theirs or ours.
+// Users of kube-controller-manager and kube-scheduler, and of our own controllers and scheduler.
 const Words kControllers{"system:kube-controller-manager", "spillway:controllers"};
 const Words kSchedulers{"system:kube-scheduler", "spillway:scheduler"};
 
@@ -42,7 +42,7 @@ ResourceRule every_resource() {
   return {.verbs = {"*"}, .groups = {"*"}, .resources = {"*"}, .namespaces = {"*"}, .cluster_scope = true};
 }
 
-/// Of objects in namespaces, as a controller that leads writes its lock.
+/// The rule for lock objects in namespaces, which a leading controller writes.
 ResourceRule lock(const std::string& group, Words resources) {
   return {
       .verbs = {"get", "create", "update"}, .groups = {group}, .resources = std::move(resources), .namespaces = {"*"}};

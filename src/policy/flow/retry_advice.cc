@@ -11,7 +11,7 @@ constexpr int kFrequent = 3;  // refusals in a second
 
 }  // namespace
 
-/// What was advised is judged after that time: who was refused has come again by then, or has not.
+/// Adapts the advice once its time has passed: by then refused clients have retried, or have given up.
 void RetryAdvice::look_back(Instant now) {
   const Duration past = now - since_;
   if (past < seconds(seconds_)) return;

@@ -1,5 +1,5 @@
-// After how many seconds who is refused may come again: 1 at first, doubled while refusals stay frequent, 32 at most,
-// and back again when they become rare. Thread: as its owner.
+// The seconds of Retry-After for a refused client: 1 at first, doubled while refusals stay frequent, 32 at most, halved
+// again when they become rare. Thread: as its owner.
 // Source: spec "API server at scale", 6.5.
 #pragma once
 
@@ -9,7 +9,7 @@ namespace spillway::flow {
 
 class RetryAdvice {
  public:
-  /// Somebody is refused now. 1 to 32 seconds.
+  /// Counts a refusal and returns the seconds to advise: 1 to 32.
   int refuse(Instant now);
 
  private:

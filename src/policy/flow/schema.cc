@@ -119,7 +119,7 @@ Outcome arrange(Configuration& configuration) {
                         schema.name, schema.level);
     }
   }
-  // Whoever no other schema wants is of the last one.
+  // The catch-all schema is last: it matches requests that no other schema matches.
   std::ranges::sort(configuration.schemas, {}, [](const Schema& schema) {
     return std::tuple<bool, int, const std::string&>(schema.name == kCatchAll, schema.precedence, schema.name);
   });

@@ -16,13 +16,13 @@
 
 namespace spillway::flow {
 
-/// What a request asks for and who asks, as authentication established it.
+/// A request and its user, as authentication established it.
 struct Asked {
   std::string_view user;
   std::span<const std::string> groups;
   bool is_resource = false;
   std::string_view verb;
-  std::string_view group;  // of the API; empty: the core group
+  std::string_view group;  // the API group; empty: the core group
   std::string_view resource;
   std::string_view subresource;
   std::string_view ns;  // empty: the request is about the cluster, or about every namespace
@@ -34,7 +34,7 @@ struct Subject {
 
   Kind kind = Kind::kUser;
   std::string name;     // "*": all
-  std::string ns = {};  // of a service account
+  std::string ns = {};  // the service account's namespace
 
   friend bool operator==(const Subject&, const Subject&) = default;
 };
@@ -66,12 +66,12 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-/// What tells the flows of one schema apart.
+/// The property by which one schema divides requests into flows.
 enum class FlowBy : std::uint8_t { kNothing, kUser, kNamespace };
 
 struct Schema {
   std::string name;
-  int precedence = 1000;  // 1 to 10,000; the lower one is asked first
+  int precedence = 1000;  // 1 to 10,000; the lower one is matched first
   std::string level;
   FlowBy by = FlowBy::kNothing;
   std::vector<Rule> rules;
@@ -82,16 +82,16 @@ struct Schema {
 struct Level {
   enum class Limit : std::uint8_t {
     kExempt,  // none: requests run at once
-    kQueue,   // who finds no seat waits
-    kReject   // who finds no seat is refused
+    kQueue,   // a request without a free seat waits
+    kReject   // a request without a free seat is refused
   };
 
   std::string name;
   Limit limit = Limit::kReject;
   int shares = 30;
-  int lendable_percent = 0;  // of its seats that others may have while they are idle
+  int lendable_percent = 0;  // share of its idle seats that other levels may borrow
   std::optional<int> borrowing_limit_percent =
-      {};  // of its seats that it may have besides; nullopt: as many as are lent
+      {};  // share of its seats that it may borrow besides; nullopt: as many as are lent
   int queues = 64;
   int queue_length = 50;  // requests of one flow that wait
   int hand_size = 8;
@@ -99,7 +99,7 @@ struct Level {
   friend bool operator==(const Level&, const Level&) = default;
 };
 
-/// Complete: schemas by precedence, then name, of levels that exist; the last one matches everybody.
+/// Complete: schemas by precedence, then name, of levels that exist; the last one matches every request.
 struct Configuration {
   std::vector<Schema> schemas;
   std::vector<Level> levels;
@@ -115,7 +115,7 @@ bool matches(const Schema& schema, const Asked& asked);
 /// The place of the first schema that matches; of the last one if none does. Allocates nothing.
 std::size_t classify(const Configuration& configuration, const Asked& asked);
 
-/// What tells this request from others of its schema: empty where nothing does.
+/// The name of the request's flow within its schema; empty if the schema has a single flow.
 std::string_view flow_name(FlowBy by, const Asked& asked);
 
 /// Puts the schemas in order. kInvalid: a level that does not exist, a name that is there twice, no schema or level

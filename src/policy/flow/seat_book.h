@@ -1,6 +1,6 @@
-// Who holds the seats: each level has its share; what it may lend, others hold while it is idle, and so much as it may
-// not lend is always there for it. Thread: as its owner.
-// Invariants: no more seats are held than there are; none of a level beyond what it may borrow.
+// Accounts for the seats that each priority level holds. A level's lendable seats may be held by others while it is
+// idle; the rest of its share is always available to it. Thread: as its owner.
+// Invariants: the seats held never exceed the total, nor a level's own bound.
 // Source: spec "API server at scale", 6.1-6.3.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace spillway::flow {
 
-/// Of one level, in seats.
+/// The seats of one level.
 struct Share {
   int nominal = 0;
-  int lendable = 0;  // of them
+  int lendable = 0;  // part of `nominal` that other levels may borrow
   int most = 0;      // with what it may borrow
 
   friend bool operator==(const Share&, const Share&) = default;
@@ -28,11 +28,11 @@ class SeatBook {
  public:
   explicit SeatBook(std::vector<Share> shares);
 
-  /// Whether the level may hold so many more with what others leave.
+  /// True if the level can take `seats` more: its own bound allows them, and other levels leave enough.
   bool fits(std::size_t level, int seats) const;
-  /// Whether it may without what others could hold.
+  /// True if the level can take `seats` more from its guaranteed share, which no other level can hold.
   bool is_guaranteed(std::size_t level, int seats) const;
-  /// Whether its own bound would let it.
+  /// True if the level's own bound allows `seats` more.
   bool is_within_bound(std::size_t level, int seats) const;
 
   void take(std::size_t level, int seats);
@@ -45,13 +45,13 @@ class SeatBook {
  private:
   int guaranteed(std::size_t level) const { return shares_[level].nominal - shares_[level].lendable; }
 
-  /// What a level that holds so many holds of the common seats.
+  /// The borrowed or lendable seats of a level that holds `held`: those above its guaranteed share.
   int common_of(std::size_t level, int held) const;
 
   std::vector<Share> shares_;
   std::vector<int> held_;
   int common_ = 0;       // seats that are lendable, of all levels
-  int common_held_ = 0;  // of them
+  int common_held_ = 0;  // part of `common_` that is held
 };
 
 }  // namespace spillway::flow

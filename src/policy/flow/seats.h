@@ -1,4 +1,5 @@
-// What a request costs before it runs, in seats, and how long it may wait for them. Thread: any (pure).
+// The estimated cost of a request in seats, computed before it runs, and how long the request may wait for them.
+// Thread: any (pure).
 // Source: spec "API server at scale", 6.4, 6.5.
 #pragma once
 
@@ -9,17 +10,17 @@
 
 namespace spillway::flow {
 
-inline constexpr int kSeatsMax = 10;  // of one request
+inline constexpr int kSeatsMax = 10;  // for one request
 /// A write that many watch holds its seats for so long after its answer.
 inline constexpr Duration kLingers = milliseconds(5);
 
-/// A list that looks at so many objects: a seat for every hundred, one at least.
+/// The seats of a list that reads `objects` objects: one for every hundred, at least one.
 int list_seats(std::size_t objects);
 
 /// A write to what so many watch: a seat for every ten, one at least.
 int write_seats(std::size_t watchers);
 
-/// Whether it holds them for kLingers after its answer.
+/// True if a write with that many watchers holds its seats for kLingers after its answer.
 bool lingers(std::size_t watchers);
 
 /// `seats`, but no more than 15 % of what its level has, and one at least.

@@ -40,7 +40,7 @@ struct ActLimit {
 struct ActLimits {
   std::optional<ActLimit> global;
   std::optional<ActLimit> per_zone;
-  std::optional<ActLimit> per_owner;  // of pods: the controller that owns them
+  std::optional<ActLimit> per_owner;  // for pods only, by the controller that owns them
 
   friend bool operator==(const ActLimits&, const ActLimits&) = default;
 };
@@ -56,9 +56,9 @@ struct BrakeConfig {
   /// A larger share of the nodes not yet marked is late at once: nothing happens for up to `stall_max`.
   std::optional<double> stall_share;
   Duration stall_max = minutes(2);
-  /// Nothing was heard on our watch of nodes or leases for longer than this.
+  /// The watches of nodes or leases had no news for longer than this.
   std::optional<Duration> watch_age_max;
-  /// Wall and monotonic clock disagree by more than this over a pass, or this process stood still for longer.
+  /// Wall and monotonic clock disagree by more than this over a pass, or this process was stopped for longer.
   std::optional<Duration> clock_jump_max;
   Duration clock_hold = seconds(50);  // how long nothing happens after that
   Duration cool_down{};               // the same after a stall has passed or all zones were down; 0: none
@@ -72,7 +72,7 @@ struct Act {
   std::string owner;  // "ReplicaSet/default/web"; empty: none
 };
 
-/// What an operator has stopped by hand, and why.
+/// The acts that an operator has stopped by hand, and why.
 struct ManualHold {
   std::optional<std::string> everything;
   std::map<std::string, std::string, std::less<>> zones;  // by name as people read it: "r1::a"
@@ -104,7 +104,7 @@ class Brakes {
 
   void on_watch_age(std::optional<Duration> age) { watch_age_ = age; }
 
-  /// Of the nodes that are not marked silent yet, how many are late by more than half their grace.
+  /// `nodes`: those not marked silent yet; `late`: how many of them are late by more than half their grace.
   void on_heartbeats(std::int64_t nodes, std::int64_t late, Now now);
 
   /// All zones were down and are not any more.

@@ -1,7 +1,6 @@
-// What is said of finished pods that are collected, to whom they belonged: how many, why they ended, and the last of
-// them. Thread: any (pure functions). Bounds: five reasons by name; 400 bytes of a pod's message. Source:
-// docs/compat,
-// `--terminated-pod-gc-fair`.
+// Event about the finished pods of one owner that the garbage collector removed: how many, why they ended, and the last
+// of them. Thread: any (pure functions). Bounds: five reasons by name; 400 bytes of a pod's message. Source:
+// docs/compat, `--terminated-pod-gc-fair`.
 #pragma once
 
 #include "api/object/event.h"
@@ -14,12 +13,12 @@
 namespace spillway::lifecycle {
 
 struct FinishedRecord {
-  api::ObjectReference about;  // the owner; the pod itself, the last of its namespace, if nobody controls them
+  api::ObjectReference about;  // the owner; for pods without a controller the last such pod of the namespace
   std::string
       text;  // "12 finished pods were collected: 10 Evicted, 2 Error. The last was web-x on node n1: The node …"
 };
 
-/// One for each owner, in order of namespace and uid; one for all pods of a namespace that nobody controls.
+/// One record for each owner, in order of namespace and UID; one for all pods of a namespace that have no controller.
 std::vector<FinishedRecord> records_of(std::span<const api::Pod* const> collected);
 
 }  // namespace spillway::lifecycle

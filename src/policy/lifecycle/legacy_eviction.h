@@ -1,4 +1,4 @@
-// Eviction by pod-eviction-timeout: what happens to each pod of a node whose turn has come.
+// Eviction by pod-eviction-timeout: what happens to each pod of a node that is being evicted.
 // Thread: any (pure functions). Source: spec "Node lifecycle", S5.7, S8.2, S10; vectors lifecycle/legacy_eviction.
 #pragma once
 
@@ -25,7 +25,7 @@ PodEvictionStep plan_pod_eviction(const api::Pod& pod, std::string_view node,
 /// "Node n1 which was running pod web-1 is unresponsive".
 std::string node_lost_message(std::string_view node, std::string_view pod);
 
-/// What to do with the Ready condition of a pod whose node is not ready.
+/// The step for the Ready condition of a pod whose node is not ready.
 enum class PodReadyStep { kSkip, kWrite };
 
 /// kSkip: the pod has no Ready condition, or it is False already and `skip_false` is set.

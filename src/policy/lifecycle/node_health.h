@@ -1,6 +1,6 @@
-// Is a node alive? Compares what it says now with what it said before, and stamps changes with the time at which they
+// Is a node alive? Compares its present heartbeat with the one before, and stamps changes with the time at which they
 // were observed. Remote times are compared only with earlier values of the same field, never with a local clock; the
-// one exception is the age of a node that has never said anything, which runs from its creation.
+// one exception is the age of a node that never sent a heartbeat, which runs from its creation.
 // Thread: any (pure functions). Source: Kubernetes docs, "Nodes", heartbeats; KEP-589; spec "Node lifecycle", S4, S5.2,
 // S5.3; vectors lifecycle/node_health.
 #pragma once
@@ -32,7 +32,7 @@ struct HealthConfig {
   Duration node_startup_grace_period = seconds(60);
 };
 
-/// What is remembered of a node between passes.
+/// A node's state that is kept between passes.
 struct HealthRecord {
   /// The Ready condition as last recorded; nullopt: the recorded status had none.
   struct Ready {
@@ -46,8 +46,8 @@ struct HealthRecord {
   Instant probe;       // last sign of life
   Instant transition;  // last change of the Ready condition
   std::optional<Ready> ready;
-  std::optional<WallTime> lease_renewed;  // of the last lease that counted as a sign of life
-  std::optional<WallTime> lease_seen;     // of the lease as it was in the last pass
+  std::optional<WallTime> lease_renewed;  // time of the last lease that counted as a sign of life
+  std::optional<WallTime> lease_seen;     // time of the lease in the last pass
 
   friend bool operator==(const HealthRecord&, const HealthRecord&) = default;
 };
@@ -68,8 +68,8 @@ struct Assessment {
 Assessment assess_node_health(const api::Node& node, const api::Lease* lease, std::optional<HealthRecord>& record,
                               const HealthConfig& config, const Profile& profile, Now now);
 
-/// False: a second look at the same node and lease counts as a sign of life. A status that was just posted makes the
-/// record forget its lease, and the next look takes the lease for new.
+/// False: assessing the same node and lease a second time would count as a sign of life. A status that was just posted
+/// makes the record forget its lease, and the next pass takes the lease for new.
 bool is_settled(const HealthRecord& record, const api::Lease* lease, const Profile& profile);
 
 /// The conditions of `assessment.write` are in the API server now: the record takes them over.

@@ -63,14 +63,14 @@ void NodeMonitor::touch(std::string_view name) {
   records_.touch(records_.find_or_add(name));
 }
 
-/// The zone of the node, as it was when it was last looked at; nullptr: it has none.
+/// The zone of the node when it was last synced; nullptr: it has none.
 NodeMonitor::Zone* NodeMonitor::find_zone(const api::Node& node) {
   const NodeRecords::Entry* entry = find_entry(node.metadata.name);
   if (entry != nullptr && entry->zone != nullptr) return zones_.find(*entry->zone);
   return zones_.find(zone_key(node.metadata.labels, profile_.zone_labels));
 }
 
-/// What follows from the node object alone.
+/// Updates the parts of the entry that depend on the node object alone.
 void NodeMonitor::refresh(const api::Node& node, NodeRecords::Entry& entry) {
   const std::string key = zone_key(node.metadata.labels, profile_.zone_labels);
   if (entry.zone == nullptr || *entry.zone != key) {
@@ -150,7 +150,7 @@ NodeMonitor::Opening NodeMonitor::begin_pass(const Find& find, Now now) {
   NodeRecords::Agenda& agenda = records_.agenda();
   std::vector<Id> gone;
   for (auto next = agenda.begin(); next != agenda.end();) {
-    const auto [name, id] = *next++;  // what happens to this entry leaves the ones behind it alone
+    const auto [name, id] = *next++;  // changes of this entry leave the later ones valid
     if (rests(records_[id])) {
       agenda.erase(std::prev(next));
       continue;
@@ -189,7 +189,7 @@ Assessment NodeMonitor::assess(const api::Node& node, const api::Lease* lease, N
   const bool quiet =
       assessment.current == Readiness::kTrue && !assessment.silent && is_settled(*record, lease, profile_);
   const bool was_quiet = std::exchange(entry.quiet, quiet);
-  if (quiet && !was_quiet && !entry.counting) records_.touch(id);  // a pass has to see that it came back
+  if (quiet && !was_quiet && !entry.counting) records_.touch(id);  // so that a pass notices the node's return
   return assessment;
 }
 
@@ -289,7 +289,7 @@ void NodeMonitor::cancel_eviction(const api::Node& node) {
   dequeue(node);
 }
 
-/// Whoever is marked or waits is on the agenda.
+/// Every node that is marked or queued is on the agenda, so the other nodes need no visit.
 void NodeMonitor::cancel_all_evictions() {
   for (const auto& [name, id] : records_.agenda()) {
     NodeRecords::Entry& entry = records_[id];
@@ -347,8 +347,8 @@ bool NodeMonitor::dequeue(const api::Node& node) {
 void NodeMonitor::process_queues(
     Now now, const std::function<Answer(const std::string& zone, const RateLimitedQueue::Entry&)>& handle) {
   for (auto& [key, zone] : zones_.all()) {
-    // Every look at the head is a nanosecond later than the one before, as it would be by a clock: an entry that is to
-    // be retried at once has its turn if there is another token.
+    // Each take from the queue is a nanosecond later than the one before, as it would be by a clock, so that an entry
+    // that is to be retried at once is taken again if there is another token.
     Instant at = now.mono;
     for (auto entry = zone.queue.take(at); entry; entry = zone.queue.take(at)) {
       const Answer answer = handle(key, *entry);

@@ -1,14 +1,14 @@
-// The memory of the node lifecycle between passes and the decisions it takes: records of nodes, zones with their states
-// and queues, the pods that are still to be marked. It does no I/O; its caller carries decisions out and reports back.
+// The memory of the node lifecycle between passes and its decisions: records of nodes, zones with their states and
+// queues, the pods that are still to be marked. It does no I/O; its caller carries decisions out and reports back.
 //
-// One pass: begin_pass says which nodes are to be looked at; per node in name order assess (and confirm_written),
-// count, decide; finish_pass. A caller may run finish_pass before the decide calls (zone states first) or after them
-// (as upstream does). Looked at are the nodes that were touched since the last pass, those that have been silent for
-// their grace period, and those that are not at rest: not Ready, tainted by us, waiting, their pods still to be marked.
-// A pass decides the same as one that looks at all of them, as long as whoever changes a node or a lease touches it.
-// Thread: any (a value). Bound: one record per node, one zone per zone key in use. Cost of a pass: what it looks at,
-// and the number of zones. Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health, disruption_traces,
-// legacy_eviction.
+// One pass: begin_pass returns the nodes to sync; per node in name order assess (and confirm_written), count, decide;
+// finish_pass. A caller may run finish_pass before the decide calls (zone states first) or after them (as upstream
+// does). Synced are the nodes that were touched since the last pass, those that have been silent for their grace
+// period, and those that are not at rest: not Ready, tainted by us, waiting, their pods still to be marked. A pass
+// decides the same as one that syncs all nodes, provided that every change of a node or a lease is followed by touch().
+// Thread: any (a value). Bound: one record per node, one zone per zone key in use. Cost of a pass: the nodes that it
+// syncs, and the number of zones. Source: spec "Node lifecycle", S4 to S8; vectors lifecycle/node_health,
+// disruption_traces, legacy_eviction.
 #pragma once
 
 #include "api/object/lease.h"
@@ -34,7 +34,7 @@ struct MonitorConfig {
   Duration pod_eviction_timeout = minutes(5);  // legacy mode
 };
 
-/// What is to be done with the NoExecute taints of a node.
+/// The change of a node's NoExecute taints.
 enum class TaintAction {
   kNone,
   kRemoveBoth,
@@ -43,7 +43,7 @@ enum class TaintAction {
 };
 
 std::string_view to_string(TaintAction action);
-/// What the Ready condition asks for, apart from any limiter.
+/// The taints that the Ready condition alone calls for, before any limiter.
 TaintAction taint_action_for(Readiness readiness);
 
 class NodeMonitor {
@@ -54,23 +54,23 @@ class NodeMonitor {
   using ZoneChange = ZoneTable::Change;
 
   struct Opening {
-    std::vector<const api::Node*> due;  // to be looked at, in name order
+    std::vector<const api::Node*> due;  // to sync, in name order
     std::vector<const api::Node*> added;
     std::vector<std::string> deleted;
-    /// Of `added`: both NoExecute taints are to be removed; on success call dequeue.
+    /// The nodes of `added` whose two NoExecute taints are to be removed; on success call dequeue.
     std::vector<const api::Node*> untaint;
   };
 
   struct Verdict : ZoneTable::Judgement {
     /// Both NoExecute taints are to be removed from every node that has one, and every node leaves its queue (on
-    /// success call dequeue). Whoever has a taint or waits was due in this pass.
+    /// success call dequeue). All nodes that have a taint or wait were due in this pass.
     bool sweep = false;
   };
 
-  /// What to do in legacy mode about one node's pods.
+  /// In legacy mode, the step for the pods of one node.
   enum class PodEviction { kNone, kQueued, kDeleteAgain };
 
-  /// What to do about the Ready conditions of one node's pods.
+  /// The steps for the Ready conditions of one node's pods.
   struct PodMarking {
     bool node_event = false;  // NodeNotReady, once per transition
     bool mark = false;        // set Ready=False on its pods, then call pods_marked
@@ -87,10 +87,10 @@ class NodeMonitor {
   NodeMonitor(const NodeMonitor&) = delete;
   NodeMonitor& operator=(const NodeMonitor&) = delete;
 
-  /// Something was heard of the node or of its lease, it is new or gone: the next pass looks at it.
+  /// The node or its lease was updated, or the node is new or deleted: the next pass syncs it.
   void touch(std::string_view name);
   Opening begin_pass(const Find& find, Now now);
-  /// In a pass for a node that is due, or whenever something is heard of a node.
+  /// In a pass for a node that is due, or after any event about a node.
   Assessment assess(const api::Node& node, const api::Lease* lease, Now now);
   /// The conditions in `assessment.write` were accepted.
   void confirm_written(const api::Node& node, const Assessment& assessment, Now now);
@@ -133,7 +133,7 @@ class NodeMonitor {
   /// When the first node that has posted and is not silent yet will be; nodes that have never posted are due anyway.
   std::optional<Instant> first_deadline(Instant now) const;
 
-  /// Of the nodes that are not marked silent, how many have said nothing for longer than `late`.
+  /// Counts the nodes that are not marked silent, and how many of them have been silent for longer than `late`.
   NodeRecords::Heartbeats heartbeats(Instant now, Duration late) const { return records_.heartbeats(now, late); }
 
  private:

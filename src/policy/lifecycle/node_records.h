@@ -1,7 +1,7 @@
-// What is kept of every node between passes, by name, and two orders over it: the nodes by their last sign of life, so
-// that the next one to fall silent is at hand without looking at the others, and the agenda, the nodes that the next
-// pass has to look at. Signs of life arrive in the order of time, so an order by the last of them is a list in which a
-// node moves to the end; a heap of deadlines would pay a logarithm for each of them.
+// Records of all nodes between passes, by name, and two orders over them: the nodes by their last sign of life, so that
+// the next one to fall silent is found without a search, and the agenda, the nodes that the next pass has to sync.
+// Signs of life arrive in the order of time, so an order by the last of them is a list in which a node moves to the
+// end; a heap of deadlines would cost a logarithm for each of them.
 // Thread: any (a value). Invariants: an id names one entry until it is erased; a node is in the order of silence if it
 // is known and has posted a Ready condition. Cost: find, touch of a node on the agenda, and a sign of life are
 // constant; at most 200 bytes per quiet node with a name of up to 40 bytes. Source: spec "Node lifecycle", S4, S20.
@@ -28,7 +28,7 @@ class NodeRecords {
   static constexpr std::size_t kBlock = 256;
   static constexpr Id kNone = std::numeric_limits<Id>::max();
 
-  /// Of a node whose pods are to be deleted (1.16 to 1.26).
+  /// The state of a node's eviction in legacy mode (1.16 to 1.26).
   enum class EvictionStatus : std::uint8_t { kUnmarked, kToBeEvicted, kEvicted };
   /// As what a node is in the counts of its zone.
   enum class Counted : std::uint8_t { kNot, kReady, kUnready };
@@ -39,10 +39,10 @@ class NodeRecords {
     const std::string* zone = nullptr;  // key; null: in none yet
     bool known = false;                 // upstream keeps records of deleted nodes: they are not known
     bool excluded = false;              // does not count for its zone
-    bool tainted = false;               // carried a NoExecute taint of ours when it was last looked at
+    bool tainted = false;               // carried a NoExecute taint of ours in its last sync
     bool quiet = false;                 // was Ready and not silent when it was last assessed
-    bool touched = false;               // may have changed since it was last looked at
-    bool counting = false;              // is being looked at in this pass and not counted yet
+    bool touched = false;               // may have changed since its last sync
+    bool counting = false;              // is being synced in this pass and not counted yet
     bool mark_pods_again = false;
     Counted counted = Counted::kNot;
     EvictionStatus eviction = EvictionStatus::kUnmarked;
@@ -86,10 +86,10 @@ class NodeRecords {
   void set_record(Id id, const HealthRecord& record);
   /// The node is known no more: it leaves the order of silence; its record stays.
   void retire(Id id);
-  /// Every known node counts as heard of and turned at `now`.
+  /// Every known node counts as seen at `now`.
   void restart_all(Instant now);
 
-  /// The next pass looks at the node.
+  /// Puts the node on the agenda of the next pass.
   void touch(Id id);
   /// Puts nodes that have been silent for longer than `grace` on the agenda.
   void touch_silent(Instant now, Duration grace);
@@ -101,7 +101,7 @@ class NodeRecords {
 
   struct Heartbeats {
     std::int64_t nodes = 0;  // known, and their Ready condition is not Unknown
-    std::int64_t late = 0;   // of them, silent for longer than asked for
+    std::int64_t late = 0;   // the part of `nodes` that has been silent for longer than `late`
   };
 
   Heartbeats heartbeats(Instant now, Duration late) const;

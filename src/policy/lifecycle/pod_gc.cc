@@ -21,13 +21,13 @@ WallTime made_at(const api::Pod& pod) {
   return pod.metadata.creation_timestamp.value_or(WallTime());
 }
 
-/// Namespace and uid of the owner; the uid is empty if nobody controls the pod.
+/// Namespace and UID of the owner; the UID is empty for a pod without a controller.
 std::pair<std::string, std::string> owner_key(const api::Pod& pod) {
   const api::OwnerReference* const owner = api::controller_of(pod.metadata);
   return {pod.metadata.ns, owner == nullptr ? std::string() : owner->uid};
 }
 
-/// Leaves those that go, in that order.
+/// Keeps the pods to delete, in the order in which to delete them.
 void keep_fair_surplus(std::vector<const api::Pod*>& finished, std::size_t surplus) {
   const auto rank = [](const api::Pod* pod) { return std::tuple(made_at(*pod), pod->key()); };
   std::ranges::sort(finished, {}, rank);

@@ -1,6 +1,6 @@
-// Which pods nobody else will delete: on nodes that are gone, terminating where nothing can finish it, and finished
-// ones above a threshold. Thread: any (pure functions). Source: Kubernetes docs, "Pod Lifecycle", garbage collection of
-// pods; "Node Shutdowns", out-of-service; spec "Node lifecycle", S13.
+// Pods that only the garbage collector deletes: those on nodes that are gone, those terminating on a node that cannot
+// finish it, and finished ones above a threshold. Thread: any (pure functions). Source: Kubernetes docs, "Pod
+// Lifecycle", garbage collection of pods; "Node Shutdowns", out-of-service; spec "Node lifecycle", S13.
 #pragma once
 
 #include "api/object/node.h"

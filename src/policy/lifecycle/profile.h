@@ -1,5 +1,5 @@
-// What the node lifecycle does where Kubernetes lines differ from each other, and where Spillway differs from all of
-// them: one value of switches, chosen once at start. Default member values are Spillway's own behaviour.
+// Switches for the points in which Kubernetes lines differ from each other, or Spillway from all of them: one value,
+// chosen once at start. Default member values are Spillway's own behaviour.
 // Thread: any (a value). Source: spec "Node lifecycle", profiles and S18 (T1 … T17 name the switches there).
 #pragma once
 
@@ -49,7 +49,7 @@ struct Profile {
   bool lists_pods_first = true;         // 1.7 lists the pods of a node only when something is to be done to them
   bool mark_pods_skips_false = true;    // 1.7 writes even if the pod's Ready is False already
   bool mark_pods_events = true;         // not in 1.7
-  bool mark_pods_guarded = false;       // upstream: a pod that has changed meanwhile is looked at again
+  bool mark_pods_guarded = false;       // upstream: a pod that has changed meanwhile is read again
   bool mark_pods_retry = true;          // not in 1.7
   bool checks_kubelet_version = false;  // 1.7: outdated kubelets' pods are not marked, their terminating pods forced
   bool pod_updates = true;              // S10, since 1.16
@@ -60,7 +60,7 @@ struct Profile {
   bool counts_before_trying = false;     // 1.7: evictions_total
   bool cloud_check = false;              // 1.7
 
-  // What users see of the controllers.
+  // Names in events, which users see.
   std::string_view controller_name = "Controller";  // in RegisteredNode and RemovingNode; 1.7: NodeController
   std::string_view node_events_from = "node-controller";
   std::string_view taint_events_from = "taint-eviction-controller";
@@ -71,9 +71,9 @@ struct Profile {
   bool disruption_target_condition = true;       // since 1.26
   bool forever_toleration_cancels_timer = true;  // not in 1.7
 
-  // Spillway's answers to upstream's defects; `false` restores upstream.
-  /// T1, T4: all nodes are looked at, the zones judged, then statuses are written. Upstream judges last, and without
-  /// the nodes whose status could not be written.
+  // Spillway's answers to upstream's defects; `false` restores upstream. T1, T4: all nodes are assessed, then the
+  // zones, then statuses are written. Upstream assesses zones last, and without the nodes whose status could not be
+  // written.
   bool judges_zones_first = true;
   bool retries_taint_writes = true;          // whatever the error; upstream: conflicts only
   bool decide_on_current = true;             // T5: the status after the pass, as 1.34
@@ -89,8 +89,8 @@ struct Profile {
   bool explain_taints = true;                                                 // T17: events
   /// Silence is noticed when it becomes too long, and signs of life when they arrive; upstream: both by the passes.
   bool detect_at_deadline = true;
-  /// A lease renewed to an earlier time is a sign of life: its node's clock was set back. Upstream hears nothing of the
-  /// node until that clock has caught up.
+  /// A lease renewed to an earlier time is a sign of life: its node's clock was set back. Upstream takes the node for
+  /// silent until that clock has caught up.
   bool lease_may_step_back = true;
   bool untaint_on_node_event = true;  // S19: both taints go as soon as the node is seen Ready
 
@@ -100,7 +100,7 @@ struct Profile {
 /// All upstream values of one line.
 Profile upstream_profile(Line line, EvictionMode mode);
 
-/// What holds where nothing else is said.
+/// The defaults of one Kubernetes line, for settings that the user leaves out.
 struct LineDefaults {
   EvictionMode mode = EvictionMode::kTaint;          // 1.7: taints are behind a gate
   Duration node_monitor_grace_period = seconds(50);  // 40 s up to 1.31

@@ -48,7 +48,7 @@ struct ZoneCounts {
   friend bool operator==(const ZoneCounts&, const ZoneCounts&) = default;
 };
 
-/// What becomes of a zone in full disruption while another is alive.
+/// The rate for a zone in full disruption while another zone is alive.
 enum class FullDisruption {
   kNormal,  // the normal rate, as upstream
   kSlow,    // the secondary rate

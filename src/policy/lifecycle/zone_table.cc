@@ -79,7 +79,7 @@ ZoneTable::Judgement ZoneTable::judge(Now now) {
     all_disrupted = all_disrupted && state == ZoneState::kFullDisruption;
     judged.emplace(key, state);
   }
-  const bool all_were_disrupted = drop_vanished();  // of zones without counted nodes only
+  const bool all_were_disrupted = drop_vanished();  // drops zones without counted nodes only
   judgement.master_disruption = all_disrupted && !judged.empty();
   judgement.entered_master_disruption = all_disrupted && !all_were_disrupted;
   judgement.left_master_disruption = !all_disrupted && all_were_disrupted;

@@ -15,7 +15,7 @@ namespace {
 using api::Quantity;
 using api::ResourceList;
 
-/// What is asked for of one resource, and what is allowed.
+/// The request and limit of one resource, and the amount that the range allows.
 struct Amounts {
   std::optional<Quantity> request;
   std::optional<Quantity> limit;
@@ -74,7 +74,7 @@ class Judge {
     });
   }
 
-  /// Of what has requests alone.
+  /// Checks the maximum of a resource that has requests only.
   void requested_at_most(const ResourceList& most) {
     each(most, [this](const std::string& resource, const Amounts& a) {
       const std::string rule = fmt::format("maximum {} usage per {} is {}", resource, type_, a.allowed.to_string());
@@ -136,7 +136,7 @@ std::vector<std::string_view> fill_in(const ResourceList& defaults, ResourceList
   return filled;
 }
 
-/// What containers get of all the items of a range; of two items the later one.
+/// The defaults for containers from all items of a range; a later item overrides an earlier one.
 api::ResourceRequirements defaults_of(const api::LimitRange& range) {
   api::ResourceRequirements defaults;
   for (const api::LimitRangeItem& item : range.limits) {

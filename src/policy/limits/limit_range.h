@@ -20,12 +20,12 @@ inline constexpr std::string_view kFilledAnnotation = "kubernetes.io/limit-range
 /// kFilledAnnotation, empty if nothing was filled in: "LimitRanger plugin set: cpu request for container a".
 std::string fill_in(const api::LimitRange& range, api::PodSpec& spec);
 
-/// More problems than these are not looked for: an answer stays small however large the pod is.
+/// The search ends after that many problems, so that an answer stays small however large the pod is.
 inline constexpr std::size_t kProblemsMax = 100;
 
-/// What of the pod is outside the range, one sentence each: containers, then the pod as a whole, in the order of the
-/// range's items; resources sorted, and for each item what is below the least before what is above the most before what
-/// has too great a ratio.
+/// Violations of the range by the pod, one sentence each: containers, then the pod as a whole, in the order of the
+/// range's items; resources sorted, and for each item those below the minimum, then those above the maximum, then those
+/// with too great a ratio.
 std::vector<std::string> pod_problems(const api::LimitRange& range, const api::Pod& pod);
 
 /// The same of a claim for storage.

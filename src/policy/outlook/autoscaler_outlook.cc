@@ -97,7 +97,7 @@ class AutoscalerOutlook : OutlookMaker {
 
   // By the rules of the controller.
 
-  /// What is known from outside: that it had so many replicas since the last change was recommended.
+  /// The part of the history that the object shows: its replicas since the last recommended change.
   autoscaling::History known_history() const {
     autoscaling::History history;
     const WallTime since = a_.status.last_scale_time.value_or(a_.metadata.creation_timestamp.value_or(WallTime()));
@@ -109,7 +109,7 @@ class AutoscalerOutlook : OutlookMaker {
 
   void decide() {
     static const std::vector<MetricAnswer> kNone;
-    static const autoscaling::Settings kDefaults;  // nothing tells those of the controller
+    static const autoscaling::Settings kDefaults;  // the controller's own settings are not in any object
     const std::vector<MetricAnswer>& answers = scene_.answers ? *scene_.answers : kNone;
     const auto pods = scene_.pods.value_or(std::vector<autoscaling::PodPtr>());
     const autoscaling::History history = known_history();
@@ -179,7 +179,8 @@ class AutoscalerOutlook : OutlookMaker {
     add(Code::kScaleTolerance, {{"tolerance_percent", percent}});
   }
 
-  /// What it remembers of recommendations is not seen from here, but what it makes of them is.
+  /// The controller's past recommendations are in its memory alone, but the condition shows if they hold the scale
+  /// back.
   bool held_by_controller(bool shrinks) const {
     const auto* theirs = condition_of(a_.status, "AbleToScale");
     return theirs != nullptr && theirs->reason == (shrinks ? "ScaleDownStabilized" : "ScaleUpStabilized");

@@ -1,6 +1,6 @@
-// What a HorizontalPodAutoscaler does next, and what holds it back. policy/autoscaling/autoscaler_plan.h decides; this
-// says what it decided. What was recommended lately is in the memory of the controller alone: in its place stand the
-// last change, and what the conditions say. Thread: any (pure). Bounds: kRowsMax rows in a part. Source: Kubernetes
+// The next step of a HorizontalPodAutoscaler, and what holds it back. policy/autoscaling/autoscaler_plan.h decides;
+// this describes its decision. Recent recommendations are in the memory of the controller alone, so this uses the last
+// change and the conditions in their place. Thread: any (pure). Bounds: kRowsMax rows in a part. Source: Kubernetes
 // docs, "Horizontal Pod Autoscaling"; spec "Scheduler and workloads", 20.
 #pragma once
 
@@ -17,10 +17,10 @@ namespace spillway::outlook {
 
 struct AutoscalerScene {
   const api::HorizontalPodAutoscaler& autoscaler;
-  std::optional<Result<autoscaling::Scale>> scale;       // of its target; nullopt: whoever asks may not read it
+  std::optional<Result<autoscaling::Scale>> scale;       // the target's scale; nullopt: the user may not read it
   std::optional<std::vector<autoscaling::PodPtr>> pods;  // that its selector selects; nullopt: the same
   std::vector<std::string> selecting;                    // keys of the autoscalers of this target, itself among them
-  /// One per metric, if they are needed; nullopt: whoever asks may not read them.
+  /// One per metric, if they are needed; nullopt: the user may not read them.
   std::optional<std::vector<autoscaling::MetricAnswer>> answers;
 };
 

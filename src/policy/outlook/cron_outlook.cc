@@ -113,7 +113,7 @@ class CronOutlook : OutlookMaker {
     return due ? due->latest : std::nullopt;
   }
 
-  /// What came and went, because nothing began within startingDeadlineSeconds.
+  /// A start time that was skipped because its Job was not created within startingDeadlineSeconds.
   std::optional<WallTime> missed_start() const {
     if (find_event("MissSchedule") != nullptr) return last_start(LateStarts::kForgotten);
     if (!cron_.starting_deadline_seconds || last_start(LateStarts::kForgotten)) return std::nullopt;

@@ -85,8 +85,8 @@ class JobOutlook : OutlookMaker {
     return pod.status.phase == "Running" ? JobPodState::kRunning : JobPodState::kPending;
   }
 
-  /// Of the pods that were counted before: the plan adds those that were not. What the controller keeps in memory is
-  /// the same, as long as the pods are there.
+  /// The back-off from the pods that were counted before; the plan adds the others. The controller's own memory has the
+  /// same value, as long as the pods exist.
   workloads::JobBackoff backoff_so_far() const {
     std::set<std::string> known;
     if (const auto& uncounted = job_.status.uncounted) {
@@ -114,7 +114,7 @@ class JobOutlook : OutlookMaker {
     return found == by_state_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
   }
 
-  // What it comes to, or waits for.
+  // The Job's end, or what it waits for.
 
   void say_end() {
     if (workloads::true_condition(job_.status, workloads::kJobComplete) != nullptr) {
@@ -136,7 +136,7 @@ class JobOutlook : OutlookMaker {
     return facts;
   }
 
-  /// The condition that says what it will come to.
+  /// The condition that announces the Job's end before its pods have ended.
   const api::JobCondition* end_ahead() const {
     const api::JobStatus& status = this->status();
     for (const std::string_view type : {workloads::kJobFailureTarget, workloads::kJobSuccessCriteriaMet}) {
@@ -218,7 +218,7 @@ class JobOutlook : OutlookMaker {
     add(Code::kJobIndexes, std::move(indexes));
   }
 
-  /// Failures that a rule of podFailurePolicy has met, by what the rule says.
+  /// Failures that matched a rule of podFailurePolicy, by the rule's action.
   void say_failure_rules() {
     if (!job_.pod_failure_policy) return;
     std::map<std::string, std::int64_t> pods;

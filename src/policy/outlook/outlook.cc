@@ -128,7 +128,8 @@ policy::Fact time_fact(std::string name, WallTime at) {
 
 void add_instant(std::vector<policy::Fact>& facts, std::string_view name, WallTime at, WallTime now) {
   facts.push_back(time_fact(std::string(name) + "_at", at));
-  // Times of objects are what somebody wrote: nanoseconds do not reach from one end of the calendar to the other.
+  // Times in objects are written by users: nanoseconds do not span the whole calendar, so the difference is taken in
+  // coarser units.
   const WallTime::duration left = std::max(at - now, WallTime::duration::zero());
   facts.push_back(
       {std::string(name) + "_seconds", std::int64_t{std::chrono::ceil<std::chrono::seconds>(left).count()}});

@@ -1,7 +1,7 @@
-// What an object does now and next, and what it waits for: the value that `spillway explain` prints of Jobs, CronJobs,
-// HorizontalPodAutoscalers, Services and pods in trouble. As in policy/reason.h a remark is an enumerator and the facts
-// behind it, never prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds: kRowsMax
-// rows in a part, however many objects there are.
+// The present and next step of an object, and what it waits for: the value that `spillway explain` prints for Jobs,
+// CronJobs, HorizontalPodAutoscalers, Services and pods in trouble. As in policy/reason.h a remark is an enumerator and
+// the facts behind it, never prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds:
+// kRowsMax rows in a part, however many objects there are.
 #pragma once
 
 #include "api/json/json.h"
@@ -17,7 +17,7 @@
 
 namespace spillway::outlook {
 
-/// Rows of a part; how many there are is said besides.
+/// Rows of a part; the total number is stated besides.
 inline constexpr std::size_t kRowsMax = 10;
 
 enum class Code {
@@ -122,8 +122,8 @@ struct Row {
   friend bool operator==(const Row&, const Row&) = default;
 };
 
-/// Objects of one sort, those that say most first. All rows of a part have facts of the same names, as far as they have
-/// them.
+/// Objects of one sort, the most telling first. All rows of a part use the same names of facts, though a row may lack
+/// some.
 struct Part {
   std::string name;  // "pods", "jobs", "metrics", "conditions", "slices", "ports"
   std::vector<Row> rows;
@@ -145,8 +145,7 @@ struct Outlook {
 /// nullptr: it does not say that.
 const Remark* find_remark(const Outlook& outlook, Code code);
 
-/// What the makers of outlooks have in common: the verdict of the first remark that has one, if none came before it, is
-/// that of the whole.
+/// Shared by the makers of outlooks: the first remark with a verdict determines the verdict of the whole.
 class OutlookMaker {
  protected:
   void add(Code code, std::vector<policy::Fact> facts) { out_.remarks.push_back({code, std::move(facts)}); }

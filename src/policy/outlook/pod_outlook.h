@@ -1,4 +1,4 @@
-// What `spillway explain` says of a pod whose containers do not do their work: an image that is missing, a command that
+// The part of `spillway explain` about a pod whose containers do not work: an image that is missing, a command that
 // cannot be started, a container that ends again and again or was out of memory.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Lifecycle", container states; "Debug Pods".
 #pragma once

@@ -18,9 +18,9 @@ using endpoints::SlicePtr;
 using policy::Fact;
 using policy::Verdict;
 
-constexpr std::size_t kPortsMax = 100;  // that are looked at
+constexpr std::size_t kPortsMax = 100;  // ports that are explained; each is searched in every pod
 
-/// In the order in which pods are named: what is missing comes first.
+/// In the order in which pods are listed: problems first.
 enum class PodPlace { kNotReady, kNoAddress, kLeftOut, kEnding, kNearMiss, kReady, kEnded };
 
 constexpr std::string_view name_of(PodPlace place) {
@@ -93,7 +93,7 @@ class ServiceOutlook : OutlookMaker {
   }
 
  private:
-  // Where each pod stands.
+  // The place of each pod.
 
   endpoints::SlicePlan plan(std::span<const PodPtr> pods, std::span<const SlicePtr> slices,
                             std::size_t per_slice) const {
@@ -109,7 +109,7 @@ class ServiceOutlook : OutlookMaker {
     for (const PodPtr& pod : *scene_.pods) {
       if (endpoints::selects(s_, pod->metadata.labels)) selected_.push_back(pod);
     }
-    // What slices would say of each if there were none yet.
+    // The endpoint that a slice would have for each pod, computed as if there were no slices yet.
     const endpoints::SlicePlan fresh = plan(selected_, {}, std::max<std::size_t>(selected_.size(), 1));
     for (const api::EndpointSlice& slice : fresh.created) {
       for (const api::SliceEndpoint& endpoint : slice.endpoints) {
@@ -161,7 +161,8 @@ class ServiceOutlook : OutlookMaker {
       if (found) return std::nullopt;
       found = Difference{key, wanted, has ? label->second : std::string()};
     }
-    // With a single label, whoever has another value of it is nobody's pod, unless it has none at all.
+    // With a single label, a pod with another value of it belongs to something else; only a pod without the label is a
+    // near miss.
     const bool telling = s_.selector.size() > 1 || (selected_.empty() && found && !found->has.empty());
     return telling ? found : std::nullopt;
   }
@@ -171,7 +172,7 @@ class ServiceOutlook : OutlookMaker {
     ++misses_by_key_[difference.key];
   }
 
-  /// Each is looked for in every pod: of more the first ones say enough.
+  /// Each port is searched in every pod, so a Service with more than kPortsMax has only the first ones explained.
   std::span<const api::ServicePort> ports() const {
     return std::span(s_.ports).first(std::min(s_.ports.size(), kPortsMax));
   }

@@ -1,6 +1,7 @@
-// Which pods are behind a Service, which are not and why, and what whoever asks the Service meets. policy/endpoints
-// decides; this says what it decided, from what the API server shows. Thread: any (pure). Bounds: kRowsMax rows in a
-// part. Source: Kubernetes docs, "Service", "EndpointSlices"; spec "Scheduler and workloads", 16.
+// The pods that are behind a Service, those that are not and why, and what a client of the Service meets.
+// policy/endpoints decides; this describes its decision, from the objects of the API server. Thread: any (pure).
+// Bounds: kRowsMax rows in a part. Source: Kubernetes docs, "Service", "EndpointSlices"; spec "Scheduler and
+// workloads", 16.
 #pragma once
 
 #include "api/object/service.h"
@@ -17,7 +18,7 @@ namespace spillway::outlook {
 struct ServiceScene {
   const api::Service& service;
   std::string external_name;                               // spec.externalName
-  std::optional<std::vector<endpoints::PodPtr>> pods;      // of its namespace, by name; nullopt: not read
+  std::optional<std::vector<endpoints::PodPtr>> pods;      // those of its namespace, by name; nullopt: not read
   std::optional<std::vector<endpoints::SlicePtr>> slices;  // that name it, by name; nullopt: not read
   std::optional<std::set<std::string>> nodes;              // names; nullopt: not read, every node is taken to be there
 };

@@ -71,7 +71,7 @@ std::vector<std::string> app_armor_annotations(const PodView& pod) {
   return wrong;
 }
 
-/// What SELinux options are forbidden, collected over the pod and its containers.
+/// The forbidden SELinux options, collected over the pod and its containers.
 struct SelinuxFaults {
   std::int32_t minor;
   Words types;

@@ -11,7 +11,7 @@
 
 namespace spillway::podsecurity {
 
-/// What one check has against a pod.
+/// A violation that one check found in a pod.
 struct Finding {
   std::string reason;  // "host namespaces"
   std::string detail;  // "hostNetwork, hostPID"; may be empty

@@ -1,5 +1,6 @@
-// What checks say of the containers of a pod, in upstream's words: who is wrong, one or several.
-// Thread: any (pure). Source: Kubernetes docs, "Pod Security Standards"; messages of its admission plug-in.
+// Findings about the containers of a pod, in upstream's words for one or several containers.
+// Thread: any (pure).
+// Source: Kubernetes docs, "Pod Security Standards"; messages of its admission plug-in.
 #pragma once
 
 #include "api/json/json.h"

@@ -15,7 +15,7 @@ namespace spillway::podsecurity {
 /// Bytes of the detail of one violation; a longer one is cut. There are fewer than twenty checks.
 inline constexpr std::size_t kDetailBytesMax = 2U << 10U;
 
-/// What one check has against a pod.
+/// A violation by one check, with its name.
 struct Violation {
   std::string_view check;  // "hostNamespaces"
   std::string reason;      // "host namespaces"

@@ -1,4 +1,4 @@
-// Whether a change of a pod is one that its namespace's standard has a say in.
+// Tells which changes of a pod are evaluated against its namespace's standard.
 // Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission"; KEP-2579, "Updates".
 #pragma once
 
@@ -7,8 +7,8 @@
 namespace spillway::podsecurity {
 
 /// True if another image, a container more or less, a new container for debugging or another seccomp annotation of a
-/// container would come with it. Everything else a pod may change (metadata, tolerations, deadlines, containers for
-/// debugging that go) is not judged again: a pod that came before the standard is not stuck.
+/// container is part of the change. Other changes (metadata, tolerations, deadlines, removed containers for debugging)
+/// are not evaluated again, so that a pod older than the standard can still be changed.
 bool is_significant_change(const api::Json& pod, const api::Json& old);
 
 }  // namespace spillway::podsecurity

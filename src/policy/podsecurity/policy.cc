@@ -24,7 +24,7 @@ void report(const std::string& key, const std::string& value, std::string_view e
   errors.invalid(api::key_path("metadata.labels", key), value, expected);
 }
 
-/// Whether the labels of the mode name a level, rightly.
+/// Reads the labels of one mode into `found`, with errors for wrong values. True if they name a valid level.
 bool take_labels(const api::Json& labels, Mode mode, NamespacePolicy& found) {
   LevelVersion& wanted = found.policy.of(mode);
   bool named = false;

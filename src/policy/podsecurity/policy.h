@@ -27,7 +27,7 @@ std::string_view to_string(Level level);
 std::string_view to_string(Mode mode);
 std::optional<Level> parse_level(std::string_view text);
 
-/// What is wrong with a text that is no level or no version: upstream's words.
+/// Upstream's errors for a text that is no level or no version.
 inline constexpr std::string_view kLevelExpected = "must be one of privileged, baseline, restricted";
 inline constexpr std::string_view kVersionExpected = "must be \"latest\" or \"v1.x\"";
 
@@ -35,7 +35,7 @@ inline constexpr std::string_view kVersionExpected = "must be \"latest\" or \"v1
 inline constexpr std::int32_t kNewestMinor = 32;
 
 struct Version {
-  std::optional<std::int32_t> minor;  // of v1; nullopt: the latest
+  std::optional<std::int32_t> minor;  // minor version of v1; nullopt: the latest
 
   friend bool operator==(const Version&, const Version&) = default;
 
@@ -77,12 +77,12 @@ std::string version_label(Mode mode);
 
 struct NamespacePolicy {
   Policy policy;
-  api::FieldErrors errors;  // of the labels, at metadata.labels[…]
+  api::FieldErrors errors;  // errors in the labels, at metadata.labels[…]
 };
 
-/// What the labels of a namespace ask for; `defaults` where they say nothing. Of a wrong label the strictest is taken
-/// for enforce and nothing for audit and warn. Who asks for a level to be enforced and says nothing of warnings is
-/// warned by the same one, if it is stricter than the default.
+/// The policy in the labels of a namespace; `defaults` for labels that are absent. A wrong label means the strictest
+/// level for enforce, and the privileged one for audit and warn. A namespace that sets enforce and not warn warns by
+/// the enforced level, if that is stricter than the default.
 NamespacePolicy policy_of(const api::Json& labels, const Policy& defaults);
 
 }  // namespace spillway::podsecurity

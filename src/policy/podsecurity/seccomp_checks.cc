@@ -38,7 +38,7 @@ std::optional<Finding> forbidden_annotations(const PodView& pod) {
 
 enum class Profile : std::uint8_t { kNone, kAllowed, kForbidden };
 
-/// What the security context says; a forbidden type is added to `types`.
+/// The seccomp profile of a security context; a forbidden type is added to `types`.
 Profile profile_in(const Json& context, Words& types) {
   const Json& profile = member(context, "seccompProfile");
   if (profile.is_null()) return Profile::kNone;

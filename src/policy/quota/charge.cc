@@ -18,7 +18,7 @@ using api::ResourceList;
 
 constexpr std::size_t kTold = 100;  // containers of one resource in an answer
 
-/// What every container of a pod must state where a quota counts it, and where it states it.
+/// The amounts that every container of a pod must state if a quota counts them, and the member that states them.
 struct Stated {
   std::string_view amount;
   std::string_view resource;
@@ -78,7 +78,7 @@ std::string amounts_of(const ResourceList& amounts, const std::vector<std::strin
   return fmt::format("{}", fmt::join(told, ","));
 }
 
-/// What is used of the quota with `more`; an error if that is too much.
+/// The quota's usage with `more` added; an error if that exceeds the quota.
 Result<ResourceList> raised(const api::ResourceQuota& quota, const ResourceList& more) {
   ResourceList used = quota.status.used;
   std::vector<std::string_view> exceeded;

@@ -1,4 +1,4 @@
-// Whether the quotas of a namespace leave room for a new or grown object, and what they have used then. Pure.
+// Charges a new or grown object against the quotas of its namespace: an error, or their usage with it. Pure.
 // Source: spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace spillway::quota {
 
-/// What a write adds to a namespace.
+/// The usage that a write adds to a namespace.
 struct Request {
   CountedKind kind;
   const api::Pod* pod = nullptr;  // null: of another kind
-  api::ResourceList usage;        // of the object as it is to be
+  api::ResourceList usage;        // the object's usage after the write
   api::ResourceList before;       // as it was; empty: it is new
 };
 
-/// What of the request was not used before: amounts above zero. Empty: no quota is asked for anything.
+/// The part of the request that was not used before: amounts above zero. Empty: the request charges no quota.
 api::ResourceList increase(const Request& request);
 
 /// A quota that the request raises, and what is used of it then.
@@ -31,9 +31,9 @@ struct Raised {
   api::ResourceList used;
 };
 
-/// Of quotas in the order of their names; those that it does not raise are left out. kForbidden: one of them does not
-/// allow it, in upstream's words; the errors of require_covered(). A request that raises nothing is allowed even where
-/// too much is used, and needs no cover.
+/// The quotas whose usage the request raises, in the order of `quotas` (by name). kForbidden: one of them is exceeded,
+/// in upstream's words; or an error of require_covered(). A request that raises nothing is allowed even over a quota,
+/// and needs no cover.
 Result<std::vector<Raised>> charge(std::span<const api::ResourceQuota> quotas, const Request& request,
                                    std::span<const LimitedResource> limited = {});
 

@@ -15,7 +15,7 @@
 namespace spillway::quota {
 
 struct LimitedResource {
-  std::string group;   // of the objects
+  std::string group;   // the objects' API group
   std::string plural;  // "pods"
   /// Amounts whose names contain one of these texts, as far as an object uses them, need a quota that counts them.
   std::vector<std::string> contains;

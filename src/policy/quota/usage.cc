@@ -20,7 +20,7 @@ constexpr std::string_view kRequests = "requests.";
 constexpr std::string_view kLimits = "limits.";
 constexpr std::string_view kOfClass = ".storageclass.storage.k8s.io/";
 constexpr std::string_view kClassAnnotation = "volume.beta.kubernetes.io/storage-class";
-/// What of containers is counted as requests and as limits.
+/// Resources that containers state and that are counted as requests and as limits.
 constexpr std::array<std::string_view, 3> kComputeResources{"cpu", "ephemeral-storage", "memory"};
 /// Core kinds that are also counted by their plain name.
 constexpr std::array<std::string_view, 4> kPlainNames{"configmaps", "replicationcontrollers", "resourcequotas",

@@ -1,4 +1,4 @@
-// What an object uses of a quota, and which quotas it concerns. Pure.
+// The usage of a quota by an object, and the quotas that count it. Pure.
 // Source: Kubernetes docs, "Resource Quotas"; spec "Scheduler and workloads", 18; vectors workloads/quota_usage.
 #pragma once
 
@@ -30,7 +30,7 @@ std::string count_name(const CountedKind& kind);
 api::ResourceList usage_of(const api::Pod& pod, WallTime now);
 api::ResourceList usage_of(const api::CountedService& service);
 api::ResourceList usage_of(const api::CountedClaim& claim);
-/// Of one object of any other kind.
+/// The usage of one object of any other kind.
 api::ResourceList usage_of(const CountedKind& kind);
 
 /// The amounts that objects of the kind use up, of those named: in their order.

@@ -1,5 +1,5 @@
-// Extenders: servers of others that are asked over HTTP which nodes they allow a pod, what these are worth to them, who
-// should leave for it, and to bind it. Here: which of them is asked about a pod, and what it is asked.
+// Extenders: other servers that are called over HTTP to filter and score nodes for a pod, to choose its victims, and to
+// bind it. Here: which of them is called for a pod, and by which verbs.
 // Thread: any (pure). Bounds: kExtendersMax. Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler
 // configuration (v1), Extender; k8s.io/kube-scheduler extender v1 types.
 #pragma once
@@ -24,14 +24,14 @@ inline constexpr std::size_t kExtendersMax = 16;
 
 struct Extender {
   std::string url;  // urlPrefix; its name in messages
-  // What follows the URL; empty: it is not asked that.
+  // The paths of the four calls, below the URL; empty: the extender is not called for that.
   std::string filter_verb;
   std::string prioritize_verb;
   std::string preempt_verb;
   std::string bind_verb;
-  std::int64_t weight = 0;  // of its scores; at least 1 with a prioritize_verb
+  std::int64_t weight = 0;  // weight of its scores; at least 1 with a prioritize_verb
   Duration timeout = seconds(5);
-  bool knows_nodes = false;            // nodeCacheCapable: it is told names of nodes, not nodes
+  bool knows_nodes = false;            // nodeCacheCapable: it receives names of nodes, not nodes
   std::vector<std::string> resources;  // managedResources: only pods that ask for one of them; empty: all pods
   bool ignorable = false;              // it is passed over when it does not answer
 
@@ -45,9 +45,9 @@ std::string_view to_string(ExtenderVerb verb);
 /// As the extender calls it; empty: it is not asked that.
 const std::string& verb_of(const Extender& extender, ExtenderVerb verb);
 
-/// It is to be asked about this pod.
+/// True if the extender is to be called for this pod.
 bool concerns(const Extender& extender, const api::Pod& pod);
-/// Numbers of those that are asked this about the pod, in their order, those that may be passed over last.
+/// Indices of the extenders that are called with this verb for the pod, in their order; ignorable ones last.
 std::vector<std::size_t> extenders_for(std::span<const Extender> extenders, ExtenderVerb verb, const api::Pod& pod);
 
 /// ExtenderArgs of filter and prioritize. `pod`: the document of the API. `names`: of nodes that are there.

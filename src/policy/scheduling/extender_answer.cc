@@ -62,7 +62,7 @@ bool is_asked(std::span<const std::string> asked, const std::string& name) {
   return std::ranges::binary_search(asked, name);
 }
 
-/// Of NodeNames or of Nodes; nullopt: the answer has neither.
+/// The names in NodeNames, or those of the nodes in Nodes; nullopt: the answer has neither.
 Result<std::optional<std::set<std::string>>> allowed_names(const Extender& extender, const Json& answer) {
   const Json* list = extender.knows_nodes ? member(answer, "NodeNames") : nullptr;
   const bool by_name = list != nullptr;
@@ -85,7 +85,7 @@ Result<std::optional<std::set<std::string>>> allowed_names(const Extender& exten
   return std::optional(std::move(names));
 }
 
-/// What was said of nodes, as few different sayings as are told apart.
+/// Collects an extender's reasons for refusing nodes, at most kSayingsMax different ones.
 class Sayings {
  public:
   void add(const Json* failed, bool resolvable, FilterAnswer& into) {

@@ -1,5 +1,5 @@
-// What extenders answer, and how far they are believed: they choose among the nodes and the pods that they were told
-// of, within the range of scores, and say why in a few words. Whatever goes beyond that is no answer. Members are found
+// Answers of extenders, and the limits within which they are accepted: an extender chooses among the nodes and the pods
+// that it was given, scores within the range, and gives short reasons. Any other answer is an error. Members are found
 // whatever their case, as decoders in Go do. A node that an extender neither allows nor explains counts as left out.
 // Thread: any (pure). Errors: kInvalid, one line without the extender's name. Bounds: kSaidMax bytes of each reason,
 // kSayingsMax different ones. Source: k8s.io/kube-scheduler extender v1 types.
@@ -23,7 +23,7 @@ inline constexpr std::size_t kSaidMax = 256;
 inline constexpr std::size_t kSayingsMax = 16;
 inline constexpr std::int64_t kExtenderScoreMax = 10;
 
-/// What an extender has against a node.
+/// An extender's refusal of a node.
 struct ExtenderNo {
   std::string said;        // one line; empty: nothing
   bool resolvable = true;  // pods leaving the node might help
@@ -32,8 +32,8 @@ struct ExtenderNo {
 };
 
 struct FilterAnswer {
-  std::vector<std::string> allowed;           // in the order in which they were asked about
-  std::map<std::string, ExtenderNo> refused;  // everything else that was asked about
+  std::vector<std::string> allowed;           // in the order of the request
+  std::map<std::string, ExtenderNo> refused;  // all other nodes of the request
 };
 
 /// `asked`: names of nodes, sorted.
@@ -50,11 +50,11 @@ Result<std::vector<PreemptionCandidate>> read_preemption_answer(const Extender& 
                                                                 std::span<const PreemptionCandidate> asked,
                                                                 const PreemptionView& view, std::string_view body);
 
-/// Ok: the extender says that the pod is bound.
+/// Ok: the extender has bound the pod.
 Outcome read_binding_answer(std::string_view body);
 
-/// What a pod is told that was refused on these nodes, besides what filters of the scheduler had against others.
-/// "devices are taken (extender http://…)".
+/// The reason in the pod's status for the nodes that this extender refused, beside the reasons of the scheduler's own
+/// filters: "devices are taken (extender http://…)".
 Misfit misfit_of(const Extender& extender, const ExtenderNo& no);
 
 }  // namespace spillway::scheduling

@@ -1,6 +1,6 @@
-// May this pod run on this node? Filters in upstream's order; the first that says no ends it, with upstream's words.
-// Those that look at other nodes are in relations.h. Thread: any (pure). Source: Kubernetes docs, "Scheduling
-// Framework"; spec "Pod admission", 15; vectors admission/scheduler_filter.
+// May this pod run on this node? Filters in upstream's order; the first one that refuses decides, with upstream's
+// words. Filters that depend on other nodes are in relations.h. Thread: any (pure). Source: Kubernetes docs,
+// "Scheduling Framework"; spec "Pod admission", 15; vectors admission/scheduler_filter.
 #pragma once
 
 #include "api/object/pod.h"
@@ -29,7 +29,7 @@ struct Misfit {
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;
-  bool hopeless = false;  // whatever pods leave; of extenders, and of the filters that look at other nodes
+  bool hopeless = false;  // no removal of pods would help; by extenders and filters about other nodes
 
   /// Removing pods from the node could help.
   bool resolvable() const {
@@ -42,17 +42,17 @@ struct Refusal {
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 
-/// What the pod's volumes have against a node, by the filters that are not left out; nullopt: nothing. Pods on the node
-/// are those of the load.
+/// The refusal of a node because of the pod's volumes, by those filters that are not left out; nullopt: none refuses.
+/// The pods on the node are those of the load.
 using VolumeFilter = std::function<std::optional<Refusal>(const policy::NodeLoad& node, FilterSet left_out)>;
 
 /// nullopt: the pod fits, by the filters of its profile. `volumes` may be empty. NodeConditions::kLiterally: the node's
-/// condition is asked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods away,
-/// the others keep all.
+/// condition is checked first (ready, network available), its pressures last; memory pressure keeps BestEffort pods
+/// away, the others keep all.
 std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad& node,
                                   const VolumeFilter& volumes = {});
 
-/// One filter alone, of those that read nothing but the node and the pods on it; others: false.
+/// Evaluates one filter, if it depends on nothing but the node and the pods on it; false for the others.
 bool refuses_by(Filter filter, const PendingPod& pod, const policy::NodeLoad& node);
 
 }  // namespace spillway::scheduling

@@ -46,7 +46,7 @@ InterPod::InterPod(const api::Pod& pod, const Surroundings& around, Topology& no
     if (scores) add_score_effects(sort, profile, effects);
     count(sort, effects);
   };
-  // A pod that asks for nobody is affected by those alone that ask.
+  // A pod without terms of its own is affected only by pods that have terms.
   terms_.empty() ? around.each_with_terms(look_at) : around.each(look_at);
   std::erase_if(score_, [](const auto& entry) { return !entry.second.touched; });
   std::erase_if(existing_, [](const auto& entry) { return !entry.second.touched; });

@@ -62,7 +62,7 @@ class InterPod {
 
   Tally& tally(Tallies& tallies, const std::string& label) const;
 
-  /// What a sort of pods means to the newcomer: a tally, and what each such pod adds to it.
+  /// How pods of one sort affect the newcomer: the tally that such a pod counts in, and its weight.
   struct Effect {
     Tallies* tallies = nullptr;
     const std::string* label = nullptr;

@@ -11,12 +11,12 @@ namespace spillway::scheduling {
 /// percentageOfNodesToScore; 0: by the size of the cluster, 50 percent less one for every 125 nodes, at least 5.
 struct NodeShare {
   std::int64_t global_percent = 0;
-  std::optional<std::int64_t> profile_percent;  // goes before
+  std::optional<std::int64_t> profile_percent;  // if set, takes precedence over global_percent
 
   friend bool operator==(const NodeShare&, const NodeShare&) = default;
 };
 
-/// Feasible nodes after which no more need to be looked at: all of fewer than 100, else that share, at least 100.
+/// The search ends after that many feasible nodes: all of fewer than 100, else that share, at least 100.
 std::int64_t feasible_nodes_enough(std::int64_t nodes, const NodeShare& share);
 
 /// minCandidateNodesPercentage and minCandidateNodesAbsolute.
@@ -27,7 +27,8 @@ struct CandidateShare {
   friend bool operator==(const CandidateShare&, const CandidateShare&) = default;
 };
 
-/// Of so many nodes where removing pods might help: candidates after which no more are looked for.
+/// The search for preemption ends after that many candidates, out of `potential_nodes` nodes on which removing pods
+/// might help.
 std::int64_t candidates_enough(std::int64_t potential_nodes, const CandidateShare& share);
 
 }  // namespace spillway::scheduling

@@ -1,5 +1,5 @@
-// A pod that looks for a node, with what every node is asked about it taken apart once, and the profile it is judged
-// by. Thread: any (plain values). The pod and the profile must outlive it.
+// A pod that needs a node, with its requirements parsed once for all nodes, and the profile that it is scheduled by.
+// Thread: any (plain values). The pod and the profile must outlive it.
 #pragma once
 
 #include "api/object/node_affinity.h"
@@ -18,7 +18,7 @@ namespace spillway::scheduling {
 /// An image the pod needs, and how far it is spread over the cluster.
 struct PendingImage {
   std::string name;       // with its tag: ":latest" if it is written without one
-  double node_share = 0;  // of the nodes that hold it, 0..1
+  double node_share = 0;  // share of the nodes that hold it, 0..1
 };
 
 struct PendingPod {
@@ -32,7 +32,8 @@ struct PendingPod {
   bool wishes_for_nodes = false;  // has preferred node affinity, if only such as matches nothing
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container and init container
-  /// Every affinity term names nodes: only these are looked at. An empty set: the terms contradict themselves.
+  /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict
+  /// themselves.
   std::optional<std::set<std::string>> only_nodes;
 };
 

@@ -1,4 +1,4 @@
-// Where a pod goes: filter, score, pick. Of equal nodes the one with fewer pods wins, then the name decides.
+// Places a pod: filter, score, pick. Among nodes of equal score the one with fewer pods wins, then the name decides.
 // Thread: any (pure). Source: spec "Pod admission", 15; spec "Scheduler and workloads", 3; vectors
 // admission/scheduler_filter, scheduling/full_schedule.
 #pragma once
@@ -27,40 +27,40 @@ namespace spillway::scheduling {
 
 struct Placement {
   std::optional<std::string> node;      // nullopt: it fits nowhere
-  std::vector<policy::Reason> reasons;  // of the choice, or why every node was refused
+  std::vector<policy::Reason> reasons;  // for the chosen node, or why every node was refused
   /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable."; empty if a node was found.
   std::string message;
   /// Nodes that refused it for what pods hold: those pods leaving might help.
   std::vector<std::string> resolvable;
-  /// Of the plug-ins that refused it, each on some node.
+  /// The plug-ins that refused the pod on some node.
   FilterSet refused_by;
 };
 
 /// "0/3 nodes are available: 1 Insufficient memory, 2 node(s) were unschedulable.": the parts sorted as text.
 std::string unavailable_text(std::size_t nodes, const std::map<std::string, std::size_t>& counts);
 
-/// What every node says to a pod.
+/// The results of filters and scores on every node, for one pod.
 struct Survey {
   std::vector<FittingNode> fitting;        // by name, with the scores; the promised node alone, if that one takes it
   std::map<std::string, Refusal> refused;  // by node
   std::vector<std::string> excluded;       // the pod names other nodes
-  bool contradicts_itself = false;         // its terms name no node: none is asked
+  bool contradicts_itself = false;         // its terms name no node: none is filtered
   bool scores_spread = false;              // the plugin PodTopologySpread has a say
   bool scores_inter_pod = false;           // the plugin InterPodAffinity has one
   std::size_t looked_at = 0;               // nodes that were asked
 };
 
-/// How far a look at the nodes goes, and where it begins among them, modulo their number.
+/// How many nodes a search filters, and the index at which it begins, modulo their number.
 struct SearchShare {
   std::size_t first = 0;
-  std::size_t enough = std::numeric_limits<std::size_t>::max();  // nodes that fit, after which no more are asked
+  std::size_t enough = std::numeric_limits<std::size_t>::max();  // the search ends after that many fitting nodes
 };
 
 /// `nodes` by name; `around`: who runs on them, and what else the pod is judged by.
 Survey survey_nodes(const api::Pod& pod, const std::map<std::string, policy::NodeLoad>& nodes,
                     const Profile& profile = default_profile(), const VolumeFilter& volumes = {},
                     const Surroundings& around = {}, const SearchShare& share = {});
-/// What a pod is told that fits on none of so many nodes.
+/// The placement of a pod that fits on none of `nodes` nodes.
 Placement refusal_of(Survey survey, std::size_t nodes);
 /// The best of these nodes as they are now, with so many points more; no node and no words: none of them takes it.
 Placement place_among(const api::Pod& pod, const std::map<std::string, std::int64_t>& points,
@@ -86,7 +86,8 @@ Placement choose(std::span<const FittingNode> candidates, const ScoreWeights& we
 /// With its reasons: its total among so many candidates.
 Placement placement_on(const FittingNode& chosen, std::int64_t total, std::size_t candidates);
 
-/// What keeps the pod from every node alike: "0/3 nodes are available: pod has unbound immediate ….".
+/// The refusal of a pod by something that does not depend on nodes: "0/3 nodes are available: pod has unbound immediate
+/// ….".
 Placement refuse_everywhere(std::string_view problem, std::size_t nodes);
 
 }  // namespace spillway::scheduling

@@ -9,7 +9,7 @@
 
 namespace spillway::scheduling {
 
-/// What every node says to pods that ask alike.
+/// Filter and score results of all nodes, shared by pods with equal requirements.
 class Placer::Ranking {
  public:
   Ranking(const api::Pod& pod, PendingPod pending)
@@ -48,7 +48,7 @@ class Placer::Ranking {
     return placement_on({&nodes[winner]->first, of.pod_count, of.score}, of.total, candidates_);
   }
 
-  /// Of a pod that asks alike, where more than each node by itself matters.
+  /// Places a pod with equal requirements whose result also depends on pods of other nodes.
   std::optional<Placement> best_among(const std::vector<const Entry*>& nodes, const PendingPod& pending,
                                       const Relations& relations, const Topology& topology,
                                       const Surroundings& around) {
@@ -70,7 +70,7 @@ class Placer::Ranking {
     if (fitting.empty()) return std::nullopt;
     const auto spread = relations.spread_scores(fitting);
     const auto inter_pod = relations.inter_pod_scores(fitting);
-    const bool totals_hold = bounds == most_;  // of each node by itself
+    const bool totals_hold = bounds == most_;  // totals from each node alone
     const auto related = [&](std::size_t i) {
       Score score;
       if (!spread.empty()) score.spread = spread[i];
@@ -189,8 +189,8 @@ class Placer::Ranking {
   std::unique_ptr<const api::Pod> pod_;  // the first that asked so
   PendingPod pending_;
   bool look_at_all_ = true;
-  std::vector<std::uint32_t> changed_;  // since the last look
-  std::vector<Standing> standings_;     // of the nodes in their order
+  std::vector<std::uint32_t> changed_;  // since the last refresh
+  std::vector<Standing> standings_;     // one per node, in their order
   std::vector<std::uint32_t> winners_;  // [1]: of all; of 2 m and 2 m + 1 at m; the nodes in the second half
   Amounts soft_taints_;
   Amounts affinities_;
@@ -258,7 +258,7 @@ void Placer::count_images(const policy::NodeLoad& load, bool there) {
 }
 
 void Placer::note_change(const std::string& node) {
-  if (order_.empty()) return;  // all are looked at anyway
+  if (order_.empty()) return;  // all nodes are refreshed anyway
   const auto found = std::ranges::lower_bound(order_, node, {}, [](const Entry* entry) { return entry->first; });
   const auto number = static_cast<std::uint32_t>(found - order_.begin());
   for (Ranking& ranking : rankings_) ranking.note_change(number);

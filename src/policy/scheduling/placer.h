@@ -1,10 +1,10 @@
-// Where pod after pod goes while the nodes change in between: place_pod over the same nodes, of which it looks again
-// only at those that changed since a pod that asks alike was placed. What one such pod found is kept as a tournament:
-// every node's standing, and of each two the better one up to the best. Where a verdict depends on other nodes
-// (topology spread, inter-pod affinity, pods that are promised a node), the standings hold and the winner does not: a
-// pass over them asks what is left.
-// Thread: one. Complexity of place(): log nodes for each changed node; a count per node where others matter; all rules
-// on all nodes for a pod that asks as none before, that has claims, is promised a node, or fits nowhere.
+// Places pod after pod while the nodes change in between: the result of place_pod over the same nodes, computed again
+// only for nodes that changed since a pod with equal requirements was placed. The results for such pods are kept as a
+// tournament: every node's score, and of each two nodes the better one, up to the best. If a verdict depends on other
+// nodes (topology spread, inter-pod affinity, pods that are promised a node), the scores stay valid and the winner does
+// not: a pass over the nodes finds it.
+// Thread: one. Complexity of place(): log nodes for each changed node; one pass over the nodes if others matter; all
+// rules on all nodes for a pod with new requirements, with claims, with a promised node, or that fits nowhere.
 // Bounds: kRankingsMax tournaments, about 110 bytes a node each.
 #pragma once
 
@@ -43,7 +43,7 @@ class Placer {
   void add_pod(const std::string& node, const api::Pod& pod);
   void erase(const std::string& node);
 
-  /// Namespaces, who selects whom, and who is promised a node are told to it; pods are not.
+  /// The caller keeps namespaces, Services, owners and promised nodes in it up to date; pods are added here.
   Surroundings& surroundings() { return around_; }
 
   const Surroundings& surroundings() const { return around_; }
@@ -51,7 +51,7 @@ class Placer {
   /// That of the scheduler it names; the first one if there is none of that name.
   const Profile& profile_of(const api::Pod& pod) const;
 
-  /// What place_pod says of it, by its profile.
+  /// Same result as place_pod(), by the pod's profile.
   Placement place(const api::Pod& pod, const VolumeFilter& volumes = {});
 
  private:
@@ -70,7 +70,7 @@ class Placer {
   std::vector<Profile> profiles_;  // never changed
   Surroundings around_;
   std::map<std::string, policy::NodeLoad> nodes_;
-  std::map<std::string, std::size_t> holders_;  // of each image, by every name it has
+  std::map<std::string, std::size_t> holders_;  // how many nodes hold each image, by every name it has
   std::vector<const Entry*> order_;             // by name; empty: to be made
   std::optional<Topology> topology_;            // nullopt: to be made
   std::list<Ranking> rankings_;                 // the last used first

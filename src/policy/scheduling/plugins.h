@@ -26,11 +26,11 @@ enum class Filter : std::uint8_t {
   kCheckNodeMemoryPressure,
   kCheckNodePidPressure,
   kCheckNodeDiskPressure,
-  // No plug-in: a server that is asked over HTTP.
+  // No plug-in: a server that is called over HTTP.
   kExtender,
 };
 
-/// All of them, in the order in which they are asked.
+/// All filters, in the order of evaluation.
 inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
                                                  Filter::kNodeUnschedulable,
                                                  Filter::kNodeName,
@@ -52,8 +52,8 @@ inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
 /// "NodeUnschedulable", …
 std::string_view to_string(Filter filter);
 
-/// Who keeps pods away from nodes in trouble: the taints that the lifecycle controller makes of their conditions, or,
-/// as up to 1.17 where nobody made them, the conditions themselves.
+/// How pods are kept away from nodes in trouble: by the taints that the lifecycle controller derives from their
+/// conditions, or, as up to 1.17 where those taints are absent, by the conditions themselves.
 enum class NodeConditions { kByTaints, kLiterally };
 
 class FilterSet {
@@ -74,7 +74,7 @@ class FilterSet {
   std::uint32_t bits_ = 0;
 };
 
-/// What each aspect of a node's score counts; 0: it is left out.
+/// The weight of each aspect in a node's score; 0: it is left out.
 struct ScoreWeights {
   std::int64_t resources = 1;       // NodeResourcesFit
   std::int64_t balanced = 1;        // NodeResourcesBalancedAllocation

@@ -1,7 +1,7 @@
-// Pods that wait for a node, and whose turn it is: higher priority first, then who entered earlier, then the older,
-// then the name. A pod that was refused waits for something to change, and then for the rest of its back-off, which
-// doubles with every attempt; what changes while it is being tried counts, too. Thread: one. Bounds: the pods it is
-// told of. Source: Kubernetes docs, "Scheduling Framework", QueueSort; spec "Scheduler and workloads", 1; vectors
+// Pods that wait for a node, in the order of their turns: higher priority first, then the earlier entry, then the older
+// pod, then the name. A refused pod waits for a change that may help it, and then for the rest of its back-off, which
+// doubles with every attempt; changes during the attempt count, too. Thread: one. Bounds: the pods that were entered.
+// Source: Kubernetes docs, "Scheduling Framework", QueueSort; spec "Scheduler and workloads", 1; vectors
 // scheduling/queue_sort.
 #pragma once
 
@@ -40,7 +40,7 @@ class PodQueue {
   /// The pod waits for its turn from now on; one that waits already keeps its place. Another pod of its name is
   /// forgotten.
   void enter(const api::Pod& pod, Instant now);
-  /// The one whose turn it is; it is being tried until told otherwise. nullopt: nobody's.
+  /// The next pod; it is being tried until refuse(), fail() or the like. nullopt: no pod is ready.
   std::optional<std::string> pop(Instant now);
   /// It was tried in vain: something has to change first, unless something has since its turn began. `by`: the plug-ins
   /// that refused it.
@@ -51,18 +51,18 @@ class PodQueue {
   /// it waits for the end of its back-off from now on.
   /// `event`: what changed, a constant, for incoming().
   bool wake(const std::string& key, std::string_view event = kSomeChange);
-  /// Wakes those that were refused at this time or before.
+  /// Requeues the pods that were refused at this time or before.
   std::vector<std::string> wake_refused_until(Instant then);
   /// It has a node, is gone, or is not ours any more.
   void erase(const std::string& key);
 
   bool contains(const std::string& key) const { return pods_.contains(key); }
 
-  /// What a pod has been through.
+  /// A pod's way through the queue.
   struct Course {
     std::int64_t attempts = 0;
     Instant waits_since;  // it entered first
-    Instant tried_since;  // of the last attempt
+    Instant tried_since;  // start of the last attempt
 
     friend bool operator==(const Course&, const Course&) = default;
   };
@@ -73,7 +73,7 @@ class PodQueue {
   struct Sight {
     State state = State::kActive;
     Course course;
-    Instant until;  // of its back-off
+    Instant until;  // end of the back-off
     FilterSet refused_by;
   };
 
@@ -87,8 +87,8 @@ class PodQueue {
   /// that several plug-ins refused, each counts one.
   const std::map<std::pair<std::string, Filter>, std::size_t>& refusals() const { return refusals_; }
 
-  /// How many pods came into a list ("active", "backoff", "unschedulable"), by that and the event; pods whose back-off
-  /// is over when they are woken come into both.
+  /// How many pods entered a list ("active", "backoff", "unschedulable"), by list and event; pods whose back-off is
+  /// over when they are requeued count in both lists.
   const std::map<std::pair<std::string_view, std::string_view>, std::uint64_t>& incoming() const { return incoming_; }
 
   /// When the pod that was refused first was; nullopt: none waits refused.
@@ -99,7 +99,7 @@ class PodQueue {
   /// nullopt: it does not wait here, or was never tried.
   std::optional<Course> course_of(const std::string& key) const;
 
-  /// When the next back-off ends; nullopt: nobody waits for one.
+  /// When the next back-off ends; nullopt: no pod is in back-off.
   std::optional<Instant> next_due() const;
 
   std::size_t active() const { return active_.size(); }
@@ -126,7 +126,7 @@ class PodQueue {
     std::string scheduler;
     State state = State::kActive;
     Course course;
-    Instant until;         // of the back-off
+    Instant until;         // end of the back-off
     FilterSet refused_by;  // as counted in refusals_
     bool woken = false;    // while it is being tried
   };

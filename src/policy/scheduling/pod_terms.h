@@ -18,7 +18,7 @@ struct PodTerm {
   api::LabelSelector namespace_selector{{}, true};  // `nothing`: namespaces count by name alone
   api::LabelSelector selector;
   std::string topology_key;
-  std::int64_t weight = 0;  // of a preferred term
+  std::int64_t weight = 0;  // weight of a preferred term
 
   /// `ns_labels`: of the pod's namespace; nullptr: nothing is known of it, it matches by name alone.
   bool matches(const std::string& ns, const api::StringMap* ns_labels, const api::StringMap& labels) const;
@@ -37,7 +37,7 @@ struct PodTerms {
   bool has_wishes() const { return !preferred.empty() || !anti_preferred.empty(); }
 };
 
-/// A term whose selector cannot be understood matches nobody.
+/// A term whose selector cannot be parsed matches no pod.
 PodTerms pod_terms_of(const api::Pod& pod);
 
 /// Every one of them; no terms: true.

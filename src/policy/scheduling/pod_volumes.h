@@ -1,5 +1,5 @@
-// The filters that ask about a pod's volumes: VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in
-// this order. Thread: any (pure). Complexity: of a pod whose claims one pod alone may use, a look at every node once.
+// The filters for a pod's volumes: VolumeRestrictions, NodeVolumeLimits, VolumeBinding and VolumeZone, in this order.
+// Thread: any (pure). Complexity: a pod with a ReadWriteOncePod claim costs one pass over all nodes.
 // Source: Kubernetes docs, "Scheduler Configuration"; "Node-specific Volume Limits"; "Persistent Volumes", Access
 // Modes.
 #pragma once
@@ -22,12 +22,12 @@
 
 namespace spillway::scheduling {
 
-/// What is known of nodes and volumes; all of it must outlive who asks.
+/// The nodes and volumes that the filters depend on; all of it must outlive the filter.
 struct VolumeView {
   storage::StorageLookup storage;
   const std::map<std::string, policy::NodeLoad>& nodes;
   const std::set<std::string>& taken;  // volumes that other pods get
-  /// nullptr: no driver says anything of the node.
+  /// nullptr: the node has no CSINode.
   std::function<std::shared_ptr<const api::CsiNode>(const std::string& node)> csi_node;
   /// VolumeAttachments of the node, which may outlive the pods they were for.
   std::function<std::vector<std::shared_ptr<const api::VolumeAttachment>>(const std::string& node)> attachments;

@@ -27,7 +27,7 @@ WallTime start_of(const api::Pod& pod) {
   return pod.status.start_time.value_or(WallTime::max());
 }
 
-/// Smallest is most important. Of equals the one comes first that pods_on names first.
+/// Sort key: smaller is more important. Ties keep the order of pods_on().
 auto importance_of(const PodPtr& pod) {
   return std::tuple(-static_cast<std::int64_t>(api::priority_of(*pod)), start_of(*pod));
 }
@@ -47,7 +47,8 @@ bool selects_for_budget(const api::PodDisruptionBudget& budget, const api::Pod& 
   return !settled.is_object() || settled.find(pod.metadata.name) == nullptr;
 }
 
-/// Pods of one node, asked in turn whether the budgets still allow it to go. Each asks for its share, even if it stays.
+/// Checks in turn for the pods of one node if the budgets still allow an eviction. Each takes its share, even if it
+/// stays.
 class BudgetCheckout {
  public:
   explicit BudgetCheckout(const BudgetsByNamespace& budgets) : budgets_(budgets) {}
@@ -69,7 +70,7 @@ class BudgetCheckout {
   std::map<const api::PodDisruptionBudget*, std::int64_t> left_;
 };
 
-/// What a node says without some of its pods.
+/// Tries to place the pod on a node without some of the node's pods.
 class PreemptionTrial {
  public:
   struct Outcome {
@@ -121,7 +122,7 @@ class PreemptionTrial {
     return refuse_with_load(pending_, relations_, topology_, node, load, view_.volumes, view_.around);
   }
 
-  /// Puts back whoever may stay, the most important first. `lower` in order of importance.
+  /// Puts back the pods that may stay, the most important first. `lower` is in order of importance.
   PreemptionCandidate reprieve(std::size_t node, policy::NodeLoad left, const std::vector<PodPtr>& lower) {
     BudgetCheckout budgets(view_.budgets);
     std::vector<PodPtr> violating;

@@ -1,7 +1,7 @@
-// A pod that fits nowhere: which pods of lower priority would have to leave which node to let it in, and which of these
-// nodes costs least. Per node all of them are taken away, then as many as possible put back, those first whose leaving
-// would break a disruption budget, then the most important. Nodes are independent of each other: pods of one node alone
-// leave.
+// Preemption for a pod that fits nowhere: the pods of lower priority that would have to be evicted from each node, and
+// the node where that costs least. Per node all of them are removed, then as many as possible put back, those first
+// whose eviction would break a disruption budget, then the most important. Nodes are independent of each other: only
+// pods of one node are evicted.
 // Thread: any (pure). Bounds: as many candidates as Profile::preemption says. Complexity: of a node, its pods of lower
 // priority times what its filters cost.
 // Source: Kubernetes docs, "Pod Priority and Preemption"; spec "Scheduler and workloads", 8; vectors
@@ -34,7 +34,7 @@ using PodsOn = std::function<std::vector<PodPtr>(const std::string& node)>;
 /// Disruption budgets by namespace.
 using BudgetsByNamespace = std::map<std::string, std::vector<std::shared_ptr<const api::PodDisruptionBudget>>>;
 
-/// What is written to a victim's status, and by whom.
+/// The condition in a victim's status, and its reason.
 inline constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 inline constexpr std::string_view kPreemptionByScheduler = "PreemptionByScheduler";
 
@@ -45,13 +45,13 @@ struct PreemptionCandidate {
   std::size_t budget_violations = 0;
 };
 
-/// What choosing a node costs: the smallest is chosen.
+/// The cost of preempting on a node: the node with the smallest is chosen.
 struct PreemptionCost {
   std::size_t budget_violations = 0;
-  std::int32_t highest_priority = 0;  // of the victims
+  std::int32_t highest_priority = 0;  // the victims' highest
   std::int64_t priorities = 0;        // their sum, counted from the lowest there is
   std::size_t victims = 0;
-  std::int64_t oldest_start = 0;  // of those of the highest priority; the later, the smaller
+  std::int64_t oldest_start = 0;  // among victims of the highest priority; a later start costs less
 
   friend auto operator<=>(const PreemptionCost&, const PreemptionCost&) = default;
 };
@@ -78,7 +78,7 @@ struct Preemption {
   const PreemptionCandidate* choice() const { return chosen ? &candidates[*chosen] : nullptr; }
 };
 
-/// What is judged by.
+/// The inputs of preemption.
 struct PreemptionView {
   const std::map<std::string, policy::NodeLoad>& nodes;
   const PodsOn& pods_on;
@@ -87,7 +87,7 @@ struct PreemptionView {
   const VolumeFilter& volumes;
   const Profile& profile;
   std::size_t first_node = 0;     // where the search begins, modulo the nodes in question
-  bool respects_budgets = false;  // nobody leaves whom a disruption budget protects
+  bool respects_budgets = false;  // no pod is chosen that a disruption budget protects
 };
 
 /// `refused`: what place_pod() said of the pod on these nodes.
@@ -95,7 +95,7 @@ Preemption decide_preemption(const api::Pod& pod, const Placement& refused, cons
 
 /// These pods leaving a node, with the budgets that would break.
 PreemptionCandidate candidate_of(std::string node, std::vector<PodPtr> victims, const BudgetsByNamespace& budgets);
-/// The pod fits on the node once these have left, as things stand.
+/// True if the pod, by the present state, fits on the node once these victims have left.
 bool frees_enough(const api::Pod& pod, const PreemptionCandidate& candidate, const PreemptionView& view);
 /// The one that costs least; nullopt: there are none.
 std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& candidates);
@@ -104,10 +104,10 @@ std::optional<std::size_t> cheapest_of(const std::vector<PreemptionCandidate>& c
 std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCandidate& choice,
                                         const Surroundings& around);
 
-/// Of a write that is not a deletion; for this very pod. `scheduler`: the preemptor's.
+/// The status patch of a write that is not a deletion; it applies to this very pod only. `scheduler`: the preemptor's.
 api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler, WallTime at);
 
-/// "Preempted by pod 5f0c… on node n1": what a victim's event says.
+/// "Preempted by pod 5f0c… on node n1": the text of a victim's event.
 std::string preempted_text(const api::Pod& pod, std::string_view node);
 
 /// One for each victim: its priority and that of the pod it leaves for.
@@ -115,7 +115,7 @@ std::vector<policy::Candidate> victims_of(const api::Pod& pod, const PreemptionC
 
 /// At most so many nodes are kept in a decision.
 inline constexpr std::size_t kNodesKept = 50;
-/// What each node had against the pod, by name; a node with several things in its way is there several times.
+/// The refusals by node, sorted by name; a node with several reasons appears several times.
 std::vector<policy::Candidate> candidates_of(const Placement& refused);
 
 }  // namespace spillway::scheduling

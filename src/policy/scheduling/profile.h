@@ -1,4 +1,5 @@
-// What a scheduler's configuration may change of the rules; as it stands, the default profile of Kubernetes 1.32.
+// The rules that a scheduler's configuration may change; default member values are the default profile of Kubernetes
+// 1.32.
 // Thread: any (plain values). Source: Kubernetes docs, "Scheduler Configuration"; kube-scheduler configuration (v1),
 // NodeResourcesFitArgs, NodeResourcesBalancedAllocationArgs, InterPodAffinityArgs, PodTopologySpreadArgs,
 // NodeAffinityArgs, DefaultPreemptionArgs.
@@ -17,7 +18,7 @@
 
 namespace spillway::scheduling {
 
-/// What the plugin NodeResourcesFit likes.
+/// The preference of the plugin NodeResourcesFit.
 struct ScoringStrategy {
   enum class Type { kLeastAllocated, kMostAllocated, kRequestedToCapacityRatio };
 
@@ -37,7 +38,7 @@ struct ScoringStrategy {
 
   Type type = Type::kLeastAllocated;
   std::vector<Resource> resources{{"cpu", 1}, {"memory", 1}};
-  std::vector<Point> shape;  // of kRequestedToCapacityRatio, at least one; by utilization
+  std::vector<Point> shape;  // for kRequestedToCapacityRatio, at least one; by utilization
 
   friend bool operator==(const ScoringStrategy&, const ScoringStrategy&) = default;
 };
@@ -63,7 +64,7 @@ struct AddedAffinity {
   friend bool operator==(const AddedAffinity&, const AddedAffinity&) = default;
 };
 
-/// Extended resources that NodeResourcesFit does not look at: that one, or all of a domain.
+/// Extended resources that NodeResourcesFit ignores: that one, or all of a domain.
 struct IgnoredResources {
   std::vector<std::string> names;
   std::vector<std::string> groups;  // "example.com"
@@ -83,7 +84,7 @@ struct Profile {
   IgnoredResources ignored;
   std::vector<std::string> balanced{"cpu", "memory"};  // whose shares are to be alike
   AddedAffinity added_affinity;
-  NodeShare share;       // of the nodes that extenders are asked about: percentageOfNodesToScore
+  NodeShare share;       // share of the nodes that extenders are called for: percentageOfNodesToScore
   bool preempts = true;  // DefaultPreemption
   CandidateShare preemption;
   std::int64_t hard_pod_affinity_weight = 1;
@@ -95,7 +96,7 @@ struct Profile {
   friend bool operator==(const Profile&, const Profile&) = default;
 };
 
-/// As it stands.
+/// The profile without changes.
 const Profile& default_profile();
 
 }  // namespace spillway::scheduling

@@ -135,7 +135,7 @@ class Hinter {
 
   QueueingHint by_volumes(Filter filter) const {
     if (change_.kind() == Kind::kPodDelete) return yes(filter, Why::kVolumesFreed);
-    // Who used a claim for one pod may have gone with its node.
+    // The node's end may have freed a ReadWriteOncePod claim that a pod on it used.
     const bool with_node = change_.kind() == Kind::kNodeDelete && filter == Filter::kVolumeRestrictions;
     if (with_node) return yes(filter, Why::kVolumesFreed);
     return by_node_at_all(filter, change_.aspects().labels, Why::kNodeMayTakeIt);

@@ -1,8 +1,8 @@
-// Whether a change of the cluster may let in a pod that was refused: asked of each plug-in that refused it. A pod for
-// which all of them say no keeps waiting. A wrong yes costs one attempt; a wrong no would leave the pod waiting
-// although it fits, so that in doubt the answer is yes. Thread: any (pure). Complexity: a few comparisons; for terms,
-// the terms. Source: Kubernetes docs, "Scheduling Framework", EnqueueExtension and QueueingHint; KEP-4247; spec
-// "Scheduler and workloads", 1.
+// Decides if a change of the cluster may make a refused pod fit, by a hint for each plug-in that refused it. A pod for
+// which all hints say no keeps waiting. A wrong yes costs one attempt; a wrong no would leave the pod waiting although
+// it fits, so that in doubt the answer is yes. Thread: any (pure). Complexity: a few comparisons; for terms, the terms.
+// Source: Kubernetes docs, "Scheduling Framework", EnqueueExtension and QueueingHint; KEP-4247; spec "Scheduler and
+// workloads", 1.
 #pragma once
 
 #include "api/object/node.h"
@@ -19,14 +19,14 @@
 
 namespace spillway::scheduling {
 
-/// One change. Pods are those that count on a node, bound or about to be, or promised one.
+/// One change. Its pods are those that count on a node, bound or about to be, or promised one.
 class ClusterChange {
  public:
   enum class Kind { kNodeAdd, kNodeUpdate, kNodeDelete, kPodAdd, kPodUpdate, kPodDelete, kNamespace, kOwner };
 
-  /// What of a node is another than before.
+  /// The aspects of a node that have changed.
   struct Aspects {
-    bool allocatable_grew = false;  // of some resource, or of pods
+    bool allocatable_grew = false;  // for some resource, or for pods
     bool labels = false;
     bool taints = false;      // or spec.unschedulable
     bool conditions = false;  // their statuses
@@ -36,7 +36,7 @@ class ClusterChange {
 
   using NodePtr = std::shared_ptr<const api::Node>;
 
-  /// `before` is nullptr for a new node, `after` for one that is gone. nullopt: nothing that a plug-in looks at.
+  /// `before` is nullptr for a new node, `after` for a deleted one. nullopt: nothing changed that a plug-in depends on.
   static std::optional<ClusterChange> of_node(const NodePtr& before, const NodePtr& after);
   /// The pods must outlive it. `node`: that of the pod, nullptr: unknown.
   static ClusterChange pod_added(const api::Pod& pod);
@@ -93,7 +93,7 @@ struct QueueingHint {
     kOutsiderDecides,  // an extender refused it, and nobody knows what it looks at
     kPromiseBroken,    // the node that preemption has promised it is gone, or refuses it even without pods
     // It keeps waiting.
-    kNotAffected,       // nothing that the plug-ins look at has changed
+    kNotAffected,       // nothing that the plug-ins depend on has changed
     kNodeStillRefuses,  // the node refuses it all the same
     kNodeTooSmall,      // the node is too small for it even without pods
     kOtherPorts,        // other ports were freed
@@ -102,7 +102,7 @@ struct QueueingHint {
 
   bool queue = false;
   Why why = Why::kNotAffected;
-  /// Whose answer it is: the first plug-in that says yes, else the last that was asked; nullopt: nobody was.
+  /// The plug-in that gave the answer: the first that says yes, else the last one; nullopt: no plug-in was asked.
   std::optional<Filter> by;
 
   friend bool operator==(const QueueingHint&, const QueueingHint&) = default;
@@ -117,10 +117,10 @@ struct RefusedPod {
   FilterSet by;
 };
 
-/// Told of each plug-in once it has been asked, and whether it says yes.
+/// Called for each plug-in after its hint, with the answer.
 using HintWatch = std::move_only_function<void(Filter plugin, bool queues)>;
 
-/// Holds if the change came after the pod was tried last, and every change since then was asked about.
+/// Valid if the change was seen after the pod's last attempt, and hint_for() was called for every change since.
 QueueingHint hint_for(const RefusedPod& refused, const ClusterChange& change, const Surroundings& around,
                       HintWatch watch = {});
 

@@ -1,5 +1,5 @@
-// What of a pod's verdict depends on pods of other nodes, or on who runs there: topology spread and inter-pod affinity,
-// in upstream's order. Thread: any (pure).
+// The filters and scores that depend on pods of other nodes: topology spread and inter-pod affinity, in upstream's
+// order. Thread: any (pure).
 #pragma once
 
 #include "policy/scheduling/inter_pod.h"
@@ -19,7 +19,7 @@ struct FittingNode {
   const std::string* name = nullptr;
   std::int64_t pod_count = 0;
   Score score;
-  std::int64_t extenders = 0;  // what they add to its total
+  std::int64_t extenders = 0;  // the extenders' addition to its total
 };
 
 class Relations {
@@ -63,7 +63,7 @@ class Relations {
     inter_pod_.remove(node, other);
   }
 
-  /// Of these nodes, all of which fit; empty if nothing is to be said of any.
+  /// The scores of these nodes, all of which fit; empty if the plug-in scores none of them.
   std::vector<std::optional<std::int64_t>> spread_scores(std::span<const std::size_t> numbers) const;
   std::vector<std::optional<std::int64_t>> inter_pod_scores(std::span<const std::size_t> numbers) const;
   /// `numbers`: of the nodes that fit, one for each.

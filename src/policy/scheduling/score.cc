@@ -25,7 +25,7 @@ std::int64_t proportion(std::int64_t part, std::int64_t whole, std::int64_t fact
   return static_cast<std::int64_t>(Wide{part} * factor / whole);
 }
 
-/// What is asked of a resource once the pod is there, and what the node has; nothing of it counts: {0, 0}.
+/// Requests for a resource with the pod placed, and the node's capacity; {0, 0}: the resource does not count.
 struct Share {
   std::int64_t used = 0;
   std::int64_t capacity = 0;
@@ -36,7 +36,7 @@ std::int64_t scalar_of(const policy::Amounts& amounts, std::string_view name) {
   return found == amounts.scalars.end() ? 0 : found->second;
 }
 
-/// For scores of room, cpu and memory count as if every container asked for some.
+/// For scores of room, cpu and memory count as if every container requested some.
 Share share_of(std::string_view resource, const PendingPod& pod, const policy::NodeLoad& load) {
   const policy::Amounts& all = load.allocatable;
   if (resource == "cpu") return {load.scored_milli_cpu + pod.load.scored_milli_cpu, all.milli_cpu};
@@ -99,7 +99,7 @@ std::int64_t score_of_resources(const PendingPod& pod, const policy::NodeLoad& l
   return std::llround(static_cast<double>(sum) / static_cast<double>(weights));
 }
 
-/// Of two shares half their distance; of more their standard deviation; of less nothing.
+/// Deviation of the shares: half the distance of two, the standard deviation of more, zero for less than two.
 double deviation_of(const std::vector<double>& shares) {
   if (shares.size() == 2) return std::abs((shares[0] - shares[1]) / 2);
   if (shares.size() < 2) return 0;
@@ -112,8 +112,8 @@ double deviation_of(const std::vector<double>& shares) {
   return std::sqrt(squares / count);
 }
 
-/// How alike the used shares of these resources are, by what pods really ask for; of extended ones, those that the pod
-/// asks for. In doubles, as upstream.
+/// How alike the used shares of these resources are, by the pods' actual requests; extended resources count only if the
+/// pod requests them. In doubles, as upstream.
 std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
   std::vector<double> shares;
   const auto look_at = [&](std::int64_t used, std::int64_t capacity) {

@@ -20,7 +20,7 @@ struct Score {
   std::int64_t soft_taints = 0;           // PreferNoSchedule taints not tolerated; fewer is better
   std::int64_t affinity = 0;              // weight of the preferred terms that match
   std::int64_t image_locality = 0;        // 0..100: how much of the pod's images is there; spread images count more
-  std::optional<std::int64_t> inter_pod;  // weights of pods it would be near to; nullopt: nobody asks
+  std::optional<std::int64_t> inter_pod;  // weights of its terms for pods near by; nullopt: no term applies
   std::optional<std::int64_t> spread;     // fewer is better; nullopt: no constraint, or the node lacks a label
 
   friend bool operator==(const Score&, const Score&) = default;
@@ -29,7 +29,7 @@ struct Score {
 /// Without what depends on other nodes.
 Score score_node(const PendingPod& pod, const policy::NodeLoad& node);
 
-/// What the candidates have at least and at most of what is set in proportion.
+/// The lowest and highest values among the candidates, for scores that are set in proportion to each other.
 struct ScoreBounds {
   std::int64_t soft_taints = 0;
   std::int64_t affinity = 0;
@@ -56,7 +56,7 @@ struct WeighedScore {
   std::int64_t total() const { return resources + balanced + image_locality + taints + affinity + inter_pod + spread; }
 };
 
-/// Of that total, what hangs on where other pods are.
+/// The part of the total score that depends on the places of other pods.
 std::int64_t related_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 WeighedScore weigh(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);
 std::int64_t total_score(const Score& score, const ScoreBounds& among, const ScoreWeights& weights);

@@ -10,7 +10,7 @@ namespace spillway::scheduling {
 
 namespace {
 
-/// What a pod asks of other pods, as text; empty: nothing.
+/// The pod's affinity and anti-affinity terms as text; empty: it has none.
 std::string terms_text(const api::Pod& pod) {
   std::string text;
   for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
@@ -142,7 +142,7 @@ const api::StringMap* Surroundings::labels_of(const std::string& ns) const {
 std::optional<api::LabelSelector> Surroundings::selector_for(const api::Pod& pod) const {
   api::LabelSelector all;
   if (const auto services = services_.find(pod.metadata.ns); services != services_.end()) {
-    api::StringMap wanted;  // those that select one pod do not contradict each other
+    api::StringMap wanted;  // selectors that select the same pod do not contradict each other
     for (const auto& [name, selector] : services->second) {
       if (selects(selector, pod.metadata.labels)) wanted.insert(selector.begin(), selector.end());
     }

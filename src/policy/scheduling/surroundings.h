@@ -1,6 +1,6 @@
-// What a pod's neighbours are judged by: who runs where, how namespaces are labelled, who selects whom, and who is
-// promised a node. Pods that nobody can tell apart (namespace, labels, terms) are counted together, so that a question
-// costs as much as there are sorts of pods.
+// The cluster's state for rules about other pods: the pods on each node, labels of namespaces, selectors of Services
+// and owners, and promised nodes. Pods with equal namespace, labels and terms are counted together as one sort, so that
+// a query costs as much as there are sorts of pods.
 // Thread: one. Bounds: what the cluster holds. Source: Kubernetes docs, "Assigning Pods to Nodes", "Pod Topology Spread
 // Constraints".
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace spillway::scheduling {
 
-/// A node, as the counts know it: small numbers that are given anew when a node goes.
+/// A node's number in the counts: small, and reused after the node is gone.
 using Slot = std::uint32_t;
 
 /// How many pods are on each node that has any, in order of their slots: few bytes each, and read from end to end.
@@ -72,9 +72,9 @@ class Surroundings {
 
   /// nullopt: no such namespace any more.
   void set_namespace(const std::string& name, std::optional<api::StringMap> labels);
-  /// `selector` empty: it selects nobody, or is gone.
+  /// `selector` empty: it selects no pod, or the Service is gone.
   void set_service(const std::string& ns, const std::string& name, api::StringMap selector);
-  /// Of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
+  /// The selector of a ReplicationController, ReplicaSet or StatefulSet; nullopt: it is gone.
   void set_owner(const std::string& kind, const std::string& ns, const std::string& name,
                  std::optional<api::LabelSelector> selector);
   /// The pod has no node yet and is promised one; by uid. An empty node: it is not. Returns the node that it was
@@ -85,10 +85,10 @@ class Surroundings {
   const api::StringMap* labels_of(const std::string& ns) const;
   /// Everything that the Services and the owner that select a pod ask for; nullopt: nothing does.
   std::optional<api::LabelSelector> selector_for(const api::Pod& pod) const;
-  /// Of at least this priority, and not the pod itself.
+  /// The pods that are promised the node, with at least the priority of `to`, without `to` itself.
   std::vector<const api::Pod*> promised(const std::string& node, const api::Pod& to) const;
 
-  /// Of a lower priority than that pod.
+  /// The pods that are promised the node, with a lower priority than `than`.
   std::vector<std::shared_ptr<const api::Pod>> promised_below(const std::string& node, const api::Pod& than) const;
 
   bool has_promises() const { return !promised_.empty(); }
@@ -98,7 +98,7 @@ class Surroundings {
   /// nullopt: no pod was ever there.
   std::optional<Slot> find_slot(const std::string& node) const;
 
-  /// Sorts of pods, in order: those that ask for other pods or against them, all, those of a namespace.
+  /// Visit sorts of pods, in order: those with affinity or anti-affinity terms, all, those of a namespace.
   void each_with_terms(const std::function<void(const PodSort&)>& visit) const;
   void each(const std::function<void(const PodSort&)>& visit) const;
   void each_in(const std::string& ns, const std::function<void(const PodSort&)>& visit) const;

@@ -21,7 +21,7 @@ class Topology {
   static constexpr std::size_t kKeysMax = 64;
   static constexpr std::uint32_t kNone = UINT32_MAX;  // the node lacks the label
 
-  /// Of a label: the number of each node's value, and how many values there are.
+  /// The nodes' domains by one label: the number of each node's value, and how many values there are.
   struct Domains {
     std::vector<std::uint32_t> of;
     std::uint32_t count = 0;

@@ -64,7 +64,7 @@ std::vector<SpreadConstraint> system_constraints() {
   return {hosts, zones};
 }
 
-/// Nothing, if nobody selects the pod.
+/// The profile's default constraints, with the selector of the pod's Services and owner. Empty if none selects the pod.
 std::vector<SpreadConstraint> default_constraints(const api::Pod& pod, const Surroundings& around,
                                                   const Profile& profile) {
   const std::optional<api::LabelSelector> selector = around.selector_for(pod);
@@ -116,7 +116,7 @@ TopologySpread::TopologySpread(const PendingPod& pod, const Surroundings& around
 
 std::vector<std::int64_t> TopologySpread::count_pods(const api::LabelSelector& selector) const {
   std::vector<std::int64_t> pods(nodes_->size(), 0);
-  if (selector.is_everything()) return pods;  // upstream counts nobody then
+  if (selector.is_everything()) return pods;  // upstream counts no pods then
   around_.each_in(pod_.pod->metadata.ns, [&](const PodSort& sort) {
     if (sort.leaving || !selector.matches(sort.labels)) return;
     for (const auto& [slot, count] : sort.count) {

@@ -40,7 +40,8 @@ class TopologySpread {
 
   void remove(std::size_t node, const api::Pod& other) { count(node, other, -1); }
 
-  /// Of these nodes, not yet in proportion to each other; nullopt: the node lacks a label, and is worth nothing.
+  /// The scores of these nodes, not yet in proportion to each other; nullopt: the node lacks a label and scores
+  /// nothing.
   std::vector<std::optional<std::int64_t>> raw_scores(std::span<const std::size_t> candidates) const;
 
  private:
@@ -48,7 +49,7 @@ class TopologySpread {
     SpreadConstraint constraint;
     std::shared_ptr<const Topology::Domains> domains;
     std::vector<std::int64_t> pods;  // in each domain
-    std::vector<bool> eligible;      // domains that some node stands for
+    std::vector<bool> eligible;      // domains with an eligible node
     std::int64_t self = 0;           // the pod itself counts, or not
     std::optional<std::int64_t> least;
 
@@ -65,7 +66,7 @@ class TopologySpread {
   /// Not every node counts.
   bool is_choosy(const SpreadConstraint& constraint) const;
   bool counts(const SpreadConstraint& constraint, std::size_t node) const;
-  /// Of pods by node, those in each domain.
+  /// Sums a count of pods per node into one per domain.
   std::vector<std::int64_t> sum_domains(const Counted& wished, const std::vector<std::int64_t>& on_node) const;
 
   const PendingPod& pod_;

@@ -1,5 +1,5 @@
-// What the signers that every cluster knows will sign: rules over a certificate request as it was read, its usages and
-// who asked for it. A refusal is upstream's text; no text means that the rule has nothing against it.
+// The rules of Kubernetes' own signers, over a parsed certificate request, its usages and its requestor. A refusal is
+// upstream's text; no text means that the rule allows the request.
 // Thread: any (pure). Source: Kubernetes docs, "Certificates and Certificate Signing Requests", Kubernetes signers.
 #pragma once
 
@@ -16,8 +16,8 @@ inline constexpr std::string_view kKubeletClientSigner = "kubernetes.io/kube-api
 inline constexpr std::string_view kKubeletServingSigner = "kubernetes.io/kubelet-serving";
 inline constexpr std::string_view kLegacyUnknownSigner = "kubernetes.io/legacy-unknown";
 
-/// What a certificate request asks for, as far as anybody may sign it. A signer makes the certificate from these
-/// members, not from the request's own bytes: what is not here was not looked at.
+/// The parts of a certificate request that a signer may sign. A signer makes the certificate from these members, not
+/// from the request's own bytes, so that nothing unchecked gets into it.
 struct RequestedCertificate {
   std::string common_name;                 // the last, where there are several; empty: none
   std::vector<std::string> organizations;  // in the request's order
@@ -29,7 +29,8 @@ struct RequestedCertificate {
   friend bool operator==(const RequestedCertificate&, const RequestedCertificate&) = default;
 };
 
-/// Why a request for that signer may not even be created: nobody becomes system:masters by a signature.
+/// The reason why a request for that signer may not even be created: no signature may make its holder a member of
+/// system:masters.
 std::optional<std::string> creation_refusal(std::string_view signer, const RequestedCertificate& wanted);
 
 /// Why that signer does not sign this. `usages` as in spec.usages; their order and repeats do not matter. Signers that
@@ -37,8 +38,8 @@ std::optional<std::string> creation_refusal(std::string_view signer, const Reque
 std::optional<std::string> signature_refusal(std::string_view signer, const RequestedCertificate& wanted,
                                              std::span<const std::string> usages);
 
-/// Why a request for a node's certificate, client or serving, may not be approved unseen: it must come from the node
-/// that it names.
+/// Why a request for a node's certificate, client or serving, may not be approved automatically: its requestor must be
+/// the node that it names.
 std::optional<std::string> own_node_refusal(const RequestedCertificate& wanted, std::string_view requestor,
                                             std::span<const std::string> groups);
 

@@ -13,7 +13,7 @@ namespace spillway::storage {
 
 struct AttachableVolume {
   std::string driver;
-  /// What the driver calls it: one volume is one, however many claims and pods use it.
+  /// The driver's own name for the volume: one volume counts once, however many claims and pods use it.
   std::string handle;
 
   friend auto operator<=>(const AttachableVolume&, const AttachableVolume&) = default;
@@ -22,7 +22,7 @@ struct AttachableVolume {
 /// nullopt: no CSI driver attaches it.
 std::optional<AttachableVolume> attachable_of(const api::PersistentVolume& volume);
 
-/// Of a claim without a volume that is there, what the provisioner of its class will make, under a name of its own.
+/// For a claim without a volume, the volume that the provisioner of its class will make, under a provisional name.
 std::optional<AttachableVolume> attachable_of(const api::PersistentVolumeClaim& claim, const StorageLookup& lookup);
 
 }  // namespace spillway::storage

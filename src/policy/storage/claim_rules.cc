@@ -21,7 +21,7 @@ StorageWrite claim_write(const api::PersistentVolumeClaim& claim, WriteTo target
   return {target, claim.metadata.ns, claim.metadata.name, std::move(patch)};
 }
 
-/// Waits, and says why.
+/// The claim waits, with a reason.
 StorageStep wait(const api::PersistentVolumeClaim& claim, std::optional<StorageEvent> event) {
   StorageStep step{{}, std::move(event)};
   if (claim.status.phase == kPending) return step;
@@ -111,7 +111,7 @@ bool is_external(const std::string& provisioner) {
   return !provisioner.empty() && !provisioner.starts_with(kInTreePrefix);
 }
 
-/// The write that tells whoever makes volumes of the class that this claim is theirs; nullopt: it says so.
+/// The write that names the provisioner of the class on the claim; nullopt: the claim names it, or there is none.
 std::optional<StorageWrite> name_provisioner(const ClaimView& view) {
   const api::PersistentVolumeClaim& claim = *view.claim;
   if (!view.storage_class || !is_external(view.storage_class->provisioner)) return std::nullopt;
@@ -168,7 +168,8 @@ StorageStep decide_completed(const ClaimView& view) {
   if (!view.named) {
     return lose(claim, "ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is lost!");
   }
-  // Who makes a claim may say that it was bound; that it was, its status says, which others write.
+  // The annotations of a claim are written by its user; only its status, which other clients write, proves that it was
+  // bound.
   if (!view.named->claim_ref && claim.status.phase != kBound && claim.status.phase != kLost) return decide_named(view);
   if (!view.named->claim_ref || is_bound_to(*view.named, claim)) return bind(claim, *view.named);
   return lose(claim, "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly");

@@ -1,4 +1,4 @@
-// What becomes of a claim: bound to a volume both ways, waiting, or lost; each look asks for at most one write.
+// The rules for a claim: bound to a volume both ways, waiting, or lost; each sync returns at most one write.
 // Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding; "Storage Classes"; the events of the
 // persistent volume controller.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace spillway::storage {
 
-/// What a look at a claim knows.
+/// The inputs of a claim's sync.
 struct ClaimView {
   const api::PersistentVolumeClaim* claim = nullptr;
   /// The volume that the claim names; null: there is none of that name.
@@ -21,7 +21,7 @@ struct ClaimView {
   std::vector<VolumePtr> volumes;
   /// The class that the claim names; null: there is none of that name, or it names none.
   std::shared_ptr<const api::StorageClass> storage_class;
-  /// What a claim without a class gets; empty: there is no default.
+  /// The default class for claims without a class; empty: there is no default.
   std::string default_class;
   /// Pods that name the claim and have no node yet, joined by commas.
   std::string waiting_pods;

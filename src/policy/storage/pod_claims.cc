@@ -13,7 +13,7 @@ namespace spillway::storage {
 
 namespace {
 
-/// Whether it can make them is for the controller of claims to say, or for whoever it names.
+/// True if the class names a provisioner. Its ability to make the volume is for the controller of claims to find out.
 bool makes_volumes(const api::StorageClass& storage_class) {
   return !storage_class.provisioner.empty() && storage_class.provisioner != api::kNoProvisioner;
 }

@@ -18,7 +18,7 @@ namespace spillway::storage {
 
 using Reaches = std::function<bool(const api::PersistentVolume& volume, const api::ObjectMeta& node)>;
 
-/// What is known of claims, volumes and classes; null: it does not exist.
+/// Lookups of claims, volumes and classes; null: no such object.
 struct StorageLookup {
   std::function<std::shared_ptr<const api::PersistentVolumeClaim>(const std::string& ns, const std::string& name)>
       claim;
@@ -26,7 +26,7 @@ struct StorageLookup {
   std::function<std::shared_ptr<const api::StorageClass>(const std::string& name)> storage_class;
   /// Volumes of a class, and those reserved for the claim.
   std::function<std::vector<VolumePtr>(const api::PersistentVolumeClaim& claim)> volumes_for;
-  /// is_reached_from, by whoever has taken the volumes' selectors apart before.
+  /// Replaces is_reached_from() where the volumes' selectors are already parsed.
   Reaches reaches = is_reached_from;
 };
 
@@ -38,7 +38,7 @@ struct UnboundClaim {
   std::shared_ptr<const api::StorageClass> storage_class;
 };
 
-/// The claims of one pod, looked at once and asked about for every node.
+/// The claims of one pod, parsed once and checked against every node.
 struct PodClaims {
   /// Why the pod can run nowhere, in upstream's words; empty: it may.
   std::string problem;
@@ -46,13 +46,13 @@ struct PodClaims {
   Reaches reaches = is_reached_from;
   /// Those that are bound when the pod is placed.
   std::vector<UnboundClaim> unbound;
-  /// Names of those that one pod alone may use (ReadWriteOncePod).
+  /// Names of the ReadWriteOncePod claims.
   std::vector<std::string> exclusive;
 };
 
 PodClaims claims_for(const api::Pod& pod, const StorageLookup& lookup);
 
-/// What each unbound claim gets on a node; or why not.
+/// The volume for each unbound claim on one node; or the refusal of that node.
 struct ClaimPlan {
   std::string refusal;  // upstream's words; empty: the node will do
   std::vector<std::pair<ClaimPtr, VolumePtr>> bindings;
@@ -60,9 +60,10 @@ struct ClaimPlan {
   std::vector<ClaimPtr> provisions;
 };
 
-/// The write that asks the claim's provisioner for a volume that the node reaches; nullopt: it is asked.
+/// The write that requests a volume from the claim's provisioner that the node reaches; nullopt: it was requested
+/// before.
 std::optional<StorageWrite> ask_for_volume(const api::PersistentVolumeClaim& claim, const std::string& node);
-/// The node that a volume is asked for; empty: none.
+/// The node for which the volume was requested; empty: none.
 std::string selected_node(const api::PersistentVolumeClaim& claim);
 
 /// `taken`: volumes that other pods get.

@@ -1,4 +1,4 @@
-// What a rule of binding asks to be written, and what is to be said. Thread: any (plain values).
+// The write and the event that a rule of binding returns. Thread: any (plain values).
 #pragma once
 
 #include "api/json/json.h"
@@ -13,7 +13,7 @@ enum class WriteTo { kClaim, kClaimStatus, kVolume, kVolumeStatus };
 /// A merge patch, guarded by uid and resourceVersion of the object it was decided on.
 struct StorageWrite {
   WriteTo target{};
-  std::string ns;  // of a claim
+  std::string ns;  // the claim's namespace
   std::string name;
   api::Json patch;
 
@@ -28,7 +28,7 @@ struct StorageEvent {
   friend bool operator==(const StorageEvent&, const StorageEvent&) = default;
 };
 
-/// One look at a claim or volume: at most one write; what follows from it is decided when it is seen.
+/// One sync of a claim or volume: at most one write; its consequences are decided once the write is seen.
 struct StorageStep {
   std::optional<StorageWrite> write;
   std::optional<StorageEvent> event;

@@ -35,7 +35,8 @@ std::string class_name(const api::ObjectMeta& meta, std::string_view field) {
   return annotated == meta.annotations.end() ? std::string(field) : annotated->second;
 }
 
-/// What anybody may get: free, of the class, with the labels asked for.
+/// True if any claim of that class may get the volume: it is available, of the class, and has the labels of the
+/// selector.
 bool is_candidate(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim,
                   const std::optional<api::LabelSelector>& selector) {
   return volume.status.phase == kAvailable && !volume.claim_ref && offers_modes(volume, claim) &&

@@ -23,7 +23,7 @@ StorageStep to_phase(const api::PersistentVolume& volume, std::string_view phase
   return {StorageWrite{WriteTo::kVolumeStatus, {}, volume.metadata.name, std::move(patch)}, std::move(event)};
 }
 
-/// The volume is nobody's again; one that a user reserved stays reserved for that name.
+/// Takes the claim off the volume; a volume that a user reserved stays reserved for a claim of that name.
 StorageStep unbind(const api::PersistentVolume& volume) {
   Json patch = guarded_patch(volume.metadata);
   if (volume.metadata.annotations.contains(api::kBoundByController)) {
@@ -35,7 +35,7 @@ StorageStep unbind(const api::PersistentVolume& volume) {
   return {StorageWrite{WriteTo::kVolume, {}, volume.metadata.name, std::move(patch)}, {}};
 }
 
-/// What its policy asks for once it is released. Nobody here deletes what is on it.
+/// Applies the reclaim policy of a released volume. The data on the volume is never deleted.
 StorageStep reclaim(const api::PersistentVolume& volume) {
   if (volume.status.phase == "Failed" || volume.metadata.annotations.contains(api::kProvisionedBy)) return {};
   const auto fail = [&](std::string_view reason, std::string message) {

@@ -1,4 +1,4 @@
-// What becomes of a volume: free, bound, released when its claim is gone, and then kept. Nothing here removes data.
+// The rules for a volume: free, bound, released when its claim is gone, and then kept. Nothing here removes data.
 // Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reclaiming; docs/compat.
 #pragma once
 
@@ -18,7 +18,7 @@ struct VolumeView {
 
 struct VolumeStep {
   StorageStep step;
-  /// Whether the claim is really gone has to be asked first.
+  /// The claim has to be read from the API server first, to be sure that it is gone.
   bool ask_for_claim = false;
 
   friend bool operator==(const VolumeStep&, const VolumeStep&) = default;

@@ -29,7 +29,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Of "a__b"; empty: it cannot be read.
+/// The zones or regions in a label like "a__b"; empty: malformed.
 std::set<std::string, std::less<>> places_in(std::string_view text) {
   std::set<std::string, std::less<>> places;
   for (bool more = true; more;) {

@@ -1,4 +1,4 @@
-// Which requests a webhook is asked about. Thread: any (pure).
+// Matches requests with webhooks. Thread: any (pure).
 // Source: Kubernetes docs, "Dynamic Admission Control", matching requests.
 #pragma once
 
@@ -25,13 +25,13 @@ struct ResourceName {
   friend bool operator==(const ResourceName&, const ResourceName&) = default;
 };
 
-/// What a request is about, as rules see it.
+/// A request's resource, in the form that rules match.
 struct Subject {
   Operation operation = Operation::kCreate;
   std::string_view subresource;  // empty: none
   /// Empty: the object is one of the cluster. Of a Namespace, its own name.
   std::string_view ns;
-  /// Of the object; empty: not known yet.
+  /// The object's name; empty: not known yet.
   std::string_view name = {};
   /// The resource that was named, then the others that the same objects are served as. Not empty.
   std::span<const ResourceName> names;
@@ -51,11 +51,11 @@ const ResourceName* matched_name(const Webhook& webhook, const Subject& subject)
 /// be taken away.
 bool is_exempt(const ResourceName& name);
 
-/// What selectors look at. `object`, `old`: null where there is none.
+/// The objects and labels that selectors match. `object`, `old`: null if there is none.
 struct Selectable {
   const api::Json* object = nullptr;
   const api::Json* old = nullptr;
-  /// Of the namespace of the request; of a Namespace that is written, its own. Null: the object is in none.
+  /// Labels of the request's namespace; for a written Namespace its own. Null: the object is in no namespace.
   const api::StringMap* namespace_labels = nullptr;
 };
 

@@ -27,14 +27,14 @@ struct MatchCondition {
 /// Shared: webhooks are copied, conditions are not compiled again.
 using MatchConditions = std::shared_ptr<const std::vector<MatchCondition>>;
 
-/// Of one webhook of a configuration, or of the spec of an admission policy; null: it has none.
+/// The match conditions of one webhook of a configuration, or of the spec of an admission policy; null: it has none.
 MatchConditions match_conditions_of(const api::Json& webhook, const cel::Environment& environment = {});
 
 struct MatchOutcome {
   bool matches = false;
   std::size_t errors = 0;    // conditions without a value
   std::uint64_t used = 0;    // units
-  std::optional<Error> why;  // whether the webhook has to be asked cannot be said
+  std::optional<Error> why;  // the error that leaves the match undecided
 };
 
 /// One that is false decides; else an error does. `units`: what all of them may cost.

@@ -99,7 +99,7 @@ Outcome read_status(const Json& response, ReviewAnswer& answer) {
   return {};
 }
 
-/// What it is, as it says itself.
+/// The review's apiVersion and kind, as its sender wrote them.
 std::string kind_text(const Json& review) {
   return shortened(fmt::format("{}, Kind={}", review.string_at({"apiVersion"}), review.string_at({"kind"})), kShownMax);
 }

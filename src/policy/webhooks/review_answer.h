@@ -1,5 +1,5 @@
-// The answer of a webhook: an AdmissionReview with a response, read as something that a stranger has sent. What it says
-// is bounded: values, warnings, annotations, words. Thread: any (pure).
+// The answer of a webhook: an AdmissionReview with a response, parsed as untrusted input. Its parts are bounded:
+// values, warnings, annotations, texts. Thread: any (pure).
 // Source: Kubernetes API reference, admission.k8s.io/v1 AdmissionResponse; Kubernetes docs, "Dynamic Admission
 // Control", response.
 #pragma once
@@ -17,10 +17,10 @@
 
 namespace spillway::webhooks {
 
-inline constexpr std::size_t kWarningsMax = 64;            // of one answer; the rest is left out
-inline constexpr std::size_t kAnnotationsMax = 32;         // of one answer
+inline constexpr std::size_t kWarningsMax = 64;            // per answer; the rest is left out
+inline constexpr std::size_t kAnnotationsMax = 32;         // per answer
 inline constexpr std::size_t kAnswerTextMax = 4 << 10;     // bytes of one warning, annotation, message; the rest is cut
-inline constexpr std::size_t kObjectBytesMax = 3U << 20U;  // of an object after a patch, as of a body
+inline constexpr std::size_t kObjectBytesMax = 3U << 20U;  // for an object after a patch, as for a request's body
 
 struct ReviewAnswer {
   bool allowed = false;
@@ -34,7 +34,7 @@ struct ReviewAnswer {
 /// not say that the request is allowed does not allow it.
 Result<ReviewAnswer> read_answer(Phase phase, std::string_view uid, std::string_view body);
 
-/// What the client is told of a request that the webhook does not allow. The code is at least 400.
+/// The client's error for a request that the webhook denies. The code is at least 400.
 api::Status denial_status(std::string_view webhook, const api::Status& said);
 
 /// 500: `failed calling webhook "NAME": WHY`.

@@ -20,7 +20,7 @@ struct KindName {
 struct ReviewRequest {
   std::string_view uid;
   Operation operation = Operation::kCreate;
-  KindName kind;          // of the objects in it
+  KindName kind;          // kind of the objects in the request
   ResourceName resource;  // as the webhook's rule names it
   KindName asked_kind;    // as the client asked
   ResourceName asked_resource;

@@ -15,7 +15,7 @@
 
 namespace spillway::webhooks {
 
-/// Mutating webhooks are asked one after the other, and before the object is validated; validating ones together, and
+/// Mutating webhooks are called one after the other, and before the object is validated; validating ones together, and
 /// after it.
 enum class Phase : std::uint8_t { kMutating, kValidating };
 
@@ -28,7 +28,7 @@ struct Rule {
   std::vector<std::string> versions;
   std::vector<std::string> resources;  // "pods", "pods/status", "pods/*", "*/scale", "*", "*/*"
   Scope scope = Scope::kAny;
-  std::vector<std::string> names = {};  // of objects; empty: any
+  std::vector<std::string> names = {};  // the objects' names; empty: any
 };
 
 struct ServiceReference {
@@ -61,8 +61,8 @@ Rule rule_of(const api::Json& rule);
 /// The member of that name; one that cannot be read selects everything.
 api::LabelSelector selector_at(const api::Json& object, std::string_view key);
 
-/// The webhooks of one configuration, in its order. What a stored configuration does not say, or says wrongly, is taken
-/// so that the webhook is rather asked once too often.
+/// The webhooks of one configuration, in its order. Absent or wrong members of a stored configuration are read so that
+/// the webhook is called rather too often.
 std::vector<Webhook> webhooks_of(Phase phase, const api::Json& configuration);
 
 }  // namespace spillway::webhooks

@@ -1,5 +1,6 @@
-// One look at a CronJob: what its Jobs have come to, whether a Job is due, which Jobs leave, when to look again.
-// Thread: any (pure). Bounds: one Job is made in one look, however many were missed. Source: Kubernetes docs,
+// One sync of a CronJob: the results of its Jobs, the Job that is due, the Jobs to delete, and the time of the next
+// sync.
+// Thread: any (pure). Bounds: one Job is made in one sync, however many were missed. Source: Kubernetes docs,
 // "CronJob"; spec "Scheduler and workloads", 15; vectors workloads/cron_next.
 #pragma once
 
@@ -39,17 +40,17 @@ CronPlan plan_cron(const CronView& view, WallTime now);
 enum class MissedStarts { kNone, kFew, kMany };
 
 struct DueStart {
-  WallTime earliest;               // what was due before does not matter any more
+  WallTime earliest;               // start times before this one no longer matter
   std::optional<WallTime> latest;  // the last that is due by now
   MissedStarts missed = MissedStarts::kNone;
 };
 
-/// Whether what is due longer ago than startingDeadlineSeconds counts.
+/// If start times that are longer past than startingDeadlineSeconds count.
 enum class LateStarts { kCount, kForgotten };
 
 /// kInvalid: a schedule that is never due, or more than once a second.
 Result<DueStart> due_start(const api::CronJob& cron, const CronSchedule& schedule, LateStarts late, WallTime now);
-/// Until the CronJob is to be looked at again.
+/// The time until the next sync of the CronJob.
 Duration until_next_start(const api::CronJob& cron, const CronSchedule& schedule, WallTime now);
 
 /// With the zone of the CronJob. kInvalid: a schedule or a zone that cannot be read.

@@ -22,7 +22,7 @@ namespace {
 struct Bounds {
   int first = 0;
   int last = 0;
-  std::span<const std::string_view> names;  // of `first` and those after it
+  std::span<const std::string_view> names;  // names of `first` and the values after it
 };
 
 constexpr std::array<std::string_view, 12> kMonthNames{"jan", "feb", "mar", "apr", "may", "jun",
@@ -158,8 +158,8 @@ class Parser {
   }
 };
 
-/// From a time to the next one that fits, in local time, as upstream's library goes: what a change of the clocks does
-/// to a schedule depends on it.
+/// Steps from a time to the next one that matches, in local time, by the same steps as upstream's library: the effect
+/// of a change of the clocks depends on them.
 class CronSchedule::Walk {
  public:
   Walk(const CronSchedule& schedule, WallTime after)
@@ -176,7 +176,8 @@ class CronSchedule::Walk {
   }
 
  private:
-  // Each goes to the first value that fits. False: the unit began anew, and the one above it may not fit any more.
+  // Each moves to the first value that matches. False: the unit began anew, and the one above it may not match any
+  // more.
 
   bool to_month() {
     while (!fits(s_.month_, static_cast<unsigned>(date_.month()))) {
@@ -252,7 +253,7 @@ class CronSchedule::Walk {
     go_to_local(std::chrono::sys_days(date).time_since_epoch() + hours(hour));
   }
 
-  /// Of a local time that does not exist, or exists twice, one that is near.
+  /// Sets the time from a local time. One that does not exist, or exists twice, becomes a time near it.
   void go_to_local(std::chrono::seconds local) {
     const WallTime guess{local};
     std::chrono::seconds offset = s_.zone_.offset_at(guess);

@@ -1,4 +1,4 @@
-// What a node is to a DaemonSet. Thread: any (pure).
+// Decides if a node should run, and may keep, a pod of a DaemonSet. Thread: any (pure).
 // Source: Kubernetes docs, "DaemonSet", how daemon pods are scheduled, taints and tolerations.
 #pragma once
 

@@ -1,6 +1,6 @@
-// One look at a DaemonSet: which pods to create and delete, when to look again, and what its status says.
-// Thread: any (pure but for the back-off it is given). Bounds: kBurstMax acts per look; what is left follows at the
-// next. Source: Kubernetes docs, "DaemonSet"; API reference DaemonSetStatus; kube-controller-manager 1.32,
+// One sync of a DaemonSet: the pods to create and delete, the time of the next sync, and the status.
+// Thread: any (pure but for the back-off it is given). Bounds: kBurstMax acts per sync; the rest follows in the next
+// one. Source: Kubernetes docs, "DaemonSet"; API reference DaemonSetStatus; kube-controller-manager 1.32,
 // syncDaemonSet.
 #pragma once
 
@@ -19,13 +19,13 @@ namespace spillway::workloads {
 
 struct DaemonView {
   const api::DaemonSet& set;
-  std::map<std::string, DaemonFit> fits;               // of every node there is
+  std::map<std::string, DaemonFit> fits;               // all nodes
   std::map<std::string, std::vector<PodPtr>> by_node;  // the set's pods, by the node they are for
-  std::string hash = {};                               // of the present template; empty: not known
+  std::string hash = {};                               // the present template's; empty: not known
   const EvictionBackoff* evictions = nullptr;          // nullptr: none of its pods waits for that
 };
 
-/// Whether there is to be a plan, or a status alone: what was asked for last time may not be visible yet.
+/// kAwaited: only the status is computed, as the cache may not show the last sync's acts yet.
 enum class DaemonActs { kAllowed, kAwaited };
 
 struct DaemonPlan {

@@ -13,12 +13,13 @@
 
 namespace spillway::workloads {
 
-/// Counts the templates the set has had, written by the API server; and the label of a pod that says which it is of.
+/// Counts the templates the set has had, written by the API server; and the label of a pod with the count of its
+/// template.
 inline constexpr std::string_view kTemplateGenerationAnnotation = "deprecated.daemonset.template.generation";
 inline constexpr std::string_view kTemplateGenerationLabel = "pod-template-generation";
 
-/// Of the present template, by its hash or by the count of templates. Who says nothing of the count is of the first.
-/// `hash`: of the present template; empty: not known.
+/// True if the pod has the present template, by its hash or by the template's generation. A pod without a generation
+/// has the first one. `hash`: the present template's; empty: not known.
 bool is_updated(const api::DaemonSet& set, const api::Pod& pod, std::string_view hash = {});
 
 /// How many pods a rolling update may add beside old ones, and how many may be missing, at a time.
@@ -29,8 +30,8 @@ struct DaemonBounds {
   friend bool operator==(const DaemonBounds&, const DaemonBounds&) = default;
 };
 
-/// Of `desired` pods: numbers, or shares that are rounded up. What cannot be read counts as not given; where both are
-/// 0, one may be missing: nothing could move otherwise.
+/// The bounds for `desired` pods. They are numbers, or shares that are rounded up; one that cannot be parsed counts as
+/// absent. If both come to 0, one pod may be unavailable: the update could not proceed otherwise.
 DaemonBounds daemon_bounds(const api::DaemonSet& set, std::int64_t desired);
 
 /// One pod of a place, and whether it is available.
@@ -39,11 +40,11 @@ struct DaemonPod {
   bool available = false;
 };
 
-/// What stands on a node that is to have a pod, or has one.
+/// The pods of a DaemonSet on one node that should have a pod, or has one.
 struct DaemonPlace {
   std::string node;
-  DaemonPod updated;     // of the present template
-  DaemonPod outdated;    // of an earlier one
+  DaemonPod updated;     // has the present template
+  DaemonPod outdated;    // has an earlier template
   bool crowded = false;  // more than one of either: the node is put in order first
   bool wanted = true;    // a pod is to run here
   bool held = false;     // none is created here yet, as the last one failed
@@ -57,8 +58,9 @@ struct DaemonStep {
 
 /// Without a surge: deletes outdated pods, all that are not available and, in the order given, as many of the others as
 /// may be missing. With one: creates an updated pod beside an outdated one, wherever that is not available and, of the
-/// others, as many as the surge allows; an outdated pod goes when the updated one beside it is available. Outdated pods
-/// of nodes that want none go when they are not available, or while more than `desired` are.
+/// others, as many as the surge allows; an outdated pod is deleted once the updated one beside it is available.
+/// Outdated pods of nodes that should have none are deleted if they are not available, or while more than `desired`
+/// are.
 DaemonStep next_daemon_step(const std::vector<DaemonPlace>& places, const DaemonBounds& bounds, std::int64_t desired);
 
 }  // namespace spillway::workloads

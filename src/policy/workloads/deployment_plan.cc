@@ -15,7 +15,7 @@ namespace {
 
 enum class Missing { kCreate, kLeave };
 
-/// The old and the new ReplicaSets as they were read: what this look writes changes neither.
+/// The old and the new ReplicaSets as they were read: writes of this sync change neither.
 struct Generations {
   ReplicaSetPtr latest;
   ReplicaSets old;
@@ -179,7 +179,7 @@ class DeploymentPlanner {
     write_status();
   }
 
-  /// An active ReplicaSet was last written when the Deployment asked for another number of pods.
+  /// True if an active ReplicaSet was last written for another number of pods than the Deployment has now.
   bool is_scaled() {
     const Generations sets = *generations(Missing::kLeave);
     return std::ranges::any_of(active_of(sets.all()), [this](const ReplicaSetPtr& set) {
@@ -248,14 +248,14 @@ class DeploymentPlanner {
     return resize(sets.latest, *size);
   }
 
-  /// Of its available pods those that it is still asked for: the others are about to go, by an earlier look. A status
-  /// from before the last change of what it is asked for may count pods that an earlier change has taken.
+  /// The available pods that the ReplicaSet will keep; the others are about to be deleted by an earlier sync. 0 if the
+  /// status is older than the last change of its size: it may count pods that are deleted since.
   static std::int64_t staying(const api::ReplicaSet& set) {
     if (set.status.observed_generation < set.metadata.generation) return 0;
     return std::min(set.status.available_replicas, set.replicas);
   }
 
-  /// Takes from the old ReplicaSets what the new one does not need to wait for: first pods that serve nobody.
+  /// Scales the old ReplicaSets down by as many pods as the new one allows: first those that are not available.
   bool shrink(const Generations& sets) {
     ReplicaSets old = active_of(sets.old);
     std::int64_t all = sets.latest->replicas;
@@ -304,12 +304,12 @@ class DeploymentPlanner {
   void write_rollout(const Generations& sets) { write_if_new(rollout_status(d_, sets.old, sets.latest, now_)); }
 
   const DeploymentView& view_;
-  api::Deployment d_;  // with what this look has written of it
+  api::Deployment d_;  // with the changes that this sync has written
   WallTime now_;
   ReplicaSets sets_;
   ReplicaSetPtr latest_;
   ReplicaSets old_;
-  ReplicaSetPtr updated_;  // the new one, if this look has written its revision
+  ReplicaSetPtr updated_;  // the new one, if this sync has written its revision
   ReplicaSetPtr created_;
   DeploymentPlan plan_;
 };

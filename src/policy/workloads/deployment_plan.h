@@ -1,8 +1,8 @@
-// One look at a Deployment: which writes follow, in their order, and when to look again. The plan takes for granted
-// that each write succeeds; whoever carries it out stops at the first one that does not and looks again. Thread: any
-// (pure). Bounds: every write is to the Deployment or to one of its ReplicaSets, at most three to each. Source:
-// Kubernetes docs, "Deployments"; spec "Scheduler and workloads", 12; vectors workloads/deployment_rollout,
-// workloads/fenceposts. Differs from upstream: what one look has written to the new ReplicaSet it does not write again.
+// One sync of a Deployment: the writes in their order, and the time of the next sync. The plan assumes that each write
+// succeeds; its executor stops at the first failure and requeues the Deployment. Thread: any (pure). Bounds: every
+// write is to the Deployment or to one of its ReplicaSets, at most three to each. Source: Kubernetes docs,
+// "Deployments"; spec "Scheduler and workloads", 12; vectors workloads/deployment_rollout, workloads/fenceposts.
+// Differs from upstream: one sync writes a change of the new ReplicaSet once.
 #pragma once
 
 #include "api/object/workload.h"
@@ -20,8 +20,8 @@ enum class OldPods { kNone, kRunning };
 
 struct DeploymentView {
   const api::Deployment& deployment;
-  ReplicaSets sets;                   // of its namespace: those it owns, and those that nobody owns
-  OldPods old_pods = OldPods::kNone;  // of other ReplicaSets than the new one
+  ReplicaSets sets;                   // in its namespace: those it owns, and those without a controller
+  OldPods old_pods = OldPods::kNone;  // pods of other ReplicaSets than the new one
 };
 
 /// An orphan that the selector matches.
@@ -61,7 +61,7 @@ using DeploymentWrite = std::variant<AdoptReplicaSet, ReleaseReplicaSet, CreateR
 
 struct DeploymentPlan {
   std::vector<DeploymentWrite> writes;
-  bool selects_everything = false;     // an empty selector: nothing is done, and a warning told
+  bool selects_everything = false;     // an empty selector: nothing is done but a warning event
   std::optional<Duration> look_again;  // for the progress deadline
 };
 
@@ -71,22 +71,22 @@ Result<DeploymentPlan> plan_deployment(const DeploymentView& view, WallTime now)
 /// "Scaled up replica set web-6f49 from 0 to 3".
 std::string scaling_message(const api::ReplicaSet& set, std::int32_t from);
 
-/// What is written when the name of a new ReplicaSet is taken by another one.
+/// The status after the name of a new ReplicaSet turned out to be taken by another one.
 api::DeploymentStatus after_collision(const api::Deployment& deployment);
-/// What is written when a ReplicaSet could not be made; nullopt: nothing, there is no deadline.
+/// The status after a ReplicaSet could not be created; nullopt: unchanged, as there is no deadline.
 std::optional<api::DeploymentStatus> after_failed_creation(const api::Deployment& deployment,
                                                            const std::string& message, WallTime now);
 
 /// How many pods the new one of the ReplicaSets may have now.
 Result<std::int32_t> new_size(const api::Deployment& deployment, const ReplicaSets& all, const api::ReplicaSet& latest);
 
-/// How a change of the number of pods is shared out in the middle of a rollout. kProportional: each ReplicaSet gets its
+/// How a change of the number of pods is divided in the middle of a rollout. kProportional: each ReplicaSet gets its
 /// share, as upstream. kPromised: the same, but where a Deployment that gets smaller would have fewer available pods
 /// than it promises at its new size, ReplicaSets that lack pods lose theirs before those that serve.
 enum class Shares { kProportional, kPromised };
 
-/// The new sizes after the Deployment was asked for another number of pods in the middle of a rollout, in the order in
-/// which they are written.
+/// The new sizes after a change of the Deployment's number of pods in the middle of a rollout, in the order of their
+/// writes.
 std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, const ReplicaSetPtr& latest,
                                          const ReplicaSets& old, Shares shares);
 

@@ -24,7 +24,7 @@ inline constexpr std::string_view kMaxReplicas = "deployment.kubernetes.io/max-r
 
 inline constexpr std::size_t kRevisionHistoryChars = 2000;
 
-/// Whether a ReplicaSet has been written before.
+/// kNo: the ReplicaSet is about to be created; kYes: the API server has it already.
 enum class Written { kYes, kNo };
 
 bool older(const api::ReplicaSet& a, const api::ReplicaSet& b);  // by creation, then by name
@@ -50,7 +50,7 @@ ReplicaSetPtr active_or_latest(const ReplicaSetPtr& latest, ReplicaSets old);
 /// A whole number in an annotation.
 std::optional<std::int64_t> number_on(const api::ObjectMeta& metadata, std::string_view annotation);
 
-/// Writes the numbers that a later change of scale is reckoned from; false: they stood there.
+/// Writes the annotations that a later change of scale is computed from; false: they were up to date.
 bool note_scale(api::ReplicaSet& set, const api::Deployment& deployment);
 
 /// Copies the Deployment's annotations and raises the revision; false: nothing changed, or the revision on it cannot be

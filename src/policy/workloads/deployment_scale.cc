@@ -34,7 +34,7 @@ std::int64_t share_of(const api::ReplicaSet& set, const api::Deployment& deploym
   return std::llround(size) - set.replicas;
 }
 
-/// Of its available pods those that are left at that size.
+/// The available pods that are left when the ReplicaSet has `size` pods.
 std::int64_t available_at(const api::ReplicaSet& set, std::int64_t size) {
   return std::min<std::int64_t>(set.status.available_replicas, size);
 }
@@ -62,7 +62,7 @@ class ProportionalScale {
       added += share;
       sizes.emplace_back(set, set->replicas + share);
     }
-    // What rounding leaves over goes to the largest one.
+    // The largest ReplicaSet gets the remainder of the rounding.
     if (to_add_ != 0 && !sizes.empty()) {
       sizes.front().second = std::max<std::int64_t>(sizes.front().second + to_add_ - added, 0);
     }
@@ -146,8 +146,8 @@ std::vector<UpdateReplicaSet> plan_scale(const api::Deployment& deployment, cons
                                          const ReplicaSets& old, Shares shares) {
   std::vector<UpdateReplicaSet> updates;
   if (const ReplicaSetPtr only = active_or_latest(latest, old)) {
-    // Of the right size it may still carry the size before, if a write was lost: as long as it does, nothing is rolled
-    // out. Nothing is while it is paused, either.
+    // A ReplicaSet of the right size may still carry the annotation of the size before, if a write was lost; until that
+    // is mended, nothing is rolled out. A paused Deployment rolls out nothing anyway.
     const bool mends = shares == Shares::kPromised && !deployment.paused;
     if (mends || only->replicas != deployment.replicas) resize(updates, deployment, only, deployment.replicas);
     return updates;

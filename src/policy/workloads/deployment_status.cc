@@ -49,7 +49,7 @@ const api::WorkloadCondition* failure_of(const ReplicaSetPtr& set) {
   return set ? find_condition(set->conditions, kReplicaFailure) : nullptr;
 }
 
-/// What keeps the new ReplicaSet from making pods, else the oldest one that has such a trouble.
+/// The ReplicaFailure condition of the new ReplicaSet, else that of the oldest one that has it.
 const api::WorkloadCondition* replica_failure(const ReplicaSets& old, const ReplicaSetPtr& latest) {
   if (const api::WorkloadCondition* failure = failure_of(latest)) return failure;
   for (const ReplicaSetPtr& set : old) {

@@ -1,6 +1,5 @@
-// What the status of a Deployment says: its counts, and the conditions that tell whether a rollout moves. Thread: any
-// (pure). Source: API reference, DeploymentStatus; spec "Scheduler and workloads", 12; vectors
-// workloads/deployment_rollout.
+// The status of a Deployment: its counts, and the conditions about the rollout's progress. Thread: any (pure). Source:
+// API reference, DeploymentStatus; spec "Scheduler and workloads", 12; vectors workloads/deployment_rollout.
 #pragma once
 
 #include "api/object/workload.h"
@@ -42,11 +41,12 @@ bool is_complete(const api::Deployment& deployment, const api::DeploymentStatus&
 api::DeploymentStatus counted_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 
-/// The same while a rollout may go on: complete, moving or timed out; and what keeps pods from being made.
+/// The same while a rollout may be under way: complete, progressing or timed out; and the cause that keeps pods from
+/// being created.
 api::DeploymentStatus rollout_status(const api::Deployment& deployment, const ReplicaSets& old,
                                      const ReplicaSetPtr& latest, WallTime now);
 
-/// When the deadline has to be looked at again; nullopt: not before something changes.
+/// The time until the deadline has to be checked again; nullopt: not before something changes.
 std::optional<Duration> until_deadline(const api::Deployment& deployment, const api::DeploymentStatus& status,
                                        WallTime now);
 

@@ -1,10 +1,10 @@
-// How long a workload waits before it replaces pods that were evicted from a node again and again. The first eviction
-// costs nothing: one replacement may well fare better. When a pod goes that was made since, that is a loop:
+// The back-off before a workload replaces pods that were evicted from a node again and again. The first eviction is
+// replaced at once: the replacement may well fare better. The eviction of a pod that was created since means a loop:
 // replacements wait 10 s, then twice as long each time, at most 15 minutes; from the start again when half an hour has
-// passed since the last wait. What was made before the eviction that began the last wait is no sign of a loop: it waits
-// with the others while they do, and is replaced at once otherwise. Thread: one. Bounds: one entry per node that has
-// evicted pods of the owner and is not forgotten; pods of its last wait only. Source: our own; upstream replaces at
-// once, but for DaemonSets (failure_backoff.h). ADR-0046.
+// passed since the last wait. The eviction of a pod that is older than the beginning of the last wait is no sign of a
+// loop: its replacement waits with the others during a wait, and is made at once otherwise. Thread: one. Bounds: one
+// entry per node that has evicted pods of the owner and is not forgotten; pods of its last wait only. Source: our own;
+// upstream replaces at once, but for DaemonSets (failure_backoff.h). ADR-0046.
 #pragma once
 
 #include "base/time.h"
@@ -18,7 +18,7 @@
 
 namespace spillway::workloads {
 
-/// Of one owner.
+/// The back-off of one owner's pods.
 class EvictionBackoff {
  public:
   static constexpr Duration kMin = seconds(10);
@@ -32,7 +32,7 @@ class EvictionBackoff {
     std::set<std::string> pods;  // whose replacements wait
   };
 
-  /// That pod, made so long ago, was evicted from that node; once per pod. How that node stands now.
+  /// Records that the pod, of that age, was evicted from that node; once per pod. Returns the node's state after it.
   const Node& evicted(const std::string& node, const std::string& pod, Duration age, Instant now);
 
   /// How many replacements wait, wherever they would run.

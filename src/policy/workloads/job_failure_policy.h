@@ -1,4 +1,4 @@
-// What a Job's podFailurePolicy and successPolicy say. Thread: any (pure). Source: Kubernetes docs, "Jobs", "Pod
+// Evaluates a Job's podFailurePolicy and successPolicy. Thread: any (pure). Source: Kubernetes docs, "Jobs", "Pod
 // failure policy", "Success policy"; KEP-3329, KEP-3998; vectors workloads/pod_failure_policy, workloads/job_status.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr std::string_view kCount = "Count";
 
 struct PodFailureMatch {
   bool counts = true;                    // towards the limits
-  std::optional<std::string> action;     // of the rule that fits; nullopt: none does
+  std::optional<std::string> action;     // action of the rule that matches; nullopt: none does
   std::optional<std::string> job_fails;  // why the whole Job fails, if it does
 };
 

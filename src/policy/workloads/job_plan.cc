@@ -57,7 +57,7 @@ class JobPlanner {
     std::string message;
   };
 
-  // What there is.
+  // Counts of the present pods.
 
   void take_stock() {
     for (const PodPtr& pod : view_.pods) {
@@ -106,7 +106,7 @@ class JobPlanner {
     return pods;
   }
 
-  // Whether it is over.
+  // The Job's end.
 
   void fail(std::string_view reason, std::string message) {
     end_ = End{kJobFailed, std::string(reason), std::move(message)};
@@ -198,8 +198,8 @@ class JobPlanner {
     return match.counts && index_failures(pod) >= *job_.backoff_limit_per_index;
   }
 
-  /// Of each index that is to be tried again: the pod that says how often it has failed. It stays until the next one is
-  /// there.
+  /// For each index to be retried, the failed pod that carries the index's number of failures. It stays until its
+  /// replacement exists.
   void find_replaceable() {
     const std::set<std::int32_t> active = indexes_of(active_);
     for (const PodPtr& pod : view_.pods) {
@@ -221,7 +221,7 @@ class JobPlanner {
     return indexes;
   }
 
-  // Pods that come and go.
+  // Pods to create and delete.
 
   void leave(const std::vector<PodPtr>& pods) {
     for (const PodPtr& pod : pods) {
@@ -308,7 +308,7 @@ class JobPlanner {
     return pods;
   }
 
-  /// Of each index the pod that is farthest along stays.
+  /// Keeps, for each index, the pod that is farthest along.
   std::vector<PodPtr> without_duplicates(const std::vector<PodPtr>& ranked, std::vector<PodPtr>& going) const {
     std::map<std::int32_t, std::string> kept;
     for (const PodPtr& pod : ranked) {
@@ -334,7 +334,7 @@ class JobPlanner {
     active_count_ += static_cast<std::int32_t>(plan_.created.size());
   }
 
-  /// ✗ As upstream, the status says for that moment that no pod is active.
+  /// ✗ As upstream, the status has no active pod for that moment.
   void wait(Duration left) {
     plan_.look_again.push_back(std::max(left, kDelayMin));
     plan_.next_pod = left;
@@ -425,7 +425,7 @@ class JobPlanner {
     if (!again) plan_.backoff = view_.backoff;
   }
 
-  /// Moves those that have lost their finalizer into the counters.
+  /// Moves pods that have lost their finalizer into the counters.
   void settle(const std::set<std::string>& tracked) {
     api::UncountedPods& uncounted = *status_.uncounted;
     const std::size_t before = uncounted.succeeded.size() + uncounted.failed.size();
@@ -479,7 +479,7 @@ class JobPlanner {
     status_.failed_indexes = failed;
   }
 
-  /// What the Job will come to is said before the pods that decided it may go.
+  /// Announces the Job's end in a condition before the pods that decided it may be deleted.
   void note_end() {
     if (!end_) return;
     const std::string_view type = end_->type == kJobFailed ? kJobFailureTarget : kJobSuccessCriteriaMet;

@@ -1,9 +1,9 @@
-// One look at a Job: which pods come and go, what its status says before and after the pods that have ended lose their
-// finalizer, and when to look again. Every pod is counted exactly once: its uid (of an Indexed success its index) is in
-// the status before the finalizer goes, and in a counter after. The plan takes for granted that each step succeeds;
-// whoever carries it out stops at the first one that does not and looks again. Thread: any (pure). Bounds: 500 pods are
-// made, removed or counted in one look. Source: Kubernetes docs, "Jobs"; KEP-2307; spec "Scheduler and workloads", 14;
-// vectors workloads/job_status.
+// One sync of a Job: the pods to create and delete, its status before and after the ended pods lose their finalizer,
+// and the time of the next sync. Every pod is counted exactly once: its UID (for an Indexed success its index) is in
+// the status before the finalizer is removed, and in a counter after. The plan assumes that each step succeeds; its
+// executor stops at the first failure and requeues the Job. Thread: any (pure). Bounds: 500 pods are created, deleted
+// or counted in one sync. Source: Kubernetes docs, "Jobs"; KEP-2307; spec "Scheduler and workloads", 14; vectors
+// workloads/job_status.
 #pragma once
 
 #include "api/json/json.h"
@@ -18,7 +18,8 @@
 
 namespace spillway::workloads {
 
-/// Whether the cache shows everything that was asked for before; else nothing is made and nothing ends.
+/// kBehind: the cache does not show all earlier creations and deletions yet, so that no pod is created and the Job
+/// cannot end.
 enum class JobCache { kBehind, kCurrent };
 
 struct JobView {
@@ -31,7 +32,7 @@ struct JobView {
 
 struct JobPod {
   std::optional<std::int32_t> index;
-  std::optional<std::int64_t> failures;  // of the index before it; with a limit per index only
+  std::optional<std::int64_t> failures;  // the index's failures before this pod; with a limit per index only
   std::int64_t ignored_failures = 0;
 };
 
@@ -41,8 +42,8 @@ struct JobEvent {
   std::string message;
 };
 
-/// What a look does about the number of pods that run. kReconciling: nothing, as earlier creations and deletions are
-/// not seen yet, or the Job ends or is deleted.
+/// The change of the number of running pods in a sync. kReconciling: none, as earlier creations and deletions are not
+/// seen yet, or the Job ends or is deleted.
 enum class JobAction { kReconciling, kTracking, kPodsCreated, kPodsDeleted };
 
 /// In the order of the steps.
@@ -62,7 +63,7 @@ struct JobPlan {
   JobBackoff backoff;                // holds once `counted` is written
 };
 
-/// The Job is not finished, is nobody else's, and has a completion mode that is known.
+/// The Job must not be finished, must not be managed by another controller, and must have a known completion mode.
 JobPlan plan_job(const JobView& view, WallTime now);
 
 /// The pod as it is created, without owner.

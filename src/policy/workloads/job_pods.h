@@ -1,6 +1,6 @@
-// What a pod is to the Job that it belongs to: which index it works on, whether it failed, when it ended; and how long
-// a Job waits after failures. Thread: any (pure). Source: Kubernetes docs, "Jobs", "Pod backoff failure policy"; spec
-// "Scheduler and workloads", 14; vectors workloads/job_status.
+// A pod's part in its Job: the index it works on, its failure, and its end; and how long a Job waits after failures.
+// Thread: any (pure). Source: Kubernetes docs, "Jobs", "Pod backoff failure policy"; spec "Scheduler and workloads",
+// 14; vectors workloads/job_status.
 #pragma once
 
 #include "api/object/job.h"
@@ -28,7 +28,7 @@ inline constexpr std::string_view kJobSuspended = "Suspended";
 inline constexpr std::string_view kJobFailureTarget = "FailureTarget";
 inline constexpr std::string_view kJobSuccessCriteriaMet = "SuccessCriteriaMet";
 
-/// What is left of a time is no more than this, whatever an object says: a century, which nanoseconds can hold.
+/// The longest remaining time that is computed, whatever an object says: a century, which nanoseconds can hold.
 inline constexpr WallTime::duration kTimeLeftMax = std::chrono::hours(24 * 365 * 100);
 
 /// Complete or Failed.

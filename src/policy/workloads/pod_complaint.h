@@ -1,4 +1,4 @@
-// What a pod that does not do its work says of itself, in one line. Thread: any (pure).
+// The reason, in one line, why a pod does not work, from its own status. Thread: any (pure).
 // Source: Kubernetes docs, "Pod Lifecycle".
 #pragma once
 
@@ -10,7 +10,8 @@ namespace spillway::workloads {
 
 /// "ImagePullBackOff: no such image" of the first container that has something to say, else of a condition.
 std::string why_not_ready(const api::Pod& pod);
-/// "main exited with 3 (Error)" of the first container that failed, else what the status says; of a pod that failed.
+/// "main exited with 3 (Error)" for the first container that failed, else the reason in the status; for a pod that
+/// failed.
 std::string why_failed(const api::Pod& pod);
 
 }  // namespace spillway::workloads

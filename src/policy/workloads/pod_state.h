@@ -1,4 +1,4 @@
-// What a pod is to the workload that it belongs to. Thread: any (pure).
+// The state of a pod as its workload's controller counts it. Thread: any (pure).
 // Source: Kubernetes docs, "Pod Lifecycle"; kube-controller-manager 1.32.
 #pragma once
 

@@ -31,7 +31,7 @@ struct GoStruct;
 
 struct GoField {
   std::string name;
-  std::string member;  // of the JSON object; empty: the fields stand in the parent's
+  std::string member;  // name in the JSON object; empty: the fields are in the parent's
   std::string type;
   Many many = Many::kOne;
   Kind kind = Kind::kString;

@@ -16,7 +16,7 @@ namespace spillway::workloads {
 /// The label of a ReplicaSet of a Deployment and of its pods.
 inline constexpr std::string_view kPodTemplateHash = "pod-template-hash";
 
-/// What is hashed of {metadata, spec}: every field in the order of Go's structures.
+/// The text of {metadata, spec} that is hashed: every field in the order of Go's structures.
 std::string template_text(const api::Json& pod_template);
 
 /// "6f4979687b". `collision_count` makes it another one when the name is taken.
@@ -25,7 +25,8 @@ std::string template_hash(const api::Json& pod_template, std::optional<std::int3
 /// A decimal number in letters that make no words.
 std::string safe_encode(std::string_view number);
 
-/// Whether pods of both are alike: quantities by value, empty is absent, the hash label aside.
+/// True if both templates make the same pods: quantities compare by value, empty equals absent, the hash label is
+/// ignored.
 bool same_template(const api::Json& a, const api::Json& b);
 
 /// One template against several.
@@ -40,7 +41,7 @@ class TemplateMatch {
   std::string meaning_;
 };
 
-/// {metadata, spec} as it stands in the object.
+/// {metadata, spec} unchanged from the object.
 api::Json template_document(const api::PodTemplate& pod_template);
 
 }  // namespace spillway::workloads

@@ -1,7 +1,7 @@
-// A pod of a failed node that is replaced before it is deleted: how that is written on it, which pods qualify, and when
-// it may go. The mark is an annotation, so that whoever comes after a crash, and the controller of the set in another
-// process, reads the same. A set does not count what carries it and makes another pod instead; the pod goes once the
-// others are whole without it.
+// A pod of a failed node that is replaced before it is deleted: how it is marked, which pods qualify, and when it may
+// be deleted. The mark is an annotation, so that it survives a crash and the set's controller in another process reads
+// it, too. A set does not count a marked pod and makes another one; the marked pod is deleted once the set is complete
+// without it.
 // Thread: any (pure). Source: our own; upstream deletes first. ADR-0059.
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace spillway::workloads {
 
-/// On a pod: when its replacement was asked for, as metav1.Time.
+/// Annotation of a pod: when its replacement was requested, as metav1.Time.
 inline constexpr std::string_view kReplacementAnnotation = "spillway.dev/replacement-asked-at";
 
-/// How long a replacement has to become ready, and to be made at all. Then one that is placed will do, and the pod of a
-/// set that nobody fills goes as it would upstream.
+/// How long a replacement has to become ready, and to be created at all. After that a replacement with a node suffices,
+/// and the pod of a set whose controller creates none is deleted as upstream would.
 inline constexpr Duration kReplacementPatience = minutes(2);
 
 /// It is bound, has not ended, is not on its way out, and carries the mark.
@@ -29,16 +29,17 @@ bool is_being_replaced(const api::Pod& pod);
 /// nullopt: it is not being replaced. A time that cannot be read was long ago.
 std::optional<WallTime> replacement_asked_at(const api::Pod& pod);
 
-/// A bound pod of a ReplicaSet that is here to stay: any other pod of the set is as good. Pods of StatefulSets have a
-/// name that only one may have, those of DaemonSets a node; a Job would run work twice; nobody makes a lone pod anew.
+/// True for a bound pod of a ReplicaSet that is not ending: any other pod of the set is as good. Not replaceable: pods
+/// of StatefulSets, whose names must be unique; those of DaemonSets, which belong to their node; those of Jobs, which
+/// would run work twice; and pods without a controller.
 bool is_replaceable(const api::Pod& pod);
 
 /// Pods of a set that are not being replaced, and how many it asks for.
 struct ReplicaStanding {
   std::int64_t wanted = 0;
   std::int64_t made = 0;    // active
-  std::int64_t placed = 0;  // of these: bound
-  std::int64_t ready = 0;   // of these: ready
+  std::int64_t placed = 0;  // the bound part of `made`
+  std::int64_t ready = 0;   // the ready part of `placed`
 
   void count(const api::Pod& pod);
 
@@ -55,7 +56,7 @@ struct ReplacedPod {
 };
 
 enum class ReplacementStage {
-  kMayGo,      // the set is whole without it, or nobody makes the pod it waits for
+  kMayGo,      // the set is complete without it, or no controller creates its replacement
   kNotReady,   // its replacement has a node and does not serve yet
   kNotPlaced,  // its replacement has no node: it stays for as long as that is so
   kNotMade,    // its set has not made one
@@ -64,12 +65,12 @@ enum class ReplacementStage {
 /// "not-ready".
 std::string_view to_string(ReplacementStage stage);
 
-/// Of `pod`, one of `replaced`, which are those of its set. Each pod that the others are short of keeps one of them:
-/// the ones of lower priority, asked for later, then by name.
+/// The stage of `pod`, one of `replaced`, which are all marked pods of its set. Each pod that the set still lacks keeps
+/// one of them: first those of lower priority, then those marked later, then by name.
 ReplacementStage stage_of(const api::PodKey& pod, std::span<const ReplacedPod> replaced, const ReplicaStanding& others,
                           WallTime now);
 
-/// Of a pod that stays. Code no-replacement; facts: replacement, wanted, made, placed, ready.
+/// The reason why a marked pod stays. Code no-replacement; facts: replacement, wanted, made, placed, ready.
 policy::Reason reason_of(ReplacementStage stage, const ReplicaStanding& others);
 
 /// How many of `replaced` have no replacement with a node yet: for so many room is to be kept.

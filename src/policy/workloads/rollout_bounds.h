@@ -17,7 +17,7 @@ enum class Round { kUp, kDown };
 /// A number of pods, or a text like "25%" of `whole`; null is 0. kInvalid: anything else, in upstream's words.
 Result<std::int64_t> scaled_value(const api::Json& written, std::int64_t whole, Round round);
 
-/// Both as they are asked for; never both 0: nothing could move then.
+/// Both as in the spec; never both 0: the rollout could not proceed then.
 struct Fenceposts {
   std::int64_t surge = 0;
   std::int64_t unavailable = 0;
@@ -25,8 +25,8 @@ struct Fenceposts {
 
 Result<Fenceposts> fenceposts(const api::Json& max_surge, const api::Json& max_unavailable, std::int64_t replicas);
 
-/// What holds for the Deployment: no surge nor lack unless it is updated in a rolling way, no lack beyond its replicas.
-/// A bound that cannot be read counts as 0.
+/// The bounds of a rollout: no surge and no unavailable pods unless the strategy is RollingUpdate, and no more
+/// unavailable pods than replicas. A bound that cannot be parsed counts as 0.
 struct RolloutBounds {
   std::int64_t surge_max = 0;
   std::int64_t unavailable_max = 0;

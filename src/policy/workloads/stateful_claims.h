@@ -1,6 +1,6 @@
-// The claims of the pods of a StatefulSet: what they are called and look like, and who owns them so that they go with
-// the set or with a pod that is scaled away. Thread: any (pure). Source: Kubernetes docs, "StatefulSet",
-// "PersistentVolumeClaim retention"; spec "Scheduler and workloads", 13; vectors workloads/statefulset_actions.
+// The claims of the pods of a StatefulSet: their names and specs, and the owners by which they are deleted with the set
+// or with a pod that is scaled away. Thread: any (pure). Source: Kubernetes docs, "StatefulSet", "PersistentVolumeClaim
+// retention"; spec "Scheduler and workloads", 13; vectors workloads/statefulset_actions.
 #pragma once
 
 #include "api/json/json.h"
@@ -24,12 +24,12 @@ std::map<std::string, std::string> claim_names(const api::StatefulSet& set, std:
 /// As it is created, by the name of the volume.
 std::map<std::string, api::Json> claim_documents(const api::StatefulSet& set, std::int32_t ordinal);
 
-/// Whether the pod's volumes of these names are its claims.
+/// True if the pod's volumes of these names are its claims.
 bool has_its_claims(const api::StatefulSet& set, const api::Pod& pod, std::int32_t ordinal);
 /// The volumes with its claims in them.
 api::Json with_claims(const api::StatefulSet& set, const api::Json& volumes, std::int32_t ordinal);
 
-/// Whether a pod of that ordinal is wanted.
+/// True if the set should have a pod of that ordinal.
 bool is_in_range(const api::StatefulSet& set, std::int64_t ordinal);
 
 /// A claim is owned as the retention policy asks. One that others control, or a predecessor of the same name, is left
@@ -39,7 +39,7 @@ bool is_owned_as_asked(const api::PersistentVolumeClaim& claim, const api::State
 std::vector<api::OwnerReference> owners_asked(const api::PersistentVolumeClaim& claim, const api::StatefulSet& set,
                                               const api::Pod& pod, std::int32_t ordinal);
 
-/// The claim goes with a pod that is gone: a new pod of that name waits for that.
+/// True if the claim will be deleted with an earlier pod of that name: the new pod waits for that.
 bool goes_with_predecessor(const api::PersistentVolumeClaim& claim, const api::StatefulSet& set,
                            std::string_view pod_name);
 

@@ -58,7 +58,7 @@ class StatefulPlanner {
   }
 
  private:
-  // Each returns whether the look goes on.
+  // Each returns true if the sync continues.
 
   bool go_over_replicas() {
     const std::int64_t end = std::int64_t{set_.first_ordinal} + std::max(set_.replicas, 0);
@@ -135,7 +135,7 @@ class StatefulPlanner {
     return all;
   }
 
-  /// Whether there was anything to do.
+  /// True if a step was added.
   bool own_claims(const api::Pod& pod, std::int32_t ordinal) {
     bool any = false;
     for (const auto& [volume, name] : claim_names(set_, ordinal)) {
@@ -233,7 +233,7 @@ class StatefulPlanner {
     if (revision == view_.update.metadata.name) ++status.updated_replicas;
   }
 
-  /// An update has come to its end.
+  /// Ends an update.
   void complete() {
     api::StatefulSetStatus& status = plan_.status;
     const bool all = status.updated_replicas == set_.replicas && status.ready_replicas == set_.replicas &&

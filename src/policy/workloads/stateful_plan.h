@@ -1,7 +1,6 @@
-// One look at a StatefulSet: which of its pods and claims are made, mended and removed, in which order, and what its
-// status says. Thread: any (pure). Bounds: kStatefulBurstMax pods are made in one look; what is left follows at the
-// next. Source: Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads", 13; vectors
-// workloads/statefulset_actions.
+// One sync of a StatefulSet: the pods and claims to create, mend and delete, in their order, and the status. Thread:
+// any (pure). Bounds: kStatefulBurstMax pods are created in one sync; the rest follows in the next one. Source:
+// Kubernetes docs, "StatefulSet"; spec "Scheduler and workloads", 13; vectors workloads/statefulset_actions.
 #pragma once
 
 #include "api/json/json.h"
@@ -29,7 +28,7 @@ inline constexpr std::size_t kStatefulBurstMax = 500;
 struct StatefulView {
   const api::StatefulSet& set;
   const std::vector<PodPtr>& pods;                                // that it owns
-  const std::function<ClaimPtr(const std::string& name)>& claim;  // of its namespace; null: there is none
+  const std::function<ClaimPtr(const std::string& name)>& claim;  // in its namespace; null: no such claim
   const api::ControllerRevision& current;
   const api::ControllerRevision& update;
   /// When the pod of that name may be made; nullopt, or empty: at once.

@@ -1,6 +1,6 @@
-// The templates that a StatefulSet has had: which revision its pods are being brought to, which one they come from, and
-// which of the old ones go. Thread: any (pure). Source: Kubernetes docs, "StatefulSet", "Rolling Updates"; spec
-// "Scheduler and workloads", 13.
+// The templates that a StatefulSet has had: the revision its pods are updated to, the one they had before, and the old
+// ones to delete. Thread: any (pure). Source: Kubernetes docs, "StatefulSet", "Rolling Updates"; spec "Scheduler and
+// workloads", 13.
 #pragma once
 
 #include "api/object/controller_revision.h"
@@ -16,7 +16,7 @@
 namespace spillway::workloads {
 
 struct StatefulRevisions {
-  RevisionPtr update;                             // of the present template; null: it has to be made
+  RevisionPtr update;                             // the present template's; null: it has to be created
   std::optional<api::ControllerRevision> create;  // without its owner
   std::optional<std::int64_t> renumber;           // the number of `update`: it is the latest again
   RevisionPtr current;                            // null: the one of the present template

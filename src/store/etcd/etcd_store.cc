@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kFirstPage = 500;
 constexpr std::size_t kLargestPage = 10'000;
 constexpr std::size_t kPageBytes = std::size_t{16} * 1024 * 1024;
-constexpr int kCreateAttempts = 3;  // a key that exists and is gone by turns
+constexpr int kCreateAttempts = 3;  // for a key that exists and is gone by turns
 
 Error too_busy(std::size_t waiting) {
   return make_error(ErrorCode::kTooManyRequests, "the store is busy: {} operations are waiting", waiting);
@@ -153,7 +153,7 @@ void EtcdStore::write(Write write, Completion<WriteResult> done) {
   begin_write(job);
 }
 
-/// Begins a write; first gets a lease, where the key is to go by itself.
+/// Begins a write; first gets a lease, if the key is to expire.
 void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
   if (!job->write.ttl || !job->write.value) return try_write(job);
   leases_.take(*job->write.ttl, [this, job](std::expected<std::int64_t, Failure> lease) {
@@ -165,8 +165,8 @@ void EtcdStore::begin_write(const std::shared_ptr<WriteJob>& job) {
 
 void EtcdStore::try_write(std::shared_ptr<WriteJob> job) {
   ++job->attempts;
-  // A revision that was expected does not come again. That a key is absent does: another client may delete what the
-  // first attempt made, and the second one would make it again.
+  // A write that expects a revision cannot succeed twice. One that expects an absent key can: another client may delete
+  // the key that the first attempt created, and the second attempt would create it again.
   const bool once = !job->write.expected || job->creates();
   const auto repeat = once ? EtcdCalls::Repeat::kUnlessSent : EtcdCalls::Repeat::kAlways;
   const EtcdTxn& txn = job->txn;
@@ -227,11 +227,10 @@ void EtcdStore::settle(const std::shared_ptr<WriteJob>& job, std::optional<Entry
        [this, job, result = std::move(result)]() mutable { answer(job, what_became_of(*job, std::move(result))); });
 }
 
-/// Finds out if an attempt without an answer, before one that was refused, was carried out: the key as it stands shows
-/// it, or our bytes in its history. A write that expected a revision which cannot come again is certainly refused, if
-/// one watch has shown all writes since the request: a watch that began later, as after a gap, says nothing about
-/// earlier writes. A creation may still be carried out once the key is free, and it cannot be known whose deletion
-/// freed it.
+/// Finds out if an attempt without an answer, before one that was refused, was carried out: the present key shows it,
+/// or our bytes in its history. A write that expected a revision which cannot come again is certainly refused, if one
+/// watch has shown all writes since the request: a watch that began later, as after a gap, says nothing about earlier
+/// writes. A creation may still be carried out once the key is free, and it cannot be known whose deletion freed it.
 Result<WriteResult> EtcdStore::what_became_of(const WriteJob& job, WriteResult refused) {
   const Write& asked = job.write;
   if (!asked.value && !refused.current) {
@@ -444,7 +443,7 @@ void EtcdStore::barrier(Completion<Revision> done) {
   if (!barrier_asked_) ask_barrier();
 }
 
-/// One question for all barriers that have come meanwhile: a later one may be about later writes.
+/// One request for all barriers that were added meanwhile: a later one may be about later writes.
 void EtcdStore::ask_barrier() {
   barrier_asked_ = true;
   EtcdRange nothing = key_alone(keys_.in_etcd(options_.root) + "/health");

@@ -34,7 +34,7 @@ struct EtcdOptions {
   std::string prefix = "/registry";  // the prefix that takes its place in etcd
   /// Compaction as upstream agrees on it: of all API servers of one etcd one does it at a time.
   bool agrees_on_compaction = true;
-  /// Changes tell the state before them (Change::previous), which costs etcd a read for each.
+  /// Changes carry the state before them (Change::previous), which costs etcd a read for each.
   bool tells_previous = false;
   Duration lease_reuse = EtcdLeases::kReuse;
   std::uint64_t seed = 0;

@@ -1,4 +1,4 @@
-// One watcher of the store's port and the watch of etcd that feeds it, over any number of streams: each goes on where
+// One watcher of the store's port and the watch of etcd that feeds it, over any number of streams: each continues where
 // the last one ended, at another member. Messages are not trusted: versions of etcd in the field repeat events, leave
 // some out, or go back in time. All keys are watched, not only ours: every revision of etcd has an event then, so that
 // a gap shows, and every revision is reached. Thread: loop. Invariant: for its prefix the watcher gets etcd's history
@@ -26,7 +26,7 @@ std::optional<Revision> compaction_in(const Value& value);
 
 class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_shared_from_this<EtcdWatch> {
  public:
-  /// After so long without a message the cluster is asked if the watch is behind.
+  /// After that time without a message the cluster is asked if the watch is behind.
   static constexpr Duration kQuietMax = seconds(10);
   static constexpr Duration kCatchUpMax = seconds(5);
 
@@ -45,7 +45,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
     std::string prefix;  // a prefix of the port's keys
     Revision after;
     Watcher& watcher;
-    bool previous = false;  // changes tell the state before them
+    bool previous = false;  // changes carry the state before them
   };
 
   EtcdWatch(EtcdTransport& transport, const EtcdKeys& keys, EtcdMetrics& metrics, telemetry::Log log, Rng rng,
@@ -88,7 +88,7 @@ class EtcdWatch final : public EtcdTransport::WatchReceiver, public std::enable_
   std::size_t member_;
   std::unique_ptr<EtcdTransport::WatchStream> stream_;
   std::vector<EtcdEvent> fragments_;
-  std::size_t failures_ = 0;  // since something was heard
+  std::size_t failures_ = 0;  // since the last message
   std::optional<Revision> gap_after_;
   Instant heard_{};
   bool closed_ = false;

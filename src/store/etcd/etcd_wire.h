@@ -50,22 +50,22 @@ struct EtcdTxn {
 
 struct EtcdLease {
   std::int64_t id = 0;
-  Duration life{};  // as granted, which may be longer than asked for
+  Duration life{};  // as granted, which may be longer than requested
 };
 
 struct EtcdTxnAnswer {
   Revision present;
   bool succeeded = false;      // the comparison held
   std::size_t deleted = 0;     // keys
-  std::optional<Entry> entry;  // the key before it was deleted, or as it stands where the comparison failed
+  std::optional<Entry> entry;  // the key before its deletion, or its present state if the comparison failed
 };
 
 struct EtcdEvent {
   std::string key;
   Value value;  // null: deleted
   Revision revision;
-  Revision create_revision;  // for a deletion: 0 unless the state before was asked for
-  Value previous;            // only if asked for
+  Revision create_revision;  // for a deletion: 0 unless the state before was requested
+  Value previous;            // only if requested
 };
 
 struct EtcdWatchMessage {
@@ -85,11 +85,11 @@ class EtcdTransport {
    public:
     virtual ~WatchReceiver() = default;
     virtual void on_watch_message(EtcdWatchMessage message) = 0;
-    /// The stream is over: nothing more comes of it.
+    /// The stream has ended: no further calls follow.
     virtual void on_watch_broken(const EtcdFailure& why) = 0;
   };
 
-  /// One watch of a member; its destruction ends it, and nothing comes afterwards.
+  /// One watch of a member; its destruction ends it, and no calls follow.
   class WatchStream {
    public:
     virtual ~WatchStream() = default;
@@ -103,11 +103,11 @@ class EtcdTransport {
   /// The answers arrive on the loop, later, and none after the transport is gone.
   virtual void range(std::size_t member, EtcdRange range, Duration at_most, Done<EtcdRangeAnswer> done) = 0;
   virtual void txn(std::size_t member, EtcdTxn txn, Duration at_most, Done<EtcdTxnAnswer> done) = 0;
-  /// Answers the revision asked for.
+  /// Returns the requested revision.
   virtual void compact(std::size_t member, Revision revision, Duration at_most, Done<Revision> done) = 0;
   /// Whole seconds.
   virtual void grant(std::size_t member, Duration life, Duration at_most, Done<EtcdLease> done) = 0;
-  /// Watches all keys, from that revision on. `previous`: each event comes with the state before it, which costs etcd a
+  /// Watches all keys, from that revision on. `previous`: each event carries the state before it, which costs etcd a
   /// read.
   virtual std::unique_ptr<WatchStream> watch(std::size_t member, Revision from, bool previous,
                                              WatchReceiver& receiver) = 0;

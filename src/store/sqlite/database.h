@@ -19,7 +19,7 @@ namespace spillway::store::sqlite {
 /// The kind of the last failure on a connection: decides if another attempt can help.
 enum class Trouble {
   kNone,
-  kFull,     // no space for another page: goes away when space comes back
+  kFull,     // no space for another page: ends when space is freed
   kBusy,     // another program holds the file's lock
   kDamaged,  // the file is not what was written, or not a database
   kIo,       // the disk failed: what is on it is unknown until it has been read again

@@ -1,7 +1,7 @@
 // The tables as one writer sees them: conditional writes that get the next revision, inside a transaction.
 // Thread: the writer's. Invariants: revisions have no gaps; log holds exactly the revisions (compacted, head], but for
-// those that created or changed a key without history, and the rest of what trim() has not deleted yet; after
-// rollback() everything is as before begin().
+// those that created or changed a key without history, and the rest of what trim() has not deleted yet; rollback()
+// restores the state before begin().
 #pragma once
 
 #include "base/bytes.h"

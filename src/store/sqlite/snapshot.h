@@ -1,5 +1,5 @@
 // Ranges of keys at one revision, from the tables of one connection.
-// Thread: the reader's. Invariant: every answer comes from one transaction, hence one state. Complexity: rows of the
+// Thread: the reader's. Invariant: every answer is read in one transaction, hence one state. Complexity: rows of the
 // prefix, plus for an older revision the log rows since it, which are scanned once while pages of one list are read.
 #pragma once
 

@@ -19,9 +19,9 @@
 namespace spillway::store::sqlite {
 namespace {
 
-constexpr std::int64_t kVacuumPages = 128;       // given back in one step
+constexpr std::int64_t kVacuumPages = 128;       // freed in one step
 constexpr std::uint64_t kEmergencyRows = 1'000;  // rows of history that are deleted in one step when the disk is full
-constexpr std::int64_t kEmergencyPages = 32;     // given back in one step then: each goes through the log
+constexpr std::int64_t kEmergencyPages = 32;     // freed in one step then: each goes through the log
 constexpr Bytes kSpaceBack = kibibytes(256);     // free besides the reserve: the disk counts as full no more
 constexpr std::int64_t kLogPagesMin = 16;        // pages of the write-ahead log that may make the file grow, at least
 constexpr std::int64_t kRestPages = 2'048;       // pages of the log that the writer moves itself without a long stop
@@ -72,7 +72,7 @@ struct Writer::Impl {
   bool tidied = true;
   std::unique_ptr<Checkpointer> checkpointer;
   std::int64_t growth_pages_max = kLogPagesMin;  // that the log may add to the file
-  std::int64_t looked_at = 0;                    // pages in the log, when it was looked whether the file would grow
+  std::int64_t looked_at = 0;                    // pages in the log at the last check of the file's growth
   std::int64_t look_again_at = 0;                // pages in the log
   std::int64_t finish_at = 0;                    // pages in the log from which on the writer finishes the move
   bool log_stays = false;                        // the failure to move the log was reported
@@ -331,7 +331,7 @@ struct Writer::Impl {
       }
     }
     ledger->compact(retention.compact_to(size(), now()));
-    // As many rows go as come, and some more: compaction keeps pace with any load.
+    // Deletes somewhat more rows than are added: compaction keeps pace with any load.
     SPILLWAY_TRY(trimmed, ledger->trim(options.trim_rows_max + 2 * changes.size()));
     const bool unchanged = changes.empty() && trimmed == 0 && before.compacted == ledger->state().compacted;
     if (!unchanged) return ledger->commit();
@@ -410,7 +410,7 @@ struct Writer::Impl {
                               std::max<std::int64_t>(options.checkpoint_pages / 8, 1));
   }
 
-  /// True: there are more pages to give back.
+  /// True: there are more pages to free.
   Result<bool> vacuum() {
     SPILLWAY_TRY(free_pages, ledger->connection().number("PRAGMA freelist_count"));
     SPILLWAY_TRY(pages, ledger->connection().number("PRAGMA page_count"));

@@ -1,7 +1,7 @@
-// A field under validation: its value, where it stands, and the errors it is told to. A member that is absent is a
-// field as well, so that a rule says what must hold and nothing about how it was looked up. The path becomes text only
-// where there is an error to tell. A field keeps a pointer to the one around it: hold every step in a variable that
-// outlives the next one (the operators refuse temporaries). Thread: any. Source: spec "API server contract", 12.8.
+// A field under validation: its value, its path, and the list that collects errors. A member that is absent is a field
+// as well, so that a rule says what must hold and nothing about how it was looked up. The path becomes text only for an
+// error. A field keeps a pointer to the one around it: hold every step in a variable that outlives the next one (the
+// operators refuse temporaries). Thread: any. Source: spec "API server contract", 12.8.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -27,10 +27,10 @@ class CheckedField {
   CheckedField operator[](std::string_view name) const& { return member(name, name); }
 
   CheckedField operator[](std::string_view name) const&& = delete;
-  /// The member, told as `shown` in errors.
+  /// The member, under the name `shown` in errors.
   CheckedField member(std::string_view name, std::string_view shown) const&;
   CheckedField member(std::string_view name, std::string_view shown) const&& = delete;
-  /// The same value under another last step: errors stand at the parent's `shown`.
+  /// The same value under another last step: its errors name the parent's `shown`.
   CheckedField at(std::size_t index) const&;
   CheckedField at(std::size_t index) const&& = delete;
   /// "limits[cpu]": a member of a map.
@@ -66,7 +66,7 @@ class CheckedField {
 
   bool full() const { return errors_->full(); }
 
-  // What is wrong with this field.
+  // Errors of this field.
   void required(std::string_view detail = {}) const { errors_->required(path(), detail); }
 
   void invalid(std::string_view detail) const { errors_->invalid(path(), json(), detail); }

@@ -1,5 +1,5 @@
-// What single values may look like besides names (api/text/names.h): ports, addresses, environment names, paths, ids.
-// Each returns one text per problem; none: the value is fine. Thread: any (pure).
+// Formats of single values other than names (api/text/names.h): ports, addresses, environment names, paths, ids. Each
+// returns one text per problem; none: the value is fine. Thread: any (pure).
 // Source: Kubernetes API reference; vectors api/validation_create.
 #pragma once
 
@@ -29,10 +29,10 @@ inline constexpr std::string_view kIpRangeRule = "must be a valid CIDR value, (e
 std::vector<std::string> ip_range_errors(std::string_view text);
 /// "*.example.com": every host right below that domain.
 std::vector<std::string> wildcard_host_errors(std::string_view text);
-/// What may stand in the path of a URL. Source: RFC 3986.
+/// Checks the characters of a URL's path. Source: RFC 3986.
 std::vector<std::string> http_path_errors(std::string_view text);
-/// What is wrong with an address that means this machine or its nearest neighbours: it is nobody's service. Empty: it
-/// does not.
+/// The error for an address that means this machine or its nearest neighbours, where no service can be. Empty: it means
+/// neither.
 std::string_view special_address_problem(const api::IpAddress& address);
 /// Printable ASCII without '='.
 std::vector<std::string> environment_name_errors(std::string_view name);

@@ -21,7 +21,7 @@ namespace {
 
 using api::Json;
 
-/// An error: one that cannot be read, and then nobody knows what is allowed.
+/// An error: a LimitRange cannot be parsed, so that the limits are not known.
 Result<std::vector<api::LimitRange>> ranges_for(const Json& object, const AdmissionContext& context) {
   std::vector<api::LimitRange> ranges;
   std::optional<Error> error;
@@ -57,7 +57,7 @@ void write_resources(const std::vector<api::Container>& filled, Json* list) {
   }
 }
 
-/// Several problems are told as a list, each text once.
+/// Joins several problems as a list, each text once.
 std::string joined(const std::vector<std::string>& problems) {
   std::vector<std::string_view> told;
   for (const std::string& each : problems) {
@@ -86,7 +86,7 @@ api::StatusResult<void> confirm(std::string_view plural, const Json& object, con
 
 void fill_in_limits(Json& pod, const AdmissionContext& context) {
   const auto ranges = ranges_for(pod, context);
-  if (!ranges || ranges->empty()) return;  // confirm_pod_limits() says what is wrong
+  if (!ranges || ranges->empty()) return;  // confirm_pod_limits() reports the error
   auto spec = api::decode<api::PodSpec>(value_of(pod, "spec"));
   if (!spec) return;  // validation refuses the pod
   std::string filled;

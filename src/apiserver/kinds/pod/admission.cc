@@ -1,4 +1,4 @@
-// What the cluster says to a new pod: limits, account, runtime class, priority, tolerations.
+// Admission of a new pod: limits, account, runtime class, priority, tolerations.
 #include "api/codec/codec.h"
 #include "api/object/meta.h"
 #include "api/object/pod.h"
@@ -29,7 +29,7 @@ api::Status forbidden(const api::Json& pod, std::string_view why) {
   return api::forbidden_status({"", "pods"}, pod.string_at({"metadata", "name"}), why);
 }
 
-/// Whether a container or volume names a secret somewhere.
+/// True if a container or volume names a secret somewhere.
 bool names_secret(const api::Json& value) {
   if (const api::Json::Array* list = value.if_array()) return std::ranges::any_of(*list, names_secret);
   const api::Json::Object* members = value.if_object();
@@ -45,7 +45,7 @@ bool projects_token(const api::Json& volume) {
                              [](const api::Json& source) { return has(source, "serviceAccountToken"); });
 }
 
-/// A mirror stands for a pod that runs anyway: it gets no account, and may not ask for what needs one.
+/// A mirror pod shows a pod that runs anyway: it gets no account, and may not ask for what needs one.
 api::StatusResult<void> admit_mirror(const api::Json& pod) {
   const api::Json& spec = value_of(pod, "spec");
   if (!text(spec, "serviceAccountName").empty()) {
@@ -83,7 +83,7 @@ api::StatusResult<void> admit_service_account(api::Json& pod, const AdmissionCon
   return {};
 }
 
-/// Where pods of a class may run is where this one may, besides what it says itself.
+/// Adds the node selector and tolerations of the pod's RuntimeClass to the pod's own.
 api::StatusResult<void> add_scheduling(api::Json& pod, const api::Json& scheduling) {
   api::Json& spec = pod["spec"];
   if (const api::Json::Object* wanted = value_of(scheduling, "nodeSelector").if_object()) {
@@ -138,7 +138,7 @@ api::StatusResult<std::optional<api::Json>> priority_class_of(const api::Json& p
   std::optional<api::Json> fallback;
   context.cluster.visit(kClasses, "", [&fallback](const api::Json& candidate) {
     if (!is_true(candidate, "globalDefault")) return true;
-    // Of several, the smallest value, so that the answer does not depend on their order.
+    // The smallest value among several defaults, so that the answer does not depend on their order.
     if (!fallback || integer(candidate, "value").value_or(0) < integer(*fallback, "value").value_or(0)) {
       fallback = candidate;
     }
@@ -182,8 +182,8 @@ void add_memory_pressure_toleration(const api::Json& pod, std::vector<api::Toler
   tolerations.push_back({pressure.key, "Exists", {}, pressure.effect, {}});
 }
 
-/// Five minutes on a node that is not ready or unreachable, unless the pod says otherwise; and pods that have asked for
-/// something may come to nodes that are short of memory.
+/// Five minutes on a node that is not ready or unreachable, unless the pod says otherwise; and pods with requests
+/// tolerate nodes under memory pressure.
 void add_tolerations(api::Json& pod, const AdmissionRules& rules) {
   api::Json& spec = pod["spec"];
   std::vector<api::Toleration> tolerations;
@@ -201,7 +201,7 @@ void add_tolerations(api::Json& pod, const AdmissionRules& rules) {
   for (std::size_t i = own; i < tolerations.size(); ++i) list.if_array()->push_back(api::encode(tolerations[i]));
 }
 
-/// A pod with gates says from the start why it is not scheduled.
+/// A pod with gates has its PodScheduled condition from the start, with the reason.
 void add_gated_condition(api::Json& pod, WallTime now) {
   if (elements(value_of(pod, "spec"), "schedulingGates").empty()) return;
   pod["status"]["conditions"] =

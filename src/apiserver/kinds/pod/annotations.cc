@@ -61,7 +61,7 @@ void check_app_armor_annotation(const CheckedField& annotation, std::string_view
   annotation.invalid(fmt::format("invalid AppArmor profile name: \"{}\"", profile));
 }
 
-/// What an annotation says of a profile, against the field that says it now.
+/// Compares a profile in an annotation with the field that replaced the annotation.
 void check_agreement(std::string_view annotation, const CheckedField& profile, std::string_view runtime_alias,
                      std::string_view what) {
   const CheckedField type = profile["type"];

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 1> kBlobDisk{
 constexpr std::string_view kOncePod = "ReadWriteOncePod";
 constexpr std::array<std::string_view, 4> kAccessModes{"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", kOncePod};
 constexpr std::array<std::string_view, 2> kVolumeModes{"Block", "Filesystem"};
-/// What else of its metadata a claim template may hold.
+/// The metadata that a claim template may have.
 constexpr std::array<std::string_view, 3> kTemplateMetadata{"annotations", "creationTimestamp", "labels"};
 
 void check_template_metadata(const CheckedField& metadata) {

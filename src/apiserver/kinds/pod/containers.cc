@@ -16,10 +16,10 @@ constexpr std::array<std::string_view, 3> kPullPolicies{"Always", "IfNotPresent"
 constexpr std::array<std::string_view, 2> kMessagePolicies{"FallbackToLogsOnError", "File"};
 constexpr std::array<std::string_view, 1> kSidecarPolicies{"Always"};
 
-/// What only containers that keep running beside others may have.
+/// Members that only restartable init containers may have.
 constexpr std::array<std::string_view, 4> kServiceFields{"lifecycle", "livenessProbe", "readinessProbe",
                                                          "startupProbe"};
-/// What a container for debugging may not have; "resources" only if they say something.
+/// Members that a container for debugging may not have; "resources" only if they are not empty.
 constexpr std::array<std::string_view, 8> kNotForDebugging{"lifecycle",      "livenessProbe", "ports",
                                                            "readinessProbe", "resizePolicy",  "resources",
                                                            "restartPolicy",  "startupProbe"};

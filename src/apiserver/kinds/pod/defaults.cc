@@ -1,4 +1,4 @@
-// What a pod has where its author said nothing.
+// Defaults of a pod, for members that its author left out.
 #include "api/text/quantity.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/image_reference.h"
@@ -63,7 +63,7 @@ void round_amounts(api::Json* amounts) {
   }
 }
 
-/// What is not asked for is what may be used.
+/// Requests default to the limits.
 void default_requests(api::Json& container) {
   const api::Json* limits = container.at({"resources", "limits"});
   if (limits == nullptr || limits->if_object() == nullptr) return;
@@ -126,7 +126,7 @@ struct SourceDefault {
   std::string_view source;
   std::string_view member;
   api::Json value;
-  /// Whether an empty text stays as it is.
+  /// True if an empty text is kept.
   bool keeps_empty = false;
 };
 
@@ -225,7 +225,7 @@ void default_addresses(api::Json& pod) {
   }
 }
 
-/// Defaults that a pod spec has wherever it stands.
+/// Defaults of a pod spec, in a pod or in a template.
 void default_pod_spec(api::Json& spec) {
   drop_disabled_fields(spec);
   set_default(spec, "restartPolicy", "Always");

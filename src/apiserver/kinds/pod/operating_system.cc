@@ -10,13 +10,13 @@ namespace {
 constexpr std::array<std::string_view, 2> kSystems{"linux", "windows"};
 constexpr std::string_view kNotOnWindows = "cannot be set for a windows pod";
 
-/// Of the pod, false being the same as absent.
+/// Members of the pod that a Windows pod may not set; false equals absent.
 constexpr std::array<std::string_view, 2> kLinuxPodFlags{"hostIPC", "hostPID"};
-/// Of the pod's security context.
+/// The same in the pod's security context.
 constexpr std::array<std::string_view, 10> kLinuxPodContext{
     "appArmorProfile", "fsGroup", "fsGroupChangePolicy", "runAsGroup",         "runAsUser",
     "seLinuxOptions",  "sysctls", "seccompProfile",      "supplementalGroups", "supplementalGroupsPolicy"};
-/// Of a container's security context.
+/// The same in a container's security context.
 constexpr std::array<std::string_view, 10> kLinuxContainerContext{
     "allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged",     "procMount",
     "readOnlyRootFilesystem",   "runAsGroup",      "runAsUser",    "seLinuxOptions", "seccompProfile"};

@@ -1,5 +1,5 @@
-// What the API server knows of pods: defaults, admission, validation, and what an update may change; the rules of a pod
-// spec hold inside the templates of workloads as well. Everything but admission is pure.
+// The rules of pods in the API server: defaults, admission, validation, and the changes that an update may make; the
+// rules of a pod spec apply to the templates of workloads as well. Everything but admission is pure.
 // Source: spec "API server contract", 12.1-12.4; vectors api/create, validation_create_pod, defaulting_pod,
 // validation_update_pod.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace spillway::apiserver::kinds {
 
-// Pod specs wherever they stand (defaults.cc, disabled_fields.cc, template.cc).
+// Pod specs, in pods and in templates (defaults.cc, disabled_fields.cc, template.cc).
 
 /// Defaults of a template of pods; makes what it lacks.
 void default_pod_template(api::Json& pod_template);
@@ -31,7 +31,7 @@ void drop_empty_overhead(api::Json& spec);
 void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
 /// The labels and annotations of a template alone.
 void validate_template_metadata(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
-/// What pods need besides, and what they tolerate, where a runtime class says so; fields start with `path`.
+/// Validates the overhead and the tolerations of a RuntimeClass; fields start with `path`.
 void validate_overhead(const api::Json& amounts, std::string_view path, api::FieldErrors& errors);
 void validate_tolerations(const api::Json& tolerations, std::string_view path, api::FieldErrors& errors);
 
@@ -44,7 +44,7 @@ void default_pod(api::Json& pod);
 void prepare_new_pod(api::Json& pod);
 /// Limits of the namespace, service account, runtime class, priority, tolerations of a new pod.
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context);
-/// What is judged after validation: limits of the namespace, overhead against the runtime class.
+/// Checks after validation: limits of the namespace, overhead against the runtime class.
 api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext& context);
 void validate_new_pod(const api::Json& pod, api::FieldErrors& errors);
 

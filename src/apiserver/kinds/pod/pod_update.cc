@@ -1,4 +1,5 @@
-// What may change of a pod: images, the deadline, tolerations added, gates removed, and where a gated pod may run.
+// Changes that an update of a pod may make: images, the deadline, tolerations added, gates removed, and the node
+// affinity of a gated pod.
 #include "api/object/pod.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
@@ -29,7 +30,7 @@ void put_back(api::Json& now, const api::Json& old, std::string_view key) {
   }
 }
 
-/// False if containers came or went: nothing else is compared then.
+/// False if containers were added or removed: nothing else is compared then.
 bool check_container_updates(const CheckedField& containers, std::size_t count_before) {
   if (containers.size() != count_before) {
     containers.forbidden("pod updates may not add or remove containers");
@@ -43,7 +44,7 @@ bool check_container_updates(const CheckedField& containers, std::size_t count_b
   return true;
 }
 
-/// False if the rest need not be looked at.
+/// False if the other members need no check.
 bool check_deadline_update(const CheckedField& deadline, const std::optional<std::int64_t>& before) {
   const std::optional<std::int64_t> after = deadline.integer();
   if (!after) {
@@ -98,7 +99,7 @@ void check_selector_update(const CheckedField& selector, const api::Json& old) {
   }
 }
 
-/// The requirements of before stand first, as they were.
+/// True if the list begins with all requirements of before, unchanged.
 bool begins_with_all(const api::Json& now, const api::Json& old, std::string_view list) {
   const api::Json::Array& after = elements(now, list);
   const api::Json::Array& before = elements(old, list);
@@ -183,7 +184,7 @@ void check_debug_containers_update(const CheckedField& pod, const api::Json& old
   const api::Json::Array& now = containers.elements();
   for (const api::Json& container : elements(value_of(old, "spec"), "ephemeralContainers")) {
     const std::string_view name = text(container, "name");
-    // Of several with one name the last counts.
+    // The last of several containers with one name counts.
     const auto found =
         std::find_if(now.rbegin(), now.rend(), [&](const api::Json& one) { return text(one, "name") == name; });
     if (found == now.rend()) {
@@ -206,7 +207,7 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
     return errors.forbidden("[]", "static pods do not support ephemeral containers");
   }
   if (endpoint != Endpoint::kStatus) check_whole_pod(root);
-  // Upstream judges the annotations once more with their changes.
+  // Upstream validates the changed annotations once more.
   check_annotation_changes(annotations, old_annotations);
   check_pod_annotations(annotations, spec);
   switch (endpoint) {

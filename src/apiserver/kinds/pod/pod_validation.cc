@@ -1,4 +1,4 @@
-// What only pods have to keep, not templates of them.
+// Rules for pods that do not apply to their templates.
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/pod/rules.h"

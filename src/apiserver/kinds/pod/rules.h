@@ -21,7 +21,7 @@ inline constexpr std::string_view kSeccompContainerAnnotationPrefix = "container
 /// A pod, or the template of pods: a template need not be complete yet.
 enum class SpecUse { kPod, kTemplate };
 
-/// check(container, member of `spec` it stands in, index) for every container of every kind.
+/// check(container, member of `spec` that contains it, index) for every container of every kind.
 template <typename Check>
 void each_container(const CheckedField& spec, Check check) {
   for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
@@ -64,7 +64,7 @@ void check_google_disk(const CheckedField& source);
 void check_amazon_disk(const CheckedField& source);
 void check_csi(const CheckedField& source);
 void check_ephemeral_volume(const CheckedField& source);
-/// What a claim asks for: access modes, selector, storage, class, mode, data sources.
+/// Validates the spec of a claim: access modes, selector, storage, class, mode, data sources.
 void check_claim_spec(const CheckedField& spec);
 
 // containers.cc
@@ -74,7 +74,7 @@ struct ContainerContext {
 };
 
 void check_containers(const CheckedField& spec, const ContainerContext& context);
-/// No blanks before or behind it: asked of pods, not of templates.
+/// Checks that no blanks surround the name: for pods, not for templates.
 void check_image_edges(const CheckedField& image);
 
 // ports.cc

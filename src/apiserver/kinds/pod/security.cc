@@ -28,7 +28,7 @@ bool is_sysctl_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/// What kSysctlPattern says: parts of letters, digits, inner dashes and underscores, joined by '.' or '/'.
+/// Matches kSysctlPattern: parts of letters, digits, inner dashes and underscores, joined by '.' or '/'.
 bool is_sysctl_name(std::string_view name) {
   if (name.empty() || name.size() > kSysctlNameMax) return false;
   while (true) {

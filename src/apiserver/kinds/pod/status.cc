@@ -1,4 +1,4 @@
-// What may change of a pod's status.
+// Validation of changes of a pod's status.
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
@@ -65,7 +65,7 @@ void check_transitions(const CheckedField& statuses, const api::Json::Array& bef
   }
 }
 
-/// Their errors stand at the metadata, upstream's slip that clients know.
+/// Errors of conditions name the metadata: upstream's slip, which clients know.
 void check_conditions(const CheckedField& status) {
   const std::string_view kShown = "metadata.conditions";
   const CheckedField conditions(&status["conditions"].json(), kShown, status.errors());

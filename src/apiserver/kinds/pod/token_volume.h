@@ -7,7 +7,7 @@
 
 namespace spillway::apiserver::kinds {
 
-/// Whether the pod, or else its account, wants it.
+/// True if the pod, or else its account, wants the volume with the token.
 bool wants_token_volume(const api::Json& pod, const api::Json& account);
 
 /// Adds it to the pod and mounts it into each container that has nothing at its place. The pod has its uid, from which

@@ -1,5 +1,5 @@
-// The list of volumes of a pod: names, one source each. Sources are judged by the table; what a source demands beyond
-// members that must be there stands in the files by family.
+// The list of volumes of a pod: names, one source each. Sources are validated by the table; rules beyond required
+// members are in the files by family.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
 
@@ -16,9 +16,9 @@ struct VolumeSource {
   std::string_view name;
   /// Texts and lists that must be there.
   std::array<std::string_view, 3> required;
-  /// What else must hold; null: nothing.
+  /// Further rules; null: none.
   void (*check)(const CheckedField& source) = nullptr;
-  /// Where errors stand, if not at `name`.
+  /// The path in errors, if it is not `name`.
   std::string_view shown = {};
 };
 

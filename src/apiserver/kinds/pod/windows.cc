@@ -1,4 +1,4 @@
-// What pods for Windows nodes say about users and the host.
+// Rules for pods on Windows nodes: users and the host.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
 
@@ -72,7 +72,7 @@ void check_user_name(const CheckedField& name) {
   check_user_part(name, text.substr(backslash + 1));
 }
 
-/// Absent, or what it says.
+/// The value; nullopt: absent.
 std::optional<bool> host_process_of(const CheckedField& holder) {
   const api::Json* value = holder.json().at({"securityContext", "windowsOptions", "hostProcess"});
   return value != nullptr ? value->if_bool() : std::nullopt;

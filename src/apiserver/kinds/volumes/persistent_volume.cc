@@ -31,7 +31,7 @@ struct PersistentSource {
   std::string_view name;
   /// Texts and lists that must be there.
   std::array<std::string_view, 3> required;
-  /// What else must hold; null: nothing.
+  /// Further rules; null: none.
   void (*check)(const CheckedField& source) = nullptr;
   std::string_view shown = {};
 };
@@ -153,7 +153,7 @@ void check_volume_spec(const CheckedField& spec) {
   spec["volumeMode"].optional_one_of(kModes);
 }
 
-/// What the volume is made of: the member that is set.
+/// The volume's source: the member that is set.
 Json source_of(const Json& volume) {
   const Json& spec = value_of(volume, "spec");
   Json found = Json::object();

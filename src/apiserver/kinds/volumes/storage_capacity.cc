@@ -23,12 +23,12 @@ void validate_capacity(const Json& object, FieldErrors& errors) {
 
 }  // namespace
 
-/// Upstream judges a new one twice.
+/// Upstream validates a new one twice.
 void validate_storage_capacity(const Json& object, FieldErrors& errors) {
   add_repeatedly(2, errors, [&object](FieldErrors& found) { validate_capacity(object, found); });
 }
 
-/// What was measured does not change, only how much there is.
+/// Validates that topology and class stay the same; only the capacity may change.
 void validate_storage_capacity_update(const Json& object, const Json& old, Endpoint, FieldErrors& errors) {
   validate_capacity(object, errors);
   for (const std::string_view name : {"nodeTopology", "storageClassName"}) {

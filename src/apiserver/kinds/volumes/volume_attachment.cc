@@ -74,7 +74,7 @@ void validate_volume_attachment(const Json& attachment, FieldErrors& errors) {
   if (volume) volume.require_valid(api::dns1123_subdomain_errors(volume.text()));
 }
 
-/// What is attached where does not change. Upstream judges the rest twice.
+/// The spec is immutable: which volume is attached to which node. Upstream validates the rest twice.
 void validate_volume_attachment_update(const Json& attachment, const Json& old, Endpoint, FieldErrors& errors) {
   add_repeatedly(2, errors, [&attachment](FieldErrors& found) { validate_attachment(attachment, found); });
   const Json& spec = value_of(attachment, "spec");

@@ -1,9 +1,8 @@
-// What the API server knows of PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttachments and
-// CSIStorageCapacities: defaults, admission, validation, and what an update may change. Everything but admission is
-// pure. Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
-// "VolumeAttachment", "CSIStorageCapacity"; Kubernetes docs,
-// "Persistent Volumes", "Admission Controllers" (DefaultStorageClass, StorageObjectInUseProtection,
-// PersistentVolumeClaimResize).
+// The rules of the API server for PersistentVolumes, PersistentVolumeClaims, StorageClasses, VolumeAttachments and
+// CSIStorageCapacities: defaults, admission, validation, and the changes that an update may make. Everything but
+// admission is pure. Source: Kubernetes API reference, "PersistentVolume", "PersistentVolumeClaim", "StorageClass",
+// "VolumeAttachment", "CSIStorageCapacity"; Kubernetes docs, "Persistent Volumes", "Admission Controllers"
+// (DefaultStorageClass, StorageObjectInUseProtection, PersistentVolumeClaimResize).
 #pragma once
 
 #include "api/exchange/status.h"
@@ -25,7 +24,7 @@ api::StatusResult<void> admit_persistent_volume_update(api::Json& volume, const 
                                                        const AdmissionContext& context);
 void validate_persistent_volume_update(const api::Json& volume, const api::Json& old, Endpoint endpoint,
                                        api::FieldErrors& errors);
-/// The specification of a volume that stands in a VolumeAttachment instead of being an object.
+/// The specification of a volume inside a VolumeAttachment.
 void check_inline_volume(const CheckedField& spec);
 
 // persistent_volume_claim.cc
@@ -61,7 +60,7 @@ void validate_storage_capacity_update(const api::Json& capacity, const api::Json
 
 /// Adds the finalizer, if the object does not have it.
 void add_finalizer(api::Json& object, std::string_view finalizer);
-/// Quantities that are not negative, told at `path`[name].
+/// Quantities that are not negative; errors name `path`[name].
 void validate_amounts(const api::Json& amounts, std::string_view path, api::FieldErrors& errors);
 
 inline constexpr std::string_view kBetaStorageClass = "volume.beta.kubernetes.io/storage-class";

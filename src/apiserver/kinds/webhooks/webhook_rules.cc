@@ -54,7 +54,7 @@ bool holds(const CheckedField& list, std::string_view word) {
   return std::ranges::any_of(list.elements(), [&](const Json& one) { return one.string_at({}) == word; });
 }
 
-/// "*" stands alone, and there is something.
+/// Checks that the list is not empty, and that "*" is its only item.
 void require_list(const CheckedField& list, std::string_view things) {
   if (list.empty()) return list.required();
   if (list.size() > 1 && holds(list, kAll)) {
@@ -67,11 +67,11 @@ void validate_operations(const CheckedField& operations) {
   operations.each([](const CheckedField& operation) { operation.require_one_of(kOperations); });
 }
 
-/// What covers another of the same list makes that one a mistake.
+/// An item that another one of the list covers is an error.
 void validate_resources(const CheckedField& resources) {
   if (resources.empty()) return resources.required();
-  std::set<std::string_view> whole;  // of "pods/*": "pods"
-  std::set<std::string_view> parts;  // of "*/status": "status"
+  std::set<std::string_view> whole;  // "pods" for "pods/*"
+  std::set<std::string_view> parts;  // "status" for "*/status"
   bool named = false;
   resources.each([&](const CheckedField& field) {
     const std::string_view resource = field.text();

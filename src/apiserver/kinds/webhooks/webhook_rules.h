@@ -11,9 +11,9 @@
 
 namespace spillway::apiserver::kinds {
 
-/// What every kind of webhook has.
+/// Defaults of every kind of webhook.
 void default_webhooks(api::Json& configuration);
-/// What those have that may change objects.
+/// Further defaults of mutating webhooks.
 void default_mutating_webhooks(api::Json& configuration);
 
 /// Match conditions have to compile: what this server does not evaluate is refused.
@@ -21,7 +21,8 @@ void validate_webhooks(const api::Json& configuration, api::FieldErrors& errors)
 
 /// Operations, groups, versions, resources and scope of one rule.
 void validate_matched_rule(const CheckedField& rule);
-/// Of one webhook, or of an admission policy: expressions that see what `environment` has.
+/// Validates the conditions of one webhook, or of an admission policy; their expressions see the variables of
+/// `environment`.
 void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment = {});
 
 /// https://HOST[:PORT][/PATH], as the address of a webhook.

@@ -1,5 +1,5 @@
-// A copy of a database that may be in use: the present state at one revision, without history. Put in its place, it
-// goes on with a revision far ahead, so that no revision a client has seen is ever given out again.
+// A copy of a database that may be in use: the present state at one revision, without history. A store that is started
+// from it continues with a revision far ahead, so that no revision a client has seen is ever used again.
 // Thread: any that may wait for the disk. Source: spec "API server contract", 22.2 (restore) and 22.4 (snapshots);
 // SQLite docs, "VACUUM INTO".
 #pragma once
@@ -20,7 +20,7 @@ namespace spillway::store::sqlite {
 /// A copy's revision is ahead of the original's by this much: more than is written until the copy is needed.
 inline constexpr std::uint64_t kRevisionLead = 1'000'000'000;
 
-/// Asked while the work goes on; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
+/// Called during the work; `share` of it is done, 0 to 1. False: stop, and leave nothing behind.
 using GoOn = std::function<bool(double share)>;
 
 struct BackupReport {
@@ -39,7 +39,8 @@ Result<BackupReport> write_backup(const std::string& from, const std::string& to
 Outcome copy_database(Connection& from, const NewFile& to, const GoOn& go_on);
 /// The revision as of which this file was made by write_backup(), if it was not written since.
 Result<std::optional<Revision>> backup_revision(Connection& file);
-/// Makes a copy forget its history and go on at `revision`. `backup_of`: what backup_revision() says from then on.
+/// Removes the history of a copy and continues it at `revision`. `backup_of`: the value of backup_revision() from then
+/// on.
 Outcome advance(Connection& copy, Revision revision, std::optional<Revision> backup_of);
 /// Bytes in the file that are used.
 Result<Bytes> used_bytes(Connection& file);

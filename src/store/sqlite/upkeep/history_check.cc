@@ -59,7 +59,7 @@ void HistoryCheck::check_change(const LogRow& row, const State* last) {
   }
 }
 
-/// Checks a key without history: changes between two rows are not recorded, but the second must come later.
+/// Checks a key without history: changes between two rows are not recorded, but the second must be later.
 void HistoryCheck::check_unlogged(const LogRow& row, const State* last) {
   const Revision earlier = last == nullptr ? Revision() : last->modified;
   const bool created_since = row.created > earlier;

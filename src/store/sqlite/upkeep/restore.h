@@ -1,5 +1,5 @@
-// Puts a copy of a database in place of a store that no server uses. Its revision goes on far ahead of the copy's and
-// of the replaced store's, with no history: clients that watched before are told to list again.
+// Puts a copy of a database in place of a store that no server uses. Its revision continues far ahead of the copy's and
+// of the replaced store's, with no history: clients that watched before have to list again.
 // Thread: any that may wait for the disk. Source: spec "API server contract", 22.2 (restore).
 #pragma once
 
