@@ -90,7 +90,7 @@ struct QueueingHint {
     kPortsFreed,       // a pod left its node, and its ports
     kOthersMoved,      // pods or domains that the plug-in counts are others
     kVolumesFreed,     // a pod left its node, and its volumes
-    kOutsiderDecides,  // an extender refused it, and nobody knows what it looks at
+    kOutsiderDecides,  // an extender refused it, and its criteria are not known
     kPromiseBroken,    // the node that preemption has promised it is gone, or refuses it even without pods
     // It keeps waiting.
     kNotAffected,       // nothing that the plug-ins depend on has changed
