@@ -10,8 +10,8 @@ namespace spillway::policy {
 
 namespace {
 
-constexpr std::int64_t kMissingMilliCpu = 100;
-constexpr std::int64_t kMissingMemoryBytes = std::int64_t{200} * 1024 * 1024;
+constexpr std::int64_t kMissingMilliCpu = 100;                                 // upstream's default for scores
+constexpr std::int64_t kMissingMemoryBytes = std::int64_t{200} * 1024 * 1024;  // upstream's default for scores
 
 std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;

@@ -9,7 +9,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kGcPeriod = minutes(1);
+constexpr Duration kGcPeriod = minutes(1);  // as upstream
 constexpr std::size_t kNamedInLog = 20;
 
 Instant instant_of(WallTime at, Now now) {

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::string_view kNamespace = "kube-node-lease";
 constexpr std::string_view kLeaseVersion = "coordination.k8s.io/v1";
-constexpr int kUpdateAttempts = 5;
-constexpr Duration kEnsureBackOff = milliseconds(100);
-constexpr Duration kEnsureBackOffMax = seconds(7);
-constexpr double kRenewalJitter = 0.04;
+constexpr int kUpdateAttempts = 5;                      // per run, as upstream
+constexpr Duration kEnsureBackOff = milliseconds(100);  // as upstream; doubled after each failure
+constexpr Duration kEnsureBackOffMax = seconds(7);      // as upstream
+constexpr double kRenewalJitter = 0.04;                 // as upstream: nodes that start together drift apart
 
 bool has_owner(const api::Json& lease) {
   const api::Json* owners = lease.at({"metadata", "ownerReferences"});

@@ -10,8 +10,8 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kFirstWait = milliseconds(100);
-constexpr Duration kLongestWait = seconds(7);
+constexpr Duration kFirstWait = milliseconds(100);  // as upstream; doubled after each failure
+constexpr Duration kLongestWait = seconds(7);       // as upstream
 
 /// There is something to reconcile after a creation that failed so: a node that exists, or one we may not create.
 bool continues_after(ErrorCode code) {

@@ -7,7 +7,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr std::size_t kNamesOfAnImageMax = 5;
+constexpr std::size_t kNamesOfAnImageMax = 5;  // as upstream: bounds the size of the node object
 
 api::ContainerImage reported(const NodeImage& image) {
   api::ContainerImage result{.names = image.repo_digests, .size_bytes = image.size_bytes};

@@ -8,8 +8,8 @@
 namespace spillway::agent {
 namespace {
 
-constexpr int kAttempts = 5;
-constexpr double kJitter = 0.04;
+constexpr int kAttempts = 5;      // per sync, as upstream
+constexpr double kJitter = 0.04;  // as upstream: nodes that start together drift apart
 
 Duration jittered(Duration period, Rng& rng) {
   return period + std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::nano>(

@@ -1,5 +1,6 @@
 // A process that makes something in namespaces of its own and then holds them, doing nothing, until this object is
-// destroyed. Thread: loop. Waits for its setup (some system calls), and for its end. Source: clone(2), namespaces(7).
+// destroyed.
+// Thread: loop. Waits for its setup (some system calls), and for its end. Source: clone(2), namespaces(7).
 #pragma once
 
 #include "base/error.h"

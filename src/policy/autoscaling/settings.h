@@ -6,7 +6,7 @@
 
 namespace spillway::autoscaling {
 
-inline constexpr Duration kDownStabilization = minutes(5);
+inline constexpr Duration kDownStabilization = minutes(5);  // upstream's default
 
 /// When the processor time that a pod has used does not count yet; both 0 or more.
 struct StartPeriods {

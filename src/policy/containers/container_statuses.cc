@@ -9,10 +9,10 @@ namespace {
 
 using State = Instance::State;
 
-constexpr std::int32_t kKilledExitCode = 137;
+constexpr std::int32_t kKilledExitCode = 137;  // 128 + SIGKILL
 constexpr std::string_view kUnknownReason = "ContainerStatusUnknown";
-constexpr std::size_t kLogLinesMax = 80;
-constexpr std::size_t kLogBytesMax = 2048;
+constexpr std::size_t kLogLinesMax = 80;    // as upstream
+constexpr std::size_t kLogBytesMax = 2048;  // as upstream
 
 const std::vector<api::Container>& list_of(const api::Pod& pod, ContainerKind kind) {
   switch (kind) {

@@ -61,7 +61,7 @@ struct MessageSources {
 
 std::string termination_message(const MessageSources& sources);
 
-inline constexpr std::size_t kMessageFileMax = 4096;
-inline constexpr std::size_t kMessagesOfPodMax = 12288;
+inline constexpr std::size_t kMessageFileMax = 4096;     // as upstream; of a longer file only the end
+inline constexpr std::size_t kMessagesOfPodMax = 12288;  // as upstream: shared by the containers of a pod
 
 }  // namespace spillway::containers

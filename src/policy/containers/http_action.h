@@ -50,8 +50,8 @@ std::optional<HttpAsk> follow(const HttpAsk& ask, const HttpAnswer& answer);
 /// The end of an error about a server that was called by HTTPS and has answered by HTTP.
 inline constexpr std::string_view kHttpForHttps = "http: server gave HTTP response to HTTPS client";
 
-inline constexpr int kRedirectsMax = 10;
-inline constexpr std::size_t kProbeOutputMax = 10240;
+inline constexpr int kRedirectsMax = 10;               // as Go's client; one more fails the probe
+inline constexpr std::size_t kProbeOutputMax = 10240;  // as upstream; the rest of the body is cut
 
 struct ProbeJudgement {
   ProbeOutcome outcome = ProbeOutcome::kError;

@@ -9,7 +9,7 @@
 namespace spillway::containers {
 namespace {
 
-constexpr std::int64_t kTellSecondsMin = 2;
+constexpr std::int64_t kTellSecondsMin = 2;  // as upstream: left to a container after its hook
 
 ContainerNames with_hooks(const api::PodSpec& spec) {
   ContainerNames names;

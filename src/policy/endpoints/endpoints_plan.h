@@ -16,7 +16,7 @@
 
 namespace spillway::endpoints {
 
-inline constexpr std::size_t kAddressesMax = 1000;
+inline constexpr std::size_t kAddressesMax = 1000;  // as upstream; more are cut
 inline constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 inline constexpr std::string_view kTruncated = "truncated";
 

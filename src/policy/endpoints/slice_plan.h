@@ -28,7 +28,7 @@ using SlicePtr = std::shared_ptr<const api::EndpointSlice>;
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 inline constexpr std::string_view kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
 inline constexpr std::string_view kSliceController = "endpointslice-controller.k8s.io";
-inline constexpr std::size_t kEndpointsPerSlice = 100;
+inline constexpr std::size_t kEndpointsPerSlice = 100;  // upstream's default for --max-endpoints-per-slice
 
 struct SliceView {
   const api::Service& service;

@@ -14,7 +14,7 @@ using Slices = std::vector<api::EndpointSlice>;
 using SlicePtr = std::shared_ptr<const api::EndpointSlice>;
 
 constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
-constexpr double kOverload = 0.2;
+constexpr double kOverload = 0.2;  // upstream: the share by which a zone may be overloaded
 
 const std::string* label_of(const api::Node& node, std::string_view key) {
   const auto found = node.metadata.labels.find(std::string(key));

@@ -53,8 +53,8 @@ std::vector<SpreadConstraint> own_constraints(const api::Pod& pod) {
 }
 
 std::vector<SpreadConstraint> system_constraints() {
-  constexpr std::int64_t kHostSkew = 3;
-  constexpr std::int64_t kZoneSkew = 5;
+  constexpr std::int64_t kHostSkew = 3;  // upstream's system default
+  constexpr std::int64_t kZoneSkew = 5;  // upstream's system default
   SpreadConstraint hosts;
   hosts.max_skew = kHostSkew;
   hosts.topology_key = kHostname;

@@ -12,8 +12,8 @@ namespace {
 
 using api::Json;
 
-constexpr std::int64_t kSecondsDefault = 10;
-constexpr std::int64_t kSecondsMax = 30;
+constexpr std::int64_t kSecondsDefault = 10;  // as in the API
+constexpr std::int64_t kSecondsMax = 30;      // as in the API
 constexpr std::int64_t kHttpsPort = 443;
 
 const Json::Array& list_at(const Json& object, std::string_view key) {

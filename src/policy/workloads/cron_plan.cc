@@ -14,7 +14,7 @@ namespace spillway::workloads {
 namespace {
 
 constexpr Duration kAfterDue = milliseconds(100);
-constexpr std::int64_t kManyMissed = 100;
+constexpr std::int64_t kManyMissed = 100;  // as upstream: more cause a warning event
 constexpr int kOneByOne = 8;
 constexpr std::int64_t kDeadlineMax = 100LL * 365 * 24 * 3600;  // in seconds; longer than any of these is for ever
 constexpr hours kLookAgainMax(10 * 365 * 24);

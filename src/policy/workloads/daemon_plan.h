@@ -35,7 +35,7 @@ struct DaemonPlan {
   api::DaemonSetStatus status;
 };
 
-inline constexpr std::size_t kDaemonBurstMax = 250;
+inline constexpr std::size_t kDaemonBurstMax = 250;  // as upstream, for one sync
 
 DaemonPlan plan_daemons(const DaemonView& view, DaemonActs acts, FailureBackoff& backoff, Now now);
 

@@ -22,7 +22,7 @@ inline constexpr std::string_view kRevisionHistory = "deployment.kubernetes.io/r
 inline constexpr std::string_view kDesiredReplicas = "deployment.kubernetes.io/desired-replicas";
 inline constexpr std::string_view kMaxReplicas = "deployment.kubernetes.io/max-replicas";
 
-inline constexpr std::size_t kRevisionHistoryChars = 2000;
+inline constexpr std::size_t kRevisionHistoryChars = 2000;  // as upstream; the oldest revisions are dropped
 
 /// kNo: the ReplicaSet is about to be created; kYes: the API server has it already.
 enum class Written { kYes, kNo };

@@ -15,7 +15,7 @@ namespace spillway::workloads {
 
 namespace {
 
-constexpr std::size_t kPodsMax = 500;
+constexpr std::size_t kPodsMax = 500;  // as upstream, for one sync
 constexpr Duration kDelayMin = seconds(1);
 
 constexpr std::string_view kNormal = "Normal";

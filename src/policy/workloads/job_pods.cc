@@ -8,8 +8,8 @@ namespace spillway::workloads {
 
 namespace {
 
-constexpr Duration kBackoffFirst = seconds(10);
-constexpr Duration kBackoffMax = minutes(10);
+constexpr Duration kBackoffFirst = seconds(10);  // as upstream; doubled after each failure
+constexpr Duration kBackoffMax = minutes(10);    // as upstream
 
 std::optional<std::int64_t> number_of(const api::Pod& pod, std::string_view annotation) {
   const auto found = pod.metadata.annotations.find(annotation);
