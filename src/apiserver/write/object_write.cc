@@ -124,7 +124,7 @@ Status lost_choices() {
 }  // namespace
 
 ObjectWrite::ObjectWrite(WriteTools& tools, CreateJob job, WriteDone done)
-    : tools_(tools), row_(*job.resource), done_(std::move(done)) {
+    : tools_(tools), row_(*job.resource), done_(std::move(done)), steps_(kStepsOfCreate) {
   job_.resource = job.resource;
   job_.ns = std::move(job.ns);
   job_.applied = job.applied;
@@ -139,8 +139,7 @@ ObjectWrite::ObjectWrite(WriteTools& tools, UpdateJob job, std::string store_key
       done_(std::move(done)),
       store_key_(std::move(store_key)),
       has_turn_(true),
-      order_(kStepsOfUpdate),
-      upcoming_(order_.begin()) {}
+      steps_(kStepsOfUpdate) {}
 
 /// Begins a create from its first step: at first, and again when another server had what was chosen for the object.
 void ObjectWrite::begin_create(Json object) {
@@ -158,19 +157,15 @@ void ObjectWrite::begin_create(Json object) {
   has_managers_ = false;
   is_charged_ = false;
   pledge_.reset();
-  order_ = kStepsOfCreate;
-  upcoming_ = order_.begin();
+  steps_ = StepList<Step>(kStepsOfCreate);
 }
 
 void ObjectWrite::advance() {
   Next next = Next::kStep;
-  while (next == Next::kStep) {
-    step_ = *upcoming_++;
-    next = run(step_);
-  }
+  while (next == Next::kStep) next = run(steps_.take());
 }
 
-ObjectWrite::Next ObjectWrite::run(Step step) {
+Next ObjectWrite::run(Step step) {
   switch (step) {
     case Step::kNamespace:
       return proceed_if(check_namespace());
@@ -215,16 +210,12 @@ void ObjectWrite::resume(Next next) {
   if (next == Next::kStep) advance();
 }
 
-void ObjectWrite::go_to(Step step) {
-  upcoming_ = std::ranges::find(order_, step);
-}
-
 /// An error ends the write.
-ObjectWrite::Next ObjectWrite::proceed_if(const StatusResult<void>& result) {
+Next ObjectWrite::proceed_if(const StatusResult<void>& result) {
   return result ? Next::kStep : end(result.error());
 }
 
-ObjectWrite::Next ObjectWrite::end(StatusResult<Written> result) {
+Next ObjectWrite::end(StatusResult<Written> result) {
   leave_turn();
   done_(std::move(result));
   if (!store_key_.empty()) tools_.turns.begin_next();
@@ -251,12 +242,12 @@ StatusResult<void> ObjectWrite::check_namespace() {
   return {};
 }
 
-ObjectWrite::Next ObjectWrite::load() {
+Next ObjectWrite::load() {
   current_ = tools_.core.cache.of(row_).find(object_key(job_.ns, job_.name));
   return Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::check_target() {
+Next ObjectWrite::check_target() {
   const Resource& resource = stored();
   if (!current_) {
     if (!job_.uid.empty()) return end(uid_mismatch(resource.group_resource(), job_.name, job_.uid, ""));
@@ -301,7 +292,7 @@ StatusResult<void> ObjectWrite::identify_update() {
   return {};
 }
 
-ObjectWrite::Next ObjectWrite::set_defaults() {
+Next ObjectWrite::set_defaults() {
   if (job_.trusted) return Next::kStep;
   join_owners(object_, warnings_);
   if (endpoint_of(job_.part) == Endpoint::kMain) note_dropped(*row_.hooks, object_, dropped_);
@@ -310,7 +301,7 @@ ObjectWrite::Next ObjectWrite::set_defaults() {
 }
 
 /// Once, before the server adds anything: what it adds has no manager.
-ObjectWrite::Next ObjectWrite::record_managers_of_new() {
+Next ObjectWrite::record_managers_of_new() {
   if (job_.applied || std::exchange(has_managers_, true)) return Next::kStep;
   const WallTime now = tools_.core.now.wall;
   object_ = with_managers(stored(), SubresourceId::kNone, job_.context, now, nullptr, std::move(object_));
@@ -318,7 +309,7 @@ ObjectWrite::Next ObjectWrite::record_managers_of_new() {
 }
 
 /// An update that changes nothing, or nothing but the times of managers, ends here and is not stored.
-ObjectWrite::Next ObjectWrite::record_managers_of_update() {
+Next ObjectWrite::record_managers_of_update() {
   if (dropped_) warnings_.push_back(*dropped_);
   const Resource& resource = stored();
   deletes_ = completes_deletion(object_, *old_);
@@ -333,21 +324,21 @@ ObjectWrite::Next ObjectWrite::record_managers_of_update() {
   return same_but_manager_times(object_, *old_) ? end_unchanged() : Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::generate_name() {
+Next ObjectWrite::generate_name() {
   if (!object_.string_at({"metadata", "name"}).empty()) return Next::kStep;
   name_prefix_ = object_.string_at({"metadata", "generateName"});
   if (!name_prefix_.empty()) object_["metadata"]["name"] = generated_name(name_prefix_, tools_.core.rng);
   return Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::isolate_new() {
+Next ObjectWrite::isolate_new() {
   const Resource& resource = stored();
   if (row_.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object_);
   if (row_.hooks->prepare_create != nullptr) row_.hooks->prepare_create(object_);
   return Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::isolate_update() {
+Next ObjectWrite::isolate_update() {
   const Resource& resource = stored();
   const Resource& described = row_.custom != nullptr ? row_ : resource;
   const Endpoint endpoint = endpoint_of(job_.part);
@@ -389,7 +380,7 @@ StatusResult<void> ObjectWrite::admit_update() {
 /// While webhooks are asked about an update, other writes of the object go on: the version that it replaces is named,
 /// and if that is not the last one any more, the update is done anew. A create keeps the turn of an update that it
 /// belongs to, for the next update would create the object as well.
-ObjectWrite::Next ObjectWrite::ask_mutating_webhooks() {
+Next ObjectWrite::ask_mutating_webhooks() {
   if (!admission_ || !admission_->has_round()) return Next::kStep;
   if (!creates_) leave_turn();
   shown_ = creates_ ? shown_new(row_, object_, !name_prefix_.empty()) : shown(row_, job_.form, object_);
@@ -402,7 +393,7 @@ ObjectWrite::Next ObjectWrite::ask_mutating_webhooks() {
 }
 
 /// A changed object passes the steps from kIdentity on again.
-ObjectWrite::Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> mutated) {
+Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> mutated) {
   if (!mutated) return end(mutated.error());
   if (*mutated) {
     Json object = **std::move(mutated);
@@ -415,7 +406,7 @@ ObjectWrite::Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> muta
     } else {
       mutated_ = std::move(object);
     }
-    go_to(Step::kIdentity);
+    steps_.go_to(Step::kIdentity);
   }
   return Next::kStep;
 }
@@ -468,7 +459,7 @@ StatusResult<void> ObjectWrite::validate_update() {
   return {};
 }
 
-ObjectWrite::Next ObjectWrite::ask_validating_webhooks() {
+Next ObjectWrite::ask_validating_webhooks() {
   if (!admission_ || !admission_->validates()) return Next::kStep;
   if (!creates_) leave_turn();
   admission_->validate(
@@ -478,14 +469,14 @@ ObjectWrite::Next ObjectWrite::ask_validating_webhooks() {
   return Next::kWait;
 }
 
-ObjectWrite::Next ObjectWrite::finish_name() {
+Next ObjectWrite::finish_name() {
   if (row_.hooks->name_create != nullptr) row_.hooks->name_create(object_);
   if (dropped_) warnings_.push_back(*dropped_);
   if (tools_.warns_of_unattended && !row_.unattended.empty()) warnings_.emplace_back(row_.unattended);
   return Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::check_name_is_free() {
+Next ObjectWrite::check_name_is_free() {
   const Resource& resource = stored();
   const ResourceCache& objects = tools_.core.cache.of(resource);
   job_.name = object_.string_at({"metadata", "name"});
@@ -499,7 +490,7 @@ ObjectWrite::Next ObjectWrite::check_name_is_free() {
   return there && is_fixed ? end(already_exists(resource, job_.name, there)) : Next::kStep;
 }
 
-ObjectWrite::Next ObjectWrite::reserve() {
+Next ObjectWrite::reserve() {
   if (job_.context.dry_run || tools_.reservations.is_secured(hold_)) return Next::kStep;
   tools_.reservations.secure(
       hold_, [self = shared_from_this()](const StatusResult<bool>& ours) { self->resume(self->on_reserved(ours)); });
@@ -507,10 +498,10 @@ ObjectWrite::Next ObjectWrite::reserve() {
 }
 
 /// Another server has what was chosen: the write chooses again, among what is left.
-ObjectWrite::Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
+Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
   if (!ours) return end(ours.error());
   if (*ours) {
-    if (creates_) go_to(Step::kFreeName);
+    if (creates_) steps_.go_to(Step::kFreeName);
     return Next::kStep;
   }
   tools_.reservations.give_back(hold_);
@@ -519,13 +510,13 @@ ObjectWrite::Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
   if (creates_) {
     begin_create(*std::exchange(sent_, std::nullopt));
   } else {
-    go_to(Step::kLoad);
+    steps_.go_to(Step::kLoad);
   }
   return Next::kStep;
 }
 
 /// Only the main endpoint can make an object use more than before.
-ObjectWrite::Next ObjectWrite::charge_quotas() {
+Next ObjectWrite::charge_quotas() {
   const bool may_grow = creates_ ? !is_charged_ : job_.part == SubresourceId::kNone && !job_.trusted && !deletes_;
   if (!may_grow) return Next::kStep;
   tools_.quotas.charge({.resource = stored(),
@@ -539,19 +530,19 @@ ObjectWrite::Next ObjectWrite::charge_quotas() {
   return Next::kWait;
 }
 
-ObjectWrite::Next ObjectWrite::on_charged(StatusResult<QuotaDesk::PledgePtr> pledge) {
+Next ObjectWrite::on_charged(StatusResult<QuotaDesk::PledgePtr> pledge) {
   if (!pledge) {
     tools_.reservations.give_back(hold_);
     return end(pledge.error());
   }
   pledge_ = *std::move(pledge);
   is_charged_ = true;
-  if (creates_) go_to(Step::kFreeName);
+  if (creates_) steps_.go_to(Step::kFreeName);
   return Next::kStep;
 }
 
 /// A dry run ends here, with what would have been stored.
-ObjectWrite::Next ObjectWrite::commit() {
+Next ObjectWrite::commit() {
   const Resource& resource = stored();
   if (job_.context.dry_run) {
     return end(Written{Committer::imagine(resource, object_), creates_, deletes_, std::move(warnings_)});
@@ -573,7 +564,7 @@ ObjectWrite::Next ObjectWrite::commit() {
   return Next::kWait;
 }
 
-ObjectWrite::Next ObjectWrite::on_committed(const StatusResult<Commit>& result) {
+Next ObjectWrite::on_committed(const StatusResult<Commit>& result) {
   store_step_->end(result);
   if (!result) return end(result.error());
   if (result->committed) {
@@ -584,7 +575,7 @@ ObjectWrite::Next ObjectWrite::on_committed(const StatusResult<Commit>& result) 
 }
 
 /// `there`: the object that has the name. A generated name is replaced by another one.
-ObjectWrite::Next ObjectWrite::retry_create(const ObjectPtr& there) {
+Next ObjectWrite::retry_create(const ObjectPtr& there) {
   if (name_prefix_.empty() || ++attempts_ == kCreateAttempts) {
     tools_.reservations.give_back(hold_);
     return end(already_exists(stored(), job_.name, there));
@@ -593,18 +584,18 @@ ObjectWrite::Next ObjectWrite::retry_create(const ObjectPtr& there) {
   Reservations::rename(hold_, object_key(job_.ns, name));
   object_["metadata"]["name"] = std::move(name);
   if (row_.hooks->name_create != nullptr) row_.hooks->name_create(object_);
-  go_to(Step::kFreeName);
+  steps_.go_to(Step::kFreeName);
   return Next::kStep;
 }
 
 /// `there`: the object as another writer has left it; null: it is gone.
-ObjectWrite::Next ObjectWrite::retry_update(const ObjectPtr& there) {
+Next ObjectWrite::retry_update(const ObjectPtr& there) {
   tools_.reservations.give_back(hold_);
   if (++attempts_ == (admission_ ? kAskedUpdateAttempts : kUpdateAttempts)) {
     return end(api::stale_version_status(stored().group_resource(), job_.name));
   }
   current_ = there;
-  go_to(Step::kTarget);
+  steps_.go_to(Step::kTarget);
   return Next::kStep;
 }
 

@@ -11,6 +11,7 @@
 #include "api/exchange/status.h"
 #include "api/json/json.h"
 #include "apiserver/read/core.h"
+#include "apiserver/request/step_list.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/write_job.h"
 #include "apiserver/write/write_tools.h"
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -55,10 +55,6 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   void advance();
 
  private:
-  /// How a step leaves the write. kStep: the next step of its list follows, or the one that go_to() chose. kWait: an
-  /// answer will come. kEnd: the write has ended.
-  enum class Next : std::uint8_t { kStep, kWait, kEnd };
-
   // The steps, and what follows from their answers.
   Next run(Step step);
   api::StatusResult<void> check_namespace();
@@ -93,7 +89,6 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   // Moves between steps, and the end.
   void begin_create(api::Json object);
   void resume(Next next);
-  void go_to(Step step);
   Next proceed_if(const api::StatusResult<void>& result);
   Next end(api::StatusResult<Written> result);
   void leave_turn();
@@ -112,9 +107,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   std::string store_key_;  // empty for a create
   bool has_turn_ = false;  // other updates of the object wait for it
   bool creates_ = false;
-  std::span<const Step> order_;
-  std::span<const Step>::iterator upcoming_;
-  Step step_ = Step::kNamespace;  // the one that runs or waits
+  StepList<Step> steps_;
 
   std::vector<std::string> warnings_;
   std::optional<std::string> dropped_;  // KindHooks::warn_of_dropped, of any round
