@@ -128,7 +128,7 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
   EXPECT_EQ(wrong(rules + ",'validations':[{'expression':''}]"),
             Texts{"spec.validations[0].expression: Required value: expression is not specified"});
   EXPECT_EQ(wrong(rules + ",'validations':[{'expression':'1'}]"),
-            Texts{R"(spec.validations[0].expression: Invalid value: "1": must evaluate to bool)"});
+            Texts{R"(spec.validations[0].expression: Invalid value: "1": must evaluate to bool but got int)"});
   EXPECT_TRUE(wrong(rules + ",'validations':[{'expression':'params.a == 1'}]")
                   .at(0)
                   .contains("undeclared reference to 'params'"));
@@ -139,7 +139,7 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
              R"(spec.validations[0].reason: Unsupported value: "Gone": supported values: "Forbidden", "Invalid", )"
              R"("RequestEntityTooLarge", "Unauthorized")"}));
   EXPECT_EQ(wrong(rules + ",'validations':[{'expression':'true','messageExpression':'1'}]"),
-            Texts{R"(spec.validations[0].messageExpression: Invalid value: "1": must evaluate to string)"});
+            Texts{R"(spec.validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int)"});
   EXPECT_EQ(wrong(rules + good + ",'variables':[{'name':'a-b','expression':'1'},{'name':'in','expression':' '}]"),
             (Texts{R"(spec.variables[0].name: Invalid value: "a-b": name is not a valid CEL identifier)",
                    R"(spec.variables[1].name: Invalid value: "in": name is not a valid CEL identifier)",
@@ -148,10 +148,10 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
       wrong(rules + good +
             ",'auditAnnotations':[{'key':'k','valueExpression':'1'},{'key':'k','valueExpression':'null'}]"),
       (Texts{
-          R"(spec.auditAnnotations[0].valueExpression: Invalid value: "1": must evaluate to one of [string null_type])",
+          R"(spec.auditAnnotations[0].valueExpression: Invalid value: "1": must evaluate to one of [string null_type] but got int)",
           R"(spec.auditAnnotations[1].key: Duplicate value: "k")"}));
   EXPECT_EQ(wrong(rules + good + ",'matchConditions':[{'name':'c','expression':'object.a'}]"),
-            Texts{R"(spec.matchConditions[0].expression: Invalid value: "object.a": must evaluate to bool)"});
+            Texts{R"(spec.matchConditions[0].expression: Invalid value: "object.a": must evaluate to bool but got dyn)"});
 }
 
 TEST(AdmissionPolicyKinds, BindingsAreValidated) {

@@ -1,4 +1,4 @@
-// What an expression asks of the authorizer, and what it is told. Thread: any (plain values).
+// This is what an expression asks of the authorizer, and what it is told. Thread: any (plain values).
 // Source: Kubernetes docs, "Common Expression Language in Kubernetes", Kubernetes authorizer library.
 #pragma once
 
@@ -14,7 +14,7 @@ struct ServiceAccount {
 };
 
 struct AccessRequest {
-  std::optional<ServiceAccount> account = {};  // nullopt: whoever sent the request
+  std::optional<ServiceAccount> account = {};  // nullopt: the one that sent the request
   std::string path = {};                       // not empty: a path that is no resource
   std::string group = {};
   std::string resource = {};
@@ -22,6 +22,8 @@ struct AccessRequest {
   std::string ns = {};
   std::string name = {};
   std::string verb = {};
+  std::string field_selector = {};  // for lists and watches; authorizers by roles do not look at them
+  std::string label_selector = {};
 };
 
 struct AccessDecision {

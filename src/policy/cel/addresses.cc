@@ -88,20 +88,103 @@ std::string canonical_text(const IpAddress& address) {
   return out;
 }
 
+bool is_number_below(std::string_view part, unsigned limit) {
+  unsigned number = 0;
+  for (const char c : part) {
+    if (c < '0' || c > '9') return false;
+    number = number * 10 + static_cast<unsigned>(c - '0');
+    if (number >= limit) return false;
+  }
+  return !part.empty();
+}
+
+/// Why it is no IPv4 address, as Go tells it; empty: no reason was found.
+std::string why_no_v4(std::string_view text) {
+  std::size_t parts = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('.', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const auto* odd = std::ranges::find_if(part, [](char c) { return c < '0' || c > '9'; });
+    if (odd != part.end()) return "unexpected character";
+    if (part.empty()) return "IPv4 field must have at least one digit";
+    if (part.size() > 1 && part.front() == '0') return "IPv4 field has octet with leading zero";
+    if (!is_number_below(part, 256)) return "IPv4 field has value >255";
+    if (++parts > 4) return "IPv4 address too long";
+    begin = end + 1;
+  }
+  return parts < 4 ? "IPv4 address too short" : "";
+}
+
+/// The same of IPv6: where it goes wrong is told, too.
+std::string why_no_v6(std::string_view text) {
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+  constexpr std::size_t kGroupMax = 4;
+  if (text.starts_with("::")) text.remove_prefix(2);
+  while (!text.empty()) {
+    const auto digits = static_cast<std::size_t>(std::ranges::find_if_not(text, is_hex) - text.begin());
+    if (digits == 0) return fmt::format("each colon-separated field must have at least one digit (at \"{}\")", text);
+    if (digits > kGroupMax) return fmt::format("each group must have 4 or less digits (at \"{}\")", text);
+    if (digits == text.size()) return "address string too short";
+    if (text[digits] != ':') return fmt::format("unexpected character, want colon (at \"{}\")", text.substr(digits));
+    text.remove_prefix(digits + 1);
+    if (text.empty()) return "colon must be followed by more characters (at \":\")";
+    if (text.starts_with(':')) text.remove_prefix(1);
+  }
+  return "unexpected character";
+}
+
+std::string why_no_address(std::string_view text) {
+  const std::size_t mark = text.find_first_of(".:%");
+  if (mark == std::string_view::npos) return "unable to parse IP";
+  if (text[mark] == '%') return "missing IPv6 address";
+  if (text[mark] == ':') return why_no_v6(shortened(text, kShownMax));
+  const std::string why = why_no_v4(text);
+  return why.empty() ? "unexpected character" : why;
+}
+
 Result<IpAddress> read_address(const Call& call, std::size_t index) {
-  if (!call.budget.charge_bytes(call.string(index).size())) return over_budget();
-  const auto address = address_in(call.string(index));
+  const std::string_view text = call.string(index);
+  if (!call.budget.charge_bytes(text.size())) return over_budget();
+  const auto address = address_in(text);
   if (address) return *address;
-  return evaluation_error(fmt::format("IP Address '{}' parse error during conversion from string",
-                                      shortened(call.string(index), kShownMax)));
+  const std::string shown = shortened(text, kShownMax);
+  const auto mapped = api::parse_ip(text);
+  if (mapped && mapped->v4 && text.contains(':')) {
+    return evaluation_error(fmt::format("IPv4-mapped IPv6 address \"{}\" is not allowed", shown));
+  }
+  const std::size_t zone = text.find('%');
+  if (zone != std::string_view::npos && zone + 1 < text.size() && text.substr(0, zone).contains(':') &&
+      api::parse_ip(text.substr(0, zone))) {
+    return evaluation_error(fmt::format("IP address \"{}\" with zone value is not allowed", shown));
+  }
+  return evaluation_error(
+      fmt::format("IP Address \"{0}\" parse error during conversion from string: ParseAddr(\"{0}\"): {1}", shown,
+                  why_no_address(text)));
+}
+
+std::string why_no_range(std::string_view text) {
+  const std::size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) return "no '/'";
+  const std::string_view bits = text.substr(slash + 1);
+  if (!address_in(text.substr(0, slash))) {
+    return fmt::format("ParseAddr(\"{}\"): {}", shortened(text.substr(0, slash), kShownMax),
+                       why_no_address(text.substr(0, slash)));
+  }
+  const bool plain = !bits.empty() && bits.size() <= 3 && (bits.size() == 1 || bits.front() != '0') &&
+                     std::ranges::all_of(bits, [](char c) { return c >= '0' && c <= '9'; });
+  if (!plain) return fmt::format("bad bits after slash: \"{}\"", shortened(bits, kShownMax));
+  return "prefix length out of range";
 }
 
 Result<IpRange> read_range(const Call& call, std::size_t index) {
-  if (!call.budget.charge_bytes(call.string(index).size())) return over_budget();
-  const auto range = range_in(call.string(index));
+  const std::string_view text = call.string(index);
+  if (!call.budget.charge_bytes(text.size())) return over_budget();
+  const auto range = range_in(text);
   if (range) return *range;
-  return evaluation_error(fmt::format("network address '{}' parse error during conversion from string",
-                                      shortened(call.string(index), kShownMax)));
+  return evaluation_error(
+      fmt::format("network address parse error during conversion from string: network address parse error during "
+                  "conversion from string: netip.ParsePrefix(\"{}\"): {}",
+                  shortened(text, kShownMax), why_no_range(text)));
 }
 
 const IpAddress& ip(const Call& call) {
@@ -182,8 +265,10 @@ Result<Value> contains_ip(const Call& call) {
 }
 
 Result<Value> contains_ip_text(const Call& call) {
-  SPILLWAY_TRY(address, read_address(call, 1));
-  return Value(cidr(call).contains(address));
+  const Result<IpAddress> address = read_address(call, 1);
+  if (call.budget.spent()) return over_budget();
+  if (!address) return no_such_overload();
+  return Value(cidr(call).contains(*address));
 }
 
 bool contains_all(const IpRange& whole, const IpRange& part) {

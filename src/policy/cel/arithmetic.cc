@@ -110,10 +110,31 @@ Result<Value> join_bytes(const Call& call) {
   return Value::bytes(std::string(a).append(b));
 }
 
+/// For a list that is a set, or a map, elements that are there already are not added: of a map they are replaced.
+Result<Value> merge_lists(const Call& call) {
+  const List& a = call[0].as<List>();
+  const List& b = call[1].as<List>();
+  std::vector<Value> merged;
+  for (std::size_t i = 0; i < a.size(); ++i) merged.push_back(a.at(i));
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    const Value added = b.at(i);
+    const auto known = std::ranges::find_if(
+        merged, [&](const Value& element) { return same_element(a, element, added, call.budget); });
+    if (call.budget.spent()) return over_budget();
+    if (known == merged.end()) {
+      merged.push_back(added);
+    } else if (a.kind() == ListKind::kMap) {
+      *known = added;
+    }
+  }
+  return Value(List(std::move(merged), a.kind(), a.keys()));
+}
+
 Result<Value> join_lists(const Call& call) {
   const List& a = call[0].as<List>();
   const List& b = call[1].as<List>();
   if (!call.budget.charge(a.size() + b.size())) return over_budget();
+  if (a.kind() != ListKind::kPlain) return merge_lists(call);
   std::vector<Value> joined;
   joined.reserve(a.size() + b.size());
   for (std::size_t i = 0; i < a.size(); ++i) joined.push_back(a.at(i));
@@ -129,12 +150,12 @@ Result<Value> is_unequal(const Call& call) {
   return Value(!equal(call[0], call[1], call.budget));
 }
 
-/// nullopt: one of them is not a number, so whatever is asked is false.
 template <typename Holds>
 Result<Value> relation(const Call& call, Holds holds) {
   if (call[0].is(Kind::kString) && !call.budget.charge_bytes(call.string(0).size())) return over_budget();
   const std::optional<int> order = compare(call[0], call[1]);
-  return Value(order && holds(*order));
+  if (!order) return evaluation_error("NaN values cannot be ordered");
+  return Value(holds(*order));
 }
 
 Result<Value> less(const Call& call) {
@@ -168,32 +189,6 @@ Result<Value> in_map(const Call& call) {
   return Value(map.find(call[0]).has_value());
 }
 
-Result<Value> element(const Call& call) {
-  const List& list = call[0].as<List>();
-  const std::int64_t index = call[1].as<std::int64_t>();
-  if (index < 0 || static_cast<std::uint64_t>(index) >= list.size()) {
-    return evaluation_error(fmt::format("index out of bounds: {}", index));
-  }
-  return list.at(static_cast<std::size_t>(index));
-}
-
-std::string shown_key(const Value& key) {
-  constexpr std::size_t kShownMax = 128;
-  if (key.is(Kind::kString)) return std::string(key.string().substr(0, kShownMax));
-  if (key.is(Kind::kInt)) return fmt::format("{}", key.as<std::int64_t>());
-  if (key.is(Kind::kUint)) return fmt::format("{}", key.as<std::uint64_t>());
-  if (key.is(Kind::kBool)) return key.as<bool>() ? "true" : "false";
-  return std::string(type_name(key));
-}
-
-Result<Value> entry(const Call& call) {
-  const Map& map = call[0].as<Map>();
-  if (!call.budget.charge(map.search_cost())) return over_budget();
-  std::optional<Value> found = map.find(call[1]);
-  if (!found) return evaluation_error("no such key: " + shown_key(call[1]));
-  return *std::move(found);
-}
-
 constexpr std::array kArithmeticRows = std::to_array<Definition>({
     {"_+_", "int, int -> int", add_whole<std::int64_t>},
     {"_+_", "uint, uint -> uint", add_whole<std::uint64_t>},
@@ -219,8 +214,8 @@ constexpr std::array kArithmeticRows = std::to_array<Definition>({
     {"_!=_", "A, A -> bool", is_unequal},
     {"@in", "A, list(A) -> bool", in_list},
     {"@in", "A, map(A, B) -> bool", in_map},
-    {"_[_]", "list(A), int -> A", element},
-    {"_[_]", "map(A, B), A -> B", entry},
+    {"_[_]", "list(A), int -> A", nullptr},
+    {"_[_]", "map(A, B), A -> B", nullptr},
 });
 
 struct Relation {

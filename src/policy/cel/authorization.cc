@@ -52,6 +52,16 @@ Result<Value> named(const Call& call) {
   return next(call, AccessStage::kResource, &AccessRequest::name);
 }
 
+Result<Value> by_fields(const Call& call) {
+  if (!call.budget.charge_bytes(call.string(1).size())) return over_budget();
+  return next(call, AccessStage::kResource, &AccessRequest::field_selector);
+}
+
+Result<Value> by_labels(const Call& call) {
+  if (!call.budget.charge_bytes(call.string(1).size())) return over_budget();
+  return next(call, AccessStage::kResource, &AccessRequest::label_selector);
+}
+
 Result<Value> service_account(const Call& call) {
   if (!api::dns1123_label_errors(call.string(1)).empty()) {
     return evaluation_error("Invalid service account namespace");
@@ -103,6 +113,10 @@ constexpr std::array kAuthorizationRows = std::to_array<Definition>({
      in_namespace, kMember},
     {"name", "kubernetes.authorization.ResourceCheck, string -> kubernetes.authorization.ResourceCheck", named,
      kMember},
+    {"fieldSelector", "kubernetes.authorization.ResourceCheck, string -> kubernetes.authorization.ResourceCheck",
+     by_fields, kMember},
+    {"labelSelector", "kubernetes.authorization.ResourceCheck, string -> kubernetes.authorization.ResourceCheck",
+     by_labels, kMember},
     {"check", "kubernetes.authorization.ResourceCheck, string -> kubernetes.authorization.Decision", check, kMember},
     {"check", "kubernetes.authorization.PathCheck, string -> kubernetes.authorization.Decision", check, kMember},
     {"allowed", "kubernetes.authorization.Decision -> bool", allowed, kMember},

@@ -1,6 +1,7 @@
 #include "policy/cel/checker.h"
 
 #include "policy/cel/functions.h"
+#include "policy/cel/unification.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::size_t kPatternsMax = 64;  // of one expression; those beyond are compiled when they are needed
+constexpr std::size_t kTypePartsMax = 2'000;  // of one type: a map of maps of maps is of many
 
 struct Given {
   std::string_view name;
@@ -31,23 +32,29 @@ constexpr std::array<Given, 7> kVariables{
      {"params", Variable::kParams, TypeKind::kDyn},
      {"namespaceObject", Variable::kNamespaceObject, TypeKind::kObject}}};
 
-constexpr std::array<std::string_view, 17> kTypeNames{"bool",
-                                                      "bytes",
-                                                      "double",
-                                                      "google.protobuf.Duration",
-                                                      "google.protobuf.Timestamp",
-                                                      "int",
-                                                      "kubernetes.Quantity",
-                                                      "kubernetes.URL",
-                                                      "list",
-                                                      "map",
-                                                      "net.CIDR",
-                                                      "net.IP",
-                                                      "null_type",
-                                                      "optional_type",
-                                                      "string",
-                                                      "type",
-                                                      "uint"};
+/// A name of a type in expressions, and what it is.
+struct NamedType {
+  std::string_view name;
+  std::string_view type;
+};
+
+constexpr std::array<NamedType, 17> kTypeNames{{{"bool", "bool"},
+                                                {"bytes", "bytes"},
+                                                {"double", "double"},
+                                                {"google.protobuf.Duration", "duration"},
+                                                {"google.protobuf.Timestamp", "timestamp"},
+                                                {"int", "int"},
+                                                {"kubernetes.Quantity", "kubernetes.Quantity"},
+                                                {"kubernetes.URL", "kubernetes.URL"},
+                                                {"list", "list(dyn)"},
+                                                {"map", "map(dyn, dyn)"},
+                                                {"net.CIDR", "net.CIDR"},
+                                                {"net.IP", "net.IP"},
+                                                {"null_type", "null"},
+                                                {"optional_type", "optional_type(dyn)"},
+                                                {"string", "string"},
+                                                {"type", "type"},
+                                                {"uint", "uint"}}};
 
 /// "a.b.c"; empty: it is no such chain.
 std::string qualified_name(const Node& node) {
@@ -61,19 +68,79 @@ const Node& first_identifier(const Node& node) {
   return node.kind == NodeKind::kSelect ? first_identifier(node.children[0]) : node;
 }
 
-bool is_constant_text(const Node& node) {
-  return node.kind == NodeKind::kConstant && node.constant.is(Kind::kString);
+std::size_t parts_of(const Type& type) {
+  std::size_t parts = 1;
+  for (const Type& part : type.of) parts += parts_of(part);
+  return parts;
 }
+
+bool is_wild(const Type& type) {
+  return type.kind == TypeKind::kDyn || type.kind == TypeKind::kError;
+}
+
+/// Names that a macro declares hide those around it.
+struct Local {
+  std::string_view name;
+  Type type;
+};
 
 class Checker {
  public:
   Checker(std::vector<SyntaxError>& problems, const Environment& environment)
       : problems_(problems), environment_(environment) {}
 
-  Type visit(Node& node) {
+  void check(Node& root) {
+    visit(root);
+    settle(root);
+  }
+
+ private:
+  void settle(Node& node) {
+    node.type = types_.settled(node.type);
+    for (Node& child : node.children) settle(child);
+  }
+
+  void problem(const Node& node, std::string message) {
+    if (problems_.size() <= kProblemsMax)
+      problems_.push_back({.position = node.position, .message = std::move(message)});
+  }
+
+  void mismatch(const Node& node, const Type& wanted, const Type& given) {
+    problem(node, fmt::format("expected type '{}' but found '{}'", shown(wanted), shown(given)));
+  }
+
+  std::string shown(const Type& type) const {
+    constexpr std::string_view kSelf = "selfType0";
+    std::string text = to_text(types_.settled(type));
+    const std::string_view name = environment_.self_name;
+    if (name.empty()) return text;
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + kSelf.size())) {
+      text.replace(at, name.size(), kSelf);
+    }
+    return text;
+  }
+
+  void set(Node& node, Type type) {
+    if (parts_of(type) > kTypePartsMax) {
+      problem(node, fmt::format("the type of the expression has more than {} parts", kTypePartsMax));
+      type = {.kind = TypeKind::kError};
+    }
+    node.type = std::move(type);
+  }
+
+  /// Gives the node its type.
+  const Type& visit(Node& node) {
+    Type type = type_of(node);
+    set(node, std::move(type));
+    return node.type;
+  }
+
+  Type type_of(Node& node) {
     switch (node.kind) {
+      case NodeKind::kMissing:
+        return {.kind = TypeKind::kError};
       case NodeKind::kConstant:
-        return constant(node);
+        return {.kind = static_cast<TypeKind>(static_cast<int>(node.constant.kind()) + 1)};
       case NodeKind::kIdentifier:
         return identifier(node);
       case NodeKind::kSelect:
@@ -83,50 +150,20 @@ class Checker {
       case NodeKind::kCall:
         return call(node);
       case NodeKind::kList:
-        return list_of(common(node, 0, 1));
+        return list(node);
       case NodeKind::kMap:
         return map(node);
-      case NodeKind::kAnd:
-      case NodeKind::kOr:
-        for (Node& child : node.children) require_bool(child);
-        return {.kind = TypeKind::kBool};
-      case NodeKind::kTernary:
-        return ternary(node);
-      case NodeKind::kAll:
-      case NodeKind::kExists:
-      case NodeKind::kExistsOne:
-      case NodeKind::kMapMacro:
-      case NodeKind::kFilter:
+      case NodeKind::kComprehension:
         return comprehension(node);
       case NodeKind::kOptSelect:
         return optional_select(node);
       case NodeKind::kOptEntry:
-        return optional_entry(node);
+        return visit(node.children[0]);
       case NodeKind::kOptMap:
       case NodeKind::kOptFlatMap:
         return mapped_optional(node);
     }
     return {};
-  }
-
- private:
-  struct Local {
-    std::string_view name;
-    Type type;
-  };
-
-  void problem(const Node& node, std::string message) {
-    if (problems_.size() < kProblemsMax)
-      problems_.push_back({.position = node.position, .message = std::move(message)});
-  }
-
-  void mismatch(const Node& node, const Type& wanted, const Type& given) {
-    problem(node, fmt::format("expected type '{}' but found '{}'", to_text(wanted), to_text(given)));
-  }
-
-  static Type constant(const Node& node) {
-    if (node.constant.is(Kind::kType)) return {.kind = TypeKind::kType};
-    return {.kind = static_cast<TypeKind>(static_cast<int>(node.constant.kind()) + 1)};
   }
 
   std::optional<std::size_t> local(std::string_view name) const {
@@ -138,43 +175,51 @@ class Checker {
 
   /// What is declared under that name outside of macros.
   std::optional<Type> declared(Node& node, std::string_view name) const {
-    const Type* self = environment_.self;
-    if (self != nullptr && (name == "self" || name == "oldSelf")) {
-      node.variable = name == "self" ? Variable::kSelf : Variable::kOldSelf;
-      const bool may_be_absent = name == "oldSelf" && environment_.optional_old_self;
-      return may_be_absent ? optional_of(*self) : *self;
-    }
-    const auto* given = std::ranges::find(kVariables, name, &Given::name);
-    if (self == nullptr && given != kVariables.end() && is_there(given->variable)) {
-      node = {.kind = NodeKind::kIdentifier, .position = node.position, .name = std::string(name)};
-      node.variable = given->variable;
-      return given->variable == Variable::kNamespaceObject ? namespace_type() : Type{.kind = given->type};
-    }
-    const auto* type = std::ranges::find(kTypeNames, name);
+    if (std::optional<Type> type = variable(node, name)) return type;
+    const auto* type = std::ranges::find(kTypeNames, name, &NamedType::name);
     if (type == kTypeNames.end()) return std::nullopt;
-    node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(TypeName{*type})};
-    return Type{.kind = TypeKind::kType};
+    node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(TypeName{type->name})};
+    Type made{.kind = TypeKind::kType};
+    made.of.push_back(parse_type(type->type));
+    return made;
+  }
+
+  std::optional<Type> variable(Node& node, std::string_view name) const {
+    const auto become = [&](Variable variable, std::size_t slot) {
+      node = {.kind = NodeKind::kIdentifier, .position = node.position, .name = std::string(name)};
+      node.variable = variable;
+      node.slot = slot;
+    };
+    if (environment_.given != nullptr) {
+      const auto found = std::ranges::find(*environment_.given, name, &NamedVariable::name);
+      if (found == environment_.given->end()) return std::nullopt;
+      become(Variable::kGiven, static_cast<std::size_t>(found - environment_.given->begin()));
+      return found->type;
+    }
+    if (environment_.self != nullptr) {
+      if (name != "self" && name != "oldSelf") return std::nullopt;
+      become(name == "self" ? Variable::kSelf : Variable::kOldSelf, 0);
+      const bool may_be_absent = name == "oldSelf" && environment_.optional_old_self;
+      return may_be_absent ? optional_of(*environment_.self) : *environment_.self;
+    }
+    const auto* found = std::ranges::find(kVariables, name, &Given::name);
+    if (found == kVariables.end() || !is_there(found->variable)) return std::nullopt;
+    become(found->variable, 0);
+    return type_of_variable(*found);
+  }
+
+  Type type_of_variable(const Given& given) const {
+    const bool is_object = given.variable == Variable::kObject || given.variable == Variable::kOldObject;
+    if (is_object && environment_.object != nullptr) return *environment_.object;
+    if (given.variable == Variable::kParams && environment_.params_type != nullptr) return *environment_.params_type;
+    if (given.variable == Variable::kNamespaceObject) return namespace_type();
+    return {.kind = given.type};
   }
 
   bool is_there(Variable variable) const {
-    switch (variable) {
-      case Variable::kAuthorizer:
-      case Variable::kRequestResource:
-        return environment_.authorizer;
-      case Variable::kParams:
-        return environment_.params;
-      case Variable::kNamespaceObject:
-        return environment_.namespace_object;
-      case Variable::kLocal:
-      case Variable::kObject:
-      case Variable::kOldObject:
-      case Variable::kRequest:
-      case Variable::kSelf:
-      case Variable::kOldSelf:
-      case Variable::kVariables:
-        return true;
-    }
-    return true;
+    if (variable == Variable::kAuthorizer || variable == Variable::kRequestResource) return environment_.authorizer;
+    if (variable == Variable::kParams) return environment_.params;
+    return variable != Variable::kNamespaceObject || environment_.namespace_object;
   }
 
   bool is_variables(const Node& node) const {
@@ -193,12 +238,12 @@ class Checker {
       return known[i - 1].type;
     }
     problem(node, fmt::format("undefined field '{}'", node.name));
-    return {};
+    return {.kind = TypeKind::kError};
   }
 
   Type presence(Node& node) {
     if (!is_variables(node.children[0])) {
-      visit_select(node);
+      field(node);
     } else if (composed(node); node.kind == NodeKind::kIdentifier) {
       node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(true)};
     }
@@ -211,23 +256,23 @@ class Checker {
       return locals_[*slot].type;
     }
     const std::string name = node.name;
-    if (const std::optional<Type> type = declared(node, name)) return *type;
+    if (std::optional<Type> type = declared(node, name)) return *std::move(type);
     problem(node, fmt::format("undeclared reference to '{}' (in container '')", name));
-    return {};
+    return {.kind = TypeKind::kError};
   }
 
   Type select(Node& node) {
     if (is_variables(node.children[0])) return composed(node);
     const std::string name = qualified_name(node);
     if (!name.empty() && !local(first_identifier(node).name)) {
-      if (const std::optional<Type> type = declared(node, name)) return *type;
+      if (std::optional<Type> type = declared(node, name)) return *std::move(type);
     }
-    return visit_select(node);
+    return field(node);
   }
 
   /// A member of what may be absent may be absent itself.
-  Type visit_select(Node& node) {
-    const Type operand = visit(node.children[0]);
+  Type field(Node& node) {
+    const Type operand = types_.known(visit(node.children[0]));
     if (operand.kind == TypeKind::kOptional) return optional_of(member(node, operand.of[0]));
     return member(node, operand);
   }
@@ -236,114 +281,131 @@ class Checker {
   Type optional_select(Node& node) {
     if (is_variables(node.children[0])) {
       problem(node, "variables are never absent");
-      return {};
+      return {.kind = TypeKind::kError};
     }
-    const Type operand = visit(node.children[0]);
+    const Type operand = types_.known(visit(node.children[0]));
     return optional_of(member(node, operand.kind == TypeKind::kOptional ? operand.of[0] : operand));
   }
 
-  Type optional_entry(Node& node) { return value_of(node.children[0], visit(node.children[0])); }
-
-  /// What an optional value is if it is present.
-  Type value_of(const Node& node, const Type& type) {
-    if (type.kind == TypeKind::kOptional) return type.of[0];
-    if (type.kind != TypeKind::kDyn) mismatch(node, optional_of({}), type);
-    return {};
-  }
-
-  Type mapped_optional(Node& node) {
-    const Type value = value_of(node.children[0], visit(node.children[0]));
-    node.slot = locals_.size();
-    locals_.push_back({.name = node.name, .type = value});
-    Type made = visit(node.children[1]);
-    locals_.pop_back();
-    if (node.kind == NodeKind::kOptMap) return optional_of(std::move(made));
-    return optional_of(value_of(node.children[1], made));
-  }
-
-  Type member(const Node& node, const Type& operand) {
-    if (operand.kind == TypeKind::kDyn) return {};
+  Type member(Node& node, const Type& operand) {
+    if (is_wild(operand)) return {};
+    if (operand.kind == TypeKind::kVariable) {
+      types_.assignable(Type{}, operand);
+      return {};
+    }
     if (operand.kind == TypeKind::kMap) return operand.of[1];
     if (operand.kind == TypeKind::kObject) {
       if (const Type* field = find_field(operand, node.name)) return *field;
+      // Words that are kept for languages around this one may be written as they are.
+      std::string escaped = is_reserved(node.name) ? "__" + node.name + "__" : std::string();
+      const Type* field = escaped.empty() ? nullptr : find_field(operand, escaped);
+      if (field != nullptr) {
+        node.second = std::exchange(node.name, std::move(escaped));
+        return *field;
+      }
       problem(node, fmt::format("undefined field '{}'", node.name));
-      return {};
+      return {.kind = TypeKind::kError};
     }
     if (is_message(operand.kind)) {
       if (std::optional<Type> field = field_type(operand.kind, node.name)) return *std::move(field);
       problem(node, fmt::format("undefined field '{}'", node.name));
-      return {};
+      return {.kind = TypeKind::kError};
     }
-    problem(node, fmt::format("type '{}' does not support field selection", to_text(operand)));
+    problem(node, fmt::format("type '{}' does not support field selection", shown(operand)));
     return {};
   }
 
-  void require_bool(Node& node) {
-    const Type type = visit(node);
-    if (type.kind != TypeKind::kBool && type.kind != TypeKind::kDyn) mismatch(node, {.kind = TypeKind::kBool}, type);
+  /// One type for all that stand side by side; dyn where they have none.
+  Type joined(const std::optional<Type>& before, const Type& type) {
+    if (!before) return type;
+    return types_.assignable(*before, type) ? more_general(*before, type) : Type{};
   }
 
-  /// The type of every child from `first` on, in steps: all of them have one.
-  Type common(Node& node, std::size_t first, std::size_t step) {
-    Bindings bindings;
-    const Type parameter{.kind = TypeKind::kParameterA};
-    for (std::size_t i = first; i < node.children.size(); i += step) {
-      const Type given = visit(node.children[i]);
-      if (!assignable(parameter, given, bindings)) mismatch(node.children[i], *bindings[0], given);
-    }
-    return resolved(parameter, bindings);
+  /// The type of an element or a value: what is in it, if it may be left out.
+  Type entry(Node& node) {
+    Type type = types_.known(visit(node));
+    if (node.kind != NodeKind::kOptEntry) return type;
+    if (type.kind == TypeKind::kOptional) return type.of[0];
+    if (!is_wild(type)) mismatch(node, optional_of(type), type);
+    return type;
+  }
+
+  Type list(Node& node) {
+    std::optional<Type> element;
+    for (Node& child : node.children) element = joined(element, entry(child));
+    return list_of(element ? *std::move(element) : types_.fresh());
   }
 
   Type map(Node& node) {
-    Type key = common(node, 0, 2);
-    Type value = common(node, 1, 2);
-    const bool simple = key.kind == TypeKind::kDyn || key.kind == TypeKind::kBool || key.kind == TypeKind::kInt ||
-                        key.kind == TypeKind::kUint || key.kind == TypeKind::kString;
-    if (!simple) problem(node, fmt::format("unsupported key type: {}", to_text(key)));
-    return map_of(std::move(key), std::move(value));
+    std::optional<Type> key;
+    std::optional<Type> value;
+    for (std::size_t i = 0; i + 1 < node.children.size(); i += 2) {
+      key = joined(key, visit(node.children[i]));
+      value = joined(value, entry(node.children[i + 1]));
+    }
+    Type key_type = key ? *std::move(key) : types_.fresh();
+    return map_of(std::move(key_type), value ? *std::move(value) : types_.fresh());
   }
 
-  Type ternary(Node& node) {
-    require_bool(node.children[0]);
-    return common(node, 1, 1);
+  /// What the variables of a loop over it are: of one variable the first, of two both.
+  std::pair<Type, Type> element_types(const Node& node, const Type& range) {
+    const bool two = !node.second.empty();
+    if (range.kind == TypeKind::kList) return {two ? Type{.kind = TypeKind::kInt} : range.of[0], range.of[0]};
+    if (range.kind == TypeKind::kMap) return {range.of[0], range.of[1]};
+    if (is_wild(range) || range.kind == TypeKind::kVariable) {
+      types_.assignable(Type{}, range);
+      return {};
+    }
+    problem(node.children[0],
+            fmt::format("expression of type '{}' cannot be range of a comprehension (must be list, map, or dynamic)",
+                        shown(range)));
+    return {Type{.kind = TypeKind::kError}, Type{.kind = TypeKind::kError}};
   }
 
   Type comprehension(Node& node) {
-    const Type range = visit(node.children[0]);
-    if (range.kind != TypeKind::kDyn && range.kind != TypeKind::kList && range.kind != TypeKind::kMap) {
-      problem(node.children[0],
-              fmt::format("expression of type '{}' cannot be range of a comprehension (must be list, map, or dynamic)",
-                          to_text(range)));
-    }
-    const Type element = range.of.empty() ? Type{} : range.of[0];
+    const Type range = types_.known(visit(node.children[0]));
+    const Type made = visit(node.children[1]);
     node.slot = locals_.size();
-    locals_.push_back({.name = node.name, .type = element});
-    Type made{.kind = TypeKind::kBool};
-    if (node.kind == NodeKind::kMapMacro) {
-      if (node.children.size() == 3) require_bool(node.children[1]);
-      made = list_of(visit(node.children.back()));
-    } else {
-      require_bool(node.children[1]);
-      if (node.kind == NodeKind::kFilter) made = list_of(element);
-    }
-    locals_.pop_back();
-    return made;
+    locals_.push_back({.name = kResultVariable, .type = made});
+    auto [first, second] = element_types(node, range);
+    locals_.push_back({.name = node.name, .type = std::move(first)});
+    if (!node.second.empty()) locals_.push_back({.name = node.second, .type = std::move(second)});
+    require(node.children[2], {.kind = TypeKind::kBool});
+    require(node.children[3], made);
+    locals_.resize(node.slot + 1);
+    Type result = types_.known(visit(node.children[4]));
+    locals_.resize(node.slot);
+    return result;
   }
 
-  /// sets.contains(a, b) and such are no members of anything.
-  bool is_foreign(const Node& node) {
-    const std::string name = node.member ? qualified_name(node.children[0]) : std::string();
-    const std::string full = name.empty() ? node.name : name + "." + node.name;
-    if (!is_left_out(full) && !(is_left_out(node.name) && !is_function(node.name))) return false;
-    problem(node,
-            fmt::format("the function '{}' is not supported by this server", is_left_out(full) ? full : node.name));
-    return true;
+  void require(Node& node, const Type& type) {
+    visit(node);
+    if (!types_.assignable(type, node.type)) mismatch(node, type, node.type);
+  }
+
+  /// optMap(x, value) is hasValue() ? optional.of(value) : optional.none(), with x for what the value is.
+  Type mapped_optional(Node& node) {
+    const Type target = types_.known(visit(node.children[0]));
+    if (target.kind != TypeKind::kOptional && !is_wild(target) && target.kind != TypeKind::kVariable) {
+      no_overload(node, "hasValue", std::span(&target, 1), true);
+    }
+    node.slot = locals_.size();
+    locals_.push_back({.name = node.name, .type = target.kind == TypeKind::kOptional ? target.of[0] : Type{}});
+    Type made = types_.known(visit(node.children[1]));
+    locals_.pop_back();
+    if (node.kind == NodeKind::kOptMap) return optional_of(std::move(made));
+    if (made.kind == TypeKind::kOptional || is_wild(made)) return made;
+    const std::array<Type, 3> sides{Type{.kind = TypeKind::kBool}, made, optional_of(types_.fresh())};
+    no_overload(node, "_?_:_", sides, false);
+    return {.kind = TypeKind::kError};
   }
 
   /// "sets" of sets.contains(a, b) is no variable: it is a part of the function's name.
   void name_whole(Node& node) const {
-    if (!node.member || node.children[0].kind != NodeKind::kIdentifier || local(node.children[0].name)) return;
-    std::string full = node.children[0].name + "." + node.name;
+    if (!node.member) return;
+    const std::string operand = qualified_name(node.children[0]);
+    if (operand.empty()) return;
+    std::string full = operand + "." + node.name;
     if (!is_function(full)) return;
     node.name = std::move(full);
     node.member = false;
@@ -351,79 +413,77 @@ class Checker {
   }
 
   Type call(Node& node) {
-    if (is_foreign(node)) return {};
+    const std::size_t first = node.member ? 1 : 0;
+    for (std::size_t i = first; i < node.children.size(); ++i) visit(node.children[i]);
     name_whole(node);
-    std::vector<Type> given;
-    for (Node& child : node.children) given.push_back(visit(child));
-    node.overloads = overloads_of(node.name, node.member, given.size());
-    if (node.overloads.empty() && !is_function(node.name)) {
+    if (node.member) visit(node.children[0]);
+    if (!is_function(node.name)) {
       problem(node, fmt::format("undeclared reference to '{}' (in container '')", node.name));
-      return {};
+      return {.kind = TypeKind::kError};
     }
-    const std::optional<Type> result = result_of(node, given);
-    if (!result) {
-      problem(node, fmt::format("found no matching overload for '{}' applied to '{}'", node.name, shown(node, given)));
-      return {};
+    if (node.name == "_&&_" || node.name == "_||_") return connected(node);
+    return resolve(node);
+  }
+
+  Type connected(Node& node) {
+    const Type wanted{.kind = TypeKind::kBool};
+    for (const Node& child : node.children) {
+      if (!types_.assignable(child.type, wanted)) mismatch(child, wanted, child.type);
     }
-    check_constants(node);
-    return *result;
+    return wanted;
+  }
+
+  /// A type of a signature with variables for its parameters.
+  static Type instance(const Type& type, const std::array<Type, 2>& parameters) {
+    if (type.kind == TypeKind::kParameterA) return parameters[0];
+    if (type.kind == TypeKind::kParameterB) return parameters[1];
+    Type made{.kind = type.kind, .of = {}, .fields = type.fields};
+    made.of.reserve(type.of.size());
+    for (const Type& part : type.of) made.of.push_back(instance(part, parameters));
+    return made;
   }
 
   /// dyn where several overloads fit that differ in their results.
-  static std::optional<Type> result_of(const Node& node, const std::vector<Type>& given) {
+  Type resolve(Node& node) {
+    std::vector<Type> given;
+    for (const Node& child : node.children) given.push_back(child.type);
     std::optional<Type> result;
-    for (const Overload& overload : node.overloads) {
-      Bindings bindings;
-      const bool fitting = std::ranges::equal(overload.parameters, given, [&](const Type& wanted, const Type& type) {
-        return assignable(wanted, type, bindings);
-      });
-      if (!fitting) continue;
-      Type made = resolved(overload.result, bindings);
-      if (result && !(*result == made)) return Type{};
-      result = std::move(made);
+    for (const Overload& overload : overloads_of(node.name, node.member, given.size())) {
+      std::array<Type, 2> parameters;
+      if (overload.generic) parameters = {types_.fresh(), types_.fresh()};
+      std::vector<Type> wanted;
+      for (const Type& parameter : overload.parameters) wanted.push_back(instance(parameter, parameters));
+      if (!types_.assignable(given, wanted)) continue;
+      node.overloads.push_back(&overload);
+      Type made = types_.known(instance(overload.result, parameters));
+      if (!result) {
+        result = std::move(made);
+      } else if (result->kind != TypeKind::kDyn && !(*result == made)) {
+        result = Type{};
+      }
     }
-    return result;
+    if (result) return *std::move(result);
+    no_overload(node, node.name, given, node.member);
+    return {.kind = TypeKind::kError};
   }
 
-  static std::string shown(const Node& node, const std::vector<Type>& given) {
+  void no_overload(const Node& node, std::string_view name, std::span<const Type> given, bool member) {
     std::string text;
-    for (std::size_t i = node.member ? 1 : 0; i < given.size(); ++i) {
-      text += (text.empty() ? "" : ", ") + to_text(given[i]);
-    }
-    return node.member ? fmt::format("{}.({})", to_text(given[0]), text) : fmt::format("({})", text);
-  }
-
-  /// Patterns and times that are written down are good or wrong once and for all.
-  void check_constants(Node& node) {
-    if ((node.name == "matches" || node.name == "find" || node.name == "findAll") && node.children.size() > 1 &&
-        is_constant_text(node.children[1]) && ++patterns_ <= kPatternsMax) {
-      Result<Pattern> pattern = Pattern::compile(node.children[1].constant.string());
-      if (!pattern) {
-        return problem(node.children[1], fmt::format("invalid {} argument: {}", node.name, pattern.error().text()));
-      }
-      node.pattern = *std::move(pattern);
-    }
-    if ((node.name == "duration" || node.name == "timestamp") && is_constant_text(node.children[0])) {
-      Budget budget(1'000);
-      const auto overload = std::ranges::find_if(
-          node.overloads, [](const Overload& one) { return one.parameters[0].kind == TypeKind::kString; });
-      const Value& text = node.children[0].constant;
-      if (!overload->function({.arguments = {&text, 1}, .budget = budget})) {
-        problem(node.children[0], fmt::format("invalid {} argument", node.name));
-      }
-    }
+    for (std::size_t i = member ? 1 : 0; i < given.size(); ++i) text += (text.empty() ? "" : ", ") + shown(given[i]);
+    problem(node, fmt::format("found no matching overload for '{}' applied to '{}({})'", name,
+                              member ? shown(given[0]) + "." : "", text));
   }
 
   std::vector<SyntaxError>& problems_;
   const Environment& environment_;
+  Unification types_;
   std::vector<Local> locals_;
-  std::size_t patterns_ = 0;
 };
 
 }  // namespace
 
-Type check(Node& node, std::vector<SyntaxError>& problems, const Environment& environment) {
-  return Checker(problems, environment).visit(node);
+void check(Node& root, std::vector<SyntaxError>& problems, const Environment& environment) {
+  Checker(problems, environment).check(root);
 }
 
 }  // namespace spillway::cel

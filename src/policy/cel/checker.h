@@ -12,10 +12,10 @@
 
 namespace spillway::cel {
 
-inline constexpr std::size_t kProblemsMax = 10;  // that are told
+inline constexpr std::size_t kProblemsMax = 100;  // that are told
 
-/// The type of the whole. Fills in what the evaluator has to know of the nodes. `problems` stays empty where all is
-/// well.
-Type check(Node& node, std::vector<SyntaxError>& problems, const Environment& environment = {});
+/// Fills in what others have to know of the nodes: types, overloads, places of variables. `problems` stays empty where
+/// all is well.
+void check(Node& root, std::vector<SyntaxError>& problems, const Environment& environment = {});
 
 }  // namespace spillway::cel

@@ -17,7 +17,10 @@ struct CheckedText {
   std::size_t depth = 0;  // of the tree, the variables that it names counted as deep as they are; at most kDepthMax
 };
 
-/// The tree holds views of `text`. kInvalid: it does not compile, with upstream's words.
+/// kInvalid: it does not compile, with upstream's words: each problem with its line and a mark below it.
+Result<CheckedText> check_text(std::string_view text, const Environment& environment);
+
+/// As check_text(); the tree is planned, too. kInvalid: "compilation failed: …", or what the plan came upon.
 Result<CheckedText> compile_text(std::string_view text, const Environment& environment);
 
 }  // namespace spillway::cel

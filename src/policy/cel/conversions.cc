@@ -1,4 +1,5 @@
 // Values of one type as values of another, and what types are.
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "policy/cel/functions.h"
 #include "policy/cel/times.h"
@@ -26,6 +27,29 @@ Result<Value> same(const Call& call) {
   return call[0];
 }
 
+/// As Go reads them: with an exponent of two behind 0x, and infinity and NaN by name.
+std::optional<double> double_in(std::string_view text) {
+  if (text.size() > kNumberBytesMax || text.empty()) return std::nullopt;
+  const bool negative = text.front() == '-';
+  if (negative || text.front() == '+') text.remove_prefix(1);
+  const std::string lower = lower_case(text);
+  double value = 0;
+  if (lower == "inf" || lower == "infinity") {
+    value = std::numeric_limits<double>::infinity();
+  } else if (lower == "nan") {
+    value = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    const bool hex = lower.starts_with("0x");
+    if (hex && !lower.contains('p')) return std::nullopt;
+    const std::string_view digits = std::string_view(lower).substr(hex ? 2 : 0);
+    if (digits.empty() || (!is_digit(digits.front()) && digits.front() != '.' && !hex)) return std::nullopt;
+    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value,
+                                      hex ? std::chars_format::hex : std::chars_format::general);
+    if (read.ec != std::errc() || read.ptr != digits.data() + digits.size()) return std::nullopt;
+  }
+  return negative ? -value : value;
+}
+
 template <typename T>
 std::optional<T> number_in(std::string_view text) {
   T value{};
@@ -40,8 +64,7 @@ template <typename T>
 Result<Value> parse_number(const Call& call, std::string_view type) {
   const std::optional<T> value = number_in<T>(call.string(0));
   if (!value) {
-    return evaluation_error(fmt::format("type conversion error from 'string' to '{}': {}", type,
-                                        shortened(call.string(0), kNumberBytesMax)));
+    return evaluation_error(fmt::format("type conversion error from 'string' to '{}'", type));
   }
   return Value(*value);
 }
@@ -64,7 +87,11 @@ Result<Value> int_of_string(const Call& call) {
 }
 
 Result<Value> int_of_time(const Call& call) {
-  return Value(std::int64_t{std::chrono::floor<seconds>(call[0].as<WallTime>().time_since_epoch()).count()});
+  return Value(call[0].as<Moment>().seconds);
+}
+
+Result<Value> int_of_duration(const Call& call) {
+  return Value(std::int64_t{call[0].as<Duration>().count()});
 }
 
 Result<Value> uint_of_int(const Call& call) {
@@ -93,7 +120,9 @@ Result<Value> double_of_uint(const Call& call) {
 }
 
 Result<Value> double_of_string(const Call& call) {
-  return parse_number<double>(call, "double");
+  const std::optional<double> value = double_in(call.string(0));
+  if (!value) return evaluation_error("type conversion error from 'string' to 'double'");
+  return Value(*value);
 }
 
 Result<Value> string_of_int(const Call& call) {
@@ -129,7 +158,7 @@ Result<Value> string_of_bytes(const Call& call) {
 }
 
 Result<Value> string_of_time(const Call& call) {
-  return Value::text(time_text(call[0].as<WallTime>()));
+  return Value::text(time_text(call[0].as<Moment>()));
 }
 
 Result<Value> string_of_duration(const Call& call) {
@@ -159,6 +188,7 @@ constexpr std::array kConversionRows = std::to_array<Definition>({
     {"int", "double -> int", int_of_double},
     {"int", "string -> int", int_of_string},
     {"int", "timestamp -> int", int_of_time},
+    {"int", "duration -> int", int_of_duration},
     {"uint", "uint -> uint", same},
     {"uint", "int -> uint", uint_of_int},
     {"uint", "double -> uint", uint_of_double},
@@ -180,7 +210,7 @@ constexpr std::array kConversionRows = std::to_array<Definition>({
     {"bool", "bool -> bool", same},
     {"bool", "string -> bool", bool_of_string},
     {"dyn", "A -> dyn", same},
-    {"type", "A -> type", type_of},
+    {"type", "A -> type(A)", type_of},
 });
 
 }  // namespace

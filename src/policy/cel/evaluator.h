@@ -1,4 +1,5 @@
-// The value of a checked tree. Thread: any (one evaluation). Source: CEL language definition, evaluation.
+// The value of a checked tree, and what it costs. Thread: any (one evaluation).
+// Source: CEL language definition, evaluation; Kubernetes docs, "Common Expression Language in Kubernetes".
 #pragma once
 
 #include "base/error.h"
@@ -8,6 +9,7 @@
 #include "policy/cel/value.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,32 +24,50 @@ class Evaluator {
   Result<Value> evaluate(const Node& node);
 
  private:
-  Result<Value> identifier(const Node& node) const;
-  Result<Value> select(const Node& node);
+  /// This is what members and elements are selected from, as far as it has come.
+  struct Chain {
+    Value value = {};
+    bool may_be_absent = false;  // something on the way was selected as if it could be absent
+    bool absent = false;
+  };
+
+  struct Local {
+    Value value = {};
+    std::uint64_t cost = 0;  // for what it stands for, until it is first asked for
+  };
+
+  Result<Value> identifier(const Node& node);
+  Result<Value> attribute(const Node& node);
+  /// A node that is_attribute(), without the cost of the whole.
+  Result<Chain> resolve(const Node& node);
+  Result<Chain> operand(const Node& node);
+  Result<Chain> branch(const Node& node);
+  Result<Chain> qualify(Chain chain, const Value& key, bool optional);
+  Result<Value> key_of(const Node& index);
   Result<Value> presence(const Node& node);
-  /// What `value` has under that name, if it is a map; nullopt: it has no such member, or is none.
-  Result<std::optional<Value>> member(const Value& value, const std::string& name);
-  /// A child of a list or a map. nullopt: it is left out, as it is absent.
-  Result<std::optional<Value>> entry(const Node& node);
   Result<Value> call(const Node& node);
-  Result<Value> optional_select(const Node& node);
-  Result<Value> chosen(const Value& optional, const std::string& name);
+  Result<Value> invoke(const Node& node, const std::vector<Value>& arguments);
+  Result<Value> alternative(const Node& node);
   Result<Value> mapped_optional(const Node& node);
   Result<Value> list(const Node& node);
   Result<Value> map(const Node& node);
+  /// A child of a list or a map. nullopt: it is left out, as it is absent.
+  Result<std::optional<Value>> entry(const Node& node);
   Result<Value> connect(const Node& node, bool deciding);
-  Result<Value> ternary(const Node& node);
-  Result<Value> quantifier(const Node& node, bool deciding);
-  Result<Value> exactly_one(const Node& node);
-  Result<Value> collect(const Node& node);
-  Result<std::vector<Value>> range(const Node& node);
-  Result<Value> with(const Node& macro, const Value& element, const Node& body);
-  /// no_such_overload(): it is no bool.
-  Result<bool> condition(const Node& macro, const Value& element, const Node& body);
+  Result<bool> condition(const Node& node);
+
+  struct Loop;
+  Result<Value> comprehension(const Node& node);
+  Result<Value> loop(const Node& node, const Value& range);
+  void declare(const Node& node, const Value& range, std::size_t index);
+  Result<Value> quantifier(const Node& node, const Value& range, bool deciding);
+  Result<Value> exactly_one(const Node& node, const Value& range);
+  Result<Value> collect(const Node& node, const Value& range);
+  Result<Value> insert(const Node& node, const Value& range);
 
   const Activation& activation_;
   Budget& budget_;
-  std::vector<Value> locals_;
+  std::vector<Local> locals_;
 };
 
 }  // namespace spillway::cel

@@ -32,7 +32,9 @@ Result<Expression> Expression::compile(std::string_view text, const Environment&
   auto kept = std::make_shared<const std::string>(text);
   SPILLWAY_TRY(checked, compile_text(*kept, environment));
   const bool fitting = wanted.size() == 0 || std::ranges::find(wanted, checked.type.kind) != wanted.end();
-  if (!fitting) return make_error(ErrorCode::kInvalid, "must evaluate to {}", shown(wanted));
+  if (!fitting)
+    return make_error(ErrorCode::kInvalid, "must evaluate to {} but got {}", shown(wanted),
+                      declared_text(checked.type));
   return Expression(std::move(kept), std::make_shared<const Node>(std::move(checked.root)), std::move(checked.type),
                     checked.depth);
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -23,7 +24,7 @@ namespace spillway::cel {
 /// Units that one evaluation may cost.
 inline constexpr std::uint64_t kCallBudget = 1'000'000;
 
-/// What the variables of a policy stand for: each is evaluated when it is first asked for.
+/// This is what the variables of a policy stand for: each is evaluated when it is first asked for.
 class VariableValues {
  public:
   virtual ~VariableValues() = default;
@@ -31,7 +32,7 @@ class VariableValues {
   virtual Result<Value> value_of(std::size_t place, Budget& budget) = 0;
 };
 
-/// What an expression sees.
+/// This is what an expression sees.
 struct Activation {
   const api::Json& object;      // null: there is none
   const api::Json& old_object;  // as `object`
@@ -42,27 +43,29 @@ struct Activation {
   const api::Json* params = nullptr;            // null: null
   const api::Json* namespace_object = nullptr;  // null: null
   VariableValues* variables = nullptr;
-  // Of a SelfExpression.
+  // For a SelfExpression.
   const Value* self = nullptr;
   const Value* old_self = nullptr;
+  // For Environment::given.
+  std::span<const Value> given = {};
 };
 
 class Expression {
  public:
-  /// Of a condition. kInvalid: it does not compile or is no condition, with upstream's words.
+  /// For a condition. kInvalid: it does not compile or is no condition, with upstream's words.
   static Result<Expression> compile(std::string_view text);
   /// Its type is one of `wanted`; empty: any.
   static Result<Expression> compile(std::string_view text, const Environment& environment,
                                     std::initializer_list<TypeKind> wanted);
 
-  /// Of a condition. kInvalid: why it has no value. Charges `budget`.
+  /// For a condition. kInvalid: why it has no value. Charges `budget`.
   Result<bool> evaluate(const Activation& activation, Budget& budget) const;
   /// The same of any expression. The value is good for as long as the expression and what it has seen.
   Result<Value> value(const Activation& activation, Budget& budget) const;
 
   const Type& type() const { return type_; }
 
-  /// Of the tree, the variables that it names counted as deep as they are.
+  /// For the tree, the variables that it names counted as deep as they are.
   std::size_t depth() const { return depth_; }
 
   const std::string& text() const { return *text_; }

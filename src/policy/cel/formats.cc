@@ -17,10 +17,10 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-/// What generates names appends to a prefix: its last dash stands for more.
+/// What generates names appends to a prefix: its last dash, and the character before it, stand for more.
 std::string without_last_dash(std::string_view text) {
   std::string out(text);
-  if (out.size() > 1 && out.ends_with('-')) out.back() = 'a';
+  if (out.size() > 1 && out.ends_with('-')) out.replace(out.size() - 2, 2, "a");
   return out;
 }
 

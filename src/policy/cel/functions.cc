@@ -29,21 +29,28 @@ std::vector<Type> parse_parameters(std::string_view text) {
   return types;
 }
 
+bool is_generic(const Type& type) {
+  return type.kind == TypeKind::kParameterA || type.kind == TypeKind::kParameterB ||
+         std::ranges::any_of(type.of, is_generic);
+}
+
 Overload overload_of(const Definition& row) {
   constexpr std::string_view kArrow = " -> ";
   const std::size_t arrow = row.signature.find(kArrow);
-  return {.name = row.name,
-          .member = row.member,
-          .parameters = parse_parameters(row.signature.substr(0, arrow)),
-          .result = parse_type(row.signature.substr(arrow + kArrow.size())),
-          .function = row.function};
+  Overload made{.name = row.name,
+                .member = row.member,
+                .parameters = parse_parameters(row.signature.substr(0, arrow)),
+                .result = parse_type(row.signature.substr(arrow + kArrow.size())),
+                .function = row.function};
+  made.generic = is_generic(made.result) || std::ranges::any_of(made.parameters, is_generic);
+  return made;
 }
 
 const std::vector<Overload>& table() {
   static const std::vector<Overload> kTable = [] {
     std::vector<Overload> made;
     for (const auto family : {arithmetic(), conversions(), texts(), lists(), sets(), times(), authorization(),
-                              quantities(), urls(), addresses(), formats(), optionals()}) {
+                              quantities(), urls(), addresses(), formats(), optionals(), text_formats(), operators()}) {
       for (const Definition& row : family) made.push_back(overload_of(row));
     }
     std::ranges::stable_sort(made, {}, key_of);
@@ -60,12 +67,19 @@ std::span<const Overload> overloads_of(std::string_view name, bool member, std::
 }
 
 bool is_function(std::string_view name) {
-  return std::ranges::any_of(table(), [&](const Overload& overload) { return overload.name == name; });
+  return std::ranges::binary_search(table(), name, {}, &Overload::name);
 }
 
-bool is_left_out(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> kNames{"fieldSelector", "format", "labelSelector"};
-  return std::ranges::binary_search(kNames, name);
+std::span<const Definition> operators() {
+  static constexpr std::array kRows = std::to_array<Definition>({
+      {"_&&_", "bool, bool -> bool", nullptr},
+      {"_||_", "bool, bool -> bool", nullptr},
+      {"_?_:_", "bool, A, A -> A", nullptr},
+      {"@not_strictly_false", "bool -> bool", nullptr},
+      {"cel.@mapInsert", "map(A, B), A, B -> map(A, B)", nullptr},
+      {"cel.@mapInsert", "map(A, B), map(A, B) -> map(A, B)", nullptr},
+  });
+  return kRows;
 }
 
 Error evaluation_error(std::string_view why) {

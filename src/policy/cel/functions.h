@@ -36,7 +36,8 @@ struct Overload {
   bool member = false;
   std::vector<Type> parameters;  // of a member function its receiver first
   Type result;
-  Function function = nullptr;
+  Function function = nullptr;  // null: the evaluator knows what to do
+  bool generic = false;         // its signature has parameters
 };
 
 /// A row of a family: "int, int -> int".
@@ -62,14 +63,13 @@ std::span<const Definition> urls();
 std::span<const Definition> addresses();
 std::span<const Definition> formats();
 std::span<const Definition> optionals();
+std::span<const Definition> text_formats();
+std::span<const Definition> operators();
 
 /// All of that name with so many arguments; empty: there is none.
 std::span<const Overload> overloads_of(std::string_view name, bool member, std::size_t arguments);
 /// Whether there is a function of that name with any arguments.
 bool is_function(std::string_view name);
-/// Functions that Kubernetes has and we do not.
-bool is_left_out(std::string_view name);
-
 /// The error of an evaluation.
 Error evaluation_error(std::string_view why);
 Error no_such_overload();

@@ -13,7 +13,7 @@ namespace spillway::cel {
 
 namespace {
 
-bool is_letter(char c) {
+bool begins_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
@@ -22,6 +22,10 @@ std::optional<unsigned> hex_value(char c) {
   if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
   if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
   return std::nullopt;
+}
+
+bool is_octal(char c) {
+  return c >= '0' && c <= '7';
 }
 
 void append_character(std::string& out, std::uint32_t point) {
@@ -43,31 +47,75 @@ void append_character(std::string& out, std::uint32_t point) {
   }
 }
 
+struct Sign {
+  std::string_view text;
+  TokenKind kind;
+};
+
+constexpr std::array<Sign, 6> kTwo{{{"==", TokenKind::kEqual},
+                                    {"!=", TokenKind::kUnequal},
+                                    {"<=", TokenKind::kAtMost},
+                                    {">=", TokenKind::kAtLeast},
+                                    {"&&", TokenKind::kAnd},
+                                    {"||", TokenKind::kOr}}};
+constexpr std::array<Sign, 18> kOne{{{"<", TokenKind::kLess},
+                                     {">", TokenKind::kGreater},
+                                     {"[", TokenKind::kOpenBracket},
+                                     {"]", TokenKind::kCloseBracket},
+                                     {"{", TokenKind::kOpenBrace},
+                                     {"}", TokenKind::kCloseBrace},
+                                     {"(", TokenKind::kOpenParenthesis},
+                                     {")", TokenKind::kCloseParenthesis},
+                                     {".", TokenKind::kDot},
+                                     {",", TokenKind::kComma},
+                                     {"-", TokenKind::kMinus},
+                                     {"!", TokenKind::kNot},
+                                     {"?", TokenKind::kQuestion},
+                                     {":", TokenKind::kColon},
+                                     {"+", TokenKind::kPlus},
+                                     {"*", TokenKind::kStar},
+                                     {"/", TokenKind::kSlash},
+                                     {"%", TokenKind::kPercent}}};
+constexpr std::array<Sign, 4> kWords{
+    {{"in", TokenKind::kIn}, {"true", TokenKind::kTrue}, {"false", TokenKind::kFalse}, {"null", TokenKind::kNull}}};
+
+template <std::size_t kSize>
+const Sign* find_sign(const std::array<Sign, kSize>& signs, std::string_view text) {
+  const auto* found = std::ranges::find(signs, text, &Sign::text);
+  return found == signs.end() ? nullptr : found;
+}
+
 class Lexer {
  public:
-  Lexer(std::string_view text, SyntaxError& why) : text_(text), why_(why) {}
+  Lexer(std::string_view text, std::vector<SyntaxError>& problems) : text_(text), problems_(problems) {}
 
-  bool read(std::vector<Token>& tokens) {
+  std::vector<Token> read() {
+    std::vector<Token> tokens;
     while (true) {
       skip_blanks();
-      Token token{.kind = TokenKind::kEnd, .position = static_cast<std::uint32_t>(at_), .text = {}, .value = {}};
-      const std::size_t begin = at_;
-      if (at_ == text_.size()) {
-        tokens.push_back(std::move(token));
-        return true;
+      begin_ = at_;
+      if (at_ == text_.size()) break;
+      const std::optional<TokenKind> kind = take();
+      if (kind) {
+        tokens.push_back({.kind = *kind,
+                          .position = static_cast<std::uint32_t>(begin_),
+                          .text = text_.substr(begin_, at_ - begin_)});
+      } else {
+        at_ = std::max(at_, begin_ + 1);
       }
-      if (!take(token)) return false;
-      token.text = text_.substr(begin, at_ - begin);
-      tokens.push_back(std::move(token));
     }
+    tokens.push_back({.kind = TokenKind::kEnd, .position = static_cast<std::uint32_t>(text_.size()), .text = {}});
+    return tokens;
   }
 
  private:
-  char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  char peek(std::size_t at) const { return at < text_.size() ? text_[at] : '\0'; }
 
-  bool fail(std::size_t position, std::string message) {
-    why_ = {.position = position, .message = std::move(message)};
-    return false;
+  std::size_t next_character(std::size_t at) const {
+    if (at >= text_.size()) return text_.size();
+    ++at;
+    while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xc0U) == 0x80U) ++at;
+    return at;
   }
 
   void skip_blanks() {
@@ -82,161 +130,217 @@ class Lexer {
     }
   }
 
-  bool take(Token& token) {
-    const char c = peek();
-    if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return take_number(token);
-    if (const std::optional<std::size_t> prefix = string_prefix()) return take_string(token, *prefix);
-    if (is_letter(c)) {
-      token.kind = TokenKind::kIdentifier;
-      while (is_letter(peek()) || is_digit(peek())) ++at_;
-      return true;
-    }
-    return take_sign(token);
-  }
-
-  bool take_sign(Token& token) {
-    static constexpr std::array<std::string_view, 6> kTwo{"&&", "||", "==", "!=", "<=", ">="};
-    static constexpr std::string_view kOne = "<>+-*/%!?:.,()[]{}";
-    token.kind = TokenKind::kSign;
-    if (std::ranges::find(kTwo, text_.substr(at_, 2)) != kTwo.end()) {
-      at_ += 2;
-      return true;
-    }
-    if (kOne.contains(peek())) {
-      ++at_;
-      return true;
-    }
-    return fail(at_, fmt::format("token recognition error at: '{}'", text_.substr(at_, 1)));
-  }
-
-  void skip_digits() {
-    while (is_digit(peek())) ++at_;
-  }
-
-  bool take_number(Token& token) {
-    token.kind = TokenKind::kInt;
-    if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) {
-      at_ += 2;
-      if (!hex_value(peek())) return fail(at_, "a digit is missing after 0x");
-      while (hex_value(peek())) ++at_;
-    } else {
-      skip_digits();
-      take_fraction(token);
-    }
-    if (token.kind == TokenKind::kInt && (peek() == 'u' || peek() == 'U')) {
-      token.kind = TokenKind::kUint;
-      ++at_;
-    }
-    if (is_letter(peek()) || is_digit(peek())) return fail(at_, "a number ends with a letter");
-    return true;
-  }
-
-  void take_fraction(Token& token) {
-    if (peek() == '.' && is_digit(peek(1))) {
-      token.kind = TokenKind::kDouble;
-      ++at_;
-      skip_digits();
-    }
-    const bool exponent = peek() == 'e' || peek() == 'E';
-    const std::size_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
-    if (exponent && is_digit(peek(1 + sign))) {
-      token.kind = TokenKind::kDouble;
-      at_ += 1 + sign;
-      skip_digits();
-    }
-  }
-
-  /// How many letters stand before the quote of a string that begins here.
-  std::optional<std::size_t> string_prefix() const {
-    for (std::size_t letters = 0; letters <= 2; ++letters) {
-      const char c = peek(letters);
-      if (c == '"' || c == '\'') return letters;
-      if (!std::string_view("rRbB").contains(c) || c == '\0') return std::nullopt;
-      if (letters == 1 && to_lower(peek(0)) == to_lower(c)) return std::nullopt;
+  /// The character at `failed` cannot go on any token that begins here.
+  std::nullopt_t refuse(std::size_t failed) {
+    at_ = next_character(failed);
+    if (problems_.size() <= kProblemsKept) {
+      problems_.push_back({.position = begin_,
+                           .message = fmt::format("Syntax error: token recognition error at: '{}'",
+                                                  text_.substr(begin_, at_ - begin_))});
     }
     return std::nullopt;
   }
 
-  bool take_string(Token& token, std::size_t letters) {
-    const std::size_t begin = at_;
-    bool raw = false;
-    token.kind = TokenKind::kString;
-    for (; letters > 0; --letters, ++at_) {
-      if (to_lower(peek()) == 'r') raw = true;
-      if (to_lower(peek()) == 'b') token.kind = TokenKind::kBytes;
+  std::optional<TokenKind> take() {
+    const char c = peek(at_);
+    if (is_digit(c) || (c == '.' && is_digit(peek(at_ + 1)))) return take_number();
+    const std::size_t prefix = prefix_of_string();
+    if (const char quote = peek(at_ + prefix); quote == '"' || quote == '\'') {
+      std::size_t failed = 0;
+      if (const std::optional<TokenKind> kind = take_string(prefix, failed)) return kind;
+      if (prefix == 0) return refuse(failed);
     }
-    const char quote = peek();
-    const bool lines = peek(1) == quote && peek(2) == quote;
-    const std::string end(lines ? 3 : 1, quote);
-    at_ += end.size();
-    while (!text_.substr(at_).starts_with(end)) {
-      if (at_ >= text_.size() || (!lines && (peek() == '\n' || peek() == '\r'))) {
-        return fail(begin, fmt::format("token recognition error at: '{}'", text_.substr(begin, at_ - begin)));
+    if (begins_word(c)) {
+      while (begins_word(peek(at_)) || is_digit(peek(at_))) ++at_;
+      const Sign* word = find_sign(kWords, text_.substr(begin_, at_ - begin_));
+      return word == nullptr ? TokenKind::kIdentifier : word->kind;
+    }
+    if (const Sign* sign = find_sign(kTwo, text_.substr(at_, 2))) {
+      at_ += 2;
+      return sign->kind;
+    }
+    if (const Sign* sign = find_sign(kOne, text_.substr(at_, 1))) {
+      ++at_;
+      return sign->kind;
+    }
+    const bool begins_sign = c == '=' || c == '&' || c == '|';
+    return refuse(begins_sign ? at_ + 1 : at_);
+  }
+
+  void skip_digits() {
+    while (is_digit(peek(at_))) ++at_;
+  }
+
+  TokenKind take_number() {
+    TokenKind kind = TokenKind::kInt;
+    if (peek(at_) == '0' && peek(at_ + 1) == 'x' && hex_value(peek(at_ + 2))) {
+      at_ += 2;
+      while (hex_value(peek(at_))) ++at_;
+    } else {
+      skip_digits();
+      if (take_fraction()) kind = TokenKind::kDouble;
+    }
+    if (kind == TokenKind::kInt && (peek(at_) == 'u' || peek(at_) == 'U')) {
+      ++at_;
+      return TokenKind::kUint;
+    }
+    return kind;
+  }
+
+  bool take_fraction() {
+    bool found = false;
+    if (peek(at_) == '.' && is_digit(peek(at_ + 1))) {
+      found = true;
+      ++at_;
+      skip_digits();
+    }
+    const bool exponent = peek(at_) == 'e' || peek(at_) == 'E';
+    const std::size_t sign = peek(at_ + 1) == '+' || peek(at_ + 1) == '-' ? 1 : 0;
+    if (exponent && is_digit(peek(at_ + 1 + sign))) {
+      found = true;
+      at_ += 1 + sign;
+      skip_digits();
+    }
+    return found;
+  }
+
+  /// How many letters may stand before the quote of a string here: b, r, or br.
+  std::size_t prefix_of_string() const {
+    const char first = to_lower(peek(at_));
+    if (first == 'b') return to_lower(peek(at_ + 1)) == 'r' ? 2 : 1;
+    return first == 'r' ? 1 : 0;
+  }
+
+  /// nullopt: it has no end; `failed`: where it cannot go on.
+  std::optional<TokenKind> take_string(std::size_t prefix, std::size_t& failed) {
+    const TokenKind kind = to_lower(peek(at_)) == 'b' ? TokenKind::kBytes : TokenKind::kString;
+    const bool raw = prefix > 0 && to_lower(peek(at_ + prefix - 1)) == 'r';
+    const char quote = peek(at_ + prefix);
+    const std::size_t inside = at_ + prefix + 1;
+    if (peek(inside) == quote) {
+      // Nothing between two quotes, unless it is the beginning of three.
+      if (peek(inside + 1) == quote && end_of(inside + 2, std::string(3, quote), raw, failed)) return kind;
+      at_ = inside + 1;
+      return kind;
+    }
+    return end_of(inside, std::string(1, quote), raw, failed) ? std::optional(kind) : std::nullopt;
+  }
+
+  /// Goes behind the end of a string that goes on at `at`. False: it has none; `failed`: where it cannot go on.
+  bool end_of(std::size_t at, const std::string& end, bool raw, std::size_t& failed) {
+    const bool lines = end.size() == 3;
+    while (at < text_.size()) {
+      if (text_.substr(at).starts_with(end)) {
+        at_ = at + end.size();
+        return true;
       }
-      if (peek() == '\\' && !raw) {
-        if (!take_escape(token)) return false;
+      if (!lines && (text_[at] == '\n' || text_[at] == '\r')) break;
+      if (text_[at] == '\\' && !raw) {
+        if (!skip_escape(at)) break;
       } else {
-        token.value += text_[at_++];
+        ++at;
       }
     }
-    at_ += end.size();
+    failed = at;
+    return false;
+  }
+
+  /// False: `at` is where it is none.
+  bool skip_escape(std::size_t& at) const {
+    const char c = peek(++at);
+    if (c != '\0' && std::string_view("abfnrtv\\?\"'`").contains(c)) {
+      ++at;
+      return true;
+    }
+    if (c >= '0' && c <= '3') {
+      for (std::size_t i = 0; i < 3; ++i, ++at) {
+        if (!is_octal(peek(at))) return false;
+      }
+      return true;
+    }
+    const std::size_t digits = c == 'x' || c == 'X' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+    if (digits == 0) return false;
+    ++at;
+    for (std::size_t i = 0; i < digits; ++i, ++at) {
+      if (!hex_value(peek(at))) return false;
+    }
     return true;
   }
 
-  bool take_escape(Token& token) {
-    static constexpr std::string_view kNames = "abfnrtv\\?\"'`";
-    static constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\?\"'`";
-    const std::size_t begin = at_++;
-    const char c = peek();
-    if (const std::size_t named = kNames.find(c); c != '\0' && named != std::string_view::npos) {
-      token.value += kMeanings[named];
-      ++at_;
-      return true;
-    }
-    const bool bytes = token.kind == TokenKind::kBytes;
-    std::size_t digits = 0;
-    unsigned base = 16;
-    if (c == 'x' || c == 'X') digits = 2;
-    if (c == 'u' && !bytes) digits = 4;
-    if (c == 'U' && !bytes) digits = 8;
-    if (c >= '0' && c <= '3') {
-      digits = 3;
-      base = 8;
-    } else {
-      ++at_;
-    }
-    std::uint32_t point = 0;
-    for (std::size_t i = 0; i < digits; ++i, ++at_) {
-      const std::optional<unsigned> digit = hex_value(peek());
-      if (!digit || *digit >= base) return fail(begin, "an escape that is none in a string");
-      point = point * base + *digit;
-    }
-    if (digits == 0) return fail(begin, "an escape that is none in a string");
-    if (bytes) {
-      token.value += static_cast<char>(point);
-      return true;
-    }
-    if (point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return fail(begin, "an escape that is no character");
-    append_character(token.value, point);
-    return true;
-  }
+  static constexpr std::size_t kProblemsKept = 100;
 
   std::string_view text_;
-  SyntaxError& why_;
+  std::vector<SyntaxError>& problems_;
   std::size_t at_ = 0;
+  std::size_t begin_ = 0;
 };
+
+/// The escape that begins at `at`, which goes behind it. False: of no character.
+bool append_escape(std::string& out, std::string_view text, std::size_t& at, bool bytes) {
+  static constexpr std::string_view kNames = "abfnrtv\\?\"'`";
+  static constexpr std::string_view kMeanings = "\a\b\f\n\r\t\v\\?\"'`";
+  const char c = text[++at];
+  if (const std::size_t named = kNames.find(c); named != std::string_view::npos) {
+    out += kMeanings[named];
+    ++at;
+    return true;
+  }
+  const bool octal = is_octal(c);
+  const std::size_t digits = octal ? 3 : c == 'x' || c == 'X' ? 2 : c == 'u' ? 4 : 8;
+  if (!octal) ++at;
+  std::uint32_t point = 0;
+  for (std::size_t i = 0; i < digits; ++i, ++at) point = point * (octal ? 8 : 16) + hex_value(text[at]).value_or(0);
+  if (bytes) {
+    if (digits >= 4) return false;
+    out += static_cast<char>(point);
+    return true;
+  }
+  if (point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) return false;
+  append_character(out, point);
+  return true;
+}
 
 }  // namespace
 
-bool read_tokens(std::string_view text, std::vector<Token>& tokens, SyntaxError& why) {
-  return Lexer(text, why).read(tokens);
+std::vector<Token> read_tokens(std::string_view text, std::vector<SyntaxError>& problems) {
+  return Lexer(text, problems).read();
+}
+
+std::optional<std::string> unescaped(const Token& literal) {
+  std::string_view text = literal.text;
+  bool raw = false;
+  while (text.front() != '"' && text.front() != '\'') {
+    raw = raw || to_lower(text.front()) == 'r';
+    text.remove_prefix(1);
+  }
+  const bool three = text.size() >= 6 && text[1] == text[0] && text[2] == text[0];
+  const std::size_t quotes = three ? 3 : 1;
+  text = text.substr(quotes, text.size() - 2 * quotes);
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    if (text[at] == '\\' && !raw) {
+      if (!append_escape(out, text, at, literal.kind == TokenKind::kBytes)) return std::nullopt;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
+std::string_view shown_kind(TokenKind kind) {
+  static constexpr std::array<std::string_view, 35> kShown{
+      "<EOF>",   "'=='",   "'!='",      "'in'",    "'<'",      "'<='",   "'>='",  "'>'",       "'&&'",
+      "'||'",    "'['",    "']'",       "'{'",     "'}'",      "'('",    "')'",   "'.'",       "','",
+      "'-'",     "'!'",    "'?'",       "':'",     "'+'",      "'*'",    "'/'",   "'%'",       "'true'",
+      "'false'", "'null'", "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"};
+  return kShown[static_cast<std::size_t>(kind)];
 }
 
 bool is_reserved(std::string_view word) {
-  static constexpr std::array<std::string_view, 17> kWords{
+  static constexpr std::array<std::string_view, 17> kReserved{
       "as",  "break", "const",   "continue",  "else",   "for", "function", "if",   "import",
       "let", "loop",  "package", "namespace", "return", "var", "void",     "while"};
-  return std::ranges::find(kWords, word) != kWords.end();
+  return std::ranges::find(kReserved, word) != kReserved.end();
 }
 
 }  // namespace spillway::cel

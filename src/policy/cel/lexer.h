@@ -5,29 +5,73 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace spillway::cel {
 
-enum class TokenKind : std::uint8_t { kEnd, kIdentifier, kInt, kUint, kDouble, kString, kBytes, kSign };
+/// In the order in which messages list what was expected.
+enum class TokenKind : std::uint8_t {
+  kEnd,
+  kEqual,
+  kUnequal,
+  kIn,
+  kLess,
+  kAtMost,
+  kAtLeast,
+  kGreater,
+  kAnd,
+  kOr,
+  kOpenBracket,
+  kCloseBracket,
+  kOpenBrace,
+  kCloseBrace,
+  kOpenParenthesis,
+  kCloseParenthesis,
+  kDot,
+  kComma,
+  kMinus,
+  kNot,
+  kQuestion,
+  kColon,
+  kPlus,
+  kStar,
+  kSlash,
+  kPercent,
+  kTrue,
+  kFalse,
+  kNull,
+  kDouble,
+  kInt,
+  kUint,
+  kString,
+  kBytes,
+  kIdentifier,
+};
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::uint32_t position = 0;  // byte in the text
   std::string_view text;       // as it is written
-  std::string value;           // of a string or bytes: what it stands for
 };
 
 /// Where in the text, and why it is no expression.
 struct SyntaxError {
   std::size_t position = 0;
   std::string message;
+  bool nowhere = false;  // it has no place: the whole is too deep
 };
 
-/// The tokens, the last one kEnd. `why` is told where the text is none.
-bool read_tokens(std::string_view text, std::vector<Token>& tokens, SyntaxError& why);
+/// The tokens, the last one kEnd. What is no token is told and left out.
+std::vector<Token> read_tokens(std::string_view text, std::vector<SyntaxError>& problems);
+
+/// What the literal of a string, or of bytes, stands for. nullopt: it has an escape of no character.
+std::optional<std::string> unescaped(const Token& literal);
+
+/// "'('", "NUM_INT", "<EOF>", as messages have it.
+std::string_view shown_kind(TokenKind kind);
 
 /// Such words are kept for languages around this one.
 bool is_reserved(std::string_view word);

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "policy/cel/pattern.h"
+#include "policy/cel/type.h"
 #include "policy/cel/value.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::cel {
@@ -17,25 +18,29 @@ namespace spillway::cel {
 struct Overload;
 
 enum class NodeKind : std::uint8_t {
+  kMissing,  // that which stands there is no expression, which was told
   kConstant,
   kIdentifier,
-  kSelect,      // children: operand
-  kPresence,    // has(operand.name)
-  kCall,        // children: arguments, of a member function its receiver first
-  kList,        // children: elements
-  kMap,         // children: key, value, key, value, …
-  kAnd,         // two or more children
-  kOr,          // two or more children
-  kTernary,     // children: condition, then, else
-  kAll,         // children: range, predicate; name: the variable
-  kExists,      // as kAll
-  kExistsOne,   // as kAll
-  kMapMacro,    // children: range, value; or range, predicate, value
-  kFilter,      // as kAll
-  kOptSelect,   // operand.?name; children: operand
-  kOptEntry,    // ?value of a list or a map: left out where it is absent; children: value
-  kOptMap,      // children: optional, value; name: the variable
-  kOptFlatMap,  // as kOptMap; the value is optional itself
+  kSelect,         // operand.name; children: operand
+  kPresence,       // has(operand.name)
+  kCall,           // children: arguments, of a member function its receiver first; operators are calls, too
+  kList,           // children: elements
+  kMap,            // children: key, value, key, value, …
+  kComprehension,  // children: range, initial value, condition, step, result; `macro` says of which kind
+  kOptSelect,      // operand.?name; children: operand
+  kOptEntry,       // ?value of a list or a map: left out where it is absent; children: value
+  kOptMap,         // children: optional, value; name: the variable
+  kOptFlatMap,     // as kOptMap; the value is optional itself
+};
+
+/// This is what a comprehension makes of its elements.
+enum class MacroKind : std::uint8_t {
+  kNone,
+  kAll,
+  kExists,
+  kExistsOne,
+  kList,  // a list of values, or of those that pass a condition
+  kMap,   // a map of entries
 };
 
 /// The variables that are there before an expression begins.
@@ -51,21 +56,39 @@ enum class Variable : std::uint8_t {
   kParams,
   kNamespaceObject,
   kVariables,  // `slot` is the place of the one that is meant
+  kGiven,      // `slot` is the place in Environment::given
 };
 
 struct Node {
   NodeKind kind = NodeKind::kConstant;
-  bool member = false;         // of a call: written as receiver.name(…)
+  MacroKind macro = MacroKind::kNone;
+  bool member = false;         // for a call: written as receiver.name(…)
+  bool folded = false;         // its value is known: it is `constant`
+  bool free = false;           // for a call: it costs nothing
   std::uint32_t position = 0;  // byte in the text
-  std::string name = {};
+  std::string name = {};       // for a comprehension: its variable
+  std::string second = {};  // for a comprehension: its second variable; empty: it has one. Of kSelect: as it is written
   Value constant = {};
   std::vector<Node> children = {};
 
-  // What the checker found out.
+  // This is what the checker found out.
+  Type type = {};
   Variable variable = Variable::kLocal;
-  std::size_t slot = 0;                      // of a local variable, or of that of a macro: how many are around it
-  std::span<const Overload> overloads = {};  // of a call: those of its name
-  std::optional<Pattern> pattern = {};       // of a call with a constant pattern
+  std::size_t slot = 0;  // for a local variable, or of the first one of a comprehension: how many are around it
+  std::vector<const Overload*> overloads = {};  // for a call: those that may be meant
+  std::optional<Pattern> pattern = {};          // for a call with a constant pattern
 };
+
+/// The name of the variable that a comprehension adds to.
+inline constexpr std::string_view kResultVariable = "__result__";
+
+/// This is what selects a member or an element: its operand is evaluated as a part of it.
+bool is_attribute(const Node& node);
+/// node[index] and node[?index].
+bool is_index(const Node& node);
+/// condition ? then : else.
+bool is_conditional(const Node& node);
+/// The child of kSelect and kin that the member is of.
+const Node& operand_of(const Node& node);
 
 }  // namespace spillway::cel

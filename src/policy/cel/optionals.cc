@@ -2,11 +2,8 @@
 // may be absent ([?i]; .? is a node of its own).
 #include "policy/cel/functions.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <optional>
 
 namespace spillway::cel {
 
@@ -74,66 +71,20 @@ Result<Value> value(const Call& call) {
   return evaluation_error("optional.none() dereference");
 }
 
-Result<Value> or_other(const Call& call) {
-  return value_in(call[0]) != nullptr ? call[0] : call[1];
-}
-
-Result<Value> or_value(const Call& call) {
-  const Value* found = value_in(call[0]);
-  return found != nullptr ? *found : call[1];
-}
-
-/// A whole number, of whatever type it is.
-std::optional<std::int64_t> whole(const Value& index) {
-  constexpr double kLimit = 9223372036854775808.0;
-  constexpr auto kIntMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (index.is(Kind::kInt)) return index.as<std::int64_t>();
-  if (index.is(Kind::kUint)) return static_cast<std::int64_t>(std::min(index.as<std::uint64_t>(), kIntMax));
-  if (!index.is(Kind::kDouble)) return std::nullopt;
-  const double number = index.as<double>();
-  if (!(number > -kLimit && number < kLimit)) return std::nullopt;
-  const auto cut = static_cast<std::int64_t>(number);
-  return static_cast<double>(cut) == number ? std::optional(cut) : std::nullopt;
-}
-
-Result<Value> element_of(const Call& call, const Value& container) {
-  if (container.is(Kind::kMap)) {
-    const Map& map = container.as<Map>();
-    if (!call.budget.charge(map.search_cost())) return over_budget();
-    const std::optional<Value> found = map.find(call[1]);
-    return found ? Value::some(*found) : Value::none();
-  }
-  if (!container.is(Kind::kList)) return no_such_overload();
-  const List& list = container.as<List>();
-  const std::optional<std::int64_t> index = whole(call[1]);
-  if (!index) return no_such_overload();
-  const bool inside = *index >= 0 && static_cast<std::uint64_t>(*index) < list.size();
-  return inside ? Value::some(list.at(static_cast<std::size_t>(*index))) : Value::none();
-}
-
-Result<Value> optional_element(const Call& call) {
-  return element_of(call, call[0]);
-}
-
-Result<Value> element_of_optional(const Call& call) {
-  const Value* container = value_in(call[0]);
-  return container == nullptr ? Result<Value>(Value::none()) : element_of(call, *container);
-}
-
 constexpr std::array kOptionalRows = std::to_array<Definition>({
     {"optional.of", "A -> optional_type(A)", of},
     {"optional.ofNonZeroValue", "A -> optional_type(A)", of_non_zero},
     {"optional.none", " -> optional_type(A)", none},
     {"hasValue", "optional_type(A) -> bool", has_value, kMember},
     {"value", "optional_type(A) -> A", value, kMember},
-    {"or", "optional_type(A), optional_type(A) -> optional_type(A)", or_other, kMember},
-    {"orValue", "optional_type(A), A -> A", or_value, kMember},
-    {"_[?_]", "list(A), int -> optional_type(A)", optional_element},
-    {"_[?_]", "map(A, B), A -> optional_type(B)", optional_element},
-    {"_[?_]", "optional_type(list(A)), int -> optional_type(A)", element_of_optional},
-    {"_[?_]", "optional_type(map(A, B)), A -> optional_type(B)", element_of_optional},
-    {"_[_]", "optional_type(list(A)), int -> optional_type(A)", element_of_optional},
-    {"_[_]", "optional_type(map(A, B)), A -> optional_type(B)", element_of_optional},
+    {"or", "optional_type(A), optional_type(A) -> optional_type(A)", nullptr, kMember},
+    {"orValue", "optional_type(A), A -> A", nullptr, kMember},
+    {"_[?_]", "list(A), int -> optional_type(A)", nullptr},
+    {"_[?_]", "map(A, B), A -> optional_type(B)", nullptr},
+    {"_[?_]", "optional_type(list(A)), int -> optional_type(A)", nullptr},
+    {"_[?_]", "optional_type(map(A, B)), A -> optional_type(B)", nullptr},
+    {"_[_]", "optional_type(list(A)), int -> optional_type(A)", nullptr},
+    {"_[_]", "optional_type(map(A, B)), A -> optional_type(B)", nullptr},
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace spillway::cel {
@@ -22,6 +23,31 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
   return bytes;
 }
 
+/// As Go's regexp tells it.
+std::string_view reason_of(re2::RE2::ErrorCode code) {
+  struct Reason {
+    re2::RE2::ErrorCode code;
+    std::string_view text;
+  };
+
+  static constexpr std::array kReasons = std::to_array<Reason>({
+      {re2::RE2::ErrorBadEscape, "invalid escape sequence"},
+      {re2::RE2::ErrorBadCharClass, "invalid character class"},
+      {re2::RE2::ErrorBadCharRange, "invalid character class range"},
+      {re2::RE2::ErrorMissingBracket, "missing closing ]"},
+      {re2::RE2::ErrorMissingParen, "missing closing )"},
+      {re2::RE2::ErrorTrailingBackslash, "trailing backslash at end of expression"},
+      {re2::RE2::ErrorRepeatArgument, "missing argument to repetition operator"},
+      {re2::RE2::ErrorRepeatSize, "invalid repeat count"},
+      {re2::RE2::ErrorRepeatOp, "invalid nested repetition operator"},
+      {re2::RE2::ErrorBadPerlOp, "invalid or unsupported Perl syntax"},
+      {re2::RE2::ErrorBadUTF8, "invalid UTF-8"},
+      {re2::RE2::ErrorBadNamedCapture, "invalid named capture"},
+  });
+  const auto* found = std::ranges::find(kReasons, code, &Reason::code);
+  return found == kReasons.end() ? std::string_view() : found->text;
+}
+
 }  // namespace
 
 Result<Pattern> Pattern::compile(std::string_view text) {
@@ -32,7 +58,14 @@ Result<Pattern> Pattern::compile(std::string_view text) {
   options.set_log_errors(false);
   options.set_max_mem(kMemoryMax);
   auto compiled = std::make_shared<const re2::RE2>(piece(text), options);
-  if (!compiled->ok()) return make_error(ErrorCode::kInvalid, "error parsing regexp: {}", compiled->error());
+  if (!compiled->ok()) {
+    const std::string_view reason = reason_of(compiled->error_code());
+    if (reason.empty()) return make_error(ErrorCode::kInvalid, "error parsing regexp: {}", compiled->error());
+    // A parenthesis that is missing is told with the whole pattern.
+    const bool whole = compiled->error_code() == re2::RE2::ErrorMissingParen;
+    return make_error(ErrorCode::kInvalid, "error parsing regexp: {}: `{}`", reason,
+                      whole ? text : std::string_view(compiled->error_arg()));
+  }
   return Pattern(std::move(compiled));
 }
 

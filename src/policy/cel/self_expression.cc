@@ -4,6 +4,7 @@
 #include "policy/cel/evaluator.h"
 #include "policy/cel/expression.h"
 #include "policy/cel/functions.h"
+#include "policy/cel/planner.h"
 
 #include <optional>
 #include <utility>
@@ -22,17 +23,29 @@ bool names_old_self(const Node& node) {
 
 }  // namespace
 
-Result<SelfExpression> SelfExpression::compile(std::string_view text, const Type& self, TypeKind wanted,
-                                               bool optional) {
+Result<SelfExpression> SelfExpression::compile(std::string_view text, const SelfType& self, TypeKind wanted,
+                                               const SelfRule& rule) {
   auto kept = std::make_shared<const std::string>(text);
-  SPILLWAY_TRY(checked, compile_text(*kept, {.self = &self, .optional_old_self = optional}));
-  if (checked.type.kind != wanted) {
-    return make_error(ErrorCode::kInvalid, "{}",
-                      wanted == TypeKind::kBool ? "cel expression must evaluate to a bool"
-                                                : "messageExpression must evaluate to a string");
+  Result<CheckedText> checked = check_text(
+      *kept,
+      {.age = rule.age, .self = &self.type, .self_name = self.name, .optional_old_self = rule.optional_old_self});
+  const bool words = wanted == TypeKind::kString;
+  if (!checked) {
+    return make_error(ErrorCode::kInvalid, "{}compilation failed: {}", words ? "messageExpression " : "",
+                      checked.error().message);
   }
-  const bool compares = names_old_self(checked.root);
-  return SelfExpression(std::move(kept), std::make_shared<const Node>(std::move(checked.root)), compares, optional);
+  if (checked->type.kind != wanted) {
+    return make_error(ErrorCode::kInvalid, "{}",
+                      words ? "messageExpression must evaluate to a string" : "cel expression must evaluate to a bool");
+  }
+  const std::uint64_t cost = rule.sizes == nullptr ? 0 : estimate_cost(checked->root, *rule.sizes).max;
+  const bool compares = names_old_self(checked->root);
+  if (const Result<void> planned = plan(checked->root); !planned) {
+    return make_error(ErrorCode::kInvalid, "{} instantiation failed: {}", words ? "messageExpression" : "program",
+                      planned.error().message);
+  }
+  return SelfExpression(std::move(kept), std::make_shared<const Node>(std::move(checked->root)), compares,
+                        rule.optional_old_self, cost);
 }
 
 Result<Value> SelfExpression::evaluate(const Value& self, const Value* old_self, Budget& budget) const {

@@ -4,25 +4,43 @@
 #pragma once
 
 #include "base/error.h"
+#include "policy/cel/environment.h"
+#include "policy/cel/estimate.h"
 #include "policy/cel/node.h"
 #include "policy/cel/type.h"
 #include "policy/cel/value.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
 namespace spillway::cel {
 
+/// The type of self, and the name that types within it begin with: texts of errors say selfType0 instead.
+struct SelfType {
+  Type type;
+  std::string name = {};
+};
+
+/// How an expression over self is compiled.
+struct SelfRule {
+  bool optional_old_self = false;  // oldSelf is an optional value, absent where the value is new
+  Age age = Age::kNew;
+  const Sizes* sizes = nullptr;  // for self; null: its cost is not estimated
+};
+
 class SelfExpression {
  public:
   /// kInvalid: it does not compile, with upstream's words, or its type is neither `wanted` nor unknown.
-  /// `optional`: oldSelf is an optional value, absent where the value is new.
-  static Result<SelfExpression> compile(std::string_view text, const Type& self, TypeKind wanted,
-                                        bool optional = false);
+  static Result<SelfExpression> compile(std::string_view text, const SelfType& self, TypeKind wanted,
+                                        const SelfRule& rule = {});
 
   /// It is asked about new values, too.
   bool optional() const { return optional_; }
+
+  /// This is what one evaluation may cost at most, as estimated; 0: it was not.
+  std::uint64_t cost_max() const { return cost_max_; }
 
   /// It says `oldSelf`.
   bool compares() const { return compares_; }
@@ -32,13 +50,14 @@ class SelfExpression {
 
  private:
   SelfExpression(std::shared_ptr<const std::string> text, std::shared_ptr<const Node> root, bool compares,
-                 bool optional)
-      : text_(std::move(text)), root_(std::move(root)), compares_(compares), optional_(optional) {}
+                 bool optional, std::uint64_t cost_max)
+      : text_(std::move(text)), root_(std::move(root)), compares_(compares), optional_(optional), cost_max_(cost_max) {}
 
   std::shared_ptr<const std::string> text_;  // constants are views of it
   std::shared_ptr<const Node> root_;
   bool compares_ = false;
   bool optional_ = false;
+  std::uint64_t cost_max_ = 0;
 };
 
 }  // namespace spillway::cel

@@ -115,6 +115,7 @@ Result<Value> text_last_index_of(const Call& call) {
   if (!charge_search(call)) return over_budget();
   const std::string_view text = call.string(0);
   if (call.string(1).empty()) return Value(characters(text));
+  if (text.empty()) return out_of_range(-1);
   const std::size_t found = text.rfind(call.string(1));
   return Value(found == std::string_view::npos ? std::int64_t{-1} : characters(text.substr(0, found)));
 }

@@ -10,7 +10,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::array<std::string_view, 31> kNames{"dyn",
+constexpr std::array<std::string_view, 33> kNames{"dyn",
                                                   "null",
                                                   "bool",
                                                   "int",
@@ -40,7 +40,9 @@ constexpr std::array<std::string_view, 31> kNames{"dyn",
                                                   "net.IP",
                                                   "net.CIDR",
                                                   "kubernetes.NamedFormat",
-                                                  "optional_type"};
+                                                  "optional_type",
+                                                  "dyn",
+                                                  "!error!"};
 
 struct Field {
   TypeKind message;
@@ -73,44 +75,26 @@ constexpr std::array<Field, 22> kFields{{
     {TypeKind::kUserInfo, "extra", "map(string, list(string))"},
 }};
 
-bool takes_null(TypeKind kind) {
-  return kind == TypeKind::kNull || kind == TypeKind::kTimestamp || kind == TypeKind::kDuration ||
-         kind == TypeKind::kObject || (kind >= TypeKind::kAuthorizer && kind <= TypeKind::kUserInfo);
+std::string text_of(const Type& type, std::string (*own)(const Type&)) {
+  std::string text = own(type);
+  if (type.of.empty()) return text;
+  text += "(" + text_of(type.of[0], own);
+  if (type.of.size() > 1) text += ", " + text_of(type.of[1], own);
+  return text + ")";
 }
 
-std::optional<std::size_t> parameter(TypeKind kind) {
-  if (kind == TypeKind::kParameterA) return 0;
-  if (kind == TypeKind::kParameterB) return 1;
-  return std::nullopt;
-}
-
-/// Of two types that may stand for one another, the one that says less.
-const Type& looser(const Type& a, const Type& b) {
-  if (a.kind == TypeKind::kDyn || b.kind == TypeKind::kDyn) return a.kind == TypeKind::kDyn ? a : b;
-  if (a.kind == TypeKind::kNull) return b;
-  for (std::size_t i = 0; i < std::min(a.of.size(), b.of.size()); ++i) {
-    if (&looser(a.of[i], b.of[i]) == &b.of[i] && !(a.of[i] == b.of[i])) return b;
-  }
-  return a;
-}
-
-bool bind(std::optional<Type>& bound, const Type& given, Bindings& bindings) {
-  if (!bound) {
-    bound = given;
-    return true;
-  }
-  if (!assignable(*bound, given, bindings) && !assignable(given, *bound, bindings)) return false;
-  Type loose = looser(*bound, given);
-  bound = std::move(loose);
-  return true;
+std::string own_name(const Type& type) {
+  if (type.kind == TypeKind::kObject) return type.fields->name;
+  return std::string(kNames[static_cast<std::size_t>(type.kind)]);
 }
 
 }  // namespace
 
-Type object_of(std::vector<std::pair<std::string, Type>> members) {
+Type object_of(std::string name, std::vector<std::pair<std::string, Type>> members) {
   std::ranges::sort(members, {}, &std::pair<std::string, Type>::first);
   Type type{.kind = TypeKind::kObject};
-  type.fields = std::make_shared<const ObjectFields>(ObjectFields{std::move(members)});
+  type.fields =
+      std::make_shared<const ObjectFields>(ObjectFields{.name = std::move(name), .members = std::move(members)});
   return type;
 }
 
@@ -141,11 +125,16 @@ Type optional_of(Type value) {
 }
 
 std::string to_text(const Type& type) {
-  std::string text(kNames[static_cast<std::size_t>(type.kind)]);
-  if (type.of.empty()) return text;
-  text += "(" + to_text(type.of[0]);
-  if (type.of.size() > 1) text += ", " + to_text(type.of[1]);
-  return text + ")";
+  return text_of(type, own_name);
+}
+
+std::string declared_text(const Type& type) {
+  return text_of(type, [](const Type& one) -> std::string {
+    if (one.kind == TypeKind::kTimestamp) return "google.protobuf.Timestamp";
+    if (one.kind == TypeKind::kDuration) return "google.protobuf.Duration";
+    if (one.kind == TypeKind::kNull) return "null_type";
+    return own_name(one);
+  });
 }
 
 Type parse_type(std::string_view text) {
@@ -155,8 +144,10 @@ Type parse_type(std::string_view text) {
   Type type{.kind = static_cast<TypeKind>(found - kNames.begin())};
   if (open == std::string_view::npos) return type;
   const std::string_view inside = text.substr(open + 1, text.size() - open - 2);
-  if (type.kind == TypeKind::kList) return list_of(parse_type(inside));
-  if (type.kind == TypeKind::kOptional) return optional_of(parse_type(inside));
+  if (type.kind != TypeKind::kMap) {
+    type.of.push_back(parse_type(inside));
+    return type;
+  }
   const std::size_t comma = inside.find(", ");  // keys are simple
   return map_of(parse_type(inside.substr(0, comma)), parse_type(inside.substr(comma + 2)));
 }
@@ -171,26 +162,8 @@ bool is_message(TypeKind kind) {
   return kind >= TypeKind::kRequest && kind <= TypeKind::kUserInfo;
 }
 
-bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
-  if (const std::optional<std::size_t> at = parameter(wanted.kind)) return bind(bindings[*at], given, bindings);
-  if (wanted.kind == TypeKind::kDyn || given.kind == TypeKind::kDyn) return true;
-  if (given.kind == TypeKind::kNull) return takes_null(wanted.kind);
-  if (wanted.kind != given.kind || wanted.fields != given.fields) return false;
-  for (std::size_t i = 0; i < wanted.of.size(); ++i) {
-    if (!assignable(wanted.of[i], given.of[i], bindings)) return false;
-  }
-  return true;
-}
-
-Type resolved(const Type& type, const Bindings& bindings) {
-  if (const std::optional<std::size_t> at = parameter(type.kind)) return bindings[*at].value_or(Type{});
-  Type made{.kind = type.kind, .fields = type.fields};
-  for (const Type& part : type.of) made.of.push_back(resolved(part, bindings));
-  return made;
-}
-
 bool fits(TypeKind kind, const Value& value) {
-  if (kind == TypeKind::kDyn || parameter(kind)) return true;
+  if (kind == TypeKind::kDyn || kind == TypeKind::kParameterA || kind == TypeKind::kParameterB) return true;
   if (kind == TypeKind::kObject) return value.is(Kind::kMap);
   if (kind >= TypeKind::kAuthorizer && kind <= TypeKind::kDecision) {
     return value.is(Kind::kAccess) && static_cast<int>(value.as<Access>().stage) ==

@@ -4,7 +4,6 @@
 
 #include "policy/cel/value.h"
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -28,7 +27,7 @@ enum class TypeKind : std::uint8_t {
   kMap,   // of[0] to of[1]
   kTimestamp,
   kDuration,
-  kType,
+  kType,  // of[0]; nothing: of any type
   kAuthorizer,
   kPathCheck,
   kGroupCheck,
@@ -47,6 +46,8 @@ enum class TypeKind : std::uint8_t {
   kCidr,
   kFormat,
   kOptional,  // of[0]
+  kVariable,  // a type that is not known yet: `variable`
+  kError,     // for what does not compile
 };
 
 struct ObjectFields;
@@ -55,16 +56,18 @@ struct Type {
   TypeKind kind = TypeKind::kDyn;
   std::vector<Type> of = {};
   std::shared_ptr<const ObjectFields> fields = {};  // two objects are of one type if they share them
+  std::uint32_t variable = 0;                       // for kVariable: which one
 
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// The members of an object, sorted by name.
+/// The members of an object, sorted by name, and what its type is called.
 struct ObjectFields {
+  std::string name;
   std::vector<std::pair<std::string, Type>> members;
 };
 
-Type object_of(std::vector<std::pair<std::string, Type>> members);
+Type object_of(std::string name, std::vector<std::pair<std::string, Type>> members);
 /// nullptr: it has no such member.
 const Type* find_field(const Type& object, std::string_view name);
 
@@ -72,25 +75,19 @@ Type list_of(Type element);
 Type map_of(Type key, Type value);
 Type optional_of(Type value);
 
-/// "int", "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest".
+/// "int", "list(string)", "map(string, dyn)", "kubernetes.AdmissionRequest", "timestamp", "null".
 std::string to_text(const Type& type);
+/// As to_text(), but with the names that types have in expressions: "google.protobuf.Timestamp", "null_type".
+std::string declared_text(const Type& type);
 
 /// As to_text() writes it; "A" and "B" are parameters. The text is one of ours.
 Type parse_type(std::string_view text);
 
-/// What a member of a message is; nullopt: there is no such one. Types that are no messages have none.
+/// This is what a member of a message is; nullopt: there is no such one. Types that are no messages have none.
 std::optional<Type> field_type(TypeKind message, std::string_view field);
 bool is_message(TypeKind kind);
 
-/// What the parameters of a signature stand for.
-using Bindings = std::array<std::optional<Type>, 2>;
-
-/// Whether a value of type `given` may stand where `wanted` is asked for.
-bool assignable(const Type& wanted, const Type& given, Bindings& bindings);
-/// With every parameter replaced by what it stands for; one that stands for nothing is dyn.
-Type resolved(const Type& type, const Bindings& bindings);
-
-/// Whether the value itself is of that type, whatever is in it.
+/// Tells whether the value itself is of that type, whatever is in it.
 bool fits(TypeKind kind, const Value& value);
 
 }  // namespace spillway::cel

@@ -54,8 +54,23 @@ std::optional<int> compare_numbers(const Value& a, const Value& b) {
   return negated(compare_numbers(b, a));
 }
 
+bool includes_all(const List& whole, const List& part, Budget& budget) {
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    bool found = false;
+    for (std::size_t j = 0; j < whole.size() && !found; ++j) {
+      found = whole.kind() == ListKind::kMap
+                  ? same_element(whole, part.at(i), whole.at(j), budget) && equal(part.at(i), whole.at(j), budget)
+                  : equal(part.at(i), whole.at(j), budget);
+    }
+    if (!found) return false;
+  }
+  return true;
+}
+
 bool equal_lists(const List& a, const List& b, Budget& budget) {
   if (a.size() != b.size()) return false;
+  if (a.kind() == ListKind::kSet) return includes_all(a, b, budget) && includes_all(b, a, budget);
+  if (a.kind() == ListKind::kMap) return includes_all(a, b, budget);
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!equal(a.at(i), b.at(i), budget)) return false;
   }
@@ -96,7 +111,21 @@ bool equal_of_libraries(const Value& a, const Value& b, Budget& budget) {
 
 }  // namespace
 
+bool same_element(const List& list, const Value& a, const Value& b, Budget& budget) {
+  if (list.kind() != ListKind::kMap) return equal(a, b, budget);
+  if (!a.is(Kind::kMap) || !b.is(Kind::kMap)) return false;
+  for (const std::string& key : *list.keys()) {
+    const std::optional<Value> one = a.as<Map>().find(key);
+    const std::optional<Value> other = b.as<Map>().find(key);
+    if (one.has_value() != other.has_value() || (one && !equal(*one, *other, budget))) return false;
+  }
+  return true;
+}
+
 List::List(std::vector<Value> made) : made_(std::make_shared<const std::vector<Value>>(std::move(made))) {}
+
+List::List(std::vector<Value> made, ListKind kind, std::shared_ptr<const std::vector<std::string>> keys)
+    : kind_(kind), made_(std::make_shared<const std::vector<Value>>(std::move(made))), keys_(std::move(keys)) {}
 
 std::size_t List::size() const {
   return seen_ != nullptr ? seen_->size() : made_->size();
@@ -115,6 +144,11 @@ std::size_t Map::size() const {
 Value Map::key_at(std::size_t index) const {
   if (seen_ == nullptr) return (*made_)[index].first;
   return Value(Text{.text = (seen_->begin() + static_cast<std::ptrdiff_t>(index))->key});
+}
+
+Value Map::value_at(std::size_t index) const {
+  if (seen_ == nullptr) return (*made_)[index].second;
+  return Value::of((seen_->begin() + static_cast<std::ptrdiff_t>(index))->value);
 }
 
 std::optional<Value> Map::find(std::string_view key) const {
@@ -220,7 +254,7 @@ std::optional<int> compare(const Value& a, const Value& b) {
   if (a.is(Kind::kBool)) return order(a.as<bool>(), b.as<bool>());
   if (a.is(Kind::kString)) return order(a.string(), b.string());
   if (a.is(Kind::kBytes)) return order(a.as<Bytes>().bytes, b.as<Bytes>().bytes);
-  if (a.is(Kind::kTimestamp)) return order(a.as<WallTime>(), b.as<WallTime>());
+  if (a.is(Kind::kTimestamp)) return order(a.as<Moment>(), b.as<Moment>());
   if (a.is(Kind::kDuration)) return order(a.as<Duration>(), b.as<Duration>());
   return std::nullopt;
 }

@@ -8,6 +8,8 @@
 #include "base/time.h"
 #include "policy/cel/access.h"
 
+#include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,7 +24,7 @@ namespace spillway::cel {
 
 class Value;
 
-/// Text that is seen elsewhere, or that somebody made (`made`); UTF-8.
+/// Text that is seen elsewhere, or that the evaluation made (`made`); UTF-8.
 struct Text {
   std::string_view text;
   std::shared_ptr<const std::string> made = {};
@@ -33,18 +35,30 @@ struct Bytes {
   std::shared_ptr<const std::string> made = {};
 };
 
+/// Lists of schemas may be sets, or maps by some of their members: two of them are equal whatever the order, and a sum
+/// has every element once.
+enum class ListKind : std::uint8_t { kPlain, kSet, kMap };
+
 class List {
  public:
   explicit List(const api::Json::Array& seen) : seen_(&seen) {}
 
   explicit List(std::vector<Value> made);
+  /// `keys`: of kMap, the names of the members that tell elements apart, as expressions say them.
+  List(std::vector<Value> made, ListKind kind, std::shared_ptr<const std::vector<std::string>> keys);
 
   std::size_t size() const;
   Value at(std::size_t index) const;
 
+  ListKind kind() const { return kind_; }
+
+  const std::shared_ptr<const std::vector<std::string>>& keys() const { return keys_; }
+
  private:
   const api::Json::Array* seen_ = nullptr;
+  ListKind kind_ = ListKind::kPlain;
   std::shared_ptr<const std::vector<Value>> made_;
+  std::shared_ptr<const std::vector<std::string>> keys_;
 };
 
 /// The members of documents have texts as keys.
@@ -58,6 +72,7 @@ class Map {
 
   std::size_t size() const;
   Value key_at(std::size_t index) const;
+  Value value_at(std::size_t index) const;
   /// nullopt: there is no such key.
   std::optional<Value> find(std::string_view key) const;
   std::optional<Value> find(const Value& key) const;
@@ -67,6 +82,22 @@ class Map {
  private:
   const api::Json::Object* seen_ = nullptr;
   std::shared_ptr<const Entries> made_;
+};
+
+/// A moment, and the offset from UTC that it was written with, which texts of it show again.
+struct Moment {
+  std::int64_t seconds = 0;  // since 1970, in UTC
+  std::int32_t nanoseconds = 0;
+  std::int32_t offset_seconds = 0;  // east is positive
+
+  friend auto operator<=>(const Moment& a, const Moment& b) {
+    return a.seconds != b.seconds ? a.seconds <=> b.seconds
+                                  : std::int64_t{a.nanoseconds} <=> std::int64_t{b.nanoseconds};
+  }
+
+  friend bool operator==(const Moment& a, const Moment& b) {
+    return a.seconds == b.seconds && a.nanoseconds == b.nanoseconds;
+  }
 };
 
 /// A type as a value: type(1) is int.
@@ -145,7 +176,7 @@ class Value {
 
   explicit Value(Map value) : value_(std::move(value)) {}
 
-  explicit Value(WallTime value) : value_(value) {}
+  explicit Value(Moment value) : value_(value) {}
 
   explicit Value(Duration value) : value_(value) {}
 
@@ -191,7 +222,7 @@ class Value {
   std::string_view string() const { return as<Text>().text; }
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, Text, Bytes, List, Map, WallTime, Duration,
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, Text, Bytes, List, Map, Moment, Duration,
                TypeName, Access, Amount, Url, api::IpAddress, api::IpRange, NamedFormat, Optional>
       value_;
 };
@@ -199,29 +230,49 @@ class Value {
 /// The name of its type: "int", "null_type", …
 std::string_view type_name(const Value& value);
 
-/// What is left of what an evaluation may cost. One unit is about one step, or ten bytes looked at.
+/// This is what is left of what an evaluation may cost, in the units that Kubernetes counts (pay), and of the work that
+/// it may be (charge): some of what costs little is much to do. One unit is about one step, or ten bytes looked at.
 class Budget {
  public:
-  explicit Budget(std::uint64_t units) : left_(units) {}
+  explicit Budget(std::uint64_t units) : left_(units), work_left_(units * kWorkPerUnit) {}
 
   /// False from the moment on that there is not enough left.
-  bool charge(std::uint64_t units) {
+  bool charge(std::uint64_t work) {
+    if (work > work_left_ / kWorkPerUnit) spent_ = true;
+    work_left_ = spent_ ? 0 : work_left_ - work * kWorkPerUnit;
+    return !spent_;
+  }
+
+  /// A step that is paid for, too: there are at most so many as the units allow.
+  bool step() {
+    if (work_left_ == 0) spent_ = true;
+    work_left_ = spent_ ? 0 : work_left_ - 1;
+    return !spent_;
+  }
+
+  bool charge_bytes(std::uint64_t bytes) { return charge(bytes / kBytesPerUnit + 1); }
+
+  bool pay(std::uint64_t units) {
     used_ += units;
     if (units > left_) spent_ = true;
     left_ = spent_ ? 0 : left_ - units;
     return !spent_;
   }
 
-  bool charge_bytes(std::uint64_t bytes) { return charge(bytes / kBytesPerUnit + 1); }
+  /// So many steps of one unit each: none is paid after the one that there is too little for.
+  bool pay_steps(std::uint64_t steps) { return pay(std::min(steps, left_ + 1)); }
 
   bool spent() const { return spent_; }
 
+  /// Units that were paid.
   std::uint64_t used() const { return used_; }
 
  private:
   static constexpr std::uint64_t kBytesPerUnit = 10;
+  static constexpr std::uint64_t kWorkPerUnit = 4;
 
   std::uint64_t left_;
+  std::uint64_t work_left_;
   std::uint64_t used_ = 0;
   bool spent_ = false;
 };
@@ -229,6 +280,9 @@ class Budget {
 /// Equal as CEL has it: numbers by value whatever their types, lists and maps by their elements; values of different
 /// types differ. False, and the budget spent, where there is too much to look at.
 bool equal(const Value& a, const Value& b, Budget& budget);
+
+/// Tells whether two elements of such a list are the same one: of a map by their keys, else by what they are.
+bool same_element(const List& list, const Value& a, const Value& b, Budget& budget);
 
 /// -1, 0, 1; nullopt: they have no order (other types, NaN).
 std::optional<int> compare(const Value& a, const Value& b);

@@ -63,9 +63,9 @@ class EmbeddedRules {
   template <typename Check>
   void check_text(const Json& resource, const ValuePath& path, std::string_view name, Check check) {
     const Json* value = resource.find(name);
-    if (value == nullptr) return errors_.required(field(path));
+    if (value == nullptr) return errors_.required(field(path), "must not be empty");
     if (!value->is_string()) return errors_.invalid(field(path), *value, "must be a string");
-    if (value->if_string()->empty()) return errors_.required(field(path));
+    if (value->if_string()->empty()) return errors_.required(field(path), "must not be empty");
     check(field(path), *value);
   }
 

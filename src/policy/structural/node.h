@@ -68,7 +68,7 @@ struct Node {
   bool has_embedded = false;   // embedded resources
   bool has_rules = false;      // x-kubernetes-validations
   bool has_defaults = false;   // default
-  bool has_converted = false;  // what rules do not see as it is written: numbers, times, bytes, nulls, escaped names
+  bool has_converted = false;  // what rules do not see as it is written: numbers, times, sets, escaped names
   std::vector<std::string> list_keys;
   api::Json default_value;        // null: none
   std::size_t default_bytes = 0;  // of its text

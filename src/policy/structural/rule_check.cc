@@ -47,7 +47,7 @@ class RuleCheck {
   void check_members(const Node& node, const Json& value, const Before& before, bool same, const ValuePath& path) {
     for (const auto& [name, member] : *value.if_object()) {
       const Json* found = before.found == nullptr ? nullptr : before.found->find(name);
-      const Json* compared = before.compared == nullptr || node.atomic_map ? nullptr : before.compared->find(name);
+      const Json* compared = before.compared == nullptr ? nullptr : before.compared->find(name);
       const Before of_member{.compared = compared, .found = found, .around_same = same};
       if (const Node* property = node.property(name)) {
         check(*property, member, of_member, path.member(name));
@@ -60,7 +60,7 @@ class RuleCheck {
   void check_elements(const Node& node, const Json& value, const Before& before, bool same, const ValuePath& path) {
     if (node.items == nullptr) return;
     const Json::Array& list = *value.if_array();
-    const OldElements found(node, before.found);
+    const OldElements found(node, node.list_type == ListType::kMap ? before.found : nullptr);
     const bool comparable = node.list_type == ListType::kMap && before.compared != nullptr;
     const OldElements compared(node, comparable ? before.compared : nullptr);
     for (std::size_t i = 0; i < list.size(); ++i) {

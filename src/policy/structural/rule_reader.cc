@@ -3,12 +3,17 @@
 #include "base/ascii.h"
 #include "policy/cel/type.h"
 #include "policy/structural/field_place.h"
-#include "policy/structural/rule_values.h"
+#include "policy/structural/rule_sizes.h"
+#include "policy/structural/rule_types.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,91 +39,105 @@ bool has_line_break(std::string_view text) {
 
 class RuleReader {
  public:
-  explicit RuleReader(api::FieldErrors& errors) : errors_(errors) {}
+  RuleReader(const Node& root, const RuleTypes& types, cel::Age age, api::FieldErrors& errors)
+      : root_(&root), types_(types), age_(age), errors_(errors) {}
 
-  /// `apart`: from where on old values cannot be found; empty: they can.
-  std::optional<Type> visit(const Json& schema, Node& node, const std::string& path, bool resource,
-                            const std::string& apart) {
-    std::optional<Type> type = type_of(schema, node, path, resource, apart);
-    const Json* rules = schema.find("x-kubernetes-validations");
-    if (rules == nullptr || !rules->is_array()) return type;
-    for (std::size_t i = 0; i < rules->if_array()->size(); ++i) {
-      const std::string at = api::index_path(path + ".x-kubernetes-validations", i);
-      read_rule((*rules->if_array())[i], node, type, at, apart);
+  void read(const Json& schema, Node& node, const std::string& path) {
+    visit(schema, node, path, {.times = 1});
+    if (total_ <= kSchemaCostMax) return;
+    for (const auto& [cost, at] : dearest_) {
+      errors_.forbidden(at,
+                        "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema");
     }
-    return type;
+    errors_.forbidden(path, over_limit("x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema",
+                                       total_, kSchemaCostMax));
   }
 
  private:
-  std::optional<Type> type_of(const Json& schema, Node& node, const std::string& path, bool resource,
-                              const std::string& apart) {
-    std::optional<Type> items;
-    std::optional<Type> entries;
+  /// This is what is around a schema.
+  struct Around {
+    std::string apart = {};              // from where on old values cannot be found; empty: they can
+    std::optional<std::uint64_t> times;  // how often its values are there at most; nullopt: nothing says
+  };
+
+  static std::optional<std::uint64_t> product(const std::optional<std::uint64_t>& times,
+                                              const std::optional<std::int64_t>& each) {
+    if (!times || !each) return std::nullopt;
+    return cel::saturating_product(*times, static_cast<std::uint64_t>(std::max<std::int64_t>(*each, 0)));
+  }
+
+  void visit(const Json& schema, Node& node, const std::string& path, const Around& around) {
+    if (!node.has_rules) return;
+    const Checks* checks = node.checks.get();
     if (node.items != nullptr) {
-      const std::string& apart_within = !apart.empty() || node.list_type == ListType::kMap ? apart : path;
-      items = visit(*schema.find("items"), *node.items, path + ".items", node.items->embedded, apart_within);
+      const bool found = !around.apart.empty() || node.list_type == ListType::kMap;
+      visit(*schema.find("items"), *node.items, path + ".items",
+            {.apart = found ? around.apart : path,
+             .times = product(around.times, checks == nullptr ? std::nullopt : checks->max_items)});
     }
     if (node.entries != nullptr) {
-      entries = visit(*schema.find("additionalProperties"), *node.entries, path + ".additionalProperties",
-                      node.entries->embedded, apart);
+      visit(*schema.find("additionalProperties"), *node.entries, path + ".additionalProperties",
+            {.apart = around.apart,
+             .times = product(around.times, checks == nullptr ? std::nullopt : checks->max_properties)});
     }
-    std::vector<std::pair<std::string, Type>> members;
     for (Property& property : node.properties) {
-      const std::string& apart_within = apart.empty() && node.atomic_map ? path : apart;
-      std::optional<Type> type =
-          visit(*schema.find("properties")->find(property.name), property.node,
-                api::key_path(path + ".properties", property.name), property.node.embedded, apart_within);
-      const std::string name = escaped_name(property.name);
-      if (type && !name.empty()) members.emplace_back(name, *std::move(type));
+      visit(*schema.find("properties")->find(property.name), property.node,
+            api::key_path(path + ".properties", property.name), around);
     }
-    if (node.int_or_string) return Type{};
-    return own_type(node, std::move(items), std::move(entries), std::move(members), resource);
-  }
-
-  static std::optional<Type> own_type(const Node& node, std::optional<Type> items, std::optional<Type> entries,
-                                      std::vector<std::pair<std::string, Type>> members, bool resource) {
-    switch (node.type) {
-      case ValueType::kAny:
-        return std::nullopt;
-      case ValueType::kArray:
-        return items ? std::optional(cel::list_of(*std::move(items))) : std::nullopt;
-      case ValueType::kBoolean:
-        return Type{.kind = TypeKind::kBool};
-      case ValueType::kInteger:
-        return Type{.kind = TypeKind::kInt};
-      case ValueType::kNumber:
-        return Type{.kind = TypeKind::kDouble};
-      case ValueType::kString:
-        return text_type(node.format);
-      case ValueType::kObject:
-        break;
+    const Json* rules = schema.find("x-kubernetes-validations");
+    if (rules == nullptr || !rules->is_array()) return;
+    if (types_.of(node) == nullptr && !rules->if_array()->empty()) {
+      errors_.add({api::FieldReason::kInternal,
+                   "Internal error: internal error: failed to construct type information for x-kubernetes-validations "
+                   "rules: unable to convert structural schema to CEL declarations",
+                   path + ".x-kubernetes-validations"});
     }
-    if (node.entries != nullptr) {
-      if (!entries) return std::nullopt;
-      return cel::map_of(Type{.kind = TypeKind::kString}, *std::move(entries));
+    for (std::size_t i = 0; i < rules->if_array()->size(); ++i) {
+      read_rule((*rules->if_array())[i], node, api::index_path(path + ".x-kubernetes-validations", i), around);
     }
-    if (resource) add_type_and_metadata(members);
-    return cel::object_of(std::move(members));
   }
 
-  static Type text_type(Format format) {
-    if (format == Format::kByte) return {.kind = TypeKind::kBytes};
-    if (format == Format::kDuration) return {.kind = TypeKind::kDuration};
-    const bool time = format == Format::kDate || format == Format::kDateTime;
-    return {.kind = time ? TypeKind::kTimestamp : TypeKind::kString};
+  static std::string over_limit(std::string_view what, std::uint64_t cost, std::uint64_t limit) {
+    const double factor = static_cast<double>(cost) / static_cast<double>(limit);
+    const std::string shown = factor > 100.0 ? "more than 100x"
+                              : factor < 1.5 ? fmt::format("{:f}x", factor)
+                                             : fmt::format("{:.1f}x", factor);
+    return fmt::format(
+        "{} exceeds budget by factor of {} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+        "where arrays, maps, and strings are declared)",
+        what, shown);
   }
 
-  static void add_type_and_metadata(std::vector<std::pair<std::string, Type>>& members) {
-    std::erase_if(members, [](const auto& member) {
-      return member.first == "kind" || member.first == "apiVersion" || member.first == "metadata";
-    });
-    const Type text{.kind = TypeKind::kString};
-    members.emplace_back("kind", text);
-    members.emplace_back("apiVersion", text);
-    members.emplace_back("metadata", cel::object_of({{"name", text}, {"generateName", text}}));
+  /// The dearest of those that are too dear are told if the whole is.
+  void note_cost(std::uint64_t cost, const std::string& at) {
+    constexpr std::size_t kToldMax = 4;
+    total_ = total_ > std::numeric_limits<std::uint64_t>::max() - cost ? std::numeric_limits<std::uint64_t>::max()
+                                                                       : total_ + cost;
+    if (cost <= kRuleCostMax) return;
+    const auto place = std::ranges::find_if(dearest_, [&](const auto& one) { return one.first < cost; });
+    dearest_.insert(place, {cost, at});
+    if (dearest_.size() > kToldMax) dearest_.pop_back();
   }
 
-  /// What is wrong with the texts of a rule.
+  void limit_rule(std::uint64_t cost, const Node& node, const std::string& at, const Around& around) {
+    const std::uint64_t times = around.times ? *around.times : times_in_request(*rule_sizes_of(node));
+    const std::uint64_t all = cel::saturating_product(cost, times);
+    if (all > kRuleCostMax) errors_.forbidden(at, over_limit("estimated rule cost", all, kRuleCostMax));
+    note_cost(all, at);
+  }
+
+  void limit_message(std::uint64_t cost, const std::string& at) {
+    if (cost > kRuleCostMax) errors_.forbidden(at, over_limit("estimated messageExpression cost", cost, kRuleCostMax));
+    note_cost(cost, at);
+  }
+
+  const std::shared_ptr<const cel::Sizes>& rule_sizes_of(const Node& node) {
+    auto [found, added] = sizes_.try_emplace(&node);
+    if (added) found->second = rule_sizes(node, &node == root_ || node.embedded);
+    return found->second;
+  }
+
+  /// This is what is wrong with the texts of a rule.
   bool check_texts(const Json& rule, const std::string& at) {
     const std::size_t before = errors_.errors().size();
     const std::string_view message = rule.string_at({"message"});
@@ -160,8 +179,7 @@ class RuleReader {
     }
   }
 
-  void read_rule(const Json& rule, Node& node, const std::optional<Type>& type, const std::string& at,
-                 const std::string& apart) {
+  void read_rule(const Json& rule, Node& node, const std::string& at, const Around& around) {
     Rule& made = node.rules.emplace_back();
     made.text = trimmed(rule.string_at({"rule"}), kWhiteSpace);
     made.message = trimmed(rule.string_at({"message"}), kWhiteSpace);
@@ -173,49 +191,67 @@ class RuleReader {
     }
     if (!check_texts(rule, at)) return;
     read_place(rule, node, at, made);
-    if (!type) {
+    const Type* type = types_.of(node);
+    if (type == nullptr) {
       made.why_not = "the type of the value is not known, so that there can be no rules for it";
-      return errors_.invalid(at + ".rule", rule, made.why_not);
+      return;
     }
-    compile(rule, *type, at, apart, made);
+    compile(rule, node, {.type = *type, .name = types_.name_of(node)}, at, around, made);
   }
 
-  void compile(const Json& rule, const Type& type, const std::string& at, const std::string& apart, Rule& made) {
+  void compile(const Json& rule, const Node& node, const cel::SelfType& type, const std::string& at,
+               const Around& around, Rule& made) {
     const Json* given = rule.find("optionalOldSelf");
     const std::optional<bool> optional = given == nullptr ? std::nullopt : given->if_bool();
-    auto holds = cel::SelfExpression::compile(made.text, type, TypeKind::kBool, optional.value_or(false));
+    const cel::SelfRule asked{.optional_old_self = optional.value_or(false), .age = age_, .sizes = sizes_for(node)};
+    auto holds = cel::SelfExpression::compile(made.text, type, TypeKind::kBool, asked);
+    const bool compares = holds && holds->compares();
     if (!holds) {
-      made.why_not = holds.error().text();
+      made.why_not = holds.error().message;
       errors_.invalid(at + ".rule", rule, made.why_not);
     } else {
-      if (holds->compares() && !apart.empty()) {
+      if (asked.sizes != nullptr) limit_rule(holds->cost_max(), node, at + ".rule", around);
+      if (compares && !around.apart.empty()) {
         errors_.invalid(
             at + ".rule", Json(made.text),
-            fmt::format("oldSelf cannot be used on the uncorrelatable portion of the schema within {}", apart));
+            fmt::format("oldSelf cannot be used on the uncorrelatable portion of the schema within {}", around.apart));
       }
-      if (!holds->compares() && optional) {
-        errors_.invalid(at + ".optionalOldSelf", Json(*optional), "may not be set if oldSelf is not used in rule");
-      }
-      made.holds = *std::move(holds);
     }
+    if (!compares && optional) {
+      errors_.invalid(at + ".optionalOldSelf", Json(*optional), "may not be set if oldSelf is not used in rule");
+    }
+    if (holds) made.holds = *std::move(holds);
     const std::string_view words = trimmed(rule.string_at({"messageExpression"}), kWhiteSpace);
     if (words.empty()) return;
-    auto expression = cel::SelfExpression::compile(words, type, TypeKind::kString, optional.value_or(false));
-    if (!expression) {
-      return errors_.invalid(at + ".messageExpression", rule, expression.error().text());
-    }
+    auto expression = cel::SelfExpression::compile(words, type, TypeKind::kString, asked);
+    if (!expression) return errors_.invalid(at + ".messageExpression", rule, expression.error().message);
+    if (asked.sizes != nullptr) limit_message(expression->cost_max(), at + ".messageExpression");
     made.words = *std::move(expression);
   }
 
+  /// Costs count when a schema is created: of one that is stored already nothing is refused.
+  const cel::Sizes* sizes_for(const Node& node) { return age_ == cel::Age::kNew ? rule_sizes_of(node).get() : nullptr; }
+
+  static constexpr std::uint64_t kRuleCostMax = 10'000'000;     // for one rule for all values of an object
+  static constexpr std::uint64_t kSchemaCostMax = 100'000'000;  // for all of them
+
+  const Node* root_;
+  const RuleTypes& types_;
+  cel::Age age_;
   api::FieldErrors& errors_;
+  std::map<const Node*, std::shared_ptr<const cel::Sizes>> sizes_;
+  std::uint64_t total_ = 0;
+  std::vector<std::pair<std::uint64_t, std::string>> dearest_;
   std::size_t rules_ = 0;
   std::size_t bytes_ = 0;
 };
 
 }  // namespace
 
-void read_rules(const Json& document, std::string_view path, Node& root, api::FieldErrors& errors) {
-  if (root.has_rules) RuleReader(errors).visit(document, root, std::string(path), /*resource=*/true, "");
+void read_rules(const Json& document, std::string_view path, cel::Age age, Node& root, api::FieldErrors& errors) {
+  if (!root.has_rules) return;
+  const RuleTypes types(root, /*resource=*/true);
+  RuleReader(root, types, age, errors).read(document, root, std::string(path));
 }
 
 }  // namespace spillway::structural

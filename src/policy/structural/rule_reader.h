@@ -4,6 +4,7 @@
 
 #include "api/exchange/status.h"
 #include "api/json/json.h"
+#include "policy/cel/environment.h"
 #include "policy/structural/node.h"
 
 #include <cstddef>
@@ -16,6 +17,7 @@ inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // of their texts
 
 /// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds what is wrong with them;
 /// a rule that does not compile keeps its place and says why when it is asked.
-void read_rules(const api::Json& document, std::string_view path, Node& root, api::FieldErrors& errors);
+/// Costs are limited, and macros of later releases refused, where the schema is new.
+void read_rules(const api::Json& document, std::string_view path, cel::Age age, Node& root, api::FieldErrors& errors);
 
 }  // namespace spillway::structural

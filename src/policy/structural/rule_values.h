@@ -17,7 +17,8 @@ namespace spillway::structural {
 /// "a__dash__b", "__namespace__"; empty: it cannot be said.
 std::string escaped_name(std::string_view name);
 
-/// Whether its values are others in expressions than they are in documents: numbers, times, durations, bytes.
+/// Whether its values are others in expressions than they are in documents: numbers, times, durations, bytes, lists
+/// that are sets or maps.
 bool is_converted(const Node& node);
 
 /// The value as expressions see it: properties that are null are absent. A view of `value` where nothing below is

@@ -204,7 +204,7 @@ Schema Schema::read(const Json& document, std::string_view path, api::FieldError
   }
   api::FieldErrors found;
   check_schema(document, path, patterns, found);
-  if (found.empty()) read_rules(document, path, *root, found);
+  if (found.empty()) read_rules(document, path, cel::Age::kNew, *root, found);
   if (found.empty()) check_defaults(*root, path, found);
   errors.add(std::move(found));
   return {document, std::move(root)};
@@ -215,7 +215,7 @@ std::optional<Schema> Schema::reread(const Json& document) {
   SchemaPatterns patterns;
   if (!document.is_object() || !NodeReader(patterns).read(document, 1, *root)) return std::nullopt;
   api::FieldErrors ignored_errors;  // what does not compile says so when it is asked
-  read_rules(document, "", *root, ignored_errors);
+  read_rules(document, "", cel::Age::kStored, *root, ignored_errors);
   return Schema{document, std::move(root)};
 }
 

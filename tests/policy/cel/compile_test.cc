@@ -24,33 +24,40 @@ void expect(const std::vector<Row>& rows) {
 }
 
 TEST(CelCompile, Syntax) {
-  expect({{"", "Syntax error: unexpected end of the expression"},
-          {"true &&", "unexpected end"},
-          {"true true", "unexpected 'true'"},
-          {"(true", "unexpected end"},
-          {"[1, 2", "unexpected end"},
-          {"{1}", "unexpected '}'"},
-          {"f(1,)", "unexpected ')'"},
-          {"'abc", "token recognition error"},
+  expect({{"", "mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true'"},
+          {"true &&", "mismatched input '<EOF>'"},
+          {"true true", "extraneous input 'true' expecting <EOF>"},
+          {"(true", "missing ')' at '<EOF>'"},
+          {"[1, 2", "mismatched input '<EOF>' expecting {']', ','}"},
+          {"{1}", "mismatched input '}' expecting ':'"},
+          {"f(1,)", "mismatched input ')' expecting"},
+          {"'abc", "token recognition error at: ''abc'"},
           {"'a\nb' == ''", "token recognition error"},
-          {R"('\z' == '')", "an escape that is none"},
-          {R"('\ud800' == '')", "an escape that is no character"},
-          {R"('\U00110000' == '')", "an escape that is no character"},
-          {R"(b'\u0041' == b'')", "an escape that is none"},
-          {"1 = 1", "token recognition error at: '='"},
-          {"a & b", "token recognition error at: '&'"},
+          {R"('\z' == '')", "token recognition error"},
+          {R"('\ud800' == '')", "unable to unescape string"},
+          {R"('\U00110000' == '')", "unable to unescape string"},
+          {R"(b'\u0041' == b'')", "unable to unescape string"},
+          {"1 = 1", "token recognition error at: '= '"},
+          {"a & b", "token recognition error at: '& '"},
           {"9223372036854775808 > 0", "invalid int literal"},
           {"-9223372036854775809 < 0", "invalid int literal"},
           {"18446744073709551616u > 0u", "invalid uint literal"},
           {"1e999 > 0.0", "invalid double literal"},
-          {"0x > 1", "a digit is missing"},
-          {"1a == 1", "a number ends with a letter"},
-          {"a.in == 1", "unexpected 'in'"},
+          {"0x > 1", "mismatched input 'x' expecting <EOF>"},
+          {"1a == 1", "mismatched input 'a' expecting <EOF>"},
+          {"a.in == 1", "no viable alternative at input '.in'"},
           {"while == 1", "reserved identifier: while"},
           {"has(object)", "invalid argument to has() macro"},
           {"has(object['a'])", "invalid argument to has() macro"},
           {"[1].all(x.y, true)", "argument must be a simple name"},
-          {"Pod{name: 'a'} == 1", "messages are not supported by this server"}});
+          {"Pod{name: 'a'} == 1", "undeclared reference to 'Pod'"}});
+}
+
+TEST(CelCompile, ErrorsGoOn) {
+  EXPECT_TRUE(outcome("[1 2] + (3 4").contains("extraneous input '2'"));
+  const std::string many = outcome("1 2 3 4 5 6 7 8 9 " + std::string(50, '['));
+  EXPECT_TRUE(many.contains("mismatched input '2'")) << many;
+  EXPECT_LT(outcome(std::string(20'000, '@')).size(), 600U << 10U);
 }
 
 TEST(CelCompile, NamesAndTypes) {
@@ -71,10 +78,9 @@ TEST(CelCompile, NamesAndTypes) {
           {"'a'.startsWith()", "found no matching overload for 'startsWith' applied to 'string.()'"},
           {"1 in 1", "found no matching overload for '@in' applied to '(int, int)'"},
           {"1 && true", "expected type 'bool' but found 'int'"},
-          {"1 ? true : false", "expected type 'bool' but found 'int'"},
+          {"1 ? true : false", "found no matching overload for '_?_:_' applied to '(int, bool, bool)'"},
           {"[1].all(x, x)", "expected type 'bool' but found 'int'"},
           {"1.all(x, true)", "expression of type 'int' cannot be range of a comprehension"},
-          {"{[1]: 2} == {}", "unsupported key type: list(int)"},
           {"authorizer.check('get').allowed()", "found no matching overload for 'check'"},
           {"'a'.matches('[')", "invalid matches argument"},
           {"duration('x') == duration('1s')", "invalid duration argument"},
@@ -84,7 +90,7 @@ TEST(CelCompile, NamesAndTypes) {
 TEST(CelCompile, OnlyConditions) {
   for (const std::string_view text : {"1", "'a'", "object", "object.spec.paused", "[true]", "authorizer",
                                       "true ? object.a : true", "dyn(true)", "null"}) {
-    EXPECT_EQ(outcome(text), "compile: must evaluate to bool") << text;
+    EXPECT_TRUE(outcome(text).starts_with("compile: must evaluate to bool but got ")) << text;
   }
   for (const std::string_view text :
        {"request.dryRun", "[false][0]", "object.a || true ? false : false", "{'a': false}.a",
@@ -93,21 +99,14 @@ TEST(CelCompile, OnlyConditions) {
   }
 }
 
-TEST(CelCompile, WhatIsLeftOutIsSaidToBe) {
-  for (const std::string_view text :
-       {"'%d'.format([1]) == ''", "authorizer.group('').resource('a').fieldSelector('b') == 1",
-        "authorizer.group('').resource('a').labelSelector('b') == 1"}) {
-    EXPECT_TRUE(outcome(text).contains("is not supported by this server")) << outcome(text);
-  }
-}
-
 TEST(CelCompile, SaysWhere) {
   EXPECT_EQ(outcome("true &&\n  föö == 1"),
-            "compile: compilation failed: ERROR: <input>:2:4: Syntax error: token recognition error at: '\xc3'\n"
-            " |   föö == 1\n | ...^");
+            "compile: compilation failed: ERROR: <input>:2:4: Syntax error: token recognition error at: 'ö'\n"
+            " |   föö == 1\n | ...＾\nERROR: <input>:2:5: Syntax error: token recognition error at: 'ö'\n"
+            " |   föö == 1\n | ...．＾");
   EXPECT_EQ(outcome("true ||\n  'ö' == foo"),
             "compile: compilation failed: ERROR: <input>:2:10: undeclared reference to 'foo' (in container '')\n"
-            " |   'ö' == foo\n | .........^");
+            " |   'ö' == foo\n | ...．.....^");
   EXPECT_EQ(outcome("a || b"),
             "compile: compilation failed: ERROR: <input>:1:1: undeclared reference to 'a' (in container '')\n"
             " | a || b\n | ^\nERROR: <input>:1:6: undeclared reference to 'b' (in container '')\n | a || b\n | .....^");

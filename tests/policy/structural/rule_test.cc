@@ -61,7 +61,7 @@ TEST(StructuralRules, WhatIsSaid) {
     return problems(with_rule(fmt::format(R"({{"rule":"self.n < self.m",{}}})", more)), R"({"spec":{"n":3,"m":2}})");
   };
   EXPECT_EQ(with(R"("message":" n has to be less ")"), Lines{"spec: Invalid value: \"object\": n has to be less"});
-  EXPECT_EQ(with(R"x("messageExpression":"'n is ' + string(self.n)")x"),
+  EXPECT_EQ(with(R"x("messageExpression":"'n is %d'.format([self.n])")x"),
             Lines{"spec: Invalid value: \"object\": n is 3"});
   EXPECT_EQ(with(R"("message":"plain","messageExpression":"''")"), Lines{"spec: Invalid value: \"object\": plain"});
   EXPECT_EQ(with(R"("message":"m","reason":"FieldValueForbidden","fieldPath":".n")"), Lines{"spec.n: Forbidden: m"});
@@ -78,7 +78,7 @@ TEST(StructuralRules, TransitionsMayBeAskedOfNewValues) {
   const Schema schema = good_spec(R"text({"type":"object","properties":{
       "n":{"type":"integer","x-kubernetes-validations":[
            {"rule":"self == oldSelf.orValue(1) || self == oldSelf.orValue(1) + 1","optionalOldSelf":true,
-            "messageExpression":"'from ' + string(oldSelf.orValue(0)) + ' to ' + string(self)"},
+            "messageExpression":"'from %d to %d'.format([oldSelf.orValue(0), self])"},
            {"rule":"self >= oldSelf","message":"only up"}]}}})text");
   EXPECT_EQ(problems(schema, R"({"spec":{"n":2}})"), Lines());
   EXPECT_EQ(problems(schema, R"({"spec":{"n":3}})"), Lines{"spec.n: Invalid value: \"integer\": from 0 to 3"});
@@ -114,8 +114,7 @@ TEST(StructuralRules, OptionalMembersAndLibraries) {
   EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({})"), Lines());
   EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({"n":1})"), Lines());
   EXPECT_EQ(outcome("self.?n.orValue(1) == 1", R"({"n":2})").size(), 1U);
-  EXPECT_EQ(outcome("self.map[?'a'].orValue('x') == 'x' && self.?opt == optional.none()", R"({"map":{"b":"c"}})"),
-            Lines());
+  EXPECT_EQ(outcome("self.map[?'a'].orValue('x') == 'x' && !self.?opt.hasValue()", R"({"map":{"b":"c"}})"), Lines());
   EXPECT_EQ(outcome("quantity(self.t).isLessThan(quantity('1Gi'))", R"({"t":"1Mi"})"), Lines());
   EXPECT_EQ(outcome("quantity(self.t).isLessThan(quantity('1Gi'))", R"({"t":"2Gi"})").size(), 1U);
   EXPECT_EQ(outcome("cidr('10.0.0.0/8').containsIP(self.t)", R"({"t":"10.1.2.3"})"), Lines());
@@ -161,23 +160,53 @@ TEST(StructuralRules, AreNotAskedAboutWhatIsOfTheWrongType) {
 }
 
 TEST(StructuralRules, CostIsBounded) {
-  std::string list = "[0";
-  for (int i = 1; i < 3'000; ++i) list += ",1";
-  const Lines one = outcome("self.list.all(x, self.list.all(y, x <= y + 5))", R"({"list":)" + list + "]}");
-  EXPECT_EQ(one, Lines{"spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further "
-                       "validation rules will be run due to call cost exceeds limit for rule: self.list.all(x, "
-                       "self.list.all(y, x <= y + 5))"});
-  const Schema each = good_spec(
-      R"x({"type":"array","items":{"type":"array","items":{"type":"integer"},"x-kubernetes-validations":[{"rule":"self.all(x, self.all(y, x <= y + 5))"}]}})x");
-  std::string lists = "[";
-  std::string inner = "[0";
-  for (int i = 1; i < 200; ++i) inner += ",1";
-  for (int i = 0; i < 100; ++i) lists += (i == 0 ? "" : ",") + inner + "]";
-  const Lines all = problems(each, R"({"spec":)" + lists + "]}");
+  // Schemas that were accepted before costs were estimated.
+  const auto stored = [](const std::string& rule) {
+    return *Schema::reread(json(fmt::format(
+        R"x({{"type":"object","properties":{{"spec":{{"type":"array","items":{{"type":"array","items":{{"type":"integer"}},"x-kubernetes-validations":[{{"rule":"{}"}}]}}}}}}}})x",
+        rule)));
+  };
+  const auto lists = [](int count, int elements) {
+    std::string text = R"({"spec":[)";
+    for (int i = 0; i < count; ++i) {
+      text += i == 0 ? "[0" : ",[0";
+      for (int j = 1; j < elements; ++j) text += ",1";
+      text += "]";
+    }
+    return text + "]}";
+  };
+  // Each element costs 40,000.
+  const std::string rule =
+      fmt::format("self.all(x, !'{}'.contains('{}'))", std::string(2'000, 'a'), std::string(2'000, 'b'));
+  const Lines one = problems(stored(rule), lists(1, 30));
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_TRUE(
+      one[0].contains("'operation cancelled: actual cost limit exceeded': no further validation rules will be "
+                      "run due to call cost exceeds limit for rule"))
+      << one[0];
+  const Lines all = problems(stored(rule), lists(12, 24));
   ASSERT_EQ(all.size(), 1U);
   EXPECT_TRUE(
       all[0].ends_with("validation failed due to running out of cost budget, no further validation rules will be run"))
       << all[0];
+}
+
+TEST(StructuralRules, DearRulesAreRefusedBeforehand) {
+  const auto said = [](std::string_view list) {
+    return schema_problems(fmt::format(
+        R"x({{"type":"object","properties":{{"l":{{"type":"array",{}"items":{{"type":"integer"}},"x-kubernetes-validations":[{{"rule":"self.all(x, self.all(y, x <= y))"}}]}}}}}})x",
+        list));
+  };
+  EXPECT_EQ(said(R"("maxItems":100,)"), Lines());
+  const Lines told = said("");
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_TRUE(told[0].contains("estimated rule cost exceeds budget by factor of more than 100x")) << told[0];
+}
+
+TEST(StructuralRules, WordsThatAreKeptMayBeWrittenAsTheyAre) {
+  EXPECT_EQ(outcome("self.namespace == 'a' && self.__namespace__ == 'a'", R"({"namespace":"a"})"), Lines());
+  EXPECT_EQ(outcome("self.namespace == 'a'", R"({})"),
+            Lines{"spec: Invalid value: \"object\": no such key: namespace evaluating rule: self.namespace == 'a'"});
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
     std::string properties;
     for (int i = 0; i < count; ++i) {
       properties += fmt::format(
-          R"x({}"p{:05}":{{"type":"array","items":{{"type":"integer"}},"default":{},"x-kubernetes-validations":[{{"rule":"self.all(x, self.all(y, x <= y + 5))"}}]}})x",
+          R"x({}"p{:05}":{{"type":"array","maxItems":365,"items":{{"type":"integer"}},"default":{},"x-kubernetes-validations":[{{"rule":"self.all(x, self.all(y, x <= y + 5))"}}]}})x",
           i == 0 ? "" : ",", i, list);
     }
     return fmt::format(R"({{"type":"object","properties":{{{}}}}})", properties);
@@ -265,9 +265,7 @@ TEST(StructuralSchemas, ChecksOfDefaultsAreBoundedTogether) {
   EXPECT_EQ(schema_problems(schema(5)), Lines());
   const Lines told = schema_problems(schema(150));
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_TRUE(
-      told[0].ends_with("default: Invalid value: \"array\": validation failed due to running out of cost budget, "
-                        "no further validation rules will be run"))
+  EXPECT_TRUE(told[0].contains("estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of"))
       << told[0];
 }
 

@@ -201,7 +201,7 @@ TEST(StructuralValues, EmbeddedResources) {
        {}},
       {R"({"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true})",
        R"({"kind":"","metadata":{"name":"a/b"}})",
-       {"spec.x.apiVersion: Required value", "spec.x.kind: Required value",
+       {"spec.x.apiVersion: Required value: must not be empty", "spec.x.kind: Required value: must not be empty",
         "spec.x.metadata.name: Invalid value: \"a/b\": may not contain '/'"}},
   });
 }

@@ -1,0 +1,40 @@
+// The types that expressions see of a schema: of each schema that has one, by its place. Thread: any (pure).
+// Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", validation rules, type system.
+#pragma once
+
+#include "policy/cel/type.h"
+#include "policy/structural/node.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace spillway::structural {
+
+/// This is what stands before the place of a type in its name; texts of errors have cel::kSelfTypeName for the place of
+/// self.
+inline constexpr char kTypeRoot = '\x01';
+
+class RuleTypes {
+ public:
+  /// `resource`: the schema is one of whole objects, whose names expressions may always ask for.
+  RuleTypes(const Node& root, bool resource);
+
+  /// nullptr: expressions do not see such values.
+  const cel::Type* of(const Node& node) const;
+  /// This is what the type of that node is called, whether it is one with a name or not.
+  const std::string& name_of(const Node& node) const;
+
+ private:
+  struct Known {
+    std::optional<cel::Type> type;
+    std::string name;
+  };
+
+  std::optional<cel::Type> visit(const Node& node, const std::string& name, bool resource);
+  std::optional<cel::Type> object(const Node& node, const std::string& name, bool resource);
+
+  std::map<const Node*, Known> known_;
+};
+
+}  // namespace spillway::structural
