@@ -1,4 +1,4 @@
-// Who is let into a node's server: how callers are identified, and whose word their rights depend on. Defaults are
+// Requests to a node's server: how their senders are authenticated, and what authorizes them. Defaults are
 // upstream's. Thread: any (plain values). Source: Kubernetes docs, "Kubelet authentication/authorization".
 #pragma once
 
@@ -16,6 +16,9 @@ enum class TokenReviews { kOff, kOn };
 /// kAsked: the API server says who may what. kGranted: everybody who is identified may everything.
 enum class Rights { kAsked, kGranted };
 
+/// Gate KubeletFineGrainedAuthz: health, pods and configuration of a node have subresources of their own.
+enum class FineGrained { kOff, kOn };
+
 struct GateSettings {
   Strangers strangers = Strangers::kRefused;
   TokenReviews token_reviews = TokenReviews::kOn;
@@ -23,6 +26,7 @@ struct GateSettings {
   Duration token_life = minutes(2);  // how long an answer is remembered
   Duration allowed_life = minutes(5);
   Duration denied_life = seconds(30);
+  FineGrained fine_grained = FineGrained::kOff;
   std::string client_authority_file;  // signs the certificates that are believed; empty: the API server's authority
 };
 
