@@ -122,7 +122,7 @@ TEST(NodeRequest, TheRightIsThatOfTheHandlerHoweverThePathIsSpelt) {
           continue;
         }
         ++taken;
-        const NodeAccess access = asked->access();
+        const NodeAccess access = asked->access(FineGrained::kOff);
         const std::string where = fmt::format("{} {}", api::to_string(method), target);
         EXPECT_EQ(lower_case(asked->target().segments.front()), root) << where << ": another reader goes elsewhere";
         const bool programs = runs_programs(asked->route().handler);
@@ -204,8 +204,19 @@ TEST(NodeRequest, TheRightFollowsMethodAndRow) {
   for (const auto& [method, target, access, served] : rows) {
     const Result<NodeRequest> asked = parsed_request(method, target);
     ASSERT_TRUE(asked) << target;
-    EXPECT_EQ(asked->access(), access) << target;
+    EXPECT_EQ(asked->access(FineGrained::kOff), access) << target;
     EXPECT_EQ(asked->is_served_method(), served) << target;
+  }
+}
+
+TEST(NodeRequest, WithFineGrainedRightsTheOldOneWillDo) {
+  const std::tuple<const char*, NodeAccess> rows[] = {
+      {"/pods", {"get", "pods", {}, "proxy"}},       {"/healthz/ping", {"get", "healthz", {}, "proxy"}},
+      {"/configz", {"get", "configz", {}, "proxy"}}, {"/metrics", {"get", "metrics", {}, {}}},
+      {"/exec/a/b/c", {"create", "proxy", {}, {}}},
+  };
+  for (const auto& [target, access] : rows) {
+    EXPECT_EQ(parsed_request(Method::kGet, target)->access(FineGrained::kOn), access) << target;
   }
 }
 

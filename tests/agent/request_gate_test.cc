@@ -101,6 +101,35 @@ TEST_F(Gate, ATokenIsReviewedFirst) {
   EXPECT_EQ(verdicts_.back().text, "Forbidden (user=sa, verb=get, resource=nodes, subresource(s)=[stats])");
 }
 
+TEST_F(Gate, ARightThatIsDeniedMayBeReplacedByTheOlderOne) {
+  const NodeAccess pods{"get", "pods", {}, "proxy"};
+  ask_as(kPrometheus, pods);
+  EXPECT_EQ(body().string_at({"spec", "resourceAttributes", "subresource"}), "pods");
+  answer(R"({"allowed":false})");
+  EXPECT_EQ(last_code(), 0);
+  EXPECT_EQ(body().string_at({"spec", "resourceAttributes", "subresource"}), "proxy");
+  answer(R"({"allowed":true})");
+  EXPECT_EQ(last_code(), 200);
+  ask_as(kPrometheus, pods);
+  EXPECT_TRUE(calls_.empty()) << "both answers are remembered";
+  EXPECT_EQ(verdicts_.size(), 2U);
+}
+
+TEST_F(Gate, WithNeitherRightBothAreNamed) {
+  ask_as(kPrometheus, {"get", "configz", {}, "proxy"});
+  answer(R"({"allowed":false})");
+  answer(R"({"allowed":false})");
+  EXPECT_EQ(verdicts_.back().text,
+            "Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[configz proxy])");
+}
+
+TEST_F(Gate, AReviewThatFailsIsNotFollowedByTheOlderRight) {
+  ask_as(kPrometheus, {"get", "pods", {}, "proxy"});
+  answer(make_error(ErrorCode::kServiceUnavailable, "away"));
+  EXPECT_EQ(last_code(), 500);
+  EXPECT_TRUE(calls_.empty());
+}
+
 TEST_F(Gate, AnswersAreRememberedAsLongAsUpstreamDoes) {
   ask_as(kPrometheus);
   answer(R"({"allowed":true})");

@@ -31,6 +31,20 @@ class Fake final : public cri::RuntimeService::Service {
     return grpc::Status::OK;
   }
 
+  grpc::Status RuntimeConfig(grpc::ServerContext*, const cri::Nothing*, cri::RuntimeConfigResponse* response) override {
+    if (!knows_config) return {grpc::StatusCode::UNIMPLEMENTED, "unknown method RuntimeConfig"};
+    response->mutable_linux()->set_cgroup_driver(cri::CGROUPFS);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Status(grpc::ServerContext*, const cri::StatusRequest* request, cri::StatusResponse* response) override {
+    if (request->verbose() && !info.empty()) (*response->mutable_info())["config"] = info;
+    return grpc::Status::OK;
+  }
+
+  bool knows_config = true;
+  std::string info;
+
   grpc::Status RunPodSandbox(grpc::ServerContext*, const cri::RunPodSandboxRequest* request,
                              cri::RunPodSandboxResponse* response) override {
     response->set_pod_sandbox_id(request->config().metadata().uid());
@@ -177,6 +191,18 @@ TEST_F(CriCallsTest, NobodyThereIsAnAnswerToo) {
   fs::remove(socket());
   EXPECT_EQ(ask("Version", api::Json::object()).error().code, ErrorCode::kServiceUnavailable);
   EXPECT_FALSE(ask_runtime_name(folder_ + "/none.sock"));
+}
+
+TEST_F(CriCallsTest, SaysWhichCgroupDriverItUses) {
+  EXPECT_EQ(ask_cgroup_driver(socket()).value(), cgroups::CgroupDriver::kCgroupfs);
+  EXPECT_FALSE(ask_cgroup_driver(folder_ + "/none.sock"));
+}
+
+TEST_F(CriCallsTest, AnOlderOneSaysItInItsStatus) {
+  fake_.knows_config = false;
+  EXPECT_EQ(ask_cgroup_driver(socket()).value(), std::nullopt);
+  fake_.info = R"({"containerd":{"defaultRuntimeName":"runc","runtimes":{"runc":{"options":{"SystemdCgroup":true}}}}})";
+  EXPECT_EQ(ask_cgroup_driver(socket()).value(), cgroups::CgroupDriver::kSystemd);
 }
 
 TEST_F(CriCallsTest, SaysWhoItIs) {

@@ -1,12 +1,10 @@
-// Where a kubelet keeps the cgroup of a pod, and what the runtimes call those of its containers, under both cgroup
-// drivers. Names only: nothing is opened here.
-//   cgroupfs  /kubepods[/burstable|/besteffort]/pod<UID>/<ID>
-//   systemd   /kubepods.slice[/kubepods-burstable.slice]/kubepods-burstable-pod<UID, '-' as
-//   '_'>.slice/cri-containerd-<ID>.scope
+// The cgroup of a pod by its uid, and the names that runtimes give to those of its containers, for both cgroup drivers
+// (policy/cgroups/cgroup_name.h): "<ID>" or "cri-containerd-<ID>.scope". Names only: nothing is opened here.
 // Thread: any (pure). Source: spec "Node agent", 9.4; Kubernetes docs, "About cgroup v2"; systemd.slice(5).
 #pragma once
 
 #include "api/object/pod.h"
+#include "policy/cgroups/cgroup_name.h"
 
 #include <optional>
 #include <string>
@@ -15,19 +13,16 @@
 
 namespace spillway::agent {
 
-enum class CgroupDriver { kCgroupfs, kSystemd };
-
-/// "cgroupfs", "systemd".
-std::string_view to_string(CgroupDriver driver);
-/// nullopt: no such driver.
-std::optional<CgroupDriver> parse_cgroup_driver(std::string_view text);
+using cgroups::CgroupDriver;
+using cgroups::parse_cgroup_driver;
 
 /// The cgroup of all pods, below the kubelet's cgroupRoot ("" and "/": the root of the hierarchy): "/kubepods",
 /// "/kubepods.slice", "/edge.slice/edge-kubepods.slice".
 std::string kubepods_cgroup(CgroupDriver driver, std::string_view cgroup_root);
 
-/// The cgroup of a pod. `uid`: of cgroup_uid().
-std::string pod_cgroup(CgroupDriver driver, std::string_view cgroup_root, api::QosClass qos, std::string_view uid);
+/// The cgroup of a pod. `uid`: of cgroup_uid(). kInvalid: it names no cgroup.
+Result<std::string> pod_cgroup(CgroupDriver driver, std::string_view cgroup_root, api::QosClass qos,
+                               std::string_view uid);
 
 /// The UID that names the pod's cgroup: for a mirror pod that of its static pod, from the annotation with its hash.
 std::string cgroup_uid(const api::Pod& pod);

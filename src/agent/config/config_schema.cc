@@ -15,8 +15,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
      R"({"anonymous":{"enabled":false},"webhook":{"cacheTTL":"2m0s","enabled":true},"x509":{}})"},
     {"authorization", FieldType::kMapping, Effect::kHere,
      R"({"mode":"Webhook","webhook":{"cacheAuthorizedTTL":"5m0s","cacheUnauthorizedTTL":"30s"}})"},
-    {"cgroupDriver", FieldType::kString, Effect::kNone, ""},
-    {"cgroupRoot", FieldType::kString, Effect::kNone, ""},
+    {"cgroupDriver", FieldType::kString, Effect::kHere, ""},
+    {"cgroupRoot", FieldType::kString, Effect::kHere, ""},
     {"cgroupsPerQOS", FieldType::kBool, Effect::kNone, ""},
     {"clusterDNS", FieldType::kTextList, Effect::kHere, ""},
     {"clusterDomain", FieldType::kString, Effect::kHere, ""},
@@ -28,7 +28,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"containerRuntimeEndpoint", FieldType::kString, Effect::kHere, ""},
     {"contentType", FieldType::kString, Effect::kNone, ""},
     {"cpuCFSQuota", FieldType::kBool, Effect::kHere, ""},
-    {"cpuCFSQuotaPeriod", FieldType::kDuration, Effect::kNone, ""},
+    {"cpuCFSQuotaPeriod", FieldType::kDuration, Effect::kHere, ""},
     {"cpuManagerPolicy", FieldType::kString, Effect::kHere, R"("none")"},
     {"cpuManagerPolicyOptions", FieldType::kTextMap, Effect::kHere, ""},
     {"cpuManagerReconcilePeriod", FieldType::kDuration, Effect::kNone, ""},
@@ -79,7 +79,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"maxParallelImagePulls", FieldType::kInteger, Effect::kNone, ""},
     {"maxPods", FieldType::kInteger, Effect::kHere, R"(110)"},
     {"memoryManagerPolicy", FieldType::kString, Effect::kHere, R"("None")"},
-    {"memorySwap", FieldType::kMapping, Effect::kNone, ""},
+    {"memorySwap", FieldType::kMapping, Effect::kHere, ""},
+    {"memoryThrottlingFactor", FieldType::kNumber, Effect::kHere, ""},
     {"mergeDefaultEvictionSettings", FieldType::kBool, Effect::kHere, R"(false)"},
     {"nodeLeaseDurationSeconds", FieldType::kInteger, Effect::kHere, R"(40)"},
     {"nodeStatusMaxImages", FieldType::kInteger, Effect::kHere, R"(50)"},
@@ -147,12 +148,24 @@ const ConfigField* find_config_field(std::string_view name) {
   return it == kFields.end() || it->name != name ? nullptr : it;
 }
 
+bool is_known_gate(std::string_view name) {
+  constexpr auto kKnown = std::to_array({kCpuPeriodGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate, kPressureGate});
+  return std::ranges::find(kKnown, name) != kKnown.end();
+}
+
+bool is_gate_on(const api::Json& effective, std::string_view name) {
+  const api::Json* gate = effective.at({"featureGates", name});
+  return gate != nullptr && gate->if_bool().value_or(false);
+}
+
 std::string_view describe(FieldType type) {
   switch (type) {
     case FieldType::kBool:
       return "true or false";
     case FieldType::kInteger:
       return "a whole number";
+    case FieldType::kNumber:
+      return "a number";
     case FieldType::kString:
       return "a string";
     case FieldType::kDuration:

@@ -2,6 +2,8 @@
 // Thread: any (constant data). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)"; spec "Node agent", 21.
 #pragma once
 
+#include "api/json/json.h"
+
 #include <span>
 #include <string_view>
 
@@ -10,6 +12,7 @@ namespace spillway::agent {
 enum class FieldType {
   kBool,
   kInteger,
+  kNumber,
   kString,
   kDuration,
   kQuantity,
@@ -34,6 +37,17 @@ struct ConfigField {
 /// In order of name.
 std::span<const ConfigField> config_fields();
 const ConfigField* find_config_field(std::string_view name);
+/// Features that can be switched here. Every other gate of upstream has no effect.
+inline constexpr std::string_view kCpuPeriodGate = "CustomCPUCFSQuotaPeriod";
+inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";
+inline constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
+inline constexpr std::string_view kMemoryQosGate = "MemoryQoS";
+inline constexpr std::string_view kPressureGate = "KubeletPSI";
+
+bool is_known_gate(std::string_view name);
+/// All of them are off by default. `effective`: a checked configuration.
+bool is_gate_on(const api::Json& effective, std::string_view name);
+
 /// "true or false", "a whole number", …
 std::string_view describe(FieldType type);
 

@@ -1,5 +1,6 @@
 #include "agent/config/gate_config.h"
 
+#include "agent/config/config_schema.h"
 #include "agent/config/kubelet_config.h"
 #include "api/text/duration.h"
 
@@ -117,6 +118,7 @@ Result<GateSettings> gate_of(const Json& effective) {
   GateSettings settings;
   SPILLWAY_TRY_VOID(read_authentication({effective.find("authentication"), "authentication"}, settings));
   SPILLWAY_TRY_VOID(read_authorization({effective.find("authorization"), "authorization"}, settings));
+  if (is_gate_on(effective, kFineGrainedGate)) settings.fine_grained = FineGrained::kOn;
   return settings;
 }
 

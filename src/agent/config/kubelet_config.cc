@@ -3,6 +3,7 @@
 #include "agent/config/config_schema.h"
 #include "agent/config/enforcement_config.h"
 #include "agent/config/registration_config.h"
+#include "agent/config/resource_config.h"
 #include "agent/config/resource_managers.h"
 #include "api/text/duration.h"
 #include "base/edit_distance.h"
@@ -22,8 +23,6 @@ using api::Json;
 constexpr std::string_view kApiVersion = "kubelet.config.k8s.io/v1beta1";
 constexpr std::string_view kKind = "KubeletConfiguration";
 constexpr std::int64_t kLogWorkersMax = 8;  // each is a thread
-constexpr std::string_view kPressureGate = "KubeletPSI";
-constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
 
 std::string_view type_name(const Json& value) {
   switch (value.type()) {
@@ -170,7 +169,7 @@ class Checker {
     for (const auto& [gate, each] : *value.if_object()) {
       const std::string at = fmt::format("{}[{}]", path, gate);
       if (!each.is_bool()) unexpected(at, describe(FieldType::kBool), each);
-      if (each.is_bool() && gate != kPressureGate && gate != kGroupsGate) {
+      if (each.is_bool() && !is_known_gate(gate)) {
         add(ConfigFinding::Kind::kNotImplemented, at, "has no effect here: this agent does not know the feature");
       }
     }
@@ -197,6 +196,9 @@ class Checker {
         break;
       case FieldType::kInteger:
         return read_integer(path, value);
+      case FieldType::kNumber:
+        if (const auto number = value.if_double()) return Json(*number);
+        break;
       case FieldType::kString:
       case FieldType::kDuration:
       case FieldType::kQuantity:
@@ -409,6 +411,7 @@ Result<AgentOptions> options_of(const Json& effective) {
       allowed != nullptr && allowed->if_array() != nullptr) {
     for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());
   }
+  SPILLWAY_TRY_VOID(check_resources(effective));
   SPILLWAY_TRY(managers, managers_of(effective));
   options.managers = std::move(managers);
   if (const int reserved = options.managers.cpus.reserved.size(); reserved > 0) {
@@ -417,10 +420,8 @@ Result<AgentOptions> options_of(const Json& effective) {
   }
   SPILLWAY_TRY(shutdown, shutdown_of(effective));
   options.shutdown = std::move(shutdown);
-  const Json* gate = effective.at({"featureGates", kPressureGate});
-  if (gate != nullptr && gate->if_bool().value_or(false)) options.pressure_stats = PressureStats::kReported;
-  const Json* groups = effective.at({"featureGates", kGroupsGate});
-  if (groups != nullptr && groups->if_bool().value_or(false)) options.group_policies = SupplementalGroupPolicies::kOn;
+  if (is_gate_on(effective, kPressureGate)) options.pressure_stats = PressureStats::kReported;
+  if (is_gate_on(effective, kGroupsGate)) options.group_policies = SupplementalGroupPolicies::kOn;
   options.provider_id = effective.string_at({"providerID"});
   if (!is_true(effective, "registerNode")) options.registration = Registration::kNone;
   options.attach_detach =

@@ -16,6 +16,9 @@ enum class TokenReviews { kOff, kOn };
 /// kAsked: the API server authorizes (SubjectAccessReview). kGranted: every authenticated user may do everything.
 enum class Rights { kAsked, kGranted };
 
+/// Gate KubeletFineGrainedAuthz: health, pods and configuration of a node have subresources of their own.
+enum class FineGrained { kOff, kOn };
+
 struct GateSettings {
   Strangers strangers = Strangers::kRefused;
   TokenReviews token_reviews = TokenReviews::kOn;
@@ -23,6 +26,7 @@ struct GateSettings {
   Duration token_life = minutes(2);  // how long an answer is remembered
   Duration allowed_life = minutes(5);
   Duration denied_life = seconds(30);
+  FineGrained fine_grained = FineGrained::kOff;
   std::string client_authority_file;  // signs the certificates that are believed; empty: the API server's authority
 };
 

@@ -6,19 +6,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string_view>
+#include <charconv>
+#include <cmath>
+#include <utility>
 
 namespace spillway::agent {
 namespace {
 
 using api::Json;
 
-constexpr std::int64_t kCpuPeriodMicroseconds = 100'000;
 constexpr std::int64_t kQuotaMin = 1'000;
 constexpr std::int64_t kSharesMin = 2;
 constexpr std::int64_t kSharesMax = 262'144;
+constexpr std::string_view kHugePages = "hugepages-";
 
 const api::Quantity* find(const api::ResourceList& list, std::string_view name) {
   const auto found = list.find(name);
@@ -31,27 +31,46 @@ api::Quantity amount(const api::ResourceList& list, std::string_view name) {
 }
 
 Json basic(const api::Quantity* cpu_request, const api::Quantity& cpu_limit, const api::Quantity& memory_limit,
-           bool cpu_cfs_quota) {
+           const ResourceFacts& facts) {
   Json made = Json::object();
   const std::int64_t weighed = (cpu_request != nullptr ? *cpu_request : cpu_limit).milli_value();
   const std::int64_t shares = weighed == 0 ? kSharesMin : weighed * 1024 / 1000;
   made["cpu_shares"] = std::clamp(shares, kSharesMin, kSharesMax);
   if (const std::int64_t bytes = memory_limit.value(); bytes != 0) made["memory_limit_in_bytes"] = bytes;
-  if (!cpu_cfs_quota) return made;
-  made["cpu_period"] = kCpuPeriodMicroseconds;
+  if (!facts.cpu_cfs_quota) return made;
+  made["cpu_period"] = facts.cpu_period_micros;
   if (const std::int64_t milli = cpu_limit.milli_value(); milli != 0)
-    made["cpu_quota"] = std::max(milli * kCpuPeriodMicroseconds / 1000, kQuotaMin);
+    made["cpu_quota"] = std::max(milli * facts.cpu_period_micros / 1000, kQuotaMin);
   return made;
 }
 
-/// "2MB" is of the resource "hugepages-2Mi".
+/// "2MB", "64KB": as the kernel's huge page controller names the size.
+std::string page_size_text(std::int64_t bytes) {
+  std::string_view unit = "B";
+  for (const std::string_view larger : {"KB", "MB", "GB", "TB", "PB"}) {
+    if (bytes < 1024) break;
+    bytes /= 1024;
+    unit = larger;
+  }
+  return fmt::format("{}{}", bytes, unit);
+}
+
+/// The page size that a resource such as "hugepages-2Mi" names, in bytes.
+std::optional<std::int64_t> page_size_of(std::string_view resource) {
+  if (!resource.starts_with(kHugePages)) return std::nullopt;
+  const auto size = api::parse_quantity(resource.substr(kHugePages.size()));
+  return size ? std::optional(size->value()) : std::nullopt;
+}
+
 Json huge_page_limits(const api::Container& container, const ResourceFacts& facts) {
+  std::map<std::string, std::int64_t> limits;
+  for (const auto& [resource, amount] : container.resources.limits) {
+    if (const auto size = page_size_of(resource)) limits[page_size_text(*size)] = amount.value();
+  }
   Json list = Json::array();
   for (const std::string& size : facts.huge_page_sizes) {
-    const std::string unit = size.ends_with('B') ? size.substr(0, size.size() - 1) : size;
-    const std::int64_t limit = amount(container.resources.limits, fmt::format("hugepages-{}i", unit)).value();
     Json entry = Json::object({{"page_size", size}});
-    if (limit != 0) entry["limit"] = limit;
+    if (const std::int64_t limit = limits[size]; limit != 0) entry["limit"] = limit;
     list.if_array()->push_back(std::move(entry));
   }
   return list;
@@ -65,27 +84,44 @@ void forbid_swap(const ResourceFacts& facts, Json& resources) {
   }
 }
 
-/// Only on version 2; what a burstable pod's container may swap is its share of the machine's memory.
+/// Only on version 2, and only for containers of Burstable pods that request less memory than their limit.
 std::optional<std::int64_t> limited_swap(const api::Pod& pod, const api::Container& container,
                                          const ResourceFacts& facts) {
-  if (!facts.cgroup_v2 || api::is_critical(pod) || facts.swap_behavior != "LimitedSwap") return std::nullopt;
+  if (!facts.cgroup_v2 || !facts.node_swap || api::is_critical(pod) || facts.swap_behavior != "LimitedSwap")
+    return std::nullopt;
   if (api::qos_of(pod) != api::QosClass::kBurstable) return std::nullopt;
   const api::Quantity request = amount(container.resources.requests, "memory");
   const api::Quantity limit = amount(container.resources.limits, "memory");
-  if (request == limit || request.value() > facts.machine_memory.count()) return std::nullopt;
-  const double share = static_cast<double>(request.value()) / static_cast<double>(facts.machine_memory.count());
-  return static_cast<std::int64_t>(share * static_cast<double>(facts.machine_swap.count()));
+  if (request == limit) return std::nullopt;
+  const auto share = swap_share(request.value(), facts);
+  return share ? std::optional(*share) : std::nullopt;
+}
+
+/// Source: KEP-2570. The order of the operations in floating point is upstream's, and shows in the last page.
+void add_memory_qos(const api::Container& container, const MemoryQos& qos, Json& resources) {
+  const std::int64_t request = amount(container.resources.requests, "memory").value();
+  const std::int64_t limit = amount(container.resources.limits, "memory").value();
+  if (request != 0) resources.make({"unified", "memory.min"}) = fmt::format("{}", request);
+  if (request == limit) return;  // also without either
+  const std::int64_t above = limit != 0 ? limit : qos.allocatable.value_or(0);
+  if (above == 0) return;
+  const double wanted = static_cast<double>(request) +
+                        (static_cast<double>(above) - static_cast<double>(request)) * qos.throttling_factor;
+  const auto pages = static_cast<std::int64_t>(std::floor(wanted) / static_cast<double>(qos.page_size));
+  const std::int64_t high = pages * qos.page_size;
+  if (high > request) resources.make({"unified", "memory.high"}) = fmt::format("{}", high);
 }
 
 }  // namespace
 
 Json container_resources(const api::Pod& pod, const api::Container& container, const ResourceFacts& facts) {
   Json made = basic(find(container.resources.requests, "cpu"), amount(container.resources.limits, "cpu"),
-                    amount(container.resources.limits, "memory"), facts.cpu_cfs_quota);
+                    amount(container.resources.limits, "memory"), facts);
   if (const std::int32_t adjusted = oom_score_adj(pod, container, facts.machine_memory); adjusted != 0)
     made["oom_score_adj"] = std::int64_t{adjusted};
   if (!facts.huge_page_sizes.empty()) made["hugepage_limits"] = huge_page_limits(container, facts);
   if (facts.cgroup_v2 && !facts.single_process_oom_kill) made.make({"unified", "memory.oom.group"}) = "1";
+  if (facts.cgroup_v2 && facts.memory_qos) add_memory_qos(container, *facts.memory_qos, made);
   if (!facts.swap_controller) return made;
   if (const auto swap = limited_swap(pod, container, facts)) {
     made.make({"unified", "memory.swap.max"}) = fmt::format("{}", *swap);
@@ -95,18 +131,54 @@ Json container_resources(const api::Pod& pod, const api::Container& container, c
   return made;
 }
 
-Json sandbox_resources(const api::Pod& pod, bool cpu_cfs_quota) {
+Result<std::int64_t> swap_share(std::int64_t request_bytes, const ResourceFacts& facts) {
+  if (request_bytes > facts.machine_memory.count())
+    return invalid({}, "container request {} is larger than total node memory {}", request_bytes,
+                   facts.machine_memory.count());
+  const double share = static_cast<double>(request_bytes) / static_cast<double>(facts.machine_memory.count());
+  return static_cast<std::int64_t>(share * static_cast<double>(facts.machine_swap.count()));
+}
+
+std::optional<Bytes> protected_memory(const api::Pod& pod) {
+  const std::int64_t bytes = amount(api::effective_requests(pod.spec), "memory").value();
+  return bytes > 0 ? std::optional(Bytes{bytes}) : std::nullopt;
+}
+
+std::vector<std::string> huge_page_sizes(const std::vector<std::string>& files) {
+  constexpr std::string_view kKibibytes = "kB";
+  std::vector<std::string> sizes;
+  for (std::string_view file : files) {
+    if (!file.starts_with(kHugePages) || !file.ends_with(kKibibytes)) continue;
+    file.remove_prefix(kHugePages.size());
+    file.remove_suffix(kKibibytes.size());
+    std::int64_t kibibytes_of_page = 0;
+    const auto [end, error] = std::from_chars(file.begin(), file.end(), kibibytes_of_page);
+    if (error == std::errc() && end == file.end() && kibibytes_of_page > 0)
+      sizes.push_back(page_size_text(kibibytes_of_page * 1024));
+  }
+  return sizes;
+}
+
+std::map<std::int64_t, Bytes> requested_huge_pages(const api::Pod& pod) {
+  std::map<std::int64_t, Bytes> pages;
+  for (const auto& [resource, requested] : api::effective_requests(pod.spec)) {
+    if (const auto size = page_size_of(resource)) pages[*size] = pages[*size] + requested.bytes();
+  }
+  return pages;
+}
+
+Json sandbox_resources(const api::Pod& pod, const ResourceFacts& facts) {
   api::RequestOptions options;
   options.overhead = api::Overhead::kLeftOut;
   const api::ResourceList requests = api::effective_requests(pod, options);
   const api::ResourceList limits = api::effective_limits(pod, options);
-  return basic(find(requests, "cpu"), amount(limits, "cpu"), amount(limits, "memory"), cpu_cfs_quota);
+  return basic(find(requests, "cpu"), amount(limits, "cpu"), amount(limits, "memory"), facts);
 }
 
-Json sandbox_overhead(const api::Pod& pod, bool cpu_cfs_quota) {
+Json sandbox_overhead(const api::Pod& pod, const ResourceFacts& facts) {
   if (pod.spec.overhead.empty()) return Json::object();
   const api::Quantity cpu = amount(pod.spec.overhead, "cpu");
-  return basic(&cpu, cpu, amount(pod.spec.overhead, "memory"), cpu_cfs_quota);
+  return basic(&cpu, cpu, amount(pod.spec.overhead, "memory"), facts);
 }
 
 }  // namespace spillway::agent

@@ -1,7 +1,6 @@
 #include "agent/cri/sandbox_config.h"
 
 #include "agent/containers/pod_hosts.h"
-#include "agent/cri/linux_resources.h"
 #include "agent/cri/security_context.h"
 
 #include <algorithm>
@@ -83,8 +82,8 @@ Outcome add_security(const api::Pod& pod, const SandboxWish& wish, Json& context
 
 Result<Json> linux_part(const api::Pod& pod, const SandboxWish& wish) {
   Json made = Json::object({{"cgroup_parent", wish.cgroup_parent},
-                            {"overhead", sandbox_overhead(pod, wish.cpu_cfs_quota)},
-                            {"resources", sandbox_resources(pod, wish.cpu_cfs_quota)}});
+                            {"overhead", sandbox_overhead(pod, wish.resources)},
+                            {"resources", sandbox_resources(pod, wish.resources)}});
   for (const api::Sysctl& each : pod.spec.sysctls) {
     std::string name = each.name;
     std::ranges::replace(name, '/', '.');

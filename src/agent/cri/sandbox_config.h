@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/containers/dns_config.h"
+#include "agent/cri/linux_resources.h"
 #include "agent/cri/namespace_options.h"
 #include "api/json/json.h"
 #include "api/object/pod.h"
@@ -27,7 +28,7 @@ struct SandboxWish {
   std::string cgroup_parent;  // "/kubepods/burstable/poduid", "kubepods-burstable-poduid.slice"
   std::string log_directory;  // of the pod
   DnsFacts dns;
-  bool cpu_cfs_quota = true;
+  ResourceFacts resources;
   std::vector<std::int64_t> extra_groups;
   NamespaceWish namespaces;
   std::string unknown_class;  // the pod's RuntimeClass, if there is none of that name

@@ -31,15 +31,12 @@ constexpr auto kNodeRoutes = std::to_array<NodeRoute>({
     {.path = "/debug/spillway/recording", .handler = NodeHandler::kRecording},
     {.path = "/debug/spillway/recording/segments/*", .handler = NodeHandler::kRecording},
     {.path = "/debug/spillway/recording/kept/*/*", .handler = NodeHandler::kRecording},
-    {.path = "/metrics", .subresource = "metrics"},
-    {.path = "/metrics/cadvisor", .subresource = "metrics"},
-    {.path = "/metrics/probes", .subresource = "metrics"},
-    {.path = "/metrics/resource", .subresource = "metrics"},
-    {.path = "/metrics/slis", .subresource = "metrics"},
-    {.path = "/stats/summary",
-     .handler = NodeHandler::kSummary,
-     .subresource = "stats",
-     .methods = NodeMethods::kGetAndPost},
+    {.path = "/metrics"},
+    {.path = "/metrics/cadvisor"},
+    {.path = "/metrics/probes"},
+    {.path = "/metrics/resource"},
+    {.path = "/metrics/slis"},
+    {.path = "/stats/summary", .handler = NodeHandler::kSummary, .methods = NodeMethods::kGetAndPost},
     {.path = "/containerLogs/*/*/*", .handler = NodeHandler::kLogs},
     streamed("/exec/*/*/*", NodeHandler::kExec),
     streamed("/exec/*/*/*/*", NodeHandler::kExec),
@@ -77,9 +74,9 @@ Result<NodeRequest> NodeRequest::parse(api::Request request) {
   return NodeRequest(std::move(request), std::move(target), *route);
 }
 
-NodeAccess NodeRequest::access() const {
+NodeAccess NodeRequest::access(FineGrained fine_grained) const {
   const std::string_view verb = route_->verb == NodeVerb::kCreate ? "create" : verb_of(request_.method);
-  return {std::string(verb), std::string(route_->subresource), {}};
+  return node_access(verb, route_->path, fine_grained);
 }
 
 bool NodeRequest::is_served_method() const {

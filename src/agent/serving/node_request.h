@@ -21,7 +21,6 @@ struct NodeRoute {
 
   std::string_view path;  // a segment "*" stands for any one segment
   NodeHandler handler = NodeHandler::kPage;
-  std::string_view subresource = "proxy";
   Methods methods = Methods::kGet;
   Verb verb = Verb::kOfMethod;
 };
@@ -42,7 +41,7 @@ class NodeRequest {
   const api::Request& request() const { return request_; }
 
   /// The right that the gate asks the API server about.
-  NodeAccess access() const;
+  NodeAccess access(FineGrained fine_grained) const;
 
   /// False: the answer is 405.
   bool is_served_method() const;

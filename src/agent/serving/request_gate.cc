@@ -14,6 +14,7 @@ namespace {
 
 using api::Json;
 
+constexpr int kForbidden = 403;
 const RequestGate::Verdict kUnauthorized{401, "Unauthorized"};
 
 api::UserInfo user_of_review(const Json& review) {
@@ -57,8 +58,8 @@ std::string key_of(const api::UserInfo& user, const NodeAccess& access) {
 
 std::string describe(const api::UserInfo& user, const NodeAccess& access) {
   if (!access.path.empty()) return fmt::format("(user={}, verb={}, path={})", user.name, access.verb, access.path);
-  return fmt::format("(user={}, verb={}, resource=nodes, subresource(s)=[{}])", user.name, access.verb,
-                     access.subresource);
+  return fmt::format("(user={}, verb={}, resource=nodes, subresource(s)=[{}{}{}])", user.name, access.verb,
+                     access.subresource, access.fallback.empty() ? "" : " ", access.fallback);
 }
 
 bool is_true(const Json& review, std::string_view member) {
@@ -83,17 +84,17 @@ void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done,
   }
   if (waiting_ >= options_.waiting_max) return done({429, "too many requests wait for the API server's judgement"});
   ++waiting_;
-  KnowsRight judged = [this, done = std::move(done)](const Verdict& verdict) {
+  KnowsRight judged = [this, done = std::move(done)](const Verdict& verdict, Now) {
     --waiting_;
     done(verdict);
   };
   if (user) {
-    authorize(*user, access, std::move(judged), now);
+    authorize_either(*user, access, std::move(judged), now);
   } else {
     identify(
         caller.token,
         [this, access, judged = std::move(judged)](const Bearer& bearer, Now then) {
-          bearer ? authorize(*bearer, access, judged, then) : judged(kUnauthorized);
+          bearer ? authorize_either(*bearer, access, judged, then) : judged(kUnauthorized, then);
         },
         now);
   }
@@ -128,12 +129,35 @@ void RequestGate::on_reviewed(const std::string& token, const Result<Json>& revi
   for (const KnowsBearer& next : waiting.mapped()) next(bearer, now);
 }
 
+/// A right to the first subresource, or else to the one that will do as well.
+void RequestGate::authorize_either(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now) {
+  NodeAccess first = access;
+  NodeAccess second = access;
+  second.subresource = std::exchange(first.fallback, {});
+  second.fallback.clear();
+  if (second.subresource.empty()) return authorize(user, first, std::move(next), now);
+  authorize(
+      user, first,
+      [this, user, access, second, next = std::move(next)](const Verdict& verdict, Now then) {
+        if (verdict.code != kForbidden) return next(verdict, then);
+        authorize(
+            user, second,
+            [user, access, next](const Verdict& other, Now at) {
+              const bool denied = other.code == kForbidden;
+              next(denied ? Verdict{kForbidden, fmt::format("Forbidden {}", describe(user, access))} : other, at);
+            },
+            then);
+        api_.on_wakeup(then);
+      },
+      now);
+}
+
 void RequestGate::authorize(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now) {
-  if (options_.settings.rights == Rights::kGranted) return next({});
+  if (options_.settings.rights == Rights::kGranted) return next({}, now);
   const std::string key = key_of(user, access);
   if (const Verdict* known = rights_.find(key, now.mono)) {
     const Verdict verdict = *known;
-    return next(verdict);
+    return next(verdict, now);
   }
   std::vector<KnowsRight>& waiting = judging_[key];
   waiting.push_back(std::move(next));
@@ -151,12 +175,12 @@ void RequestGate::on_judged(const std::string& key, const api::UserInfo& user, c
   } else if (is_true(*review, "allowed")) {
     rights_.put(key, verdict, now.mono + options_.settings.allowed_life);
   } else {
-    verdict = {403, fmt::format("Forbidden {}", describe(user, access))};
+    verdict = {kForbidden, fmt::format("Forbidden {}", describe(user, access))};
     rights_.put(key, verdict, now.mono + options_.settings.denied_life);
   }
   auto waiting = judging_.extract(key);
   if (waiting.empty()) return;
-  for (const KnowsRight& next : waiting.mapped()) next(verdict);
+  for (const KnowsRight& next : waiting.mapped()) next(verdict, now);
 }
 
 }  // namespace spillway::agent

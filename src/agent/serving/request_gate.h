@@ -74,10 +74,11 @@ class RequestGate final : public client::ApiEngine {
   /// nullopt: the token is nobody's.
   using Bearer = std::optional<api::UserInfo>;
   using KnowsBearer = std::function<void(const Bearer& bearer, Now now)>;
-  using KnowsRight = std::function<void(const Verdict& verdict)>;
+  using KnowsRight = std::function<void(const Verdict& verdict, Now now)>;
 
   void identify(const std::string& token, KnowsBearer next, Now now);
   void on_reviewed(const std::string& token, const Result<api::Json>& review, Now now);
+  void authorize_either(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now);
   void authorize(const api::UserInfo& user, const NodeAccess& access, KnowsRight next, Now now);
   void on_judged(const std::string& key, const api::UserInfo& user, const NodeAccess& access,
                  const Result<api::Json>& review, Now now);

@@ -1,9 +1,11 @@
 // `spillway doctor`: what of this machine, or of the way to a cluster, stands in the way, and what mends it.
+#include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_lint.h"
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
+#include "apps/node/node_tree.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"
@@ -141,6 +143,22 @@ std::optional<checkup::Cluster> look_at_cluster(const cli::ClusterArgs& args) {
   return cluster;
 }
 
+std::optional<checkup::ContainerRuntime> look_at_runtime(const api::Json& configuration) {
+  const auto socket = agent::runtime_socket(configuration);
+  if (!socket) return checkup::ContainerRuntime{.problem = socket.error().text()};
+  if (socket->empty()) return std::nullopt;
+  checkup::ContainerRuntime found{.socket = *socket};
+  const auto facts = driver_facts(configuration, *socket);
+  if (!facts) {
+    found.problem = facts.error().text();
+    return found;
+  }
+  const auto driver = cgroups::choose_driver(*facts);
+  found.problem = driver ? facts->problem : driver.error().text();
+  if (driver && facts->runtime) found.driver = to_string(*driver);
+  return found;
+}
+
 Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
   checkup::MachineFacts facts{
       .is_root = ::geteuid() == 0, .has_psi = has_psi(), .clock_is_in_step = clock_is_in_step()};
@@ -158,6 +176,7 @@ Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
   if (const auto swaps = read_file("/proc/swaps")) facts.swap = swap_of(*swaps);
   facts.ports = {look_at_port(command.port, "the API server"), look_at_port(command.node_port, "a node's agent")};
   facts.certificates = look_at_certificates(resolve_data_dir(command.data_dir));
+  facts.runtime = look_at_runtime(document.value);
   facts.cluster = look_at_cluster(command.api);
   return facts;
 }

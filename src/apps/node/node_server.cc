@@ -31,6 +31,7 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
 
 NodeServer::NodeServer(Process& process, client::Transport& transport, const Options& options)
     : loop_(process.loop()),
+      fine_grained_(options.gate.fine_grained),
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport),
@@ -88,7 +89,7 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
   agent::RequestGate::Caller caller = caller_of(asked->request(), *incoming.user);
   driver_.step([this, ticket, caller = std::move(caller), asked = *std::move(asked), sink = std::move(sink)](Now now) {
     gate_.ask(
-        caller, asked.access(),
+        caller, asked.access(fine_grained_),
         [this, ticket, asked, sink](const agent::RequestGate::Verdict& verdict) {
           on_verdict(ticket, asked, verdict, sink);
         },

@@ -57,6 +57,7 @@ class NodeServer final : private wire::RequestHandler {
                   const std::shared_ptr<api::ResponseSink>& sink);
 
   runtime::Loop& loop_;
+  agent::FineGrained fine_grained_;
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   NodeServingKeys keys_;

@@ -1,6 +1,8 @@
 #include "apps/node/running_node.h"
 
 #include "agent/companion/kubelet_settings.h"
+#include "agent/config/config_schema.h"
+#include "agent/config/resource_config.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
@@ -8,6 +10,7 @@
 #include "agent/node/node_software.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
+#include "apps/node/node_tree.h"
 #include "apps/node/probe_streams.h"
 #include "apps/process/recording.h"
 #include "host/cgroup/reserved_cgroup.h"
@@ -16,11 +19,13 @@
 #include "host/kernel/resident_memory.h"
 #include "host/observation/machine_info.h"
 #include "host/pods/cri_runtime.h"
+#include "host/pods/machine_resources.h"
 #include "host/process/process_runtime.h"
 #include "host/reaction/memory_gauge.h"
-#include "host/supervisor/supervisor_program.h"
 #include "runtime/entropy.h"
 #include "yaml/yaml_document.h"
+
+#include <unistd.h>
 
 #include <filesystem>
 #include <system_error>
@@ -158,6 +163,7 @@ Outcome open_server(Process& process, const NodePartOptions& options, NodeFacts&
   node.configuration = std::move(facts.setup.configuration);
   node.configuration["enableServer"] = node.server != nullptr;
   node.configuration["port"] = agent_options.daemon_port;
+  node.configuration["cgroupDriver"] = to_string(node.slice->driver());
   return {};
 }
 
@@ -182,7 +188,36 @@ Result<std::unique_ptr<host::PodRuntime>> open_processes(Process& process, const
   return std::unique_ptr<host::PodRuntime>(std::move(runtime));
 }
 
-/// What its containers' limits follow from.
+std::int64_t memory_in(const api::ResourceList& list) {
+  const auto found = list.find("memory");
+  return found == list.end() ? 0 : found->second.value();
+}
+
+/// Memory that pods may have by their limits together: without what is reserved for others.
+std::int64_t allocatable_memory(const NodeFacts& facts) {
+  return facts.machine.memory.count() - memory_in(facts.setup.agent.kube_reserved) -
+         memory_in(facts.setup.agent.system_reserved);
+}
+
+/// Limits of containers follow from these.
+agent::ResourceFacts resource_facts(const NodeFacts& facts, const RunningNode& node) {
+  const api::Json& configuration = node.configuration;
+  agent::ResourceFacts made;
+  made.cgroup_v2 = facts.machine.cgroup_version == 2;
+  made.cpu_cfs_quota = is_set(configuration, "cpuCFSQuota", true);
+  made.cpu_period_micros = agent::cpu_period_micros(configuration);
+  made.single_process_oom_kill = is_set(configuration, "singleProcessOOMKill", false);
+  made.swap_behavior = configuration.string_at({"memorySwap", "swapBehavior"});
+  made.machine_memory = facts.machine.memory;
+  if (agent::is_gate_on(configuration, agent::kMemoryQosGate) && made.cgroup_v2) {
+    made.memory_qos = {.throttling_factor = agent::memory_throttling_factor(configuration),
+                       .page_size = ::sysconf(_SC_PAGESIZE),
+                       .allocatable = allocatable_memory(facts)};
+  }
+  host::read_machine_resources(node.slice->kubepods(), made);
+  return made;
+}
+
 host::CriRuntimeOptions container_options(const NodePartOptions& options, const NodeFacts& facts,
                                           const RunningNode& node) {
   const api::Json& configuration = node.configuration;
@@ -200,10 +235,8 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
                                .logs = log_limits(facts.setup.agent),
                                .log_workers = static_cast<std::size_t>(facts.setup.agent.container_log_workers),
                                .secure_streams = probe_streams()};
-  made.resources.cgroup_v2 = facts.machine.cgroup_version == 2;
-  made.resources.cpu_cfs_quota = is_set(configuration, "cpuCFSQuota", true);
-  made.resources.single_process_oom_kill = is_set(configuration, "singleProcessOOMKill", false);
-  made.resources.machine_memory = facts.machine.memory;
+  made.slices = node.slices.get();
+  made.resources = resource_facts(facts, node);
   return made;
 }
 
@@ -318,34 +351,6 @@ void begin(Process& process, agent::MachineInfo machine, RunningNode& node) {
       });
 }
 
-/// Whether pods outlive this process, whichever way.
-host::Leftovers leftovers_of(Process& process, const NodePartOptions& options, const std::string& socket) {
-  if (!socket.empty()) return host::Leftovers::kKeep;
-  const Outcome possible = host::check_supervision();
-  if (possible) return host::Leftovers::kKeep;
-  process.log().warning("pods end with their agent", {{"node", options.name}, {"error", possible.error().text()}});
-  return host::Leftovers::kEnd;
-}
-
-Result<std::unique_ptr<host::NodeSlice>> make_slice(Process& process, const NodePartOptions& options) {
-  SPILLWAY_TRY(wishes, make_node_setup(options.args, options.name, options.args.memory.value_or(Bytes{})));
-  host::ExtraControllers extra;
-  if (wishes.agent.managers.pins()) extra.push_back(host::Controller::kCpuset);
-  if (!options.args.memory && host::has_huge_pages()) extra.push_back(host::Controller::kHugetlb);
-  SPILLWAY_TRY(mounts, host::read_cgroup_mounts(extra));
-  SPILLWAY_TRY(root, host::find_writable_root(mounts));
-  SPILLWAY_TRY(socket, agent::runtime_socket(wishes.configuration));
-  host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
-                                .instance = options.instance,
-                                .node = options.name,
-                                .memory = options.args.memory,
-                                .pids_max = options.args.pids_max,
-                                .leftovers = leftovers_of(process, options, socket),
-                                .lock_patience = lock_patience()};
-  SPILLWAY_TRY(slice, host::NodeSlice::create(std::move(root), std::move(wanted)));
-  return std::make_unique<host::NodeSlice>(std::move(slice));
-}
-
 Outcome start(Process& process, const NodePartOptions& options, RunningNode& node) {
   SPILLWAY_TRY(facts, read_facts(process, node, options));
   SPILLWAY_TRY_VOID(open_server(process, options, facts, node));
@@ -362,11 +367,12 @@ Outcome start(Process& process, const NodePartOptions& options, RunningNode& nod
 Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePartOptions& options,
                                                 std::unique_ptr<client::Transport> transport) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
-  SPILLWAY_TRY(slice, make_slice(process, options));
+  SPILLWAY_TRY(tree, make_node_tree(process, options));
   auto node = std::make_unique<RunningNode>();
   node->name = options.name;
   node->transport = std::move(transport);
-  node->slice = std::move(slice);
+  node->slice = std::move(tree.slice);
+  node->slices = std::move(tree.slices);
   if (const Outcome started = start(process, options, *node); !started) {
     const std::unique_ptr<host::NodeSlice> made = std::move(node->slice);
     node->reaction.reset();

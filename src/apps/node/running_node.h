@@ -19,6 +19,7 @@
 #include "host/kubelet_endpoint.h"
 #include "host/pods/pod_runtime.h"
 #include "host/reaction/memory_reaction.h"
+#include "host/systemd/slice_units.h"
 #include "runtime/engine_driver.h"
 
 #include <cstdint>
@@ -50,6 +51,7 @@ struct RunningNode {
   std::string name;
   std::unique_ptr<client::Transport> transport;
   std::unique_ptr<host::NodeSlice> slice;
+  std::unique_ptr<host::SliceUnits> slices;  // null: pods' cgroups are made here
   std::unique_ptr<HostEvents> host_events;
   std::unique_ptr<DeviceEvents> device_events;
   std::unique_ptr<host::JournalFile> journal;

@@ -12,7 +12,8 @@ Outcome apply_memory(const CgroupDir& cgroup, Bytes memory, Swap swap) {
     return cgroup.write(Controller::kMemory, v2 ? "memory.max" : "memory.limit_in_bytes", text);
   if (v2) {
     SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "memory.max", text));
-    ignored(cgroup.write(Controller::kMemory, "memory.swap.max", "0"), "no swap accounting in this kernel");
+    ignored(cgroup.write(Controller::kMemory, "memory.swap.max", swap == Swap::kAllowed ? "max" : "0"),
+            "no swap accounting in this kernel");
     return {};
   }
   ignored(cgroup.write(Controller::kMemory, "memory.memsw.limit_in_bytes", "-1"), "no swap accounting");
@@ -28,9 +29,11 @@ Outcome apply_cpu(const CgroupDir& cgroup, const CgroupLimits& limits) {
     SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpu, v2 ? "cpu.weight" : "cpu.shares", text));
   }
   if (!limits.cpu_quota_micros) return {};
-  if (v2)
-    return cgroup.write(Controller::kCpu, "cpu.max", fmt::format("{} {}", *limits.cpu_quota_micros, kCpuPeriodMicros));
-  SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpu, "cpu.cfs_period_us", fmt::format("{}", kCpuPeriodMicros)));
+  if (v2) {
+    const std::string quota = *limits.cpu_quota_micros < 0 ? "max" : fmt::format("{}", *limits.cpu_quota_micros);
+    return cgroup.write(Controller::kCpu, "cpu.max", fmt::format("{} {}", quota, limits.cpu_period_micros));
+  }
+  SPILLWAY_TRY_VOID(cgroup.write(Controller::kCpu, "cpu.cfs_period_us", fmt::format("{}", limits.cpu_period_micros)));
   return cgroup.write(Controller::kCpu, "cpu.cfs_quota_us", fmt::format("{}", *limits.cpu_quota_micros));
 }
 
@@ -65,9 +68,9 @@ std::int64_t cpu_weight_of(std::int64_t shares) {
   return 1 + (shares - 2) * 9999 / 262'142;
 }
 
-std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli) {
+std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli, std::int64_t period_micros) {
   if (milli <= 0) return std::nullopt;
-  return std::max<std::int64_t>(1000, milli * kCpuPeriodMicros / 1000);
+  return std::max<std::int64_t>(1000, milli * period_micros / 1000);
 }
 
 Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string_view memory_nodes) {
@@ -81,6 +84,8 @@ Outcome apply_cpuset(const CgroupDir& cgroup, std::string_view cpus, std::string
 
 Outcome apply_limits(const CgroupDir& cgroup, const CgroupLimits& limits) {
   if (limits.memory) SPILLWAY_TRY_VOID(apply_memory(cgroup, *limits.memory, limits.swap));
+  if (limits.memory_min && cgroup.version() == CgroupVersion::kV2)
+    SPILLWAY_TRY_VOID(cgroup.write(Controller::kMemory, "memory.min", fmt::format("{}", limits.memory_min->count())));
   if (limits.pids && cgroup.has(Controller::kPids))
     SPILLWAY_TRY_VOID(cgroup.write(Controller::kPids, "pids.max", fmt::format("{}", *limits.pids)));
   if (cgroup.has(Controller::kCpu)) SPILLWAY_TRY_VOID(apply_cpu(cgroup, limits));

@@ -24,10 +24,10 @@ std::int64_t cpu_weight_of(std::int64_t shares);
 /// "2MB", "1GB": how file names of the hugetlb controller spell a page size.
 std::string huge_page_size_text(std::int64_t page_size_bytes);
 /// Microseconds per period for a limit, at least 1000; nullopt for no limit (0).
-std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli);
+std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli, std::int64_t period_micros = kCpuPeriodMicros);
 
-/// Of a cgroup that gets a memory limit.
-enum class Swap { kForbidden, kLeftAsItIs };
+/// Swap of a cgroup that gets a memory limit. kAllowed: as much as the cgroups above and below it have (version 2).
+enum class Swap { kForbidden, kAllowed, kLeftAsItIs };
 
 /// What is absent is left as it is.
 struct CgroupLimits {
@@ -35,10 +35,14 @@ struct CgroupLimits {
   Swap swap = Swap::kForbidden;
   std::optional<std::int64_t> pids;
   std::optional<std::int64_t> cpu_shares;
-  std::optional<std::int64_t> cpu_quota_micros;
+  std::optional<std::int64_t> cpu_quota_micros;  // -1: no limit
+  std::int64_t cpu_period_micros = kCpuPeriodMicros;
+  std::optional<Bytes> memory_min = {};           // version 2: memory that is not reclaimed
   std::map<std::int64_t, Bytes> huge_pages = {};  // page size in bytes → limit; without the controller left out
   /// Version 2: an OOM kill takes all processes of the cgroup with it.
   bool oom_kills_group = false;
+
+  friend bool operator==(const CgroupLimits&, const CgroupLimits&) = default;
 };
 
 /// Binds the cgroup to CPUs and NUMA nodes; what is empty is left as it is. kInvalid: there is no cpuset controller.

@@ -271,6 +271,57 @@ Result<NodeSlice> NodeSlice::attach(CgroupDir root, KubeletTree tree) {
   return slice;
 }
 
+Result<NodeSlice> NodeSlice::open_slices(CgroupDir root, const std::string& node, cgroups::CgroupName kubepods,
+                                         const LockPatience& patience) {
+  NodeSlice slice;
+  slice.options_ = {.root = NodeRoot::kHost, .node = node, .leftovers = Leftovers::kKeep, .lock_patience = patience};
+  slice.driver_ = cgroups::CgroupDriver::kSystemd;
+  slice.kubepods_name_ = std::move(kubepods);
+  SPILLWAY_TRY(machine_memory, memory_of_machine());
+  slice.memory_ = machine_memory;
+  SPILLWAY_TRY(whole, root.hierarchy_root());
+  slice.machine_ = std::move(whole);
+  SPILLWAY_TRY(same, root.hierarchy_root());
+  slice.slice_ = std::move(same);
+  ignored(root.delegate_controllers(), "systemd enables the controllers that its units need");
+  const auto open = [&](api::QosClass qos, CgroupDir& into) -> Outcome {
+    SPILLWAY_TRY(path, cgroups::systemd_path(cgroups::class_name(slice.kubepods_name_, qos)));
+    // systemd makes the cgroup in the hierarchies that it accounts in. The others of version 1 are made here.
+    SPILLWAY_TRY(made, root.create_path(path));
+    ignored(made.delegate_controllers(), "systemd enables the controllers that its units need");
+    into = std::move(made);
+    return {};
+  };
+  SPILLWAY_TRY_VOID(open(api::QosClass::kGuaranteed, slice.kubepods_));
+  const Outcome locked = slice.kubepods_.lock(patience);
+  if (!locked)
+    return make_error(ErrorCode::kConflict, "the pods of this machine are run by another process: {}",
+                      locked.error().text());
+  SPILLWAY_TRY_VOID(open(api::QosClass::kBurstable, slice.burstable_));
+  SPILLWAY_TRY_VOID(open(api::QosClass::kBestEffort, slice.best_effort_));
+  slice.root_ = std::move(root);
+  return slice;
+}
+
+Result<std::string> NodeSlice::pod_child(api::QosClass qos, const std::string& uid) const {
+  if (driver_ == cgroups::CgroupDriver::kCgroupfs) return "pod" + uid;
+  SPILLWAY_TRY(unit, pod_unit(qos, uid));
+  return unit.name;
+}
+
+std::optional<std::string> NodeSlice::uid_of_child(api::QosClass qos, std::string_view child) const {
+  return cgroups::uid_of_child(driver_, cgroups::class_name(kubepods_name_, qos), child);
+}
+
+Result<cgroups::SliceUnit> NodeSlice::class_unit(api::QosClass qos) const {
+  return cgroups::slice_unit(cgroups::class_name(kubepods_name_, qos));
+}
+
+Result<cgroups::SliceUnit> NodeSlice::pod_unit(api::QosClass qos, const std::string& uid) const {
+  SPILLWAY_TRY(name, cgroups::pod_name(kubepods_name_, qos, uid));
+  return cgroups::slice_unit(name);
+}
+
 Outcome NodeSlice::remove() {
   if (!slice_ || !instance_) return {};
   SPILLWAY_TRY_VOID(destroy_tree(instance_, options_.node, kEmptySliceTimeout));

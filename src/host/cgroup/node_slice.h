@@ -11,6 +11,7 @@
 #include "base/file_lock.h"
 #include "base/time.h"
 #include "host/cgroup/cgroup.h"
+#include "policy/cgroups/cgroup_name.h"
 
 #include <cstdint>
 #include <optional>
@@ -69,6 +70,12 @@ class NodeSlice {
   /// bad name or size.
   static Result<NodeSlice> create(CgroupDir root, NodeSliceOptions options);
 
+  /// The tree of a kubelet with systemd's cgroup driver, of a node that is the whole machine: slices that systemd has
+  /// made, locked as long as this object lives. `root`: that of the hierarchy. kNotFound: a slice is not there.
+  /// kConflict: a running process has the tree.
+  static Result<NodeSlice> open_slices(CgroupDir root, const std::string& node, cgroups::CgroupName kubepods,
+                                       const LockPatience& patience);
+
   NodeSlice(NodeSlice&&) = default;
   NodeSlice& operator=(NodeSlice&&) = default;
   ~NodeSlice() = default;
@@ -90,6 +97,16 @@ class NodeSlice {
   /// The parent of a pod's cgroup: kubepods itself for guaranteed pods, as the kubelet has it.
   const CgroupDir& parent_of(api::QosClass qos) const;
 
+  cgroups::CgroupDriver driver() const { return driver_; }
+
+  /// The name of the cgroup of a pod in parent_of(). kInvalid: the uid can be in no such name.
+  Result<std::string> pod_child(api::QosClass qos, const std::string& uid) const;
+  /// The uid in the name of a child of parent_of(); nullopt: no pod's.
+  std::optional<std::string> uid_of_child(api::QosClass qos, std::string_view child) const;
+  /// Names of a class's cgroup and of a pod's, for systemd. Errors as pod_child().
+  Result<cgroups::SliceUnit> class_unit(api::QosClass qos) const;
+  Result<cgroups::SliceUnit> pod_unit(api::QosClass qos, const std::string& uid) const;
+
   /// Kills everything in the slice and removes it, and the folders above it if they are empty. Waits at most 10 s.
   Outcome remove();
 
@@ -99,6 +116,8 @@ class NodeSlice {
   Outcome build_tree();
 
   NodeSliceOptions options_;
+  cgroups::CgroupDriver driver_ = cgroups::CgroupDriver::kCgroupfs;
+  cgroups::CgroupName kubepods_name_{"kubepods"};  // with systemd's driver from the root of the hierarchy on
   Bytes memory_;
   CgroupDir root_;     // what we may build in
   CgroupDir machine_;  // the root of the hierarchy, if that is measured

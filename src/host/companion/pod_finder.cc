@@ -33,7 +33,7 @@ Result<const CgroupDir*> PodFinder::parent(const std::string& path) {
 }
 
 Result<CgroupDir> PodFinder::find(const agent::PodPlace& pod, CgroupDir held) {
-  const std::string path = agent::pod_cgroup(driver_, cgroup_root_, pod.qos, pod.cgroup_uid);
+  SPILLWAY_TRY(path, agent::pod_cgroup(driver_, cgroup_root_, pod.qos, pod.cgroup_uid));
   const std::size_t slash = path.rfind('/');
   SPILLWAY_TRY(above, parent(path.substr(0, slash)));
   if (held && held.is_child_of(*above)) return held;

@@ -1,5 +1,6 @@
 #include "host/cri/cri_calls.h"
 
+#include "agent/cri/runtime_driver.h"
 #include "host/cri/cri.grpc.pb.h"
 #include "host/cri/cri_document.h"
 
@@ -179,21 +180,55 @@ void CriCalls::call(std::string_view method, api::Json request, Duration deadlin
   tag->reader->Finish(&tag->response, &tag->status, tag);
 }
 
-Result<RuntimeName> ask_runtime_name(const std::string& socket) {
+namespace {
+
+std::unique_ptr<cri::RuntimeService::Stub> connect_at_start(const std::string& socket) {
   gpr_set_log_function([](gpr_log_func_args*) {});
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto channel = grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
-  const auto stub = cri::RuntimeService::NewStub(channel);
-  grpc::ClientContext context;
+  return cri::RuntimeService::NewStub(
+      grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments));
+}
+
+void limit_wait(grpc::ClientContext& context) {
   context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(kStartWaitMs, GPR_TIMESPAN)));
+}
+
+Error no_answer(const std::string& socket, const grpc::Status& status) {
+  return {ErrorCode::kServiceUnavailable,
+          fmt::format("the container runtime does not answer: {}", status.error_message()), socket};
+}
+
+}  // namespace
+
+Result<std::optional<cgroups::CgroupDriver>> ask_cgroup_driver(const std::string& socket) {
+  const auto stub = connect_at_start(socket);
+  grpc::ClientContext asks_config;
+  limit_wait(asks_config);
+  cri::RuntimeConfigResponse config;
+  const grpc::Status told = stub->RuntimeConfig(&asks_config, cri::Nothing(), &config);
+  if (told.ok()) return agent::driver_in_config(document_of(config));
+  if (told.error_code() != grpc::StatusCode::UNIMPLEMENTED) return no_answer(socket, told);
+  grpc::ClientContext asks_status;
+  limit_wait(asks_status);
+  cri::StatusRequest request;
+  request.set_verbose(true);
+  cri::StatusResponse status;
+  const grpc::Status answered = stub->Status(&asks_status, request, &status);
+  if (!answered.ok()) return no_answer(socket, answered);
+  const auto found = status.info().find("config");
+  return found == status.info().end() ? std::nullopt : agent::driver_in_status(found->second);
+}
+
+Result<RuntimeName> ask_runtime_name(const std::string& socket) {
+  const auto stub = connect_at_start(socket);
+  grpc::ClientContext context;
+  limit_wait(context);
   cri::VersionRequest request;
   request.set_version("0.1.0");  // what upstream's client says, and no runtime looks at
   cri::VersionResponse answer;
   const grpc::Status status = stub->Version(&context, request, &answer);
-  if (!status.ok())
-    return Error{ErrorCode::kServiceUnavailable,
-                 fmt::format("the container runtime does not answer: {}", status.error_message()), socket};
+  if (!status.ok()) return no_answer(socket, status);
   return RuntimeName{answer.runtime_name(), answer.runtime_version()};
 }
 

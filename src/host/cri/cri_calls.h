@@ -8,6 +8,7 @@
 #include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/cgroups/cgroup_name.h"
 #include "runtime/loop.h"
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -61,6 +63,10 @@ struct RuntimeName {
 /// Who answers at this socket: "containerd", "1.6.20". Waits, at most 10 s; for the start of a process.
 /// kServiceUnavailable: nobody, or one that speaks no CRI v1.
 Result<RuntimeName> ask_runtime_name(const std::string& socket);
+
+/// The cgroup driver of that runtime; nullopt: it does not say. Waits, at most 10 s; for the start of a process.
+/// kServiceUnavailable: it does not answer.
+Result<std::optional<cgroups::CgroupDriver>> ask_cgroup_driver(const std::string& socket);
 
 /// As upstream's agent prints such an error: "rpc error: code = NotFound desc = …".
 std::string rpc_text(const Error& error);

@@ -347,7 +347,7 @@ void CriRuntime::forget(const std::string& uid) {
   const auto entry = pods_.find(uid);
   Pod pod = std::move(entry->second);
   pods_.erase(entry);
-  update_class_shares();
+  update_class_limits();
   const auto leave = [this, alive = std::weak_ptr(alive_), directory = pod.directory] {
     if (alive.expired() || directory.empty()) return;
     const bool queued = files_.submit([directory]() -> runtime::Loop::Task {
@@ -359,22 +359,41 @@ void CriRuntime::forget(const std::string& uid) {
   };
   const bool queued = pod.volumes && volumes_.release(std::move(pod.volumes), leave);
   if (!queued) leave();
-  if (pod.cgroup) remove_cgroup(pod.command.qos, "pod" + uid, 0);
-  if (shutting_down_ && pods_.empty() && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
+  if (pod.cgroup) remove_cgroup(pod.command.qos, uid, 0);
+  if (shutting_down_) report_shut_down();
 }
 
 /// The kernel may hold a cgroup for a moment after its last process has ended.
-void CriRuntime::remove_cgroup(api::QosClass qos, const std::string& name, int tries) {
-  if (pods_.contains(name.substr(3))) return;  // made anew
+void CriRuntime::remove_cgroup(api::QosClass qos, const std::string& uid, int tries) {
+  if (pods_.contains(uid)) return;  // made anew
+  if (options_.slices != nullptr && tries == 0) return stop_slice(qos, uid);
   const CgroupDir& parent = slice_.parent_of(qos);
+  const std::string name = slice_.pod_child(qos, uid).value_or(std::string());
+  if (name.empty()) return;
   const Outcome removed = remove_tree(parent, name);
   // While pods are made, their parents stay.
   if (removed) return remove_in_other_hierarchies(parent, name, shutting_down_ ? kLevels : 1);
   if (removed.error().code != ErrorCode::kConflict || tries == kCgroupRemovalsMax)
     return log_.warning("pod cgroup not removed", {{"cgroup", name}, {"error", removed.error().text()}});
-  loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, name, tries] {
-    if (!alive.expired()) remove_cgroup(qos, name, tries + 1);
+  loop_.at(loop_.now().mono + milliseconds(10), [this, alive = std::weak_ptr(alive_), qos, uid, tries] {
+    if (!alive.expired()) remove_cgroup(qos, uid, tries + 1);
   });
+}
+
+/// systemd removes the slice. Hierarchies of version 1 that it does not know are left to the removal of cgroups.
+void CriRuntime::stop_slice(api::QosClass qos, const std::string& uid) {
+  const auto unit = slice_.pod_unit(qos, uid);
+  if (!unit) return;
+  ++slices_stopping_;
+  options_.slices->stop(unit->name,
+                        [this, alive = std::weak_ptr(alive_), qos, uid, name = unit->name](const Outcome& stopped) {
+                          if (alive.expired()) return;
+                          --slices_stopping_;
+                          if (!stopped)
+                            log_.warning("slice not stopped", {{"slice", name}, {"error", stopped.error().text()}});
+                          remove_cgroup(qos, uid, 1);
+                          if (shutting_down_) report_shut_down();
+                        });
 }
 
 }  // namespace spillway::host

@@ -2,8 +2,8 @@
 
 #include "api/text/base64.h"
 #include "base/file.h"
-#include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/reserved_cgroup.h"
+#include "host/pods/pod_limits.h"
 
 #include <fmt/format.h>
 
@@ -175,9 +175,9 @@ std::vector<api::PodKey> CriRuntime::pods() const {
 void CriRuntime::on_command(const agent::LimitGroup& command) {
   CgroupLimits limits{
       .memory = command.limits.memory, .pids = command.limits.pids_max, .huge_pages = command.limits.huge_pages};
+  if (command.group == agent::LimitedGroup::kPods) limits.swap = swap_above_containers(options_.resources);
   if (command.limits.cpu_milli) limits.cpu_shares = cpu_shares_of(*command.limits.cpu_milli);
-  if (command.group == agent::LimitedGroup::kPods)
-    return emit(agent::GroupLimited{command.group, apply_limits(slice_.kubepods(), limits)});
+  if (command.group == agent::LimitedGroup::kPods) return limit_all_pods(command.group, limits);
   const Result<CgroupDir> root = slice_.measured().hierarchy_root();
   emit(agent::GroupLimited{command.group,
                            root ? limit_reserved(*root, command.cgroup, std::move(limits)) : Outcome(root.error())});
@@ -241,14 +241,33 @@ void CriRuntime::on_command(const agent::RunInContainer& command) {
   });
 }
 
-void CriRuntime::update_class_shares() {
-  std::int64_t milli = 0;
-  for (const auto& [uid, pod] : pods_)
-    if (pod.command.qos == api::QosClass::kBurstable) milli += pod.command.cpu_request_milli;
-  ignored(apply_limits(slice_.parent_of(api::QosClass::kBurstable), {.cpu_shares = cpu_shares_of(milli)}),
-          "shares only weigh; the next pod sets them again");
-  ignored(apply_limits(slice_.parent_of(api::QosClass::kBestEffort), {.cpu_shares = cpu_shares_of(0)}),
-          "shares only weigh; the next pod sets them again");
+void CriRuntime::limit_all_pods(agent::LimitedGroup group, const CgroupLimits& limits) {
+  Outcome limited = apply_limits(slice_.kubepods(), limits);
+  const auto unit = slice_.class_unit(api::QosClass::kGuaranteed);
+  if (!limited || options_.slices == nullptr || !unit) return emit(agent::GroupLimited{group, std::move(limited)});
+  options_.slices->limit(unit->name, limits, [this, alive = std::weak_ptr(alive_), group](Outcome told) {
+    if (!alive.expired()) emit(agent::GroupLimited{group, std::move(told)});
+  });
+}
+
+void CriRuntime::update_class_limits() {
+  std::vector<const agent::CreatePod*> commands;
+  for (const auto& [uid, pod] : pods_) commands.push_back(&pod.command);
+  for (const api::QosClass qos : {api::QosClass::kGuaranteed, api::QosClass::kBurstable, api::QosClass::kBestEffort})
+    limit_class(qos, class_limits(qos, commands, options_.resources));
+}
+
+/// Weights and protected memory favour pods, and bound none: the next pod writes them again.
+void CriRuntime::limit_class(api::QosClass qos, const CgroupLimits& limits) {
+  CgroupLimits& last = class_limits_[qos];
+  if (last == limits) return;
+  const Outcome written = apply_limits(slice_.parent_of(qos), limits);
+  if (written) last = limits;
+  const auto unit = slice_.class_unit(qos);
+  if (options_.slices == nullptr || !unit) return;
+  options_.slices->limit(unit->name, limits, [log = log_, name = unit->name](const Outcome& told) {
+    if (!told) log.warning("class of pods not weighed", {{"slice", name}, {"error", told.error().text()}});
+  });
 }
 
 bool CriRuntime::leave_pods() {
@@ -267,7 +286,11 @@ void CriRuntime::shutdown(Duration grace, std::function<void()> done) {
     if (std::exchange(find(uid)->removing, true) && !find(uid)->ending) continue;
     end_pod(uid, grace);
   }
-  if (pods_.empty() && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
+  report_shut_down();
+}
+
+void CriRuntime::report_shut_down() {
+  if (pods_.empty() && slices_stopping_ == 0 && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
 }
 
 }  // namespace spillway::host

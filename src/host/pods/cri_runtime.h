@@ -27,6 +27,7 @@
 #include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
 #include "host/reaction/container_handle.h"
+#include "host/systemd/slice_units.h"
 #include "host/volumes/volume_set.h"
 #include "host/volumes/volume_thread.h"
 #include "runtime/loop.h"
@@ -64,6 +65,7 @@ struct CriRuntimeOptions {
   LogLimits logs;                // of a container: of one file, and how many
   std::size_t log_workers = 1;   // that turn logs over at the same time
   SecureStreams secure_streams;  // for probes and hooks
+  SliceUnits* slices = nullptr;  // systemd's cgroup driver: what makes the slices of pods; borrowed
 };
 
 class CriRuntime final : public PodRuntime, private StreamServer {
@@ -136,6 +138,8 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     WallTime created;
     CgroupDir cgroup;
     std::string directory;
+    bool slice_starting = false;  // systemd makes its cgroup
+    bool wants_sandbox = false;   // as soon as it has
     std::optional<Error> broken;  // it could not be made
     std::shared_ptr<VolumeSet> volumes;
     std::set<std::string> disk_volumes;
@@ -195,6 +199,11 @@ class CriRuntime final : public PodRuntime, private StreamServer {
 
   // Starting (cri_starting.cc).
   Outcome make_pod(Pod& pod);
+  Outcome start_slice(Pod& pod);
+  void on_slice(const std::string& uid, api::QosClass qos, Outcome started);
+  Outcome open_cgroup(Pod& pod);
+  Result<std::string> cgroup_path(const Pod& pod) const;
+  Result<CgroupDir> open_container(const Pod& pod, const std::string& id) const;
   Result<std::vector<agent::DnsWarning>> configure_sandbox(Pod& pod) const;
   void claim(Pod& pod, agent::CreatePod command);
   Outcome follow(Pod& pod, const agent::StartContainer& command);
@@ -238,7 +247,9 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void remove_from_runtime(const std::string& uid);
   void remove_sandboxes(const std::string& uid, std::vector<std::string> left);
   void forget(const std::string& uid);
-  void remove_cgroup(api::QosClass qos, const std::string& name, int tries);
+  void remove_cgroup(api::QosClass qos, const std::string& uid, int tries);
+  void stop_slice(api::QosClass qos, const std::string& uid);
+  void report_shut_down();
 
   // Logs (cri_logs.cc).
   void rotate_logs();
@@ -294,7 +305,9 @@ class CriRuntime final : public PodRuntime, private StreamServer {
             std::string message);
   void emit(agent::HostEvent event);
   void change_target(Pod& pod);
-  void update_class_shares();
+  void limit_all_pods(agent::LimitedGroup group, const CgroupLimits& limits);
+  void update_class_limits();
+  void limit_class(api::QosClass qos, const CgroupLimits& limits);
   api::Json filter() const;
 
   runtime::Loop& loop_;
@@ -317,6 +330,8 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   std::set<std::string> strays_;  // ids that are being removed
   std::string version_;           // of the runtime, when it was not known at the start
   std::string shared_cpus_;
+  std::map<api::QosClass, CgroupLimits> class_limits_;  // as they were last written
+  std::size_t slices_stopping_ = 0;
   std::function<void()> on_shut_down_;
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;

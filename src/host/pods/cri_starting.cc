@@ -1,14 +1,15 @@
 // From a pod that was created to containers that run.
+#include "agent/companion/pod_cgroup.h"
 #include "agent/cri/container_config.h"
 #include "agent/cri/image_credentials.h"
 #include "agent/cri/image_name.h"
 #include "agent/cri/sandbox_config.h"
 #include "base/file.h"
-#include "host/cgroup/cgroup_limits.h"
 #include "host/companion/foreign_runtime.h"
 #include "host/files/resolver_file.h"
 #include "host/kernel/pidfd.h"
 #include "host/pods/cri_runtime.h"
+#include "host/pods/pod_limits.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -108,15 +109,59 @@ Outcome CriRuntime::make_pod(Pod& pod) {
     volumes.directory = pod.directory + "/_volumes";
     pod.volumes = std::make_shared<VolumeSet>(std::move(volumes));
   }
-  SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
+  return options_.slices == nullptr ? open_cgroup(pod) : start_slice(pod);
+}
+
+/// The cgroup of a pod, made here unless systemd has made it, with its limits.
+Outcome CriRuntime::open_cgroup(Pod& pod) {
+  const api::QosClass qos = pod.command.qos;
+  SPILLWAY_TRY(child, slice_.pod_child(qos, pod.command.uid));
+  SPILLWAY_TRY(cgroup, slice_.parent_of(qos).create_child(child));
   pod.cgroup = std::move(cgroup);
-  SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
-  CgroupLimits limits;
-  limits.memory = command.memory_limit;
-  limits.pids = command.pids_max;
-  limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
-  limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
-  return apply_limits(pod.cgroup, limits);
+  const Outcome delegated = pod.cgroup.delegate_controllers();
+  if (!delegated && options_.slices == nullptr) return delegated;  // systemd enables what its units need
+  return apply_limits(pod.cgroup, pod_limits(pod.command, options_.resources));
+}
+
+Outcome CriRuntime::start_slice(Pod& pod) {
+  const api::QosClass qos = pod.command.qos;
+  SPILLWAY_TRY(unit, slice_.pod_unit(qos, pod.command.uid));
+  pod.slice_starting = true;
+  options_.slices->start(unit, pod_limits(pod.command, options_.resources),
+                         [this, alive = std::weak_ptr(alive_), uid = pod.command.uid, qos](Outcome started) {
+                           if (!alive.expired()) on_slice(uid, qos, std::move(started));
+                         });
+  return {};
+}
+
+void CriRuntime::on_slice(const std::string& uid, api::QosClass qos, Outcome started) {
+  Pod* pod = find(uid);
+  if (pod == nullptr) return remove_cgroup(qos, uid, 0);
+  pod->slice_starting = false;
+  if (started) started = open_cgroup(*pod);
+  if (!started) {
+    pod->broken = started.error();
+    log_.error("pod not made", {{"pod", pod->command.pod.text()}, {"error", started.error().text()}});
+  }
+  change_target(*pod);
+  if (std::exchange(pod->wants_sandbox, false)) run_sandbox(uid);
+}
+
+/// The parent that the runtime is asked to make the pod's sandbox in: below the root of the hierarchy.
+Result<std::string> CriRuntime::cgroup_path(const Pod& pod) const {
+  SPILLWAY_TRY(child, slice_.pod_child(pod.command.qos, pod.command.uid));
+  return fmt::format("{}/{}", slice_.parent_of(pod.command.qos).path(), child);
+}
+
+/// With systemd's driver the runtime puts its own name before the container's id.
+Result<CgroupDir> CriRuntime::open_container(const Pod& pod, const std::string& id) const {
+  if (options_.slices == nullptr) return pod.cgroup.open_child(id);
+  SPILLWAY_TRY(children, pod.cgroup.children());
+  for (const std::string& name : children) {
+    const auto container = agent::parse_container_cgroup(name);
+    if (container && container->id == id && !container->monitor) return pod.cgroup.open_child(name);
+  }
+  return make_error(ErrorCode::kNotFound, "{} has no cgroup of container {}", pod.cgroup.path(), id);
 }
 
 void CriRuntime::on_command(agent::CreatePod command) {
@@ -133,7 +178,7 @@ void CriRuntime::on_command(agent::CreatePod command) {
   }
   const std::string uid = pod.command.uid;
   pods_[uid] = std::move(pod);
-  update_class_shares();
+  update_class_limits();
 }
 
 /// A pod that was found: now it is known what it is to be.
@@ -147,7 +192,7 @@ void CriRuntime::claim(Pod& pod, agent::CreatePod command) {
   }
   if (!made) log_.error("pod not taken over whole", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   change_target(pod);
-  update_class_shares();
+  update_class_limits();
 }
 
 void CriRuntime::on_command(const agent::RunSandbox& command) {
@@ -158,11 +203,12 @@ void CriRuntime::on_command(const agent::RunSandbox& command) {
 Result<std::vector<agent::DnsWarning>> CriRuntime::configure_sandbox(Pod& pod) const {
   agent::DnsFacts dns = options_.dns;
   if (!options_.resolver_file.empty()) dns.resolv_conf = read_resolver_file(options_.resolver_file);
+  SPILLWAY_TRY(parent, cgroup_path(pod));
   agent::SandboxWish wish{.attempt = pod.sandbox_attempt,
-                          .cgroup_parent = pod.cgroup.path(),
+                          .cgroup_parent = std::move(parent),
                           .log_directory = pod.directory,
                           .dns = std::move(dns),
-                          .cpu_cfs_quota = options_.resources.cpu_cfs_quota,
+                          .resources = options_.resources,
                           .extra_groups = {},
                           .namespaces = {},
                           .unknown_class = {}};  // whoever asks for the sandbox knows its class
@@ -178,6 +224,10 @@ void CriRuntime::run_sandbox(const std::string& uid) {
   if (pod == nullptr) return fail("the pod is unknown, or this node runs too many");
   if (pod->broken) return fail(pod->broken->text());
   if (pod->stopping || shutting_down_) return fail("the pod is being stopped");
+  if (pod->slice_starting) {
+    pod->wants_sandbox = true;
+    return;
+  }
   if (!pod->command.host_network && !runtime_status_.network_problem.empty()) {
     tell(uid, {}, kWarning, "NetworkNotReady", "network is not ready: " + runtime_status_.network_problem);
     loop_.at(loop_.now().mono + kNetworkRetry, [this, alive = std::weak_ptr(alive_), uid] {
@@ -237,11 +287,10 @@ void CriRuntime::make_sandbox(const std::string& uid) {
 
 /// Of a pod that was removed meanwhile.
 void CriRuntime::remove_late_sandbox(const std::string& uid, api::QosClass qos, const Result<Json>& ran) {
-  if (!ran) return remove_cgroup(qos, "pod" + uid, 0);
+  if (!ran) return remove_cgroup(qos, uid, 0);
   const Json request = Json::object({{"pod_sandbox_id", ran->string_at({"pod_sandbox_id"})}});
   call("StopPodSandbox", request, kRuntimeCallMax, [this, uid, qos, request](Result<Json>) {
-    call("RemovePodSandbox", request, kRuntimeCallMax,
-         [this, uid, qos](Result<Json>) { remove_cgroup(qos, "pod" + uid, 0); });
+    call("RemovePodSandbox", request, kRuntimeCallMax, [this, uid, qos](Result<Json>) { remove_cgroup(qos, uid, 0); });
   });
 }
 
@@ -490,7 +539,7 @@ void CriRuntime::on_running(Starting start, const std::string& id, std::string t
   const std::int64_t nanos = status ? number_in(*status, {"status", "started_at"}) : 0;
   container.started_at =
       nanos > 0 ? WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(nanos))) : loop_.now().wall;
-  if (auto cgroup = pod->cgroup.open_child(id)) container.cgroup = *std::move(cgroup);
+  if (auto cgroup = open_container(*pod, id)) container.cgroup = *std::move(cgroup);
   if (container.cgroup) container.handle = make_handle(container.cgroup, command.name);
   const WallTime at = container.started_at;
   const auto before = pod->containers.find(command.name);

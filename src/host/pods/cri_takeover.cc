@@ -24,7 +24,6 @@ using api::Json;
 constexpr std::int64_t kSandboxReady = 0;      // PodSandboxState
 constexpr std::int64_t kContainerRunning = 1;  // ContainerState
 constexpr std::int64_t kContainerExited = 2;
-constexpr std::string_view kPodPrefix = "pod";  // of cgroups
 constexpr std::array kClasses = {api::QosClass::kGuaranteed, api::QosClass::kBurstable, api::QosClass::kBestEffort};
 
 WallTime time_in(const Json& document, std::string_view member) {
@@ -183,8 +182,9 @@ void CriRuntime::find_remains(Inventory& all) const {
     const auto children = slice_.parent_of(qos).children();
     if (!children) continue;
     for (const std::string& name : *children) {
-      if (!name.starts_with(kPodPrefix) || name.size() == kPodPrefix.size()) continue;
-      auto& [found, pod] = all.pods[name.substr(kPodPrefix.size())];
+      const auto uid = slice_.uid_of_child(qos, name);
+      if (!uid) continue;
+      auto& [found, pod] = all.pods[*uid];
       pod.command.qos = qos;
       if (auto cgroup = slice_.parent_of(qos).create_child(name)) pod.cgroup = *std::move(cgroup);
     }
@@ -250,7 +250,7 @@ void CriRuntime::take_over(Inventory& all) {
       container.termination_log = fmt::format("{}/_ends/{}/{:08x}", pod.directory, each.name, each.attempt);
       container.message_from_logs = all.from_logs.contains(each.container_id);
       if (pod.cgroup) {
-        if (auto cgroup = pod.cgroup.open_child(id)) container.cgroup = *std::move(cgroup);
+        if (auto cgroup = open_container(pod, id)) container.cgroup = *std::move(cgroup);
       }
       if (container.cgroup) container.handle = make_handle(container.cgroup, each.name);
       pod.containers.insert_or_assign(each.name, std::move(container));

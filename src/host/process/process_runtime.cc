@@ -3,11 +3,11 @@
 #include "agent/serving/log_choice.h"
 #include "base/file.h"
 #include "host/cgroup/cgroup_kill.h"
-#include "host/cgroup/cgroup_limits.h"
 #include "host/cgroup/reserved_cgroup.h"
 #include "host/devices/device_access.h"
 #include "host/disk/dead_containers.h"
 #include "host/kernel/kernel_file.h"
+#include "host/pods/pod_limits.h"
 #include "host/pods/termination_message.h"
 #include "host/volumes/managed_file.h"
 
@@ -111,12 +111,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   SPILLWAY_TRY(cgroup, slice_.parent_of(command.qos).create_child("pod" + command.uid));
   pod.cgroup = std::move(cgroup);
   SPILLWAY_TRY_VOID(pod.cgroup.delegate_controllers());
-  CgroupLimits limits;
-  limits.memory = command.memory_limit;
-  limits.pids = command.pids_max;
-  limits.cpu_shares = cpu_shares_of(command.qos == api::QosClass::kBestEffort ? 0 : command.cpu_request_milli);
-  limits.cpu_quota_micros = cpu_quota_micros_of(command.cpu_limit_milli.value_or(0));
-  SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, limits));
+  SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, pod_limits(command, {})));
   if (!supervisor_program_) return {};
   return write_record(fmt::format("{}/{}", pod.directory, kPodRecord),
                       pod_record({command, pod.isolated.first_id, pod.created}));
@@ -499,13 +494,12 @@ void ProcessRuntime::keep_house() {
 }
 
 void ProcessRuntime::update_class_shares() {
-  std::int64_t milli = 0;
-  for (const auto& [uid, pod] : pods_)
-    if (pod.command.qos == api::QosClass::kBurstable) milli += pod.command.cpu_request_milli;
-  ignored(apply_limits(slice_.parent_of(api::QosClass::kBurstable), {.cpu_shares = cpu_shares_of(milli)}),
-          "shares only weigh; the next pod sets them again");
-  ignored(apply_limits(slice_.parent_of(api::QosClass::kBestEffort), {.cpu_shares = cpu_shares_of(0)}),
-          "shares only weigh; the next pod sets them again");
+  std::vector<const agent::CreatePod*> commands;
+  for (const auto& [uid, pod] : pods_) commands.push_back(&pod.command);
+  for (const api::QosClass qos : {api::QosClass::kBurstable, api::QosClass::kBestEffort}) {
+    ignored(apply_limits(slice_.parent_of(qos), class_limits(qos, commands, {})),
+            "shares only weigh; the next pod sets them again");
+  }
 }
 
 void ProcessRuntime::shutdown(Duration grace, std::function<void()> done) {

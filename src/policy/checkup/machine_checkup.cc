@@ -25,6 +25,7 @@ class Examination {
     for (const ConfigProblem& problem : facts_.config)
       add(problem.dangerous ? Level::kProblem : Level::kWarning, "configuration",
           fmt::format("{}: {}", problem.place, problem.what), "spillway lint FILE says more");
+    runtime();
     cluster();
     return std::move(findings_);
   }
@@ -50,6 +51,18 @@ class Examination {
     add(Level::kWarning, "cgroups",
         "version 1: a node can be made, without memory.high (--memory-brake) and without events of OOM kills",
         "boot with systemd.unified_cgroup_hierarchy=1");
+  }
+
+  void runtime() {
+    if (!facts_.runtime) return;
+    const ContainerRuntime& found = *facts_.runtime;
+    if (!found.problem.empty())
+      return add(Level::kProblem, "runtime", found.problem, "see cgroupDriver and containerRuntimeEndpoint");
+    if (!found.driver.empty())
+      return add(Level::kFine, "runtime",
+                 fmt::format("{} answers, with the cgroup driver {}", found.socket, found.driver));
+    add(Level::kWarning, "runtime", fmt::format("{} does not say which cgroup driver it uses", found.socket),
+        "compare cgroupDriver with the runtime's configuration");
   }
 
   void pressure() {

@@ -55,6 +55,13 @@ struct ConfigProblem {
   bool dangerous = false;
 };
 
+/// The container runtime that the configuration of the node names.
+struct ContainerRuntime {
+  std::string socket;
+  std::string driver;   // "systemd"; empty: it does not say
+  std::string problem;  // it does not answer, or its cgroup driver is not the configured one, with what mends it
+};
+
 struct MachineFacts {
   bool is_root = false;
   std::optional<int> cgroup_version;     // nullopt: no hierarchy with a memory controller
@@ -66,7 +73,8 @@ struct MachineFacts {
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
   std::vector<ConfigProblem> config;
-  std::optional<Cluster> cluster;  // nullopt: no kubeconfig, which a machine of its own does not need
+  std::optional<ContainerRuntime> runtime;  // nullopt: none is configured
+  std::optional<Cluster> cluster;           // nullopt: no kubeconfig, which a machine of its own does not need
 };
 
 enum class Level { kFine, kWarning, kProblem };

@@ -23,12 +23,13 @@ MachineFacts sound() {
                    .thresholds = {{"nodefs.available<10%", gibibytes(10)}, {"imagefs.available<15%", gibibytes(15)}}},
       .ports = {{6443, "the API server", ""}},
       .certificates = {{"/d/pki/ca.crt", kNow + hours(24 * 300)}},
+      .runtime = ContainerRuntime{.socket = "/run/containerd/containerd.sock", .driver = "systemd", .problem = ""},
       .cluster = Cluster{.server = "192.0.2.7:6443", .problem = "", .version = "v1.32.0", .lists_nodes = true}};
 }
 
 TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   const std::vector<Finding> findings = examine(sound(), kNow);
-  EXPECT_EQ(findings.size(), 9U);
+  EXPECT_EQ(findings.size(), 10U);
   EXPECT_EQ(worst_of(findings), Level::kFine);
   for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
 }
@@ -49,6 +50,9 @@ TEST(Checkup, EachFaultIsOneFinding) {
       {"PSI", Level::kWarning, "tells nothing", [](MachineFacts& facts) { facts.has_psi = false; }},
       {"swap", Level::kWarning, "512 Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
       {"clock", Level::kWarning, "no time server", [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
+      {"runtime", Level::kWarning, "does not say", [](MachineFacts& facts) { facts.runtime->driver.clear(); }},
+      {"runtime", Level::kProblem, "cgroupDriver is cgroupfs",
+       [](MachineFacts& facts) { facts.runtime->problem = "cgroupDriver is cgroupfs, but the runtime uses systemd"; }},
       {"disk", Level::kProblem, "15.0 % of /var/lib is free: with imagefs.available<15% a node reports DiskPressure",
        [](MachineFacts& facts) { facts.disk->available = gibibytes(15) - Bytes{1}; }},
       {"disk", Level::kWarning, "it is near imagefs.available<15%",

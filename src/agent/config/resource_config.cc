@@ -1,0 +1,74 @@
+#include "agent/config/resource_config.h"
+
+#include "agent/config/config_schema.h"
+#include "api/text/duration.h"
+#include "api/text/quantity.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace spillway::agent {
+namespace {
+
+constexpr Duration kPeriod = milliseconds(100);
+constexpr Duration kPeriodMin = milliseconds(1);
+constexpr Duration kPeriodMax = seconds(1);
+constexpr double kFactor = 0.9;
+
+Duration period_in(const api::Json& effective) {
+  return api::parse_duration(effective.string_at({"cpuCFSQuotaPeriod"})).value_or(kPeriod);
+}
+
+/// A reservation below zero would add to what the node offers.
+Outcome check_reserved(const api::Json& effective, std::string_view key) {
+  const api::Json* reserved = effective.find(key);
+  if (reserved == nullptr || !reserved->is_object()) return {};
+  for (const auto& [resource, amount] : *reserved->if_object()) {
+    const auto quantity = api::parse_quantity(amount.string_at({}));
+    if (quantity && quantity->sign() < 0)
+      return invalid(fmt::format("{}[{}]", key, resource), "resource quantity for \"{}\" cannot be negative: {}",
+                     resource, amount.string_at({}));
+  }
+  return {};
+}
+
+}  // namespace
+
+Outcome check_resources(const api::Json& effective) {
+  for (const std::string_view key : {"kubeReserved", "systemReserved"})
+    SPILLWAY_TRY_VOID(check_reserved(effective, key));
+  const Duration period = period_in(effective);
+  const std::string text = api::format_duration(period);
+  if (period != kPeriod && period != Duration{} && !is_gate_on(effective, kCpuPeriodGate))
+    return invalid("cpuCFSQuotaPeriod",
+                   "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}} requires feature gate CustomCPUCFSQuotaPeriod",
+                   text);
+  if (period != Duration{} && (period < kPeriodMin || period > kPeriodMax))
+    return invalid("cpuCFSQuotaPeriod",
+                   "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}} must be between 1ms and 1sec, inclusive", text);
+  const double factor = memory_throttling_factor(effective);
+  if (factor <= 0 || factor > 1)
+    return invalid("memoryThrottlingFactor",
+                   "memoryThrottlingFactor {} must be greater than 0 and less than or equal to 1.0", factor);
+  const std::string_view swap = effective.string_at({"memorySwap", "swapBehavior"});
+  if (!swap.empty() && swap != "NoSwap" && swap != "LimitedSwap")
+    return invalid("memorySwap[swapBehavior]",
+                   "memorySwap.swapBehavior \"{}\" must be one of: \"\", \"LimitedSwap\" or \"NoSwap\"", swap);
+  return {};
+}
+
+std::int64_t cpu_period_micros(const api::Json& effective) {
+  const Duration period = period_in(effective);
+  const bool is_custom = period != Duration{} && is_gate_on(effective, kCpuPeriodGate);
+  return std::chrono::duration_cast<std::chrono::microseconds>(is_custom ? period : kPeriod).count();
+}
+
+double memory_throttling_factor(const api::Json& effective) {
+  const api::Json* factor = effective.find("memoryThrottlingFactor");
+  return factor == nullptr ? kFactor : factor->if_double().value_or(kFactor);
+}
+
+}  // namespace spillway::agent

@@ -1,0 +1,21 @@
+// Members of KubeletConfiguration that limits of containers follow from.
+// Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", "Swap memory management"; KEP-2570.
+#pragma once
+
+#include "api/json/json.h"
+#include "base/error.h"
+
+#include <cstdint>
+
+namespace spillway::agent {
+
+/// kInvalid, in upstream's words: a member that cannot be, alone or with the gates that are on. `effective`: a checked
+/// configuration.
+Outcome check_resources(const api::Json& effective);
+
+/// cpuCFSQuotaPeriod in microseconds. 100 ms unless the gate CustomCPUCFSQuotaPeriod is on.
+std::int64_t cpu_period_micros(const api::Json& effective);
+/// memoryThrottlingFactor, 0.9 by default.
+double memory_throttling_factor(const api::Json& effective);
+
+}  // namespace spillway::agent

@@ -1,0 +1,57 @@
+#include "host/pods/pod_limits.h"
+
+#include <algorithm>
+
+namespace spillway::host {
+namespace {
+
+constexpr std::int64_t kNoQuota = -1;
+
+bool protects_memory(const agent::ResourceFacts& facts) {
+  return facts.cgroup_v2 && facts.memory_qos.has_value();
+}
+
+}  // namespace
+
+Swap swap_above_containers(const agent::ResourceFacts& facts) {
+  const bool is_limited = facts.cgroup_v2 && facts.node_swap && facts.swap_behavior == "LimitedSwap";
+  return is_limited ? Swap::kAllowed : Swap::kForbidden;
+}
+
+CgroupLimits pod_limits(const agent::CreatePod& pod, const agent::ResourceFacts& facts) {
+  CgroupLimits limits;
+  limits.memory = pod.memory_limit;
+  limits.swap = swap_above_containers(facts);
+  limits.pids = pod.pids_max;
+  limits.cpu_shares = cpu_shares_of(pod.qos == api::QosClass::kBestEffort ? 0 : pod.cpu_request_milli);
+  if (pod.cpu_limit_milli) {
+    limits.cpu_period_micros = facts.cpu_period_micros;
+    limits.cpu_quota_micros =
+        facts.cpu_cfs_quota ? cpu_quota_micros_of(*pod.cpu_limit_milli, facts.cpu_period_micros) : kNoQuota;
+  }
+  if (!pod.definition) return limits;
+  if (protects_memory(facts)) limits.memory_min = agent::protected_memory(*pod.definition);
+  const auto requested = agent::requested_huge_pages(*pod.definition);
+  for (const std::int64_t size : facts.huge_page_bytes) limits.huge_pages[size] = Bytes{0};
+  for (const auto& [size, bytes] : requested) limits.huge_pages[size] = bytes;
+  return limits;
+}
+
+CgroupLimits class_limits(api::QosClass qos, std::span<const agent::CreatePod* const> pods,
+                          const agent::ResourceFacts& facts) {
+  const bool all = qos == api::QosClass::kGuaranteed;
+  CgroupLimits limits;
+  std::int64_t milli = 0;
+  Bytes protected_bytes;
+  for (const agent::CreatePod* each : pods) {
+    if (each->qos == qos) milli += each->cpu_request_milli;
+    const bool counts = each->qos == api::QosClass::kBurstable || (all && each->qos == qos);
+    if (!counts || !each->definition || qos == api::QosClass::kBestEffort) continue;
+    protected_bytes += agent::protected_memory(*each->definition).value_or(Bytes());
+  }
+  if (!all) limits.cpu_shares = cpu_shares_of(qos == api::QosClass::kBestEffort ? 0 : milli);
+  if (protects_memory(facts) && qos != api::QosClass::kBestEffort) limits.memory_min = protected_bytes;
+  return limits;
+}
+
+}  // namespace spillway::host

@@ -1,0 +1,25 @@
+// Limits and weights of the cgroups of pods and of their classes, from what pods ask for.
+// Thread: any (pure). Source: Kubernetes docs, "Resource Management for Pods and Containers", "Node Resource Managers";
+// KEP-2570; spec "Node agent", 9.4; vectors kubelet-surface/cpu_weights, memory_qos, hugepage_limits.
+#pragma once
+
+#include "agent/contract/ports.h"
+#include "agent/cri/linux_resources.h"
+#include "host/cgroup/cgroup_limits.h"
+
+#include <span>
+
+namespace spillway::host {
+
+/// Swap of the cgroups above containers: their own limits bound it with swapBehavior LimitedSwap.
+Swap swap_above_containers(const agent::ResourceFacts& facts);
+
+/// The limits of a pod's cgroup. Sizes of huge pages that the pod does not request are forbidden to it.
+CgroupLimits pod_limits(const agent::CreatePod& pod, const agent::ResourceFacts& facts);
+
+/// The weight of the cgroup of a class of pods, kBurstable or kBestEffort, and with MemoryQos its protected memory; for
+/// kGuaranteed those of the cgroup of all pods, whose weight follows from the node. `pods`: all pods of the node.
+CgroupLimits class_limits(api::QosClass qos, std::span<const agent::CreatePod* const> pods,
+                          const agent::ResourceFacts& facts);
+
+}  // namespace spillway::host
