@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/addresses/node_range_flags.h"
 #include "policy/autoscaling/settings.h"
 #include "policy/eviction/memory_watch.h"
 #include "telemetry/log.h"
@@ -115,6 +116,8 @@ struct ControllerArgs {
   bool taint_manager = true;  // NoExecute taints, whoever set them, evict pods
   BrakeArgs brakes;
 };
+  bool allocate_node_cidrs = false;
+  addresses::NodeRangeFlags node_ranges;  // counts with allocate_node_cidrs only
 
 // What holds: as given, else as the line of `compat` has it.
 Duration grace_period_of(const ControllerArgs& args);

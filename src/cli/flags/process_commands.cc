@@ -59,6 +59,9 @@ void define_up(Commands& commands) {
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
   add_serving(app, up->serving);
   add_node(app, up->node);
+  up->controller.allocate_node_cidrs = true;
+  up->controller.node_ranges.cluster_cidr = "10.244.0.0/16";             // as kubeadm's examples and most CNI plug-ins
+  up->controller.node_ranges.service_cluster_ip_range = "10.96.0.0/16";  // the API server's
   add_controller(app, up->controller);
   begin_group(app, "Nodes of this machine");
   app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(between(0, 64))->capture_default_str();
