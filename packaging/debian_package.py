@@ -29,7 +29,7 @@ def write(files, program, version, epoch, out):
     size = sum(len(file.data) for _, file in files.in_order()) // 1024 + len(files.in_order())
     depends = ", ".join([*linked.dependencies(program), "adduser", "debconf (>= 0.5) | debconf-2.0", linked.ZONES])
     control = (f"Package: spillway\nVersion: {version}\nArchitecture: {linked.architecture()}\nMaintainer: {MAINTAINER}\n"
-               f"Installed-Size: {size}\nDepends: {depends}\n"
+               f"Installed-Size: {size}\nDepends: {depends}\nRecommends: containernetworking-plugins, iptables\n"
                f"Section: admin\nPriority: optional\nDescription: {DESCRIPTION}")
     with tempfile.TemporaryDirectory(prefix="spillway-deb-") as folder:
         root = pathlib.Path(folder) / "root"

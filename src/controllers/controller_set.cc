@@ -78,6 +78,9 @@ ControllerSet::ControllerSet(Options options, Rng rng, telemetry::Log log, telem
     endpoint_controllers_ =
         std::make_unique<EndpointControllers>(enabled_.endpoints, shared(node_events_), rng, metrics);
   }
+  if (enabled_.node_ipam && !options.node_ranges.clusters.empty()) {
+    make_node_ipam(rng.fork("node ipam events"), std::move(options.node_ranges));
+  }
   if (enabled_.replication) make_replication(rng.fork("replication events"), metrics, eviction_mode(options));
 }
 
@@ -115,6 +118,11 @@ void ControllerSet::make_stateful_sets(Rng rng, telemetry::Registry& metrics, Ev
   stateful_set_controller_.emplace(shared(*stateful_set_events_),
                                    StatefulSetController::Caches{stateful_sets_->cache(), claims, revisions_->cache()},
                                    metrics, eviction_backoff);
+}
+
+void ControllerSet::make_node_ipam(Rng rng, addresses::NodeRanges ranges) {
+  node_ipam_events_.emplace(client_, rng, "cidrAllocator");
+  node_ipam_.emplace(shared(*node_ipam_events_), std::move(ranges));
 }
 
 void ControllerSet::make_autoscalers(Rng rng, telemetry::Registry& metrics, autoscaling::Settings settings) {
@@ -166,6 +174,7 @@ void ControllerSet::start(Now now) {
     if (endpoint_controllers_) endpoint_controllers_->start(then);
     if (volume_binder_) volume_binder_->start(then);
     if (volume_protection_) volume_protection_->start(then);
+    if (node_ipam_) node_ipam_->start(then);
     cloud_check_.start(then);
   });
 }
@@ -191,6 +200,7 @@ void ControllerSet::run(Now now) {
   if (endpoint_controllers_) endpoint_controllers_->run(now);
   if (volume_binder_) volume_binder_->run(now);
   if (volume_protection_) volume_protection_->run(now);
+  if (node_ipam_) node_ipam_->run(now);
   cloud_check_.run(now);
 }
 

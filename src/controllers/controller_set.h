@@ -7,6 +7,7 @@
 #include "controllers/endpoints/endpoint_controllers.h"
 #include "controllers/lifecycle_report.h"
 #include "controllers/nodes/cloud_check.h"
+#include "controllers/nodes/node_ipam.h"
 #include "controllers/nodes/node_lifecycle.h"
 #include "controllers/nodes/pod_gc.h"
 #include "controllers/recording/lifecycle_recorder.h"
@@ -25,6 +26,7 @@
 #include "controllers/workloads/horizontal_autoscaler.h"
 #include "controllers/workloads/replica_set.h"
 #include "controllers/workloads/stateful_set.h"
+#include "policy/addresses/node_ranges.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
 
@@ -54,6 +56,7 @@ class ControllerSet final : public client::ApiEngine {
     bool stateful_set = true;
     bool horizontal_autoscaler = true;
     EndpointControllers::Enabled endpoints;
+    bool node_ipam = true;
   };
 
   struct Options {
@@ -68,6 +71,8 @@ class ControllerSet final : public client::ApiEngine {
     /// Pods that are evicted from a node again and again are replaced later each time; upstream: at once.
     bool eviction_backoff = false;
     autoscaling::Settings autoscaling{};
+    /// Where nodes get their blocks of pod addresses from; without a cluster range they get none.
+    addresses::NodeRanges node_ranges{};
     /// The rate of all writes together; nullopt: unlimited.
     std::optional<client::ApiClient::Rate> write_rate = std::nullopt;
     /// The sink for the recording of the node lifecycle; null: none. Must outlive the set.
@@ -117,6 +122,7 @@ class ControllerSet final : public client::ApiEngine {
   void make_replication(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
   void make_deployments(Rng rng, telemetry::Registry& metrics);
   void make_stateful_sets(Rng rng, telemetry::Registry& metrics, EvictionHolds::Mode eviction_backoff);
+  void make_node_ipam(Rng rng, addresses::NodeRanges ranges);
   void make_autoscalers(Rng rng, telemetry::Registry& metrics, autoscaling::Settings settings);
   Shared shared(client::EventRecorder& events);
 
@@ -170,6 +176,8 @@ class ControllerSet final : public client::ApiEngine {
   std::optional<client::Informer<api::HorizontalPodAutoscaler>> autoscalers_;
   std::optional<HorizontalAutoscalerController> autoscaler_controller_;
   std::unique_ptr<EndpointControllers> endpoint_controllers_;  // null: none of them runs
+  std::optional<client::EventRecorder> node_ipam_events_;
+  std::optional<NodeIpam> node_ipam_;  // nullopt: it does not run, or there is no range
 };
 
 }  // namespace spillway::controllers

@@ -1,11 +1,17 @@
 // Rules that the rows of writes do not cover, because these are dry runs of one request: addresses and ports that are
 // allocated, names that are generated, warnings.
+#include "api/text/ip_address.h"
 #include "apiserver/kinds/service_spec.h"
 #include "apiserver/server_fixture.h"
+#include "base/rng.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
 
 namespace spillway::apiserver {
 
@@ -108,10 +114,10 @@ TEST(ServicePorts, AreFreeAgainWhenTheirServiceGivesThemUp) {
   EXPECT_TRUE(is_free(30009));
 }
 
-/// Ports below `free_from` are taken. Counts what it is asked, and refuses to show documents.
-class FullRange final : public Cluster {
+/// Some names are taken. Counts what it is asked, and refuses to show documents.
+class TakenNames final : public Cluster {
  public:
-  explicit FullRange(int free_from) : free_from_(free_from) {}
+  explicit TakenNames(std::function<bool(std::string_view)> taken) : taken_(std::move(taken)) {}
 
   std::optional<Json> find(std::string_view, std::string_view, std::string_view) const override { return {}; }
 
@@ -119,25 +125,89 @@ class FullRange final : public Cluster {
     ADD_FAILURE() << "every object of " << plural << " is read";
   }
 
-  void visit_field(std::string_view, std::string_view, const std::function<void(const std::string&)>&) const override {}
-
   bool is_held(std::string_view, std::string_view) const override { return false; }
 
   bool is_reserved(std::string_view, std::string_view name, std::string_view) const override {
     ++asked;
-    return std::stoi(std::string(name.substr(name.rfind('/') + 1))) < free_from_;
+    return taken_(name);
   }
 
   mutable std::size_t asked = 0;
 
  private:
-  int free_from_;
+  std::function<bool(std::string_view)> taken_;
 };
+
+int port_in(std::string_view name) {
+  return std::stoi(std::string(name.substr(name.rfind('/') + 1)));
+}
+
+/// Addresses and ports that manifests name stay free: the server gives out the low band last.
+TEST(ServiceAddresses, OfTheLowBandStayFreeForManifestsThatNameThem) {
+  TestServer server;
+  for (int i = 1; i <= 9; ++i) {
+    const Answer made = server.post(kServices, R"({"metadata":{"name":"s)" + std::to_string(i) +
+                                                   R"("},"spec":{"type":"NodePort","ports":[{"port":80}]}})");
+    ASSERT_EQ(made.code, 201) << made.text;
+    const auto address = api::parse_ip(made.string_at({"spec", "clusterIP"}));
+    ASSERT_TRUE(address);
+    EXPECT_GT(*address, *api::parse_ip("10.96.1.0"));
+    EXPECT_GE(*made.body.at({"spec", "ports"})->if_array()->front().find("nodePort")->if_int64(), 30'086);
+  }
+  const Answer dns = server.post(
+      "/api/v1/namespaces/kube-system/services",
+      R"({"metadata":{"name":"kube-dns"},"spec":{"clusterIP":"10.96.0.10","ports":[{"port":53,"protocol":"UDP"}]}})");
+  EXPECT_EQ(dns.code, 201) << dns.text;
+  EXPECT_EQ(server.post(kServices, node_port_service("shop", 30'001)).code, 201);
+}
+
+Json allocated_service(const std::string& uid, const Cluster& cluster) {
+  Json service = *api::parse_json(R"({"metadata":{"name":"s","namespace":"default"},"spec":{"type":"NodePort",)"
+                                  R"("ports":[{"port":80,"protocol":"TCP"}]}})");
+  service["metadata"]["uid"] = uid;
+  std::vector<std::string> warnings;
+  const AdmissionRules rules;
+  const auto allocated = kinds::allocate(
+      service, nullptr, {.cluster = cluster, .user = kAdmin, .now = {}, .warnings = warnings, .rules = rules});
+  EXPECT_TRUE(allocated) << allocated.error().message;
+  return service;
+}
+
+TEST(ServiceAddresses, ComeFromTheLowBandOnceTheUpperOneIsFull) {
+  const auto last_static = *api::parse_ip("10.96.1.0");
+  const TakenNames cluster([&](std::string_view name) {
+    return name.starts_with("ip/") ? *api::parse_ip(name.substr(3)) > last_static : port_in(name) >= 30'086;
+  });
+  const Json service = allocated_service("u1", cluster);
+  const auto address = api::parse_ip(service.string_at({"spec", "clusterIP"}));
+  ASSERT_TRUE(address);
+  EXPECT_LE(*address, last_static);
+  EXPECT_GT(*address, *api::parse_ip("10.96.0.1")) << "the first is that of the API servers";
+  EXPECT_LT(*service.at({"spec", "ports"})->if_array()->front().find("nodePort")->if_int64(), 30'086);
+}
+
+TEST(ServiceAddresses, AreFoundWithoutASearchOfTheRange) {
+  const TakenNames cluster([](std::string_view name) { return (fnv1a64(name) >> 20U) % 2 == 0; });
+  for (int i = 0; i < 20; ++i) allocated_service("u" + std::to_string(i), cluster);
+  EXPECT_LT(cluster.asked, 20U * 60);
+}
+
+/// A spelling with zeros in front names the same address.
+TEST(ServiceAddresses, AreTheSameInEachSpelling) {
+  TestServer server;
+  const auto service = [](const std::string& name, const std::string& address) {
+    return R"({"metadata":{"name":")" + name + R"("},"spec":{"clusterIP":")" + address + R"(","ports":[{"port":80}]}})";
+  };
+  ASSERT_EQ(server.post(kServices, service("a", "10.96.0.010")).code, 201);
+  EXPECT_EQ(server.post(kServices, service("b", "10.96.0.10")).code, 422);
+}
 
 TEST(ServicePorts, AnAlmostFullRangeIsSearchedOnceForAllPortsOfAService) {
   constexpr std::size_t kPorts = 100;
   constexpr std::size_t kRange = 2'768;
-  const FullRange cluster(32'700 - static_cast<int>(kPorts));
+  const int free_from = 32'700 - static_cast<int>(kPorts);
+  const TakenNames cluster(
+      [&](std::string_view name) { return name.starts_with("port/") && port_in(name) < free_from; });
   Json service = *api::parse_json(
       R"({"metadata":{"name":"s","namespace":"default"},"spec":{"type":"NodePort","clusterIP":"10.96.0.9",
           "clusterIPs":["10.96.0.9"],"ports":[]}})");
@@ -150,7 +220,10 @@ TEST(ServicePorts, AnAlmostFullRangeIsSearchedOnceForAllPortsOfAService) {
   const auto allocated = kinds::allocate(
       service, nullptr, {.cluster = cluster, .user = kAdmin, .now = {}, .warnings = warnings, .rules = rules});
   ASSERT_TRUE(allocated) << allocated.error().message;
-  EXPECT_EQ(*service.at({"spec", "ports"})->if_array()->back().find("nodePort"), Json(32'699));
+  std::set<std::int64_t> given;
+  for (const Json& port : *service.at({"spec", "ports"})->if_array()) given.insert(*port.find("nodePort")->if_int64());
+  EXPECT_EQ(given.size(), kPorts);
+  EXPECT_GE(*given.begin(), free_from);
   EXPECT_LE(cluster.asked, kRange + 3 * 2 * kPorts) << "once along the range, not once for each port";
 }
 

@@ -68,6 +68,8 @@ class LateView final : public store::Store {
 
   std::size_t kept() const { return kept_.size(); }
 
+  const std::string& kept_key(std::size_t index) const { return kept_.at(index).first.key; }
+
   void release_ranges() {
     keeps_ranges = [](const store::Range&) { return false; };
     for (auto& [range, done] : std::exchange(kept_ranges_, {})) this->range(std::move(range), std::move(done));

@@ -53,8 +53,14 @@ std::optional<std::int64_t> limit_of_all(const api::Pod& pod, std::string_view r
 
 }  // namespace
 
+bool has_pod_network(const api::Pod& pod, const MachineInfo& machine) {
+  const bool attaches = machine.runs_images || !machine.shared_namespaces.net;
+  return attaches && !pod.spec.host_network && !(machine.network_on_request && admission::asks_for_own_network(pod));
+}
+
 PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine, const std::string& cluster_domain) {
   PodIsolation isolation{.network = machine.network_on_request && admission::asks_for_own_network(pod), .sysctls = {}};
+  if (!machine.runs_images && has_pod_network(pod, machine)) isolation.network = true;
   if (machine.confines_pods) {
     isolation.confined = true;
     isolation.ipc = !pod.spec.host_ipc;

@@ -12,6 +12,9 @@
 
 namespace spillway::agent {
 
+/// True if the pod has addresses of its own: the runtime attaches it to a network. Such a pod has a sandbox.
+bool has_pod_network(const api::Pod& pod, const MachineInfo& machine);
+
 /// A pod limit exists if every container has one.
 PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine, const std::string& cluster_domain = {});
 CreatePod create_pod_command(const api::Pod& pod);

@@ -1,5 +1,6 @@
 #include "agent/pods/pod_sandbox.h"
 
+#include "agent/containers/pod_resources.h"
 #include "agent/pods/container_plan.h"
 #include "agent/pods/pod_workers.h"
 
@@ -46,14 +47,15 @@ bool is_image_problem(std::string_view reason) {
 
 PodAddresses PodWorkers::addresses_of(const PodWorker& worker) const {
   PodAddresses addresses{context_.machine.internal_ip, context_.machine.internal_ip};
-  if (!context_.machine.runs_images || worker.pod->spec.host_network) return addresses;
+  if (!has_pod_network(*worker.pod, context_.machine)) return addresses;
   addresses.pod_ips = in_order_of_family(worker.pod_ips, context_.machine.internal_ip);
   addresses.pod_ip = addresses.pod_ips.empty() ? std::string() : addresses.pod_ips.front();
   return addresses;
 }
 
 bool PodWorkers::has_sandbox(PodWorker& worker, Now now) {
-  const bool is_needed = context_.machine.runs_images || !worker.pod->spec.runtime_class_name.empty();
+  const bool is_needed = context_.machine.runs_images || has_pod_network(*worker.pod, context_.machine) ||
+                         !worker.pod->spec.runtime_class_name.empty();
   if (!is_needed || worker.sandbox == PodSandbox::kRuns) return true;
   if (worker.sandbox == PodSandbox::kAsked) return false;
   if (worker.sandbox == PodSandbox::kLost) {

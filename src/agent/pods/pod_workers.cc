@@ -227,13 +227,14 @@ void PodWorkers::begin(const std::string& uid, Now now) {
   CreatePod create = create_pod_command(*worker.pod);
   create.pids_max = context_.options.pod_pids_max;
   create.isolation = isolation_of(*worker.pod, context_.machine, context_.options.cluster_domain);
-  worker.own_network = create.isolation.network;
-  if (create.isolation.network) {
+  const bool has_network = has_pod_network(*worker.pod, context_.machine);
+  worker.own_network = create.isolation.network && !has_network;
+  if (worker.own_network) {
     record(worker, {}, client::EventType::kNormal, "LoopbackOnly",
            "The pod has a network namespace of its own with nothing but the loopback device, as it asked for", now);
   }
   const std::optional<Bytes> memory_limit = create.memory_limit;
-  if (context_.machine.runs_images) create.definition = worker.pod;
+  if (context_.machine.runs_images || has_network) create.definition = worker.pod;
   context_.host_commands.emplace_back(std::move(create));
   if (context_.machine.runs_images) {
     volumes_.add(worker.pod, memory_limit, now);

@@ -1,12 +1,18 @@
 #include "api/text/ip_address.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/service_spec.h"
+#include "base/rng.h"
+#include "policy/addresses/ip_blocks.h"
+#include "policy/addresses/service_bands.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -25,7 +31,6 @@ constexpr std::string_view kSingleStack = "SingleStack";
 constexpr std::string_view kRequireDualStack = "RequireDualStack";
 constexpr std::string_view kFamily = "IPv4";  // the one this cluster has
 constexpr std::string_view kAddresses = "10.96.0.0/16";
-constexpr std::size_t kAddressCount = 65534;  // 10.96.0.1 to 10.96.255.254
 constexpr std::array<std::string_view, 3> kProtocols{"TCP", "UDP", "SCTP"};
 constexpr std::int64_t kFirstNodePort = 30000;
 constexpr std::int64_t kLastNodePort = 32767;
@@ -161,19 +166,34 @@ FieldErrors settle_families(Json& spec) {
   return errors;
 }
 
-std::string address_at(std::size_t index) {
-  return fmt::format("10.96.{}.{}", index / 256, index % 256);
-}
-
-std::size_t index_of(const api::IpAddress& address) {
-  constexpr std::size_t kValues = 256;
-  return address.octets[14] * kValues + address.octets[15];
-}
-
-bool is_assignable(const api::IpAddress& address) {
+const api::IpRange& address_range() {
   static const api::IpRange kRange = *api::parse_ip_range(kAddresses);
-  if (!kRange.contains(address)) return false;
-  return index_of(address) >= 1 && index_of(address) <= kAddressCount;
+  return kRange;
+}
+
+const addresses::AddressBands& all_addresses() {
+  static const addresses::AddressBands kBands = addresses::address_bands(address_range());
+  return kBands;
+}
+
+constexpr std::uint64_t kPortCount = kLastNodePort - kFirstNodePort + 1;
+
+std::string address_at(std::uint64_t number) {
+  return addresses::to_text(addresses::nth_block(all_addresses().first, number, 0));
+}
+
+/// The number of an address that Services may have; nullopt: it is none.
+std::optional<std::uint64_t> number_of(const api::IpAddress& address) {
+  const addresses::AddressBands& all = all_addresses();
+  if (!address_range().contains(address) || address < all.first) return std::nullopt;
+  const std::uint64_t number = addresses::block_number(all.first, address, 0);
+  return number < all.bands.count ? std::optional(number) : std::nullopt;
+}
+
+/// Where the search for a free number begins: somewhere else for each Service, so that the search ends soon, and so
+/// that servers which share a store seldom choose the same.
+std::uint64_t start_of(const Json& service, std::string_view purpose) {
+  return fnv1a64(purpose, fnv1a64(service.string_at({"metadata", "uid"})));
 }
 
 std::string ip_name(std::string_view address) {
@@ -184,7 +204,28 @@ std::string port_name(std::string_view protocol, std::int64_t port) {
   return fmt::format("port/{}/{}", protocol, port);
 }
 
-/// The first address: the requested one, or the lowest free one.
+/// A search for free numbers of a range: the dynamic band first, the static one when that is full. Numbers are never
+/// given back here, so each search goes on where the last one ended.
+class NumberSearch {
+ public:
+  NumberSearch(const addresses::Bands& bands, std::uint64_t start) : bands_(bands), start_(start) {}
+
+  /// nullopt: none is free.
+  std::optional<std::uint64_t> find(const std::function<bool(std::uint64_t)>& is_free) {
+    for (; step_ < bands_.count; ++step_) {
+      const std::uint64_t number = addresses::number_at(bands_, start_, step_);
+      if (is_free(number)) return number;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  addresses::Bands bands_;
+  std::uint64_t start_;
+  std::uint64_t step_ = 0;
+};
+
+/// The first address: the one asked for, or a free one of the upper band.
 api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const auto refuse = [&](std::string_view why) {
@@ -193,32 +234,33 @@ api::StatusResult<void> take_address(Json& service, const AdmissionContext& cont
                    fmt::format("failed to allocate IP {}: {}", text(spec, "clusterIP"), why));
     return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
   };
-  std::string chosen(text(spec, "clusterIP"));
-  const auto asked = api::parse_ip(chosen);
-  if (asked && !is_assignable(*asked)) {
-    return refuse(fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}", chosen,
-                              kAddresses));
-  }
-  if (asked && context.dry_run) return {};
-  std::vector<bool> taken(kAddressCount + 1);
-  context.cluster.visit_field("services", "spec.clusterIP", [&taken](const std::string& address) {
-    if (const auto each = api::parse_ip(address); each && is_assignable(*each)) taken[index_of(*each)] = true;
-  });
-  const auto is_taken = [&](std::size_t index) {
-    return taken[index] || context.cluster.is_held("services", ip_name(address_at(index)));
+  const auto is_free = [&](std::uint64_t number) {
+    const std::string name = ip_name(address_at(number));
+    return !context.cluster.is_reserved("services", name, "") && !context.cluster.is_held("services", name);
   };
-  if (asked && is_taken(index_of(*asked))) return refuse("provided IP is already allocated");
-  // The first is that of the API servers, which their certificates name.
+  if (const auto asked = api::parse_ip(text(spec, "clusterIP"))) {
+    const auto number = number_of(*asked);
+    if (!number) {
+      return refuse(fmt::format("the provided IP ({}) is not in the valid range. The range of valid IPs is {}",
+                                text(spec, "clusterIP"), kAddresses));
+    }
+    if (context.dry_run) return {};
+    if (!is_free(*number)) return refuse("provided IP is already allocated");
+    spec["clusterIPs"] = Json::array({text(spec, "clusterIP")});
+    return {};
+  }
+  // The first address is that of the API servers, which their certificates name. Others get it only by name.
+  const addresses::Bands bands = all_addresses().bands;
   const bool is_of_servers = service.string_at({"metadata", "namespace"}) == "default" &&
                              service.string_at({"metadata", "name"}) == "kubernetes";
-  for (std::size_t index = is_of_servers ? 1 : 2; chosen.empty() && index <= kAddressCount; ++index) {
-    if (!is_taken(index)) chosen = address_at(index);
-  }
-  if (chosen.empty()) {
+  NumberSearch search = is_of_servers ? NumberSearch({.count = bands.count, .offset = 0}, 0)
+                                      : NumberSearch(bands, start_of(service, "address"));
+  const auto chosen = search.find([&](auto number) { return (number != 0 || is_of_servers) && is_free(number); });
+  if (!chosen) {
     return api::Status(make_error(ErrorCode::kInternalError, "failed to allocate a serviceIP: range is full"));
   }
-  spec["clusterIP"] = chosen;
-  spec["clusterIPs"] = Json::array({chosen});
+  spec["clusterIP"] = address_at(*chosen);
+  spec["clusterIPs"] = Json::array({address_at(*chosen)});
   return {};
 }
 
@@ -231,8 +273,9 @@ std::int64_t node_port_of(const Json& port) {
 /// The ports of nodes that other services have, or are to have.
 class TakenPorts {
  public:
-  /// `self`: the key of the service, whose own ports do not count; empty: it is new.
-  TakenPorts(const Cluster& cluster, std::string self) : cluster_(cluster), self_(std::move(self)) {}
+  /// `self`: the key of the service, whose own ports do not count; empty: it is new. `start`: of searches (start_of).
+  TakenPorts(const Cluster& cluster, std::string self, std::uint64_t start)
+      : cluster_(cluster), self_(std::move(self)), search_(addresses::port_bands(kPortCount), start) {}
 
   bool contains(std::string_view protocol, std::int64_t port) const {
     const std::string name = port_name(protocol, port);
@@ -240,11 +283,12 @@ class TakenPorts {
            cluster_.is_held("services", name);
   }
 
-  /// The lowest that is free for all protocols, so that those of one service can share it; 0: none is left. Ports are
-  /// never released here, so the search continues where it ended.
-  std::int64_t next_free() {
-    while (next_ <= kLastNodePort && !is_free(next_)) ++next_;
-    return next_ <= kLastNodePort ? next_ : 0;
+  /// One that is free for all protocols, so that those of one service can share it, of the upper band as long as that
+  /// lasts; 0: none is left.
+  std::int64_t find_free_port() {
+    const auto number =
+        search_.find([this](std::uint64_t each) { return is_free(kFirstNodePort + static_cast<std::int64_t>(each)); });
+    return number ? kFirstNodePort + static_cast<std::int64_t>(*number) : 0;
   }
 
   void add(std::string_view protocol, std::int64_t port) { own_.emplace(protocol, port); }
@@ -257,14 +301,14 @@ class TakenPorts {
   const Cluster& cluster_;
   std::string self_;
   std::set<ProtocolPort> own_;
-  std::int64_t next_ = kFirstNodePort;
+  NumberSearch search_;
 };
 
 void take_port(Json& holder, std::string_view key, std::string_view protocol, const std::string& path,
                TakenPorts& taken, FieldErrors& errors) {
   const std::int64_t asked = integer(holder, key).value_or(0);
   if (asked == 0) {
-    const std::int64_t port = taken.next_free();
+    const std::int64_t port = taken.find_free_port();
     if (port == 0) return errors.invalid(path, asked, "no port of the range is free");
     holder[key] = port;
     taken.add(protocol, port);
@@ -286,7 +330,8 @@ api::StatusResult<void> take_node_ports(Json& service, const Json* old, const Ad
   if (!wants && !wants_check) return {};
   const std::string_view ns = service.string_at({"metadata", "namespace"});
   TakenPorts taken(context.cluster,
-                   old == nullptr ? "" : fmt::format("{}/{}", ns, service.string_at({"metadata", "name"})));
+                   old == nullptr ? "" : fmt::format("{}/{}", ns, service.string_at({"metadata", "name"})),
+                   start_of(service, "port"));
   FieldErrors errors;
   Json::Array* ports = wants ? elements(spec, "ports") : nullptr;
   for (std::size_t i = 0; ports != nullptr && i < ports->size() && !errors.full(); ++i) {
@@ -377,7 +422,10 @@ std::vector<std::string> reserved_by(const Json& service) {
   const Json& spec = value_of(service, "spec");
   std::set<std::string> names;  // two ports of a service may share one of the nodes
   for (const Json& address : elements(spec, "clusterIPs")) {
-    if (api::parse_ip(address.string_at({}))) names.insert(ip_name(address.string_at({})));
+    const auto read = api::parse_ip(address.string_at({}));
+    if (!read) continue;
+    const auto number = number_of(*read);  // so that each spelling of an address has the same name
+    names.insert(ip_name(number ? address_at(*number) : address.string_at({})));
   }
   for (const Json& port : elements(spec, "ports")) {
     if (node_port_of(port) != 0) names.insert(port_name(text(port, "protocol"), node_port_of(port)));

@@ -53,16 +53,6 @@ void CachedCluster::visit(std::string_view plural, std::string_view ns,
                                   [&](const ObjectPtr& object) { return visit(*object->shared_document()); });
 }
 
-void CachedCluster::visit_field(std::string_view plural, std::string_view field,
-                                const std::function<void(const std::string&)>& visit) const {
-  const Resource* resource = core_.registry.find_plural(plural);
-  if (resource == nullptr || !resource->stored()) return;
-  const auto found = std::ranges::find(resource->fields, field, &SelectableField::name);
-  if (found == resource->fields.end()) return;
-  const auto index = static_cast<std::size_t>(found - resource->fields.begin());
-  for (const auto& [key, object] : core_.cache.of(*resource).objects()) visit(object->meta.fields[index]);
-}
-
 bool CachedCluster::is_held(std::string_view plural, std::string_view name) const {
   return core_.held->is_held(fmt::format("{}/{}", plural, name), core_.now.mono);
 }

@@ -56,8 +56,6 @@ class CachedCluster final : public Cluster {
   std::optional<api::Json> find(std::string_view plural, std::string_view ns, std::string_view name) const override;
   void visit(std::string_view plural, std::string_view ns,
              const std::function<bool(const api::Json&)>& visit) const override;
-  void visit_field(std::string_view plural, std::string_view field,
-                   const std::function<void(const std::string&)>& visit) const override;
   bool is_held(std::string_view plural, std::string_view name) const override;
   bool is_reserved(std::string_view plural, std::string_view name, std::string_view but_for) const override;
 

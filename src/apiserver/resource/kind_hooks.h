@@ -38,9 +38,6 @@ class Cluster {
   /// Every object of a resource, in key order, all namespaces when `ns` is empty; until `visit` returns false.
   virtual void visit(std::string_view plural, std::string_view ns,
                      const std::function<bool(const api::Json&)>& visit) const = 0;
-  /// The value of one selectable field (SelectableField) of every object; reads no document.
-  virtual void visit_field(std::string_view plural, std::string_view field,
-                           const std::function<void(const std::string&)>& visit) const = 0;
   /// Something that no two objects of the resource may have (KindHooks::reserves) has been chosen for an object that is
   /// on its way, here or at another server.
   virtual bool is_held(std::string_view plural, std::string_view name) const = 0;

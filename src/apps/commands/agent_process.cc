@@ -85,7 +85,8 @@ class AgentProcess {
                                          .ips = command_.node_ips,
                                          .hidden = hidden_,
                                          .api_server = std::move(direct),
-                                         .leaves_pods = command_.pods_at_stop == "leave"},
+                                         .leaves_pods = command_.pods_at_stop == "leave",
+                                         .cni_configuration = command_.cni_conf_dir},
                                         std::move(server.transport)));
     process_.add(std::move(node));
     if (command_.bootstrap_kubeconfig.empty()) return {};

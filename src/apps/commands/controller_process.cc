@@ -58,10 +58,13 @@ Result<controllers::ControllerSet::Enabled> parse_controllers(const std::string&
                                               false,
                                               false,
                                               false,
-                                              {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false}};
+                                              {.endpoints = false, .endpoint_slices = false, .slice_mirroring = false},
+                                              false};
   // With the names before 1.28 as well.
   const std::array known = {std::pair("nodelifecycle", &enabled.node_lifecycle),
                             std::pair("podgc", &enabled.pod_gc),
+                            std::pair("nodeipam", &enabled.node_ipam),
+                            std::pair("node-ipam-controller", &enabled.node_ipam),
                             std::pair("replicaset", &enabled.replica_set),
                             std::pair("daemonset", &enabled.daemon_set),
                             std::pair("deployment", &enabled.deployment),

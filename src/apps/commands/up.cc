@@ -4,6 +4,7 @@
 #include "api/text/identities.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/missing_nodes.h"
+#include "apps/commands/node_ranges_watch.h"
 #include "apps/commands/nodes_ready.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
@@ -22,6 +23,7 @@
 #include "apps/server/api_server_part.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
+#include "host/network/bridge_network.h"
 #include "runtime/entropy.h"
 
 #include <fmt/ranges.h>
@@ -36,6 +38,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,11 +57,30 @@ std::vector<std::string> node_names(const cli::UpCommand& command) {
   return names;
 }
 
+std::string program_path() {
+  const char* const path = std::getenv("PATH");
+  return path == nullptr ? "/usr/sbin:/sbin" : path;
+}
+
+/// Checks that pods can have addresses of their own here; the error says why not, and what to do.
+Outcome check_pod_network(const cli::UpCommand& command) {
+  if (command.pod_network == "off") return make_error(ErrorCode::kInvalid, "--pod-network off");
+  if (!command.controller.allocate_node_cidrs) return make_error(ErrorCode::kInvalid, "--no-allocate-node-cidrs");
+  SPILLWAY_TRY_VOID(host::check_bridge_network(host::plugin_directories(command.node.cni_bin_dir), program_path()));
+  const bool by_default = command.pod_network == "auto";
+  if (by_default && (command.serving.bind_address.starts_with("127.") || command.serving.bind_address == "::1")) {
+    return make_error(ErrorCode::kInvalid,
+                      "pods could not reach the API server (set --bind-address or --pod-network on)");
+  }
+  return {};
+}
+
 class Up {
  public:
-  Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling)
+  Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling, Outcome network)
       : command_(command),
         scheduling_(std::move(scheduling)),
+        network_(std::move(network)),
         screen_(::isatty(STDERR_FILENO) == 1),
         process_(log, screen_ && !log.given ? LogReader::kPerson : LogReader::kProgram) {}
 
@@ -84,6 +106,7 @@ class Up {
     server_ = &process_.add(*std::move(server));
     process_.on_interrupt([this] { on_interrupt(); });
     const int code = process_.run();
+    remove_bridges();
     if (interrupted_ && screen_) print_to_stderr("Stopped.\n");
     return code;
   }
@@ -180,10 +203,60 @@ class Up {
   void start_nodes() {
     std::vector<std::string> names = node_names(command_);
     look_for_missing_nodes(names);
+    if (network_) make_networks(names);
+    if (!network_ && command_.pod_network == "auto") {
+      process_.log().info("pods use the machine's network", {{"because", network_.error().message}});
+    }
     for (const std::string& name : names) {
       if (!start_node(name)) return;
     }
     wait_for_nodes(std::move(names));
+  }
+
+  std::string state_dir_of(const std::string& node) const {
+    return node_state_dir(command_.node.state_dir, server_->data_dir(), node);
+  }
+
+  std::string network_dir_of(const std::string& node) const {
+    return std::filesystem::absolute(state_dir_of(node) + "/cni").string();
+  }
+
+  std::string bridge_of(const std::string& node) const {
+    return host::bridge_name(instance_of(server_->data_dir()), node);
+  }
+
+  /// Each node gets its bridge once its addresses are known. Pods that come before wait.
+  void make_networks(const std::vector<std::string>& names) {
+    for (const std::string& each : names) bridges_.insert(bridge_of(each));
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<NodeRangesWatch>(std::set<std::string>(names.begin(), names.end()),
+                                          [this](const std::string& node, const std::vector<std::string>& ranges) {
+                                            const host::BridgeNetwork network{.directory = network_dir_of(node),
+                                                                              .bridge = bridge_of(node),
+                                                                              .ranges = ranges};
+                                            const Outcome written = host::write_bridge_network(network);
+                                            if (!written) {
+                                              process_.log().error("network of a node not written",
+                                                                   {{"node", node}, {"error", written.error().text()}});
+                                            }
+                                          }),
+        server_->connect(api::kOwnControllersUser)));
+  }
+
+  /// Pods that run on need them.
+  void remove_bridges() {
+    if (command_.pods_at_stop == "leave") return;
+    for (const std::string& bridge : bridges_) {
+      const Outcome removed = host::remove_bridge(bridge);
+      if (!removed) process_.log().warning("bridge not removed", {{"error", removed.error().text()}});
+    }
+  }
+
+  std::string network_line() const {
+    if (command_.nodes == 0 || command_.pod_network == "off") return {};
+    if (network_) return fmt::format("pods have addresses of {}", command_.controller.node_ranges.cluster_cidr);
+    return fmt::format("pods use the machine's: {}", network_.error().message);
   }
 
   void wait_for_nodes(std::vector<std::string> names) {
@@ -223,7 +296,8 @@ class Up {
                             .program = program_invocation_name,
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
-                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on)};
+                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on),
+                            .pod_network = network_line()};
     if (first == nullptr) return screen;
     const api::NodeSystemInfo& info = first->status.node_info;
     screen.kubernetes = info.kubelet_version;
@@ -266,13 +340,14 @@ class Up {
         .args = command_.node,
         .name = name,
         .instance = instance_of(server_->data_dir()),
-        .state_dir = node_state_dir(command_.node.state_dir, server_->data_dir(), name),
+        .state_dir = state_dir_of(name),
         .client_authority_pem = std::nullopt,
         .port = 0,
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
         .api_server = direct_server(),
-        .leaves_pods = command_.pods_at_stop == "leave"};
+        .leaves_pods = command_.pods_at_stop == "leave",
+        .cni_configuration = network_ ? network_dir_of(name) : std::string()};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());
@@ -285,6 +360,8 @@ class Up {
 
   const cli::UpCommand& command_;
   SchedulerSetup scheduling_;
+  const Outcome network_;  // pods have addresses of their own; the error: why they have not
+  std::set<std::string> bridges_;
   const bool screen_;  // standard error is a terminal, where people read how to go on
   Process process_;
   const Rng rng_{runtime::entropy()};
@@ -321,7 +398,12 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     print_error(setup.error());
     return cli::kExitUsage;
   }
-  return Up(log, command, *std::move(setup)).run();
+  Outcome network = check_pod_network(command);
+  if (command.pod_network == "on" && !network) {
+    print_error(Error{network.error().code, network.error().message, "--pod-network on"});
+    return cli::kExitUsage;
+  }
+  return Up(log, command, *std::move(setup), std::move(network)).run();
 }
 
 }  // namespace spillway::apps

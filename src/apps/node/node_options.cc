@@ -5,6 +5,7 @@
 #include "apps/node/node_config.h"
 #include "apps/process/process.h"
 #include "base/rng.h"
+#include "policy/addresses/node_ranges.h"
 
 #include <utility>
 
@@ -85,6 +86,10 @@ Result<controllers::ControllerSet::Options> make_controller_options(const cli::C
   options.cloud_check.period = args.node_monitor_period;
   options.cloud_check.profile = profile;
   options.autoscaling = args.autoscaling;
+  if (args.allocate_node_cidrs) {
+    SPILLWAY_TRY(ranges, addresses::parse_node_ranges(args.node_ranges));
+    options.node_ranges = std::move(ranges);
+  }
   options.pod_gc.finished = {
       .threshold = args.terminated_pod_gc_threshold,
       .order = args.terminated_pod_gc_fair ? lifecycle::FinishedOrder::kFair : lifecycle::FinishedOrder::kEvictedFirst};

@@ -17,6 +17,8 @@
 #include "host/files/resolver_file.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/resident_memory.h"
+#include "host/network/bridge_network.h"
+#include "host/network/pod_networks.h"
 #include "host/observation/machine_info.h"
 #include "host/pods/cri_runtime.h"
 #include "host/pods/machine_resources.h"
@@ -28,6 +30,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -123,6 +126,7 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
   SPILLWAY_TRY(socket, agent::runtime_socket(setup.configuration));
   machine.confines_pods = socket.empty() && options.args.process_isolation != "none";
+  if (socket.empty() && !options.cni_configuration.empty()) machine.shared_namespaces.net = false;
   if (!socket.empty())
     describe_runtime(process, socket, machine);
   else
@@ -167,6 +171,13 @@ Outcome open_server(Process& process, const NodePartOptions& options, NodeFacts&
   return {};
 }
 
+std::optional<host::PodNetworkOptions> network_options(const NodePartOptions& options) {
+  if (options.cni_configuration.empty()) return std::nullopt;
+  return host::PodNetworkOptions{.configuration = options.cni_configuration,
+                                 .tools = {.directories = host::plugin_directories(options.args.cni_bin_dir)},
+                                 .state = options.state_dir + "/network"};
+}
+
 Result<std::unique_ptr<host::PodRuntime>> open_processes(Process& process, const NodePartOptions& options,
                                                          const NodeFacts& facts, RunningNode& node) {
   using Isolation = host::ProcessRuntimeOptions::Isolation;
@@ -184,7 +195,8 @@ Result<std::unique_ptr<host::PodRuntime>> open_processes(Process& process, const
                              .isolation = facts.machine.confines_pods ? Isolation::kNamespaces : Isolation::kNone,
                              .hidden = options.hidden,
                              .secure_streams = probe_streams(),
-                             .keeps_pods = facts.machine.keeps_pods}));
+                             .keeps_pods = facts.machine.keeps_pods,
+                             .network = network_options(options)}));
   return std::unique_ptr<host::PodRuntime>(std::move(runtime));
 }
 

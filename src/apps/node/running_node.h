@@ -44,6 +44,9 @@ struct NodePartOptions {
   /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
   std::optional<agent::ApiServerAddress> api_server = std::nullopt;
   bool leaves_pods = false;  // pods that outlive the process run on when it stops
+  /// Directory of the CNI configuration that pods of the process runtime are attached by; empty: they use the machine's
+  /// network.
+  std::string cni_configuration;
 };
 
 /// Made in this order, each of those before it; ended in the other.

@@ -59,6 +59,11 @@ Json integer(std::int64_t value) {
   return value;
 }
 
+/// Zero is not given, and then not said.
+Json given_size(int bits) {
+  return bits == 0 ? Json() : Json(std::int64_t{bits});
+}
+
 Json list(const std::string& words) {
   Json out = Json::array();
   for (std::size_t begin = 0; begin <= words.size();) {
@@ -99,7 +104,13 @@ constexpr auto kFields = std::to_array<Field>({
     {"hpaController", "horizontalPodAutoscalerInitialReadinessDelay", "--horizontal-pod-autoscaler-initial-readiness-delay", Type::kDuration, [](ManagerCommand c) { return duration(c.controller.autoscaling.start_periods.initial_readiness); }},
     {"hpaController", "horizontalPodAutoscalerSyncPeriod", "--horizontal-pod-autoscaler-sync-period", Type::kDuration, [](ManagerCommand c) { return duration(c.controller.autoscaling.period); }},
     {"hpaController", "horizontalPodAutoscalerTolerance", "--horizontal-pod-autoscaler-tolerance", Type::kNumber, [](ManagerCommand c) { return number(c.controller.autoscaling.tolerance); }},
+    {"kubeCloudShared", "allocateNodeCIDRs", "--allocate-node-cidrs", Type::kBool, [](ManagerCommand c) { return Json(c.controller.allocate_node_cidrs); }},
+    {"kubeCloudShared", "clusterCIDR", "--cluster-cidr", Type::kText, [](ManagerCommand c) { return text(c.controller.node_ranges.cluster_cidr); }},
     {"kubeCloudShared", "nodeMonitorPeriod", "--node-monitor-period", Type::kDuration, [](ManagerCommand c) { return duration(c.controller.node_monitor_period); }},
+    {"nodeIPAMController", "nodeCIDRMaskSize", "--node-cidr-mask-size", Type::kInteger, [](ManagerCommand c) { return given_size(c.controller.node_ranges.node_cidr_mask_size); }},
+    {"nodeIPAMController", "nodeCIDRMaskSizeIPv4", "--node-cidr-mask-size-ipv4", Type::kInteger, [](ManagerCommand c) { return given_size(c.controller.node_ranges.node_cidr_mask_size_ipv4); }},
+    {"nodeIPAMController", "nodeCIDRMaskSizeIPv6", "--node-cidr-mask-size-ipv6", Type::kInteger, [](ManagerCommand c) { return given_size(c.controller.node_ranges.node_cidr_mask_size_ipv6); }},
+    {"nodeIPAMController", "serviceCIDR", "--service-cluster-ip-range", Type::kText, [](ManagerCommand c) { return text(c.controller.node_ranges.service_cluster_ip_range); }},
     {"nodeLifecycleController", "enableTaintManager", "--enable-taint-manager", Type::kBool, [](ManagerCommand c) { return Json(c.controller.taint_manager); }},
     {"nodeLifecycleController", "largeClusterSizeThreshold", "--large-cluster-size-threshold", Type::kInteger, [](ManagerCommand c) { return integer(c.controller.large_cluster_size_threshold); }},
     {"nodeLifecycleController", "nodeEvictionRate", "--node-eviction-rate", Type::kNumber, [](ManagerCommand c) { return number(c.controller.node_eviction_rate); }},
@@ -142,12 +153,13 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "hpaController.horizontalPodAutoscalerDownscaleForbiddenWindow",
     "hpaController.horizontalPodAutoscalerUpscaleForbiddenWindow",
     "hpaController.horizontalPodAutoscalerUseRESTClients",
-    "jobController", "kubeCloudShared.allocateNodeCIDRs", "kubeCloudShared.allowUntaggedCloud",
-    "kubeCloudShared.cidrAllocatorType", "kubeCloudShared.cloudProvider", "kubeCloudShared.clusterCIDR",
+    "jobController", "kubeCloudShared.allowUntaggedCloud",
+    "kubeCloudShared.cidrAllocatorType", "kubeCloudShared.cloudProvider",
     "kubeCloudShared.clusterName", "kubeCloudShared.configureCloudRoutes", "kubeCloudShared.externalCloudVolumePlugin",
     "kubeCloudShared.nodeSyncPeriod", "kubeCloudShared.routeReconciliationPeriod",
     "kubeCloudShared.useServiceAccountCredentials", "legacySATokenCleaner", "namespaceController",
-    "nodeIPAMController", "persistentVolumeBinderController", "replicaSetController", "replicationController",
+    "nodeIPAMController.secondaryServiceCIDR", "persistentVolumeBinderController", "replicaSetController",
+    "replicationController",
     "resourceQuotaController", "saController", "serviceController", "statefulSetController",
     "ttlAfterFinishedController", "validatingAdmissionPolicyStatusController"});
 // clang-format on

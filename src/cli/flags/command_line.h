@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/addresses/node_range_flags.h"
 #include "policy/autoscaling/settings.h"
 #include "policy/eviction/memory_watch.h"
 #include "telemetry/log.h"
@@ -58,6 +59,7 @@ struct NodeArgs {
   std::string state_dir;
   std::string process_isolation = "namespaces";  // "none": pods are processes like any other
   std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
+  std::string cni_bin_dir;                       // holds network plug-ins; empty: /opt/cni/bin, /usr/lib/cni
 };
 
 /// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.
@@ -114,6 +116,8 @@ struct ControllerArgs {
   std::string eviction_mode;  // "taint" or "timeout"; empty: eviction_mode_of()
   bool taint_manager = true;  // NoExecute taints, by whatever controller or user, evict pods
   BrakeArgs brakes;
+  bool allocate_node_cidrs = false;
+  addresses::NodeRangeFlags node_ranges;  // counts with allocate_node_cidrs only
 };
 
 // The effective values: as given, else those of the line of `compat`.
@@ -225,6 +229,7 @@ struct UpCommand {
   std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";               // or leave
   std::string kubernetes_service = "api-server";  // or cluster-ip
+  std::string pod_network = "auto";               // or on, off
   TraceArgs trace;
 };
 
@@ -266,6 +271,7 @@ struct AgentCommand {
   std::optional<std::uint16_t> port;              // 0: any free port; nullopt: the configuration's
   std::string pods_at_stop = "leave";             // or end
   std::string kubernetes_service = "cluster-ip";  // or api-server
+  std::string cni_conf_dir;                       // configures the network of pods; empty: none
   NodeArgs node;
   CompanionArgs companion;
   TraceArgs trace;

@@ -64,11 +64,9 @@ constexpr const char* kByDelegation = "the kubeconfig says who is asked about ca
 constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
 
 /// Flags of kube-controller-manager that are accepted and reported as without effect.
-constexpr StockFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
-                                     {"--authentication-kubeconfig", kByDelegation},
+constexpr StockFlag kOtherFlags[] = {{"--authentication-kubeconfig", kByDelegation},
                                      {"--authorization-kubeconfig", kByDelegation},
                                      {"--client-ca-file", kByDelegation},
-                                     {"--cluster-cidr", kNotHere},
                                      {"--cluster-name", kNotHere},
                                      {"--cluster-signing-cert-file", kNotHere},
                                      {"--cluster-signing-key-file", kNotHere},
@@ -90,12 +88,10 @@ constexpr StockFlag kOtherFlags[] = {{"--allocate-node-cidrs", kNotHere},
                                      {"--concurrent-statefulset-syncs", kOneByOne},
                                      {"--concurrent-ttl-after-finished-syncs", kOneByOne},
                                      {"--concurrent-validating-admission-policy-status-syncs", kNotHere},
-                                     {"--node-cidr-mask-size", kNotHere},
                                      {"--profiling", kNotHere},
                                      {"--requestheader-client-ca-file", kByDelegation},
                                      {"--root-ca-file", kNotHere},
                                      {"--service-account-private-key-file", kNotHere},
-                                     {"--service-cluster-ip-range", kNotHere},
                                      {"--use-service-account-credentials", kByKubeconfig}};
 
 /// "NAME=true,NAME=false". What decides the eviction mode counts; other gates are of no effect.
@@ -214,6 +210,28 @@ void add_autoscaling(CLI::App& app, autoscaling::Settings& settings) {
              "DURATION", "30s");
 }
 
+void add_node_ranges(CLI::App& app, ControllerArgs& args) {
+  begin_group(app, "Pod addresses");
+  addresses::NodeRangeFlags& ranges = args.node_ranges;
+  app.add_flag("--allocate-node-cidrs,!--no-allocate-node-cidrs", args.allocate_node_cidrs,
+               "Give each node blocks of pod addresses of --cluster-cidr (spec.podCIDRs)")
+      ->capture_default_str();
+  app.add_option("--cluster-cidr", ranges.cluster_cidr, "Range of pod addresses; of two families: IPV4/N,IPV6/N")
+      ->capture_default_str();
+  app.add_option("--node-cidr-mask-size", ranges.node_cidr_mask_size,
+                 "Prefix of a node's block, where --cluster-cidr is one range; IPv4 24, IPv6 64 if not given")
+      ->check(between(1, 128));
+  app.add_option("--node-cidr-mask-size-ipv4", ranges.node_cidr_mask_size_ipv4, "Prefix of a node's IPv4 block")
+      ->check(between(1, 32))
+      ->default_str("24");
+  app.add_option("--node-cidr-mask-size-ipv6", ranges.node_cidr_mask_size_ipv6, "Prefix of a node's IPv6 block")
+      ->check(between(1, 128))
+      ->default_str("64");
+  app.add_option("--service-cluster-ip-range", ranges.service_cluster_ip_range,
+                 "Range of Services' addresses, of which no node gets a block")
+      ->capture_default_str();
+}
+
 void add_controller(CLI::App& app, ControllerArgs& args) {
   begin_group(app, "Node lifecycle");
   add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
@@ -255,6 +273,7 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
       ->check(one_of({"v1.7", "v1.19", "v1.29", "v1.34"}));
   add_brakes(app, args.brakes);
   add_autoscaling(app, args.autoscaling);
+  add_node_ranges(app, args);
 }
 
 }  // namespace spillway::cli

@@ -298,6 +298,8 @@ void add_node(CLI::App& app, NodeArgs& args) {
       ->check(one_of({"namespaces", "none"}))
       ->capture_default_str();
   app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
+  app.add_option("--cni-bin-dir", args.cni_bin_dir, "Directory of CNI plug-ins, for pods that are processes")
+      ->default_str("/opt/cni/bin, /usr/lib/cni");
 }
 
 }  // namespace spillway::cli

@@ -59,6 +59,9 @@ void define_up(Commands& commands) {
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
   add_serving(app, up->serving);
   add_node(app, up->node);
+  up->controller.allocate_node_cidrs = true;
+  up->controller.node_ranges.cluster_cidr = "10.244.0.0/16";             // as kubeadm's examples and most CNI plug-ins
+  up->controller.node_ranges.service_cluster_ip_range = "10.96.0.0/16";  // the API server's
   add_controller(app, up->controller);
   begin_group(app, "Nodes of this machine");
   app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(between(0, 64))->capture_default_str();
@@ -70,6 +73,13 @@ void define_up(Commands& commands) {
       ->check(CLI::ExistingFile);
   add_pods_at_stop(app, up->pods_at_stop);
   add_kubernetes_service(app, up->kubernetes_service);
+  app.add_option(
+         "--pod-network", up->pod_network,
+         "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the "
+         "machine's network. auto: on where root, plug-ins, iptables and a --bind-address that pods reach are at "
+         "hand")
+      ->check(one_of({"auto", "on", "off"}))
+      ->capture_default_str();
   add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
@@ -153,6 +163,9 @@ void define_agent(Commands& commands) {
   app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
   add_pods_at_stop(app, agent->pods_at_stop);
   add_kubernetes_service(app, agent->kubernetes_service);
+  app.add_option("--cni-conf-dir", agent->cni_conf_dir,
+                 "Directory of the CNI configuration of the network that pods are attached to (processes only); empty: "
+                 "pods use the machine's network");
   add_node(app, agent->node);
   add_companion(app, agent->companion);
   add_trace(app, agent->trace, Traced::kEvictions);

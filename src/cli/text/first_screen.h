@@ -22,6 +22,7 @@ struct FirstScreen {
   std::string kubeconfig;         // absolute path
   bool by_sudo = false;           // the user who started it cannot read the kubeconfig
   bool pods_run_on = false;       // when it stops
+  std::string pod_network;        // where pods have their addresses from, one line; empty: nothing is said
 };
 
 /// The screen after a start: the running parts, how to use and how to stop them. Ends in a newline.

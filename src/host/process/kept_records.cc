@@ -184,6 +184,7 @@ std::string pod_record(const KeptPod& pod) {
   if (command.cpu_limit_milli) document["cpuLimit"] = *command.cpu_limit_milli;
   if (command.pids_max) document["pidsMax"] = *command.pids_max;
   if (pod.first_id) document["firstId"] = std::int64_t{*pod.first_id};
+  if (!pod.capabilities.is_null()) document["network"] = pod.capabilities;
   return to_text(document);
 }
 
@@ -202,6 +203,7 @@ Result<KeptPod> parse_pod_record(std::string_view text) {
   command.cpu_limit_milli = if_number(document, "cpuLimit");
   command.pids_max = if_number(document, "pidsMax");
   if (document.find("firstId") != nullptr) made.first_id = small<std::uint32_t>(document, "firstId");
+  if (const Json* network = document.find("network")) made.capabilities = *network;
   if (command.uid.empty() || command.pod.name.empty()) return invalid("record of a pod", "no uid or name");
   return made;
 }

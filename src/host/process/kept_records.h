@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "api/json/json.h"
 #include "base/error.h"
 #include "base/time.h"
 
@@ -24,6 +25,7 @@ struct KeptPod {
   agent::CreatePod command;  // without its definition
   std::optional<std::uint32_t> first_id;
   WallTime created;
+  api::Json capabilities = {};  // network plug-ins get them for it; null: it is not attached to a network
 };
 
 std::string pod_record(const KeptPod& pod);

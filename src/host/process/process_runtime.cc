@@ -73,7 +73,12 @@ Result<std::unique_ptr<ProcessRuntime>> ProcessRuntime::create(runtime::Loop& lo
     SPILLWAY_TRY(isolator, PodIsolator::create(pods.string(), runtime->options_.hidden, slice.kubepods().version()));
     runtime->isolator_ = std::move(isolator);
   }
+  if (runtime->options_.network) {
+    SPILLWAY_TRY(networks, PodNetworks::create(loop, runtime->log_, *runtime->options_.network));
+    runtime->networks_ = std::move(networks);
+  }
   SPILLWAY_TRY_VOID(runtime->options_.keeps_pods ? runtime->look_around() : runtime->remove_stale_pods());
+  if (runtime->networks_ && !runtime->options_.keeps_pods) runtime->networks_->remove_leftovers();
   runtime->keep_house();
   return runtime;
 }
@@ -114,7 +119,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
   SPILLWAY_TRY_VOID(apply_limits(pod.cgroup, pod_limits(command, {})));
   if (!supervisor_program_) return {};
   return write_record(fmt::format("{}/{}", pod.directory, kPodRecord),
-                      pod_record({command, pod.isolated.first_id, pod.created}));
+                      pod_record({command, pod.isolated.first_id, pod.created, pod.capabilities}));
 }
 
 /// One that an earlier process made, and of which no namespace was left.
@@ -137,6 +142,7 @@ void ProcessRuntime::on_command(agent::CreatePod command) {
   PodEntry pod;
   pod.command = std::move(command);
   pod.created = loop_.now().wall;
+  if (networks_ && pod.command.definition) pod.capabilities = capabilities_of(*pod.command.definition);
   const Outcome made = make_pod(pod);
   if (!made) {
     pod.broken = made.error();
@@ -280,12 +286,58 @@ void ProcessRuntime::on_command(agent::SetUpVolumes command) {
   if (!queued) fail_all("too many volumes are being made");
 }
 
-/// Its pods have no sandbox; asked for is one of a RuntimeClass.
+/// The sandbox of a pod is its network namespace; without a network for pods there is nothing to be made.
 void ProcessRuntime::on_command(const agent::RunSandbox& command) {
-  std::string problem;
+  const auto answer = [&](std::string problem) { emit(agent::SandboxRan{command.uid, {}, std::move(problem)}); };
   if (!command.handler.empty())
-    problem = fmt::format("no runtime for \"{}\" is configured: this node runs processes", command.handler);
-  emit(agent::SandboxRan{command.uid, {}, std::move(problem)});
+    return answer(fmt::format("no runtime for \"{}\" is configured: this node runs processes", command.handler));
+  const auto found = pods_.find(command.uid);
+  if (found == pods_.end()) return answer(fmt::format("pod {} is unknown", command.uid));
+  PodEntry& pod = found->second;
+  if (!networks_ || pod.capabilities.is_null()) return answer({});
+  if (const Outcome made = ensure_made(pod); !made) return answer(made.error().text());
+  if (pod.stopping || shutting_down_) return answer("the pod is being stopped");
+  attach_network(pod);
+}
+
+void ProcessRuntime::attach_network(PodEntry& pod) {
+  const std::string& uid = pod.command.uid;
+  const auto failed = [&](const std::string& why) {
+    emit(agent::SandboxRan{uid, {}, fmt::format("failed to setup network for sandbox \"{}\": {}", uid, why)});
+  };
+  if (!pod.isolated.namespaces || !pod.isolated.namespaces->has_network()) return failed("it has no network namespace");
+  UniqueFd network(::fcntl(pod.isolated.namespaces->network(), F_DUPFD_CLOEXEC, 3));
+  if (!network) return failed(errno_error("network of the pod", errno).text());
+  pod.network = NetworkState::kAttached;
+  networks_->attach(
+      {.uid = uid, .pod = pod.command.pod, .capabilities = pod.capabilities, .network = std::move(network)},
+      [this, alive = std::weak_ptr(alive_), uid](Result<std::vector<std::string>> ips) {
+        if (alive.expired()) return;
+        if (ips) return emit(agent::SandboxRan{uid, *std::move(ips), {}});
+        const auto found = pods_.find(uid);
+        if (found != pods_.end() && found->second.network == NetworkState::kAttached)
+          found->second.network = NetworkState::kNone;
+        emit(agent::SandboxRan{
+            uid, {}, fmt::format("failed to setup network for sandbox \"{}\": {}", uid, ips.error().text())});
+      });
+}
+
+/// Ends the attachment of a pod that runs no container any more. Nothing on the way to PodStopped waits for it.
+void ProcessRuntime::leave_network(PodEntry& pod) {
+  if (pod.network != NetworkState::kAttached) return;
+  pod.network = NetworkState::kLeaving;
+  networks_->detach(pod.command.uid, [this, alive = std::weak_ptr(alive_), uid = pod.command.uid] {
+    if (alive.expired()) return;
+    const auto found = pods_.find(uid);
+    if (found == pods_.end()) return;
+    found->second.network = NetworkState::kLeft;
+    settle(uid);
+  });
+}
+
+bool ProcessRuntime::is_at_rest(const PodEntry& pod) const {
+  const bool has_network = pod.network == NetworkState::kAttached || pod.network == NetworkState::kLeaving;
+  return pod.containers.empty() && !has_network;
 }
 
 void ProcessRuntime::change_target(PodEntry& pod) {
@@ -441,11 +493,12 @@ void ProcessRuntime::settle(const std::string& uid) {
   if (pod.stopping) {
     release_holder(pod);
     release_volumes(pod);
+    leave_network(pod);
   }
   if (pod.stop_asked) emit(agent::PodStopped{uid});
   pod.stop_asked = false;
-  if (pod.removing) remove_pod(uid);
-  const bool idle = std::ranges::all_of(pods_, [](const auto& entry) { return entry.second.containers.empty(); });
+  if (pod.removing && is_at_rest(pod)) remove_pod(uid);
+  const bool idle = std::ranges::all_of(pods_, [this](const auto& entry) { return is_at_rest(entry.second); });
   if (shutting_down_ && idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
 }
 
@@ -505,11 +558,15 @@ void ProcessRuntime::update_class_shares() {
 void ProcessRuntime::shutdown(Duration grace, std::function<void()> done) {
   shutting_down_ = true;
   on_shut_down_ = std::move(done);
+  if (networks_) networks_->end();
   bool idle = true;
   for (auto& [uid, pod] : pods_) {
     stop_pod(pod, grace);
-    if (pod.containers.empty()) release_holder(pod);
-    idle = idle && pod.containers.empty();
+    if (pod.containers.empty()) {
+      release_holder(pod);
+      leave_network(pod);
+    }
+    idle = idle && is_at_rest(pod);
   }
   if (idle && on_shut_down_) loop_.post(std::exchange(on_shut_down_, {}));
 }

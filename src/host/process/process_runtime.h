@@ -16,6 +16,7 @@
 #include "host/files/checkpoint_files.h"
 #include "host/kernel/blocking_thread.h"
 #include "host/logs/container_log.h"
+#include "host/network/pod_networks.h"
 #include "host/observation/observer.h"
 #include "host/pods/pod_runtime.h"
 #include "host/probes/health_prober.h"
@@ -58,6 +59,8 @@ struct ProcessRuntimeOptions {
   /// Containers have supervisors, and what an earlier process left runs on and is told as PodsFound.
   /// check_supervision() says whether that can be.
   bool keeps_pods = false;
+  /// Pods that have a network namespace of their own are attached to this network; nullopt: they have only loopback.
+  std::optional<PodNetworkOptions> network = std::nullopt;
 };
 
 class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner {
@@ -103,6 +106,9 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   static constexpr std::string_view kPodRecord = "_pod.json";
   static constexpr std::string_view kEndsRecord = "_ends.jsonl";
 
+  /// An attachment to the node's network. kLeft: nothing is left of it.
+  enum class NetworkState { kNone, kAttached, kLeaving, kLeft };
+
   /// Of what a stopped pod has on disk.
   enum class FreeState { kUnasked, kAsked, kRunning, kDone };
 
@@ -117,6 +123,8 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
     bool stop_asked = false;
     FreeState freeing = FreeState::kUnasked;
     bool removing = false;
+    NetworkState network = NetworkState::kNone;
+    api::Json capabilities;  // for plug-ins (capabilities_of); null: it is attached to no network
     std::map<std::string, std::unique_ptr<ContainerProcess>> containers;
     std::shared_ptr<VolumeSet> volumes;            // null: it is not confined, or has ended; the thread's alone
     std::set<std::string> disk_volumes;            // that its containers may write
@@ -193,6 +201,10 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   void remove_pod(const std::string& uid);
   void remove_pod_cgroup(api::QosClass qos, const std::string& name, int tries);
   void release_ids(const PodEntry& pod);
+  void attach_network(PodEntry& pod);
+  void leave_network(PodEntry& pod);
+  void keep_network(PodEntry& pod, agent::FoundPod& found);
+  bool is_at_rest(const PodEntry& pod) const;
   void update_class_shares();
   void keep_house();
   void connect(const std::string& uid, std::uint16_t port, PortSession::Answer answer);
@@ -214,7 +226,8 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   CgroupDir supervisors_;
   std::set<pid_t> strays_;  // processes there that were nobody's at the last look
   std::map<std::string, PodEntry> pods_;
-  std::string shared_cpus_;  // empty: nobody said
+  std::unique_ptr<PodNetworks> networks_;  // null: there is no network for pods
+  std::string shared_cpus_;                // empty: nobody said
   std::function<void()> on_shut_down_;
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;

@@ -95,6 +95,7 @@ void ProcessRuntime::read_kept_pod(const std::string& directory) {
   pod.created = kept->created;
   pod.directory = directory;
   pod.isolated.first_id = kept->first_id;
+  pod.capabilities = std::move(kept->capabilities);
   if (const auto ends = read_file(fmt::format("{}/{}", directory, kEndsRecord))) pod.ends = parse_ends(*ends);
   auto cgroup = slice_.parent_of(pod.command.qos).open_child("pod" + pod.command.uid);
   if (cgroup) pod.cgroup = *std::move(cgroup);
@@ -199,16 +200,30 @@ void ProcessRuntime::tell_found(const std::vector<std::string>& mounts) {
                                                        .mounts = std::exchange(pod.mounts, {})});
     }
     agent::FoundPod found{.uid = uid, .has_sandbox = pod.made, .ips = {}, .containers = {}};
+    keep_network(pod, found);
     adopt_containers(pod, found);
     running += pod.containers.size();
     event.pods.push_back(std::move(found));
   }
+  if (networks_) networks_->remove_leftovers();
   if (!event.pods.empty())
     log_.info("pods of an earlier process found", {{"node", slice_.options().node},
                                                    {"pods", static_cast<std::uint64_t>(event.pods.size())},
                                                    {"running", running}});
   emit(std::move(event));
   if (targets_changed_) targets_changed_();
+}
+
+/// A pod whose attachment was not finished, or whose namespaces are gone, has no sandbox: the agent asks for one.
+void ProcessRuntime::keep_network(PodEntry& pod, agent::FoundPod& found) {
+  if (!networks_ || pod.capabilities.is_null() || !pod.made) return;
+  auto ips = networks_->keep(pod.command.uid);
+  if (!ips) {
+    found.has_sandbox = false;
+    return;
+  }
+  pod.network = NetworkState::kAttached;
+  found.ips = *std::move(ips);
 }
 
 void ProcessRuntime::adopt_containers(PodEntry& pod, agent::FoundPod& found) {

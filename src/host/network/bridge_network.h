@@ -1,0 +1,38 @@
+// The network of one node of `spillway up`: a bridge of this machine, by the CNI plug-ins bridge, host-local and
+// portmap. Thread: any that may write a small file. Source: manuals of these plug-ins (containernetworking); bridge(8).
+#pragma once
+
+#include "base/error.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::host {
+
+struct BridgeNetwork {
+  std::string directory;            // holds the configuration, and which addresses are given out
+  std::string bridge;               // name of the device
+  std::vector<std::string> ranges;  // the node's podCIDRs
+};
+
+/// A name that no other node of this machine has: "spill" and eight digits. `instance`: of the cgroup tree.
+std::string bridge_name(std::string_view instance, std::string_view node);
+
+/// The text of the configuration.
+std::string bridge_list(const BridgeNetwork& network);
+
+/// Writes <directory>/10-spillway.conflist, if it says something else yet.
+Outcome write_bridge_network(const BridgeNetwork& network);
+
+/// Removes the device. None of that name is no error.
+Outcome remove_bridge(const std::string& name);
+
+/// Where plug-ins are: `given`, or /opt/cni/bin and /usr/lib/cni if it is empty.
+std::vector<std::string> plugin_directories(const std::string& given);
+
+/// Checks that this process can attach pods by such a bridge. The error says what is missing and how to get it.
+/// `program_path`: the value of PATH, by which plug-ins find iptables.
+Outcome check_bridge_network(const std::vector<std::string>& directories, const std::string& program_path);
+
+}  // namespace spillway::host

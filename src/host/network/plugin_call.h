@@ -1,0 +1,30 @@
+// One call of a plug-in: a program that gets its input on standard input, and whose output counts when it has ended.
+// Thread: one that may wait. Bounds: the time, and 1 MiB of each output; a program that takes longer is killed with its
+// process group. Source: CNI specification 1.0.0, section 2.
+#pragma once
+
+#include "base/error.h"
+#include "base/time.h"
+
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+struct PluginCall {
+  std::string program;                   // a path
+  std::vector<std::string> environment;  // "NAME=value"; on top of this process's own
+  std::string input;
+  Duration time_max = seconds(30);
+};
+
+struct PluginAnswer {
+  int code = 0;  // 128 + signal if it was killed
+  std::string output;
+  std::string errors;
+};
+
+/// kTimeout: it took too long. kInternalError: it could not be started, or said too much.
+Result<PluginAnswer> call_plugin(const PluginCall& call);
+
+}  // namespace spillway::host
