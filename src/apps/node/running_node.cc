@@ -128,7 +128,9 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
     return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
   }
   if (!options.ips.empty() && !is_any_address(options.ips.front())) machine.internal_ip = options.ips.front();
+  if (options.dns && setup.agent.cluster_domain.empty()) setup.agent.cluster_domain = options.dns->domain;
   setup.agent.dns = read_dns_facts(setup.configuration, setup.agent.cluster_domain, machine.internal_ip);
+  if (options.dns && setup.agent.dns.cluster_dns.empty()) setup.agent.dns.cluster_dns = {options.dns->address};
   host::set_blind_zones(*node.slice, setup.agent.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(*node.slice, agent::enforced_limits(machine, setup.agent)));
   return NodeFacts{std::move(machine), std::move(setup), std::move(socket)};

@@ -29,6 +29,12 @@
 
 namespace spillway::apps {
 
+/// A DNS server that pods of the node can reach.
+struct ClusterDns {
+  std::string address;
+  std::string domain;
+};
+
 struct NodePartOptions {
   cli::NodeArgs args;
   std::string name;
@@ -43,6 +49,9 @@ struct NodePartOptions {
   /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
   std::optional<agent::ApiServerAddress> api_server = std::nullopt;
   bool leaves_pods = false;  // pods that outlive the process run on when it stops
+  /// For pods that want the cluster's DNS, unless the node's configuration names another; nullopt: they have the
+  /// machine's.
+  std::optional<ClusterDns> dns = std::nullopt;
 };
 
 /// Made in this order, each of those before it; ended in the other.
