@@ -16,6 +16,7 @@ struct DnsFacts {
   /// The text of the machine's file, or why it cannot be read: then no pod can be told anything. nullopt: there is to
   /// be none, and pods that want what the machine has ask the machine.
   std::optional<Result<std::string>> resolv_conf;
+  std::string resolver_path;  // that file, for messages
   std::vector<std::string> node_ips;
 };
 

@@ -107,8 +107,8 @@ agent::DnsFacts read_dns_facts(const api::Json& configuration, const std::string
     for (const api::Json& each : *servers->if_array()) made.cluster_dns.emplace_back(each.string_at({}));
   made.cluster_domain = cluster_domain;
   made.node_ips = {node_ip};
-  const std::string path = resolver_file(configuration);
-  if (!path.empty()) made.resolv_conf = host::read_resolver_file(path);
+  made.resolver_path = resolver_file(configuration);
+  if (!made.resolver_path.empty()) made.resolv_conf = host::read_resolver_file(made.resolver_path);
   return made;
 }
 
