@@ -27,7 +27,7 @@ struct FreeRecord {
   void operator()(ldns_rr* record) const { ldns_rr_free(record); }
 };
 
-struct FreeField {
+struct FreeDataField {
   void operator()(ldns_rdf* field) const { ldns_rdf_deep_free(field); }
 };
 
@@ -37,7 +37,7 @@ struct FreeText {
 
 using Packet = std::unique_ptr<ldns_pkt, FreePacket>;
 using RecordPtr = std::unique_ptr<ldns_rr, FreeRecord>;
-using Field = std::unique_ptr<ldns_rdf, FreeField>;
+using DataField = std::unique_ptr<ldns_rdf, FreeDataField>;
 using Text = std::unique_ptr<char, FreeText>;
 
 const std::uint8_t* octets(std::string_view bytes) {
@@ -63,16 +63,16 @@ std::string name_text(const ldns_rdf* name) {
   return text ? text.get() : "";
 }
 
-Field name_field(const std::string& name) {
-  return Field(ldns_dname_new_frm_str(name.c_str()));
+DataField name_field(const std::string& name) {
+  return DataField(ldns_dname_new_frm_str(name.c_str()));
 }
 
-Field number_field(std::uint16_t number) {
-  return Field(ldns_native2rdf_int16(LDNS_RDF_TYPE_INT16, number));
+DataField number_field(std::uint16_t number) {
+  return DataField(ldns_native2rdf_int16(LDNS_RDF_TYPE_INT16, number));
 }
 
-Field wide_field(ldns_rdf_type type, std::uint32_t number) {
-  return Field(ldns_native2rdf_int32(type, number));
+DataField wide_field(ldns_rdf_type type, std::uint32_t number) {
+  return DataField(ldns_native2rdf_int32(type, number));
 }
 
 /// Adds the fields of a record's data. False: one of them is no legal value.
@@ -82,14 +82,14 @@ class DataFields {
 
   bool operator()(const api::IpAddress& address) const {
     const std::size_t begin = address.v4 ? 12 : 0;
-    return add(Field(ldns_rdf_new_frm_data(address.v4 ? LDNS_RDF_TYPE_A : LDNS_RDF_TYPE_AAAA,
-                                           address.octets.size() - begin, address.octets.data() + begin)));
+    return add(DataField(ldns_rdf_new_frm_data(address.v4 ? LDNS_RDF_TYPE_A : LDNS_RDF_TYPE_AAAA,
+                                               address.octets.size() - begin, address.octets.data() + begin)));
   }
 
   bool operator()(const dns::NameData& data) const { return add(name_field(data.name)); }
 
   bool operator()(const dns::TextData& data) const {
-    return add(Field(ldns_rdf_new_frm_str(LDNS_RDF_TYPE_STR, data.text.c_str())));
+    return add(DataField(ldns_rdf_new_frm_str(LDNS_RDF_TYPE_STR, data.text.c_str())));
   }
 
   bool operator()(const dns::ServiceData& data) const {
@@ -107,7 +107,7 @@ class DataFields {
   }
 
  private:
-  bool add(Field field) const {
+  bool add(DataField field) const {
     if (!field) return false;
     ldns_rr_push_rdf(record_, field.release());
     return true;
@@ -119,7 +119,7 @@ class DataFields {
 /// Null: the record has no form in a message, as one of a name that is too long.
 RecordPtr make_record(const dns::Record& from) {
   RecordPtr record(ldns_rr_new());
-  Field owner = name_field(from.name);
+  DataField owner = name_field(from.name);
   if (!record || !owner) return nullptr;
   ldns_rr_set_owner(record.get(), owner.release());
   ldns_rr_set_type(record.get(), static_cast<ldns_rr_type>(from.type));
@@ -130,7 +130,7 @@ RecordPtr make_record(const dns::Record& from) {
 
 RecordPtr make_question(const dns::Question& question, std::uint16_t record_class) {
   RecordPtr record(ldns_rr_new());
-  Field owner = name_field(question.name);
+  DataField owner = name_field(question.name);
   if (!record || !owner) return nullptr;
   ldns_rr_set_question(record.get(), true);
   ldns_rr_set_owner(record.get(), owner.release());
