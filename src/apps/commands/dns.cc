@@ -22,7 +22,7 @@ class NoPages final : public DebugPages {
   std::optional<api::Response> answer(std::string_view) const override { return std::nullopt; }
 };
 
-int refuse(const Error& error) {
+int fail_with(const Error& error) {
   print_error(error);
   return error.code == ErrorCode::kInvalid ? cli::kExitUsage : cli::kExitFailure;
 }
@@ -30,21 +30,21 @@ int refuse(const Error& error) {
 }  // namespace
 
 int run_dns(const cli::LogArgs& log, const cli::DnsCommand& command) {
-  if (const auto named = named_kubeconfigs(command.api); !named) return refuse(named.error());
+  if (const auto named = named_kubeconfigs(command.api); !named) return fail_with(named.error());
   Process process(log);
   auto pages_server = connect_remote(process.loop(), command.api);
-  if (!pages_server) return refuse(pages_server.error());
+  if (!pages_server) return fail_with(pages_server.error());
   auto server = connect_remote(process.loop(), command.api);
-  if (!server) return refuse(server.error());
+  if (!server) return fail_with(server.error());
   auto pages = ProcessServer::create(process, command.serving, std::make_unique<NoPages>(),
                                      std::move(pages_server->transport), pages_server->authority_pem);
-  if (!pages) return refuse(pages.error());
+  if (!pages) return fail_with(pages.error());
   process.add(*std::move(pages));
   std::vector<cli::ListenPlace> places = command.dns.listen;
   if (places.empty()) places.push_back({"0.0.0.0", cli::kDnsPort});
   auto transport = std::make_unique<CountedTransport>(std::move(server->transport), process.metrics(), server->host);
   auto part = DnsPart::create(process, command.dns, places, std::move(transport));
-  if (!part) return refuse(part.error());
+  if (!part) return fail_with(part.error());
   process.add(*std::move(part));
   process.set_up_done();
   return process.run();
