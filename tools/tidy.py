@@ -30,6 +30,7 @@ BANNED = [
     ("Boost outside its rooms", re.compile(r"#\s*include\s*<boost/"), INNER + ["cli", "apps", "host"], ["api/json/json_parse.cc"]),
     ("sqlite outside its room", re.compile(r"#\s*include\s*<sqlite3"), ["*"], ["store/sqlite"]),
     ("OpenSSL outside its room", re.compile(r"#\s*include\s*<openssl/"), ["*"], ["wire"]),
+    ("ldns outside its file", re.compile(r"#\s*include\s*<ldns/"), ["*"], ["wire/dns/message.cc"]),
     ("nghttp2 outside its core", re.compile(r"#\s*include\s*<nghttp2/"), ["*"], ["wire/http2/http2_core.h"]),
     ("yaml-cpp outside its rooms", re.compile(r"#\s*include\s*<yaml-cpp/"), ["*"], ["yaml"]),
     ("CLI11 outside its room", re.compile(r"#\s*include\s*<CLI/"), ["*"], ["cli", "apps"]),

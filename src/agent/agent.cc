@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include "agent/containers/dns_config.h"
 #include "agent/contract/context.h"
 #include "agent/contract/decision_log.h"
 #include "agent/contract/stats_age.h"
@@ -318,9 +319,9 @@ void Agent::start(Now now) {
   p.api.start(now);
   p.heartbeats.start(now);
   p.status.start(now);
-  if (const auto& resolver = p.options.dns.resolv_conf; resolver && !*resolver) {
+  if (const auto problem = resolver_file_problem(p.options.dns)) {
     p.events.record(node_reference(p.options.node_name), client::EventType::kWarning, "CheckLimitsForResolvConf",
-                    resolver->error().message, now);
+                    *problem, now);
   }
   if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
   p.enforcement.start(now);

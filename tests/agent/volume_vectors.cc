@@ -1,4 +1,4 @@
-// vectors/pod-lifecycle: expansion, volume_payload, empty_dir_memory, hosts_resolv.
+// vectors/pod-lifecycle: expansion, volume_payload, empty_dir_memory, hosts_resolv. vectors/network: resolv_conf.
 #include "agent/containers/container_env.h"
 #include "agent/containers/dns_config.h"
 #include "agent/containers/pod_hosts.h"
@@ -109,6 +109,7 @@ std::optional<Mismatch> resolv(const api::Pod& pod, const Json& in, const Json& 
   DnsFacts facts{.cluster_dns = strings_at(in, "clusterDNS"),
                  .cluster_domain = std::string(in.string_at({"clusterDomain"})),
                  .resolv_conf = std::nullopt,
+                 .resolver_path = {},
                  .node_ips = strings_at(in, "nodeIPs")};
   if (in.find("hostResolvConf") != nullptr) facts.resolv_conf = std::string(in.string_at({"hostResolvConf"}));
   auto made = pod_dns(pod, facts);
@@ -121,6 +122,49 @@ std::optional<Mismatch> resolv(const api::Pod& pod, const Json& in, const Json& 
                                               {"searches", strings_of(made->config.searches)},
                                               {"options", strings_of(made->config.options)},
                                               {"events", events}}));
+}
+
+Json dns_event(std::string_view object, std::string_view reason, const std::string& message) {
+  return Json::object({{"message", message}, {"object", object}, {"reason", reason}, {"type", "Warning"}});
+}
+
+api::Pod dns_pod(const Json& in) {
+  api::Pod pod;
+  pod.metadata.ns = in.string_at({"namespace"});
+  pod.metadata.name = in.string_at({"name"});
+  pod.metadata.uid = in.string_at({"uid"});
+  pod.spec.dns_policy = in.string_at({"dnsPolicy"});
+  pod.spec.host_network = in.find("hostNetwork")->if_bool().value();
+  if (const Json* own = in.find("dnsConfig")) pod.spec.dns_config = *own;
+  return pod;
+}
+
+std::optional<Mismatch> resolv_conf_row(const Json& row) {
+  const Json& in = *row.find("in");
+  const Json& want = *row.find("want");
+  DnsFacts facts{.cluster_dns = strings_at(in, "clusterDNS"),
+                 .cluster_domain = std::string(in.string_at({"clusterDomain"})),
+                 .resolv_conf = std::nullopt,
+                 .resolver_path = "/etc/resolv.conf",
+                 .node_ips = strings_at(in, "nodeIPs")};
+  if (!in.find("hostResolvConf")->is_null()) facts.resolv_conf = std::string(in.string_at({"hostResolvConf"}));
+  Json file_events = Json::array();
+  if (const auto problem = resolver_file_problem(facts))
+    file_events.if_array()->push_back(dns_event("Node", "CheckLimitsForResolvConf", *problem));
+  auto made = pod_dns(dns_pod(*in.find("pod")), facts);
+  if (!made)
+    return support::compare(want, Json::object({{"error", made.error().message},
+                                                {"events", Json::array()},
+                                                {"hostFileCheckEvents", std::move(file_events)}}));
+  std::ranges::sort(made->config.options);
+  Json events = Json::array();
+  for (const DnsWarning& each : made->warnings)
+    events.if_array()->push_back(dns_event(each.about_node ? "Node" : "Pod", each.reason, each.message));
+  return support::compare(want, Json::object({{"events", std::move(events)},
+                                              {"hostFileCheckEvents", std::move(file_events)},
+                                              {"options", strings_of(made->config.options)},
+                                              {"searches", strings_of(made->config.searches)},
+                                              {"servers", strings_of(made->config.servers)}}));
 }
 
 std::optional<Mismatch> hosts(const Json& row) {
@@ -147,6 +191,7 @@ std::optional<Mismatch> hosts(const Json& row) {
   return support::compare(want, got);
 }
 
+const bool kResolvConf = support::add_vector_check("network/resolv_conf", resolv_conf_row);
 const bool kHosts = support::add_vector_check("pod-lifecycle/hosts_resolv", hosts);
 const bool kExpansion = support::add_vector_check("pod-lifecycle/expansion", expansion);
 const bool kEmptyDirMemory = support::add_vector_check("pod-lifecycle/empty_dir_memory", empty_dir_memory);

@@ -148,6 +148,9 @@ TABLE = {
         "spillway agent --kubeconfig F --node-name n1 --container-runtime-endpoint unix:///run/containerd/containerd.sock": CONTAINERD,
         "kubectl debug node/NAME": Not("needs a container runtime and an image"),
     },
+    "docs/dns.md": {
+        "spillway dns --kubeconfig FILE --listen 10.0.0.5:53 --allow-from 10.244.0.0/16,10.0.0.0/24": Runs("tests/e2e/test_dns.py", '"--allow-from"'),
+        "spillway up --dns on": Runs("tests/e2e/test_dns.py", '"--dns", "on"')},
     "docs/scheduler.md": {
         "spillway scheduler --config FILE": Runs("tests/e2e/test_scheduler.py", '"--config"'), "spillway up --scheduler-config FILE": Runs("tests/e2e/test_scheduler.py", "--scheduler-config"),
         "spillway explain pod/NAME": Here((POD,)), "spillway scheduler --write-config-to FILE": Runs("tests/e2e/test_scheduler.py", '"--write-config-to"'),

@@ -16,6 +16,7 @@ constexpr std::size_t kServersMax = 3;
 constexpr std::size_t kSearchesMax = 32;
 constexpr std::size_t kSearchLineMax = 2048;
 constexpr std::size_t kSearchMax = 253;
+constexpr std::size_t kClusterSearches = 3;  // of_cluster() puts them before the machine's
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 void add_once(std::vector<std::string>& list, std::string value) {
@@ -40,8 +41,7 @@ Result<DnsConfig> parse_resolv_conf(std::string_view text) {
     const std::vector<std::string_view> fields = words_in(line, kBlanks);
     if (fields.empty() || fields.front().starts_with('#')) continue;
     if (fields.front() == "nameserver") {
-      if (fields.size() < 2)
-        return invalid({}, "Encountered error while parsing resolv conf file. Error: nameserver list is empty ");
+      if (fields.size() < 2) return invalid({}, "nameserver list is empty ");
       config.servers.emplace_back(fields[1]);
     } else if (fields.front() == "search") {
       config.searches.clear();
@@ -149,12 +149,33 @@ std::string resolv_conf(const DnsConfig& config) {
   return text;
 }
 
+std::optional<std::string> resolver_file_problem(const DnsFacts& facts) {
+  if (!facts.resolv_conf) return std::nullopt;
+  if (!*facts.resolv_conf) return facts.resolv_conf->error().message;
+  const auto parsed = parse_resolv_conf(**facts.resolv_conf);
+  if (!parsed) return parsed.error().message;
+  const std::vector<std::string>& searches = parsed->searches;
+  const std::size_t most = kSearchesMax - (facts.cluster_domain.empty() ? 0 : kClusterSearches);
+  if (searches.size() > most)
+    return fmt::format("Resolv.conf file '{}' contains search line consisting of more than {} domains!",
+                       facts.resolver_path, most);
+  if (std::ranges::any_of(searches, [](const std::string& each) { return each.size() > kSearchMax; }))
+    return fmt::format("Resolv.conf file \"{}\" contains a search path which length is more than allowed {} chars!",
+                       facts.resolver_path, kSearchMax);
+  if (fmt::format("{}", fmt::join(searches, " ")).size() > kSearchLineMax)
+    return fmt::format("Resolv.conf file '{}' contains search line which length is more than allowed {} chars!",
+                       facts.resolver_path, kSearchLineMax);
+  return std::nullopt;
+}
+
 Result<PodDns> pod_dns(const api::Pod& pod, const DnsFacts& facts) {
   DnsConfig host;
   if (facts.resolv_conf) {
     if (!*facts.resolv_conf) return facts.resolv_conf->error();
-    SPILLWAY_TRY(parsed, parse_resolv_conf(**facts.resolv_conf));
-    host = std::move(parsed);
+    auto parsed = parse_resolv_conf(**facts.resolv_conf);
+    if (!parsed)
+      return invalid({}, "Encountered error while parsing resolv conf file. Error: {}", parsed.error().message);
+    host = *std::move(parsed);
   }
   PodDns made;
   Source source = source_of(pod);

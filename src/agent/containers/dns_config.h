@@ -1,12 +1,13 @@
 // What a pod's resolver is told: name servers, search domains, options.
 // Thread: any (pure). Source: Kubernetes docs, "DNS for Services and Pods"; spec "Pod lifecycle", 6.9; vectors
-// pod-lifecycle/hosts_resolv.
+// pod-lifecycle/hosts_resolv, network/resolv_conf.
 #pragma once
 
 #include "agent/contract/dns_facts.h"
 #include "api/object/pod.h"
 #include "base/error.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ bool has_own_dns(const api::Pod& pod, const DnsFacts& facts);
 
 /// As /etc/resolv.conf.
 std::string resolv_conf(const DnsConfig& config);
+
+/// The reason why the machine's file cannot be read, or why pods will miss some of it; the first that is found. In
+/// upstream's words, for an event about the node. nullopt: there is none.
+std::optional<std::string> resolver_file_problem(const DnsFacts& facts);
 
 /// In upstream's words: the machine's file cannot be read, or not as one.
 Result<PodDns> pod_dns(const api::Pod& pod, const DnsFacts& facts);

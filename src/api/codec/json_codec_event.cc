@@ -1,6 +1,7 @@
 #include "api/codec/codec.h"
 #include "api/codec/json_codec_instances.h"
 #include "api/codec/json_codec_meta.h"
+#include "api/object/named_service.h"
 #include "api/object/service.h"
 
 namespace spillway::api {
@@ -61,8 +62,29 @@ void describe(V& v, Is<Service> auto& service) {
   });
 }
 
+template <typename V>
+void describe(V& v, Is<ServicePortName> auto& port) {
+  v.field("name", port.name);
+  v.field("protocol", port.protocol);
+  v.field("port", port.port);
+}
+
+template <typename V>
+void describe(V& v, Is<NamedService> auto& service) {
+  v.type_meta(NamedService::kApiVersion, NamedService::kKind);
+  v.object("metadata", service.metadata);
+  v.nested("spec", [&](V& spec) {
+    spec.field("type", service.type);
+    spec.field("clusterIP", service.cluster_ip);
+    spec.field("clusterIPs", service.cluster_ips);
+    spec.field("externalName", service.external_name);
+    spec.list("ports", service.ports);
+  });
+}
+
 template struct Codec<Event>;
 template struct Codec<Lease>;
+template struct Codec<NamedService>;
 template struct Codec<Service>;
 
 }  // namespace spillway::api

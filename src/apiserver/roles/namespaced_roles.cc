@@ -1,3 +1,4 @@
+#include "api/text/dns_identity.h"
 #include "apiserver/roles/role_rows.h"
 
 namespace spillway::apiserver {
@@ -29,41 +30,47 @@ std::span<const RoleRow> namespaced_role_rows() {
       {"system::leader-locking-kube-scheduler", leader_rules("kube-scheduler"), kSystem},
       {"system:controller:bootstrap-signer", {{kRead, "core", "secrets"}}, kSystem},
       {"system:controller:cloud-provider", {{"create get list watch", "core", "configmaps"}}, kSystem},
-      {"system:controller:token-cleaner", {{"delete get list watch", "core", "secrets"}, kWritesEvents}, kSystem}};
+      {"system:controller:token-cleaner", {{"delete get list watch", "core", "secrets"}, kWritesEvents}, kSystem},
+      // The Service by which the DNS server of this project is found.
+      {api::kDnsUser,
+       {{"create", "core", "services"}, {"create update", "discovery.k8s.io", "endpointslices"}},
+       kSystem}};
   return kRows;
 }
 
 std::span<const BindingRow> namespaced_binding_rows() {
-  static const std::vector<BindingRow> kRows{{.name = "system:controller:bootstrap-signer",
-                                              .role = "system:controller:bootstrap-signer",
-                                              .accounts = "bootstrap-signer",
-                                              .ns = kPublic},
-                                             {.name = "system::extension-apiserver-authentication-reader",
-                                              .role = "extension-apiserver-authentication-reader",
-                                              .users = "system:kube-controller-manager system:kube-scheduler",
-                                              .ns = kSystem},
-                                             {.name = "system::leader-locking-kube-controller-manager",
-                                              .role = "system::leader-locking-kube-controller-manager",
-                                              .users = "system:kube-controller-manager",
-                                              .accounts = "kube-controller-manager leader-election-controller",
-                                              .ns = kSystem},
-                                             {.name = "system::leader-locking-kube-scheduler",
-                                              .role = "system::leader-locking-kube-scheduler",
-                                              .users = "system:kube-scheduler",
-                                              .accounts = "kube-scheduler",
-                                              .ns = kSystem},
-                                             {.name = "system:controller:bootstrap-signer",
-                                              .role = "system:controller:bootstrap-signer",
-                                              .accounts = "bootstrap-signer",
-                                              .ns = kSystem},
-                                             {.name = "system:controller:cloud-provider",
-                                              .role = "system:controller:cloud-provider",
-                                              .accounts = "cloud-provider",
-                                              .ns = kSystem},
-                                             {.name = "system:controller:token-cleaner",
-                                              .role = "system:controller:token-cleaner",
-                                              .accounts = "token-cleaner",
-                                              .ns = kSystem}};
+  static const std::vector<BindingRow> kRows{
+      {.name = "system:controller:bootstrap-signer",
+       .role = "system:controller:bootstrap-signer",
+       .accounts = "bootstrap-signer",
+       .ns = kPublic},
+      {.name = "system::extension-apiserver-authentication-reader",
+       .role = "extension-apiserver-authentication-reader",
+       .users = "system:kube-controller-manager system:kube-scheduler",
+       .ns = kSystem},
+      {.name = "system::leader-locking-kube-controller-manager",
+       .role = "system::leader-locking-kube-controller-manager",
+       .users = "system:kube-controller-manager",
+       .accounts = "kube-controller-manager leader-election-controller",
+       .ns = kSystem},
+      {.name = "system::leader-locking-kube-scheduler",
+       .role = "system::leader-locking-kube-scheduler",
+       .users = "system:kube-scheduler",
+       .accounts = "kube-scheduler",
+       .ns = kSystem},
+      {.name = "system:controller:bootstrap-signer",
+       .role = "system:controller:bootstrap-signer",
+       .accounts = "bootstrap-signer",
+       .ns = kSystem},
+      {.name = "system:controller:cloud-provider",
+       .role = "system:controller:cloud-provider",
+       .accounts = "cloud-provider",
+       .ns = kSystem},
+      {.name = "system:controller:token-cleaner",
+       .role = "system:controller:token-cleaner",
+       .accounts = "token-cleaner",
+       .ns = kSystem},
+      {.name = api::kDnsUser, .role = api::kDnsUser, .users = api::kDnsUser, .ns = kSystem}};
   return kRows;
 }
 

@@ -1,3 +1,4 @@
+#include "api/text/dns_identity.h"
 #include "api/text/identities.h"
 #include "apiserver/roles/role_rows.h"
 
@@ -57,6 +58,13 @@ const std::vector<RuleRow>& own_scheduler_rules() {
   return kRules;
 }
 
+/// The DNS server: the objects that have names. The Service by which it is found is in a role of its namespace.
+const std::vector<RuleRow>& own_dns_rules() {
+  static const std::vector<RuleRow> kRules{{"list watch", "core", "namespaces pods services"},
+                                           {"list watch", "discovery.k8s.io", "endpointslices"}};
+  return kRules;
+}
+
 /// kubeadm's tokens have this group.
 constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-token";
 
@@ -67,6 +75,7 @@ std::span<const RoleRow> own_role_rows() {
       // The API server on its way to agents: what their servers ask about, and nothing of the API.
       {"spillway:kubelet-client", {{"create get", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"}}},
       {api::kOwnControllersUser, own_controllers_rules()},
+      {api::kDnsUser, own_dns_rules()},
       {api::kOwnSchedulerUser, own_scheduler_rules()}};
   return kRows;
 }
@@ -78,6 +87,7 @@ std::span<const BindingRow> own_binding_rows() {
       {.name = api::kOwnControllersUser,
        .role = api::kOwnControllersUser,
        .users = "spillway:controllers system:kube-controller-manager"},
+      {.name = api::kDnsUser, .role = api::kDnsUser, .users = api::kDnsUser},
       {.name = api::kOwnSchedulerUser,
        .role = api::kOwnSchedulerUser,
        .users = "spillway:scheduler system:kube-scheduler"},

@@ -1,6 +1,7 @@
 // `spillway up`: everything in one process.
 #include "agent/contract/options.h"
 #include "api/object/node.h"
+#include "api/text/dns_identity.h"
 #include "api/text/identities.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/missing_nodes.h"
@@ -11,6 +12,7 @@
 #include "apps/controller/election_part.h"
 #include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
+#include "apps/dns/dns_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
@@ -23,7 +25,9 @@
 #include "apps/server/api_server_part.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
+#include "dns/service_keeper.h"
 #include "host/network/bridge_network.h"
+#include "host/observation/machine_info.h"
 #include "runtime/entropy.h"
 
 #include <fmt/ranges.h>
@@ -47,6 +51,9 @@
 namespace spillway::apps {
 
 namespace {
+
+/// The tenth address of the API server's range of ClusterIPs, as kubeadm chooses it.
+constexpr std::string_view kDnsAddress = "10.96.0.10";
 
 std::vector<std::string> node_names(const cli::UpCommand& command) {
   const std::string base = command.node_name.empty() ? host_name() : command.node_name;
@@ -124,8 +131,34 @@ class Up {
       start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
       start_scheduler({}, {});
     }
+    if (!start_dns()) return;
     start_nodes();
     process_.set_up_done();
+  }
+
+  /// False: the process ends, with an error that has been told.
+  bool start_dns() {
+    const bool wanted = command_.dns_mode == "on" || (command_.dns_mode == "auto" && has_service_proxy_);
+    if (!wanted) return true;
+    std::vector<cli::ListenPlace> places = command_.dns.listen;
+    if (places.empty()) places.push_back({host::machine_address(), 0});
+    auto part = DnsPart::create(process_, command_.dns, places, server_->connect(api::kDnsUser));
+    if (!part) {
+      process_.fail(part.error());
+      return false;
+    }
+    const DnsPart& dns = process_.add(*std::move(part));
+    const wire::DnsServerPlace& place = dns.places().front();
+    process_.add(std::make_unique<EnginePart>(
+        process_.loop(),
+        std::make_unique<dns::ServiceKeeper>(
+            dns::ServiceKeeper::Options{
+                .cluster_ip = std::string(kDnsAddress), .address = place.address, .port = place.port},
+            rng_.fork("dns service"), process_.log()),
+        server_->connect(api::kDnsUser)));
+    if (has_service_proxy_)
+      cluster_dns_ = ClusterDns{.address = std::string(kDnsAddress), .domain = command_.dns.cluster_domain};
+    return true;
   }
 
   using Fence = SchedulerFence;
@@ -347,7 +380,8 @@ class Up {
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
         .api_server = direct_server(),
         .leaves_pods = command_.pods_at_stop == "leave",
-        .cni_configuration = network_ ? network_dir_of(name) : std::string()};
+        .cni_configuration = network_ ? network_dir_of(name) : std::string(),
+        .dns = cluster_dns_};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());
@@ -362,7 +396,10 @@ class Up {
   SchedulerSetup scheduling_;
   const Outcome network_;  // pods have addresses of their own; the error: why they have not
   std::set<std::string> bridges_;
-  const bool screen_;  // standard error is a terminal, where people read how to go on
+  /// Pods of this machine reach ClusterIPs: a service proxy runs here. Without one, no pod could ask kube-dns.
+  const bool has_service_proxy_ = false;
+  std::optional<ClusterDns> cluster_dns_;  // nullopt: pods have the machine's servers
+  const bool screen_;                      // standard error is a terminal, where people read how to go on
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};

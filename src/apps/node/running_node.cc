@@ -115,8 +115,8 @@ agent::DnsFacts read_dns_facts(const api::Json& configuration, const std::string
     for (const api::Json& each : *servers->if_array()) made.cluster_dns.emplace_back(each.string_at({}));
   made.cluster_domain = cluster_domain;
   made.node_ips = {node_ip};
-  const std::string path = resolver_file(configuration);
-  if (!path.empty()) made.resolv_conf = host::read_resolver_file(path);
+  made.resolver_path = resolver_file(configuration);
+  if (!made.resolver_path.empty()) made.resolv_conf = host::read_resolver_file(made.resolver_path);
   return made;
 }
 
@@ -137,7 +137,9 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
     return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
   }
   if (!options.ips.empty() && !is_any_address(options.ips.front())) machine.internal_ip = options.ips.front();
+  if (options.dns && setup.agent.cluster_domain.empty()) setup.agent.cluster_domain = options.dns->domain;
   setup.agent.dns = read_dns_facts(setup.configuration, setup.agent.cluster_domain, machine.internal_ip);
+  if (options.dns && setup.agent.dns.cluster_dns.empty()) setup.agent.dns.cluster_dns = {options.dns->address};
   host::set_blind_zones(*node.slice, setup.agent.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(*node.slice, agent::enforced_limits(machine, setup.agent)));
   return NodeFacts{std::move(machine), std::move(setup), std::move(socket)};

@@ -30,6 +30,12 @@
 
 namespace spillway::apps {
 
+/// A DNS server that pods of the node can reach.
+struct ClusterDns {
+  std::string address;
+  std::string domain;
+};
+
 struct NodePartOptions {
   cli::NodeArgs args;
   std::string name;
@@ -47,6 +53,9 @@ struct NodePartOptions {
   /// Directory of the CNI configuration that pods of the process runtime are attached by; empty: they use the machine's
   /// network.
   std::string cni_configuration;
+  /// For pods that want the cluster's DNS, unless the node's configuration names another; nullopt: they have the
+  /// machine's.
+  std::optional<ClusterDns> dns = std::nullopt;
 };
 
 /// Made in this order, each of those before it; ended in the other.

@@ -219,6 +219,24 @@ struct ServingArgs {
   bool what_if = true;  // futures are played for the page at /ui/
 };
 
+/// A numeric address and a port.
+struct ListenPlace {
+  std::string address;
+  std::uint16_t port = 0;
+};
+
+/// The DNS server of a cluster.
+struct DnsArgs {
+  std::string cluster_domain = "cluster.local";
+  std::vector<ListenPlace> listen;    // empty: as the command says
+  std::vector<ListenPlace> upstream;  // servers that are asked for other names; empty: those of resolv_conf
+  std::string resolv_conf = "/etc/resolv.conf";
+  std::vector<std::string> allow_from;  // ranges of clients, beside this machine
+  std::string pod_names = "insecure";   // or verified, disabled
+  std::uint32_t ttl_seconds = 30;
+  float client_rate = 1000;  // queries per second of one address
+};
+
 struct UpCommand {
   ServingArgs serving;
   NodeArgs node;
@@ -230,6 +248,8 @@ struct UpCommand {
   std::string pods_at_stop = "end";               // or leave
   std::string kubernetes_service = "api-server";  // or cluster-ip
   std::string pod_network = "auto";               // or on, off
+  std::string dns_mode = "auto";                  // or on, off
+  DnsArgs dns;
   TraceArgs trace;
 };
 
@@ -313,6 +333,15 @@ struct SchedulerCommand {
   std::vector<FlagWithoutEffect> without_effect;
   bool conditions_literally = false;  // predicates check the conditions of nodes, not their taints
   PreemptionArgs preemption;
+};
+
+inline constexpr std::uint16_t kDnsPort = 53;
+inline constexpr std::uint16_t kDnsPagesPort = 10271;
+
+struct DnsCommand {
+  ClusterArgs api;
+  DnsArgs dns;
+  ProcessServingArgs serving{.secure_port = kDnsPagesPort};
 };
 
 struct DemoCommand {
@@ -518,7 +547,7 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
+using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DnsCommand,
                              DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
                              HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
                              ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;

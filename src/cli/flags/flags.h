@@ -56,6 +56,9 @@ Result<bool> parse_switch(const std::string& text);
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help);
 /// --kubeconfig, --context, --cluster, --user of a process that serves a cluster.
 void add_api(CLI::App& app, ClusterArgs& args);
+/// Flags of the DNS server that both of its commands have. `prefix`: of the flags' names behind "--", "" or "dns-".
+/// `shown_listen`: the default of the place where it listens, for the help.
+void add_dns(CLI::App& app, DnsArgs& args, const std::string& prefix, const std::string& shown_listen);
 void add_log(CLI::App& app, LogArgs& args);
 void add_serving(CLI::App& app, ServingArgs& args);
 /// --etcd-servers, and how to reach them. check_etcd() after they are parsed.

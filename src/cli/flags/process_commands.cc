@@ -80,6 +80,12 @@ void define_up(Commands& commands) {
          "hand")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
+  begin_group(app, "DNS of the cluster");
+  app.add_option("--dns", up->dns_mode,
+                 "Run the DNS server and its Service kube-dns: auto (where pods can reach ClusterIPs), on or off")
+      ->check(one_of({"auto", "on", "off"}))
+      ->capture_default_str();
+  add_dns(app, up->dns, "dns-", "a free port of the machine's address");
   add_trace(app, up->trace, Traced::kBoth);
   commands.choose(app, up);
 }
@@ -236,6 +242,16 @@ void define_scheduler(Commands& commands) {
   commands.choose(app, scheduler);
 }
 
+void define_dns(Commands& commands) {
+  const auto dns = std::make_shared<DnsCommand>();
+  CLI::App& app = commands.add("dns", "Run the DNS server of a cluster");
+  add_api(app, dns->api);
+  begin_group(app, "DNS");
+  add_dns(app, dns->dns, "", "0.0.0.0:53");
+  add_process_serving(app, dns->serving);
+  commands.choose(app, dns);
+}
+
 }  // namespace
 
 void define_process_commands(Commands& commands) {
@@ -244,6 +260,7 @@ void define_process_commands(Commands& commands) {
   define_agent(commands);
   define_controller(commands);
   define_scheduler(commands);
+  define_dns(commands);
 }
 
 }  // namespace spillway::cli

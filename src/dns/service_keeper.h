@@ -1,0 +1,52 @@
+// Creates the Service by which pods find the DNS server of this process, and keeps its EndpointSlice: both are written
+// once at the start, and again until that has succeeded. A Service of the name that exists already is left as it is, so
+// an operator may change it; the slice is this server's own. Thread: loop.
+// Source: Kubernetes DNS specification 1.1.0; kubeadm's Service kube-dns.
+#pragma once
+
+#include "client/api_client.h"
+#include "client/engine.h"
+#include "telemetry/log.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway::dns {
+
+class ServiceKeeper final : public client::ApiEngine {
+ public:
+  struct Options {
+    std::string cluster_ip;  // the Service's
+    std::string address;     // where the server listens. A loopback address, which no endpoint may have: no slice
+    std::uint16_t port = 0;  // the same for UDP and TCP
+  };
+
+  ServiceKeeper(Options options, Rng rng, telemetry::Log log);
+
+  std::string_view name() const override { return "spillway-dns-service"; }
+
+  void start(Now now) override;
+
+  void on_api_event(const client::ApiEvent& event, Now now) override { client_.on_api_event(event, now); }
+
+  void on_wakeup(Now now) override { client_.on_wakeup(now); }
+
+  std::optional<Instant> next_wakeup() const override { return client_.next_wakeup(); }
+
+  std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
+
+ private:
+  void create_service();
+  void create_slice();
+  void replace_slice();
+  void retry(std::string_view doing, const Error& error, void (ServiceKeeper::*step)(), Now now);
+
+  Options options_;
+  telemetry::Log log_;
+  client::ApiClient client_;
+};
+
+}  // namespace spillway::dns
