@@ -10,9 +10,11 @@
 #include "apps/controller/election_part.h"
 #include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
+#include "apps/node/containerd_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
+#include "apps/node/runtime_facts.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
 #include "apps/process/host_name.h"
@@ -20,8 +22,12 @@
 #include "apps/process/recording.h"
 #include "apps/process/terminal.h"
 #include "apps/server/api_server_part.h"
+#include "apps/server/data_dir.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
+#include "host/containerd/oci_image.h"
+#include "host/containerd/pause_program.h"
+#include "policy/checkup/runtime_choice.h"
 #include "runtime/entropy.h"
 
 #include <fmt/ranges.h>
@@ -54,10 +60,32 @@ std::vector<std::string> node_names(const cli::UpCommand& command) {
   return names;
 }
 
+/// The runtime of the pods, and what a containerd of this process's own is started with.
+struct RuntimePlan {
+  checkup::RuntimeChoice choice;
+  host::DaemonPlaces places;
+  std::optional<host::DaemonSettings> settings;  // nullopt: none is wanted
+};
+
+Result<RuntimePlan> plan_runtime(const cli::UpCommand& command) {
+  SPILLWAY_TRY(config, read_node_config(command.node.config));
+  const checkup::RuntimeFacts facts =
+      read_runtime_facts(command.runtime, std::string(config.value.string_at({"containerRuntimeEndpoint"})));
+  SPILLWAY_TRY(choice, checkup::choose_runtime(facts));
+  const std::string data_dir = std::filesystem::absolute(resolve_data_dir(command.serving.data_dir)).string();
+  RuntimePlan plan{.choice = std::move(choice), .places = {data_dir + "/containerd"}, .settings = std::nullopt};
+  if (plan.choice.kind != checkup::RuntimeKind::kOwnContainerd || command.nodes == 0) return plan;
+  SPILLWAY_TRY_VOID(host::check_places(plan.places));
+  const std::string node_dir = node_state_dir(command.node.state_dir, data_dir, node_names(command).front());
+  plan.settings = read_daemon_settings(facts, data_dir, std::filesystem::absolute(node_dir + "/cni").string());
+  return plan;
+}
+
 class Up {
  public:
-  Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling)
-      : command_(command),
+  Up(const cli::LogArgs& log, cli::UpCommand command, SchedulerSetup scheduling, RuntimePlan plan)
+      : command_(std::move(command)),
+        plan_(std::move(plan)),
         scheduling_(std::move(scheduling)),
         screen_(::isatty(STDERR_FILENO) == 1),
         process_(log, screen_ && !log.given ? LogReader::kPerson : LogReader::kProgram) {}
@@ -101,9 +129,17 @@ class Up {
       start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
       start_scheduler({}, {});
     }
-    start_nodes();
-    process_.set_up_done();
+    process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
+    process_.add(std::make_unique<ContainerdPart>(
+        process_,
+        ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
+        [this] {
+          start_nodes();
+          process_.set_up_done();
+        }));
   }
+
+  bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
 
   using Fence = SchedulerFence;
   using MayAct = std::function<bool(Now)>;
@@ -215,11 +251,18 @@ class Up {
     return geteuid() == 0 && user != nullptr && std::string_view(user) != "root";
   }
 
+  /// The socket of a runtime that runs and is not used, unless the advice is to use it.
+  std::string other_runtime() const {
+    return plan_.choice.reason == checkup::RuntimeReason::kNotInstalled ? std::string() : plan_.choice.running_socket;
+  }
+
   cli::FirstScreen screen_of(const std::vector<std::string>& names, const api::Node* first) const {
     cli::FirstScreen screen{.nodes = names,
                             .memory = {},
                             .kubernetes = agent::AgentOptions().kubelet_version,
                             .container_runtime = {},
+                            .advice = names.empty() ? std::string() : checkup::advice_of(plan_.choice),
+                            .other_runtime = other_runtime(),
                             .program = program_invocation_name,
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
@@ -272,7 +315,7 @@ class Up {
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
         .api_server = direct_server(),
-        .leaves_pods = command_.pods_at_stop == "leave"};
+        .leaves_pods = leaves_pods()};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
       process_.fail(node.error());
@@ -283,7 +326,8 @@ class Up {
     return true;
   }
 
-  const cli::UpCommand& command_;
+  const cli::UpCommand command_;
+  const RuntimePlan plan_;
   SchedulerSetup scheduling_;
   const bool screen_;  // standard error is a terminal, where people read how to go on
   Process process_;
@@ -300,10 +344,35 @@ class Up {
   Elected scheduler_;
 };
 
+/// The node's configuration, and as a comment the one of the containerd that would be started.
+int print_up_config(const cli::UpCommand& command, RuntimePlan plan) {
+  print_out("# {}\n", checkup::sentence_of(plan.choice));
+  if (const int code = print_node_config(command.node); code != cli::kExitOk || !plan.settings) return code;
+  plan.settings->sandbox_image = host::make_pause_image(host::pause_program()).name;
+  print_out("---\n# {}:\n", plan.places.config());
+  const std::string text = host::daemon_config(plan.places, *plan.settings);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    print_out("#{}{}\n", end == 0 ? "" : "   ", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return cli::kExitOk;
+}
+
 }  // namespace
 
-int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
-  if (!check_nodes(command.node, node_names(command))) return cli::kExitUsage;
+int run_up(const cli::LogArgs& log, const cli::UpCommand& given) {
+  if (!check_nodes(given.node, node_names(given))) return cli::kExitUsage;
+  auto plan = plan_runtime(given);
+  if (!plan) {
+    print_error(plan.error());
+    return cli::kExitUsage;
+  }
+  cli::UpCommand command = given;
+  if (plan->settings) command.node.config.flags["containerRuntimeEndpoint"] = "unix://" + plan->places.socket();
+  if (!plan->choice.socket.empty()) command.node.config.flags["containerRuntimeEndpoint"] = plan->choice.socket;
+  if (command.print_config) return print_up_config(command, *std::move(plan));
   if (const auto options = make_controller_options(command.controller); !options) {
     print_error(options.error());
     return cli::kExitUsage;
@@ -321,7 +390,7 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     print_error(setup.error());
     return cli::kExitUsage;
   }
-  return Up(log, command, *std::move(setup)).run();
+  return Up(log, std::move(command), *std::move(setup), *std::move(plan)).run();
 }
 
 }  // namespace spillway::apps

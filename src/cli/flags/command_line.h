@@ -215,6 +215,13 @@ struct ServingArgs {
   bool what_if = true;  // futures are played for the page at /ui/
 };
 
+/// The runtime of the pods of `up`.
+struct RuntimeArgs {
+  std::string wanted = "auto";  // or containerd, process, or the path of a socket
+  std::string containerd;       // the program; empty: found on PATH
+  std::string runc;             // the program; empty: found on PATH
+};
+
 struct UpCommand {
   ServingArgs serving;
   NodeArgs node;
@@ -225,6 +232,8 @@ struct UpCommand {
   std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";               // or leave
   std::string kubernetes_service = "api-server";  // or cluster-ip
+  RuntimeArgs runtime;
+  bool print_config = false;
   TraceArgs trace;
 };
 
@@ -512,10 +521,22 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
+/// Looks after the images of a container runtime on this machine.
+struct ImagesCommand {
+  enum class Act { kImport, kList, kPull, kPrune };
+
+  Act act = Act::kList;
+  std::string data_dir;  // that of an `up`; empty: the platform's default
+  std::string socket;    // another runtime's; empty: the one that this `up` has
+  std::string file;      // import
+  std::string name;      // import: in place of the archive's; pull
+  OutputFormat output = OutputFormat::kText;
+};
+
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
                              DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
-                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
-                             ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand,
+                             RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;
