@@ -10,17 +10,18 @@ import pathlib
 import shutil
 import stat
 import subprocess
+import sys
 import unittest
 
 import containerd_pods
+import peers
 from containerd_pods import IMAGE, write_image
-from harness import BINARY, Kubectl, PATIENCE, can_write_cgroups, needs, room_on_disks, run, running, serving, wait_for, workspace
+from harness import BINARY, Kubectl, PATIENCE, can_write_cgroups, needs, node_cgroups, room_on_disks, run, running, serving, wait_for, workspace
 from own_containerd import NEEDS
 from test_up import terminal
 
 PODS = "/api/v1/namespaces/default/pods"
 MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # without programs of tools/peers
-NAMESPACES = pathlib.Path("/run/netns")
 
 
 def programs():
@@ -54,12 +55,30 @@ def mounts_of(folder):
     return [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if f" {folder}/" in line]
 
 
-def cgroups_of_pods():
-    return sorted(at for at, _, _ in os.walk("/sys/fs/cgroup") if "/spillway/" in at and "/kubepods" in at and "/pod" in at)
+def plain_pod(name, *command):
+    container = {"name": "main", "image": IMAGE, "imagePullPolicy": "Never", "command": list(command)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
 
 
-def network_namespaces():
-    return sorted(os.listdir(NAMESPACES)) if NAMESPACES.exists() else []
+def run_with_network(folder):
+    """Where CNI plug-ins are installed: without a wish for a runtime, pods have images and addresses, and reach each other."""
+    archive, kubeconfig = folder / "busybox.tar", folder / "kubeconfig"
+    write_image(archive)
+    with running(folder, "up", "--data-dir", folder / "data", "--port", "0", "--write-kubeconfig", kubeconfig, "--node-name", "n", "--runtime", "auto",
+                 *programs()) as process:
+        api, kubectl = serving(process, kubeconfig), Kubectl(kubeconfig)
+        wait_for(lambda: f"the node; {process.tail()}", lambda: process.running() and api.nodes_ready() == ["n"])
+        imported = run("images", "import", archive, "--data-dir", folder / "data")
+        assert imported == (0, f"{IMAGE}\n", ""), imported
+        api.create(PODS, plain_pod("server", "/bin/busybox", "httpd", "-f", "-p", "80", "-h", "/bin"))
+        api.create(PODS, plain_pod("client", "/bin/sleep", "1000"))
+        wait_for(lambda: f"the pods; {api.pod_phases()}", lambda: api.pod_phases() == {"client": "Running", "server": "Running"})
+        status = api.get(f"{PODS}/server")["status"]
+        assert status["podIP"].startswith("10.244.0."), status
+        fetched = kubectl("exec", "client", "--", "/bin/sh", "-c", f"busybox wget -q -O - http://{status['podIP']}/busybox | busybox wc -c")
+        assert int(fetched) == containerd_pods.BUSYBOX.stat().st_size, fetched
+        assert process.stop() == 0, process.tail()
+    assert (processes_of(folder), mounts_of(folder)) == ([], [])
 
 
 @needs(can_write_cgroups() and not containerd_pods.missing(), NEEDS)
@@ -101,7 +120,6 @@ class OwnImages(unittest.TestCase):
         return wait_for(lambda: f"{count} pods to run; {self.api.pod_phases()}", lambda: (lambda found: found if len(found) == count else None)(self.containers()))
 
     def test_images_run_and_outlive_a_killed_up(self):
-        before = cgroups_of_pods(), network_namespaces()
         with self.up() as process:
             self.begin(process)
             node = self.api.get("/api/v1/nodes/n")
@@ -116,6 +134,7 @@ class OwnImages(unittest.TestCase):
             self.assertEqual(self.kubectl("exec", name, "--", "/bin/busybox", "echo", "inside"), "inside\n")
             self.assertEqual(self.kubectl("logs", name), "begun\n")
             self.assertEqual(self.images("prune"), "Freed: 0\n")
+            self.assertNotEqual(node_cgroups(self.folder / "data"), [])
             process.kill()
         daemons = processes_of(self.folder)
         self.assertNotEqual(daemons, [])
@@ -127,7 +146,8 @@ class OwnImages(unittest.TestCase):
             self.assertEqual(process.stop(), 0, process.tail())
         self.assertEqual(processes_of(self.folder), [])
         self.assertEqual(mounts_of(self.folder), [])
-        self.assertEqual((cgroups_of_pods(), network_namespaces()), before)
+        self.assertEqual(node_cgroups(self.folder / "data"), [])
+        self.assertEqual(sorted(os.listdir(self.folder / "data/containerd")), ["config.toml", "containerd.log", "root"])  # network namespaces lie in state
         with self.up() as process:
             self.begin(process)
             again = self.running_pods(2)
@@ -145,6 +165,13 @@ class OwnImages(unittest.TestCase):
             wait_for("it to answer", lambda: run("images", "list", "--data-dir", self.folder / "data")[0] == 0)
             self.assertEqual(self.running_pods(1), first)
             self.assertEqual(self.kubectl("logs", sorted(first)[0]), "begun\n")
+
+    def test_by_itself_it_takes_containerd_and_pods_have_addresses(self):
+        """In a mount namespace where the plug-ins lie at their usual place."""
+        place = "mount --make-rprivate /; mount -t tmpfs none /opt; mkdir -p /opt/cni/bin; mount --bind \"$0\" /opt/cni/bin; exec \"$@\""
+        done = subprocess.run(["unshare", "-m", "sh", "-ec", place, peers.ROOT / "usr/lib/cni", sys.executable, __file__, "--network", self.folder],
+                              capture_output=True, text=True, timeout=4 * PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_only_root_reaches_it(self):
         with self.up() as process:
@@ -199,4 +226,7 @@ class Texts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    if sys.argv[1:2] == ["--network"]:
+        run_with_network(pathlib.Path(sys.argv[2]))
+    else:
+        unittest.main()
