@@ -145,7 +145,6 @@ TABLE = {
     },
     "docs/runtimes.md": {
         "spillway up --runtime auto|containerd|process|SOCKET": NAME, "spillway up --print-config": Runs("tests/e2e/test_own_images.py", '"--print-config"'),
-        "apt install containerd runc containernetworking-plugins": Not("installs packages"),
         "spillway images import FILE": Runs("tests/e2e/test_own_images.py", '"import"'), "spillway images list": Runs("tests/e2e/test_own_images.py", '"list"'),
         "spillway images pull docker.io/library/busybox:1.36": Not("needs a registry"), "spillway images prune": Runs("tests/e2e/test_own_images.py", '"prune"'),
         "spillway end-pods DATA_DIR": Runs("tests/e2e/test_own_images.py", '"end-pods"'),

@@ -41,7 +41,7 @@ void define_image_commands(Commands& commands) {
   const auto import =
       define_images(commands, group, ImagesAct::kImport, "import",
                     "Store the images of an archive (tar), as docker save and podman save write them", &app);
-  app->add_option("FILE", import->file, "The archive")->type_name("FILE")->required()->check(CLI::ExistingFile);
+  app->add_option("FILE", import->file, "The archive")->type_name("FILE")->required();
   app->add_option("--name", import->name, "The name of the image, in place of the archive's")->type_name("IMAGE");
   const auto list = define_images(commands, group, ImagesAct::kList, "list", "List images with their sizes", &app);
   add_output(*app, list->output);
