@@ -18,6 +18,9 @@ DESCRIPTION = """Kubernetes nodes and a control plane in one program
 """
 
 
+RECOMMENDS = "containerd, containernetworking-plugins, iptables, runc"  # without them pods are processes
+
+
 def changelog(version, epoch):
     """The changelog of this package alone; changes of the program are in CHANGELOG.md."""
     return (f"spillway ({version}) unstable; urgency=medium\n\n  * Packed from the source of that time; see CHANGELOG.md.gz.\n\n"
@@ -29,7 +32,7 @@ def write(files, program, version, epoch, out):
     size = sum(len(file.data) for _, file in files.in_order()) // 1024 + len(files.in_order())
     depends = ", ".join([*linked.dependencies(program), "adduser", "debconf (>= 0.5) | debconf-2.0", linked.ZONES])
     control = (f"Package: spillway\nVersion: {version}\nArchitecture: {linked.architecture()}\nMaintainer: {MAINTAINER}\n"
-               f"Installed-Size: {size}\nDepends: {depends}\nRecommends: containernetworking-plugins, iptables\n"
+               f"Installed-Size: {size}\nDepends: {depends}\nRecommends: {RECOMMENDS}\n"
                f"Section: admin\nPriority: optional\nDescription: {DESCRIPTION}")
     with tempfile.TemporaryDirectory(prefix="spillway-deb-") as folder:
         root = pathlib.Path(folder) / "root"

@@ -38,6 +38,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::ReplayCommand& replay) { return apps::run_replay(replay); },
                  [&](const cli::AdviseCommand& advise) { return apps::run_advise(advise); },
                  [&](const cli::SimulateCommand& simulate) { return apps::run_simulate(simulate); },
+                 [&](const cli::ImagesCommand& images) { return apps::run_images(images); },
                  [&](const cli::StoreCommand& store) { return apps::run_store(store); },
                  [&](const cli::SwarmCommand& swarm) { return apps::run_swarm(swarm); }},
       line.command);

@@ -43,6 +43,7 @@ std::vector<std::string> offers(std::vector<const char*> words) {
 std::vector<std::string> commands() {
   std::vector<std::string> found = offers({""});
   for (const std::string& name : offers({"store", ""})) found.push_back("store " + name);
+  for (const std::string& name : offers({"images", ""})) found.push_back("images " + name);
   return found;
 }
 

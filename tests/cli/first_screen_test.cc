@@ -26,6 +26,17 @@ TEST(FirstScreen, OneNodeWhosePodsAreProcesses) {
             "  Log        start with --log-level info to see it here\n");
 }
 
+TEST(FirstScreen, SaysWhatImagesNeedAndWhichRuntimeIsLeftAlone) {
+  FirstScreen screen = one_node();
+  screen.advice = "apt install runc, then start again: pods run images";
+  screen.other_runtime = "/run/crio/crio.sock";
+  const std::string text = first_screen(screen, Paint::kNone);
+  EXPECT_NE(text.find("\n  Images     apt install runc, then start again: pods run images\n"
+                      "             /run/crio/crio.sock runs as well and is left alone (--runtime SOCKET uses it)\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(FirstScreen, SeveralNodesWithAContainerRuntimeWhosePodsRunOn) {
   FirstScreen screen = one_node();
   screen.nodes = {"n-1", "n-2", "n-3", "n-4"};

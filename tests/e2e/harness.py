@@ -205,12 +205,22 @@ def room_on_disks():
     return "--config-dir", directory.name
 
 
+def leaves_runtime_open(arguments):
+    """Does this command line begin an `up` that would take a containerd of this machine if there is one?"""
+    words = [str(each) for each in arguments]
+    if words[0] != "up" or any(word.startswith(("--runtime", "--container-runtime-endpoint")) for word in words):
+        return False
+    return "--config" not in words or "containerRuntimeEndpoint" not in pathlib.Path(words[words.index("--config") + 1]).read_text()
+
+
 class Process:
     """One running spillway. Its output goes to a file, shown when a test fails; `stdout`: an open file for standard output alone."""
 
     def __init__(self, folder, *arguments, stdout=None):
         if has_default_thresholds(arguments):
             arguments = (*arguments, *room_on_disks())
+        if leaves_runtime_open(arguments):
+            arguments = (*arguments, "--runtime", "process")
         if arguments[0] == "scheduler" and "--secure-port" not in arguments:
             arguments = (*arguments, "--secure-port", "0")  # any free one: its default is one of all machines
         self.clients = []  # closed with the process

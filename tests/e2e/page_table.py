@@ -144,7 +144,11 @@ TABLE = {
         "kubectl auth can-i --list --as=alice --namespace=shop": Here(),
     },
     "docs/runtimes.md": {
-        "spillway up --container-runtime-endpoint unix:///run/containerd/containerd.sock": CONTAINERD,
+        "spillway up --runtime auto|containerd|process|SOCKET": NAME, "spillway up --print-config": Runs("tests/e2e/test_own_images.py", '"--print-config"'),
+        "spillway images import FILE": Runs("tests/e2e/test_own_images.py", '"import"'), "spillway images list": Runs("tests/e2e/test_own_images.py", '"list"'),
+        "spillway images pull docker.io/library/busybox:1.36": Not("needs a registry"), "spillway images prune": Runs("tests/e2e/test_own_images.py", '"prune"'),
+        "spillway end-pods DATA_DIR": Runs("tests/e2e/test_own_images.py", '"end-pods"'),
+        "spillway up --runtime /run/containerd/containerd.sock": CONTAINERD,
         "spillway agent --kubeconfig F --node-name n1 --container-runtime-endpoint unix:///run/containerd/containerd.sock": CONTAINERD,
         "kubectl debug node/NAME": Not("needs a container runtime and an image"),
     },

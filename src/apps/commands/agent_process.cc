@@ -4,6 +4,7 @@
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
+#include "apps/node/runtime_facts.h"
 #include "apps/process/host_name.h"
 #include "apps/process/process.h"
 #include "apps/server/data_dir.h"
@@ -28,6 +29,7 @@ class AgentProcess {
     if (const Outcome traced = process_.trace(command_.trace, "spillway-agent"); !traced) {
       return refuse(traced.error(), cli::kExitUsage);
     }
+    report_unused_runtime();
     if (needs_bootstrap()) {
       if (const Outcome begun = bootstrap(); !begun) return refuse(begun.error(), cli::kExitUsage);
       return process_.run();
@@ -44,6 +46,16 @@ class AgentProcess {
   static int refuse(const Error& error, int exit_code) {
     print_error(error);
     return exit_code;
+  }
+
+  /// A runtime that runs on this machine and that the configuration does not name is not used.
+  void report_unused_runtime() {
+    const auto config = read_node_config(command_.node.config);
+    if (!config || !config->value.string_at({"containerRuntimeEndpoint"}).empty()) return;
+    const std::string socket = read_runtime_facts({}, {}).running_socket;
+    if (socket.empty()) return;
+    process_.log().info("a container runtime runs on this machine and is not used: pods are processes",
+                        {{"socket", socket}, {"flag", "--container-runtime-endpoint=unix://" + socket}});
   }
 
   bool needs_bootstrap() {

@@ -34,6 +34,7 @@ int run_simulate(const cli::SimulateCommand& command);
 int run_store(const cli::StoreCommand& command);
 int run_swarm(const cli::SwarmCommand& command);
 /// Allocates and touches memory at a rate, holds it, and ends by itself.
+int run_images(const cli::ImagesCommand& command);
 int run_end_pods(const cli::EndPodsCommand& command);
 int run_stress(const cli::StressCommand& command);
 

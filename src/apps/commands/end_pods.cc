@@ -3,6 +3,7 @@
 #include "apps/node/node_options.h"
 #include "apps/process/process.h"
 #include "host/cgroup/node_slice.h"
+#include "host/containerd/daemon.h"
 
 #include <filesystem>
 #include <set>
@@ -54,6 +55,11 @@ int run_end_pods(const cli::EndPodsCommand& command) {
         print_error(ended.error());
         code = cli::kExitFailure;
       }
+    }
+    const std::string whole = std::filesystem::absolute(directory).lexically_normal().string();
+    if (const Outcome ended = host::end_left_daemon({whole + "/containerd"}); !ended) {
+      print_error(ended.error());
+      code = cli::kExitFailure;
     }
   }
   return code;

@@ -13,9 +13,11 @@
 #include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
 #include "apps/dns/dns_part.h"
+#include "apps/node/containerd_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_part.h"
+#include "apps/node/runtime_facts.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
 #include "apps/process/host_name.h"
@@ -23,13 +25,17 @@
 #include "apps/process/recording.h"
 #include "apps/process/terminal.h"
 #include "apps/server/api_server_part.h"
+#include "apps/server/data_dir.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
-#include "dns/service_keeper.h"
+#include "host/containerd/oci_image.h"
+#include "host/containerd/pause_program.h"
 #include "host/network/bridge_network.h"
 #include "host/observation/machine_info.h"
+#include "policy/checkup/runtime_choice.h"
 #include "runtime/entropy.h"
 
+#include "dns/service_keeper.h"
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -64,17 +70,42 @@ std::vector<std::string> node_names(const cli::UpCommand& command) {
   return names;
 }
 
+/// The runtime of the pods, and what a containerd of this process's own is started with.
+struct RuntimePlan {
+  checkup::RuntimeChoice choice;
+  host::DaemonPlaces places;
+  std::optional<host::DaemonSettings> settings;  // nullopt: none is wanted
+};
+
+Result<RuntimePlan> plan_runtime(const cli::UpCommand& command) {
+  SPILLWAY_TRY(config, read_node_config(command.node.config));
+  const checkup::RuntimeFacts facts =
+      read_runtime_facts(command.runtime, std::string(config.value.string_at({"containerRuntimeEndpoint"})));
+  SPILLWAY_TRY(choice, checkup::choose_runtime(facts));
+  const std::string data_dir = std::filesystem::absolute(resolve_data_dir(command.serving.data_dir)).string();
+  RuntimePlan plan{.choice = std::move(choice), .places = {data_dir + "/containerd"}, .settings = std::nullopt};
+  if (plan.choice.kind != checkup::RuntimeKind::kOwnContainerd || command.nodes == 0) return plan;
+  SPILLWAY_TRY_VOID(host::check_places(plan.places));
+  const std::string node_dir = node_state_dir(command.node.state_dir, data_dir, node_names(command).front());
+  plan.settings = read_daemon_settings(facts, data_dir, std::filesystem::absolute(node_dir + "/cni").string());
+  return plan;
+}
+
 std::string program_path() {
   const char* const path = std::getenv("PATH");
   return path == nullptr ? "/usr/sbin:/sbin" : path;
 }
 
 /// Checks that pods can have addresses of their own here; the error says why not, and what to do.
-Outcome check_pod_network(const cli::UpCommand& command) {
+Outcome check_pod_network(const cli::UpCommand& command, checkup::RuntimeKind runtime) {
   if (command.pod_network == "off") return make_error(ErrorCode::kInvalid, "--pod-network off");
+  if (command.pod_network == "auto" && runtime == checkup::RuntimeKind::kSocket) {
+    return make_error(ErrorCode::kInvalid, "the container runtime has a network configuration of its own");
+  }
   if (!command.controller.allocate_node_cidrs) return make_error(ErrorCode::kInvalid, "--no-allocate-node-cidrs");
   SPILLWAY_TRY_VOID(host::check_bridge_network(host::plugin_directories(command.node.cni_bin_dir), program_path()));
-  const bool by_default = command.pod_network == "auto";
+  // Pods of a container runtime cannot do without a network; processes have the machine's.
+  const bool by_default = command.pod_network == "auto" && runtime == checkup::RuntimeKind::kProcess;
   if (by_default && (command.serving.bind_address.starts_with("127.") || command.serving.bind_address == "::1")) {
     return make_error(ErrorCode::kInvalid,
                       "pods could not reach the API server (set --bind-address or --pod-network on)");
@@ -84,8 +115,9 @@ Outcome check_pod_network(const cli::UpCommand& command) {
 
 class Up {
  public:
-  Up(const cli::LogArgs& log, const cli::UpCommand& command, SchedulerSetup scheduling, Outcome network)
-      : command_(command),
+  Up(const cli::LogArgs& log, cli::UpCommand command, SchedulerSetup scheduling, RuntimePlan plan, Outcome network)
+      : command_(std::move(command)),
+        plan_(std::move(plan)),
         scheduling_(std::move(scheduling)),
         network_(std::move(network)),
         screen_(::isatty(STDERR_FILENO) == 1),
@@ -131,10 +163,18 @@ class Up {
       start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
       start_scheduler({}, {});
     }
+    process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
     if (!start_dns()) return;
-    start_nodes();
-    process_.set_up_done();
+    process_.add(std::make_unique<ContainerdPart>(
+        process_,
+        ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
+        [this] {
+          start_nodes();
+          process_.set_up_done();
+        }));
   }
+
+  bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
 
   /// False: the process ends, with an error that has been told.
   bool start_dns() {
@@ -321,11 +361,18 @@ class Up {
     return geteuid() == 0 && user != nullptr && std::string_view(user) != "root";
   }
 
+  /// The socket of a runtime that runs and is not used, unless the advice is to use it.
+  std::string other_runtime() const {
+    return plan_.choice.reason == checkup::RuntimeReason::kNotInstalled ? std::string() : plan_.choice.running_socket;
+  }
+
   cli::FirstScreen screen_of(const std::vector<std::string>& names, const api::Node* first) const {
     cli::FirstScreen screen{.nodes = names,
                             .memory = {},
                             .kubernetes = agent::AgentOptions().kubelet_version,
                             .container_runtime = {},
+                            .advice = names.empty() ? std::string() : checkup::advice_of(plan_.choice),
+                            .other_runtime = other_runtime(),
                             .program = program_invocation_name,
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
@@ -379,7 +426,7 @@ class Up {
         .ips = {},
         .hidden = {server_->data_dir(), command_.serving.write_kubeconfig, command_.serving.token_auth_file},
         .api_server = direct_server(),
-        .leaves_pods = command_.pods_at_stop == "leave",
+        .leaves_pods = leaves_pods(),
         .cni_configuration = network_ ? network_dir_of(name) : std::string(),
         .dns = cluster_dns_};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
@@ -392,7 +439,8 @@ class Up {
     return true;
   }
 
-  const cli::UpCommand& command_;
+  const cli::UpCommand command_;
+  const RuntimePlan plan_;
   SchedulerSetup scheduling_;
   const Outcome network_;  // pods have addresses of their own; the error: why they have not
   std::set<std::string> bridges_;
@@ -414,10 +462,35 @@ class Up {
   Elected scheduler_;
 };
 
+/// The node's configuration, and as a comment the one of the containerd that would be started.
+int print_up_config(const cli::UpCommand& command, RuntimePlan plan) {
+  print_out("# {}\n", checkup::sentence_of(plan.choice));
+  if (const int code = print_node_config(command.node); code != cli::kExitOk || !plan.settings) return code;
+  plan.settings->sandbox_image = host::make_pause_image(host::pause_program()).name;
+  print_out("---\n# {}:\n", plan.places.config());
+  const std::string text = host::daemon_config(plan.places, *plan.settings);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    print_out("#{}{}\n", end == 0 ? "" : "   ", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return cli::kExitOk;
+}
+
 }  // namespace
 
-int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
-  if (!check_nodes(command.node, node_names(command))) return cli::kExitUsage;
+int run_up(const cli::LogArgs& log, const cli::UpCommand& given) {
+  if (!check_nodes(given.node, node_names(given))) return cli::kExitUsage;
+  auto plan = plan_runtime(given);
+  if (!plan) {
+    print_error(plan.error());
+    return cli::kExitUsage;
+  }
+  cli::UpCommand command = given;
+  if (plan->settings) command.node.config.flags["containerRuntimeEndpoint"] = "unix://" + plan->places.socket();
+  if (!plan->choice.socket.empty()) command.node.config.flags["containerRuntimeEndpoint"] = plan->choice.socket;
+  if (command.print_config) return print_up_config(command, *std::move(plan));
   if (const auto options = make_controller_options(command.controller); !options) {
     print_error(options.error());
     return cli::kExitUsage;
@@ -435,12 +508,12 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& command) {
     print_error(setup.error());
     return cli::kExitUsage;
   }
-  Outcome network = check_pod_network(command);
+  Outcome network = check_pod_network(command, plan->choice.kind);
   if (command.pod_network == "on" && !network) {
     print_error(Error{network.error().code, network.error().message, "--pod-network on"});
     return cli::kExitUsage;
   }
-  return Up(log, command, *std::move(setup), std::move(network)).run();
+  return Up(log, std::move(command), *std::move(setup), *std::move(plan), std::move(network)).run();
 }
 
 }  // namespace spillway::apps

@@ -107,6 +107,8 @@ Outcome Demo::start_cluster() {
                                      "0",
                                      "--write-kubeconfig",
                                      kubeconfig,
+                                     "--runtime",
+                                     "process",
                                      "--node-monitor-period",
                                      "500ms",
                                      "--node-monitor-grace-period",

@@ -119,6 +119,7 @@ class Parser {
     define_explain(commands_);
     define_recording_commands(commands_);
     define_cluster_commands(commands_);
+    define_image_commands(commands_);
     define_store_commands(commands_);
     define_completion(commands_, shell_);
   }

@@ -237,6 +237,13 @@ struct DnsArgs {
   float client_rate = 1000;  // queries per second of one address
 };
 
+/// The runtime of the pods of `up`.
+struct RuntimeArgs {
+  std::string wanted = "auto";  // or containerd, process, or the path of a socket
+  std::string containerd;       // the program; empty: found on PATH
+  std::string runc;             // the program; empty: found on PATH
+};
+
 struct UpCommand {
   ServingArgs serving;
   NodeArgs node;
@@ -250,6 +257,8 @@ struct UpCommand {
   std::string pod_network = "auto";               // or on, off
   std::string dns_mode = "auto";                  // or on, off
   DnsArgs dns;
+  RuntimeArgs runtime;
+  bool print_config = false;
   TraceArgs trace;
 };
 
@@ -547,10 +556,22 @@ struct StoreCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
+/// Looks after the images of a container runtime on this machine.
+struct ImagesCommand {
+  enum class Act { kImport, kList, kPull, kPrune };
+
+  Act act = Act::kList;
+  std::string data_dir;  // that of an `up`; empty: the platform's default
+  std::string socket;    // another runtime's; empty: the one that this `up` has
+  std::string file;      // import
+  std::string name;      // import: in place of the archive's; pull
+  OutputFormat output = OutputFormat::kText;
+};
+
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DnsCommand,
                              DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
-                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
-                             ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand,
+                             RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;

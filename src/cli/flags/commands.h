@@ -52,6 +52,8 @@ void define_recording_commands(Commands& commands);
 void define_completion(Commands& commands, std::string& shell);
 /// top, watch, zones, hold, resume, dashboard.
 void define_cluster_commands(Commands& commands);
+/// images import | list | pull | prune.
+void define_image_commands(Commands& commands);
 /// store backup | restore | check | defrag.
 void define_store_commands(Commands& commands);
 

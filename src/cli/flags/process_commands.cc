@@ -54,6 +54,25 @@ void add_kubernetes_service(CLI::App& app, std::string& into) {
       ->capture_default_str();
 }
 
+/// "auto", "containerd", "process", or the path of a socket, with or without unix://.
+Result<std::string> parse_runtime(const std::string& text) {
+  if (text == "auto" || text == "containerd" || text == "process") return text;
+  const std::string path = text.starts_with("unix://") ? text.substr(7) : text;
+  if (path.starts_with('/')) return path;
+  return invalid({}, "expected auto, containerd, process or the path of a socket, got \"{}\"", text);
+}
+
+void add_runtime(CLI::App& app, RuntimeArgs& args) {
+  add_parsed(app, "--runtime", args.wanted, parse_runtime,
+             "Run pods in a containerd that is started for them, as processes, or in the runtime at SOCKET. auto: in "
+             "containerd where it is installed",
+             "auto|containerd|process|SOCKET", "auto");
+  app.add_option("--containerd", args.containerd, "The program containerd, if it is not on PATH")
+      ->check(CLI::ExistingFile);
+  app.add_option("--runc", args.runc, "The low-level runtime that containerd runs, if it is not on PATH")
+      ->check(CLI::ExistingFile);
+}
+
 void define_up(Commands& commands) {
   const auto up = std::make_shared<UpCommand>();
   CLI::App& app = commands.add("up", "Run API server, controllers, scheduler and nodes in one process");
@@ -71,6 +90,8 @@ void define_up(Commands& commands) {
   app.add_option("--scheduler-config", up->scheduler_config,
                  "KubeSchedulerConfiguration (YAML): profiles, back-offs and extenders of the scheduler")
       ->check(CLI::ExistingFile);
+  add_runtime(app, up->runtime);
+  app.add_flag("--print-config", up->print_config, "Print the configuration in effect and exit");
   add_pods_at_stop(app, up->pods_at_stop);
   add_kubernetes_service(app, up->kubernetes_service);
   app.add_option(

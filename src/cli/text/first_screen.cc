@@ -67,6 +67,9 @@ std::string first_screen(const FirstScreen& screen, Paint paint) {
   }
   add("Dashboard",
       fmt::format("{}{} dashboard --kubeconfig {}", screen.by_sudo ? "sudo " : "", quoted(screen.program), kubeconfig));
+  if (!screen.advice.empty()) add("Images", screen.advice);
+  if (!screen.other_runtime.empty())
+    add("", fmt::format("{} runs as well and is left alone (--runtime SOCKET uses it)", screen.other_runtime));
   if (!screen.pod_network.empty()) add("Network", screen.pod_network);
   add("Stop",
       screen.pods_run_on ? "Ctrl-C (the pods run on, and the next start takes them over)" : "Ctrl-C (ends the pods)");

@@ -18,6 +18,8 @@ struct FirstScreen {
   Bytes memory;                   // per node
   std::string kubernetes;         // version, "v1.32.0"
   std::string container_runtime;  // "containerd://1.7.22"; empty: pods are processes
+  std::string advice;             // the step to take so that pods run images; empty: nothing
+  std::string other_runtime;      // the socket of a runtime that runs and is not used; empty: none
   std::string program;            // as it was started: "spillway", "build/release/src/apps/spillway"
   std::string kubeconfig;         // absolute path
   bool by_sudo = false;           // the user who started it cannot read the kubeconfig

@@ -20,6 +20,7 @@ class Examination {
     swap();
     clock();
     disk();
+    images();
     for (const Port& port : facts_.ports) look_at(port);
     for (const Certificate& certificate : facts_.certificates) look_at(certificate);
     for (const ConfigProblem& problem : facts_.config)
@@ -86,6 +87,14 @@ class Examination {
     if (*facts_.clock_is_in_step) return add(Level::kFine, "clock", "in step with a time server");
     add(Level::kWarning, "clock", "in step with no time server: certificates and times of objects may be wrong",
         "timedatectl set-ntp true");
+  }
+
+  /// Pods without images are no fault: this says what they would need.
+  void images() {
+    if (!facts_.runtime) return;
+    const auto choice = choose_runtime(*facts_.runtime);
+    if (!choice) return add(Level::kWarning, "images", choice.error().text());
+    add(Level::kFine, "images", sentence_of(*choice), advice_of(*choice));
   }
 
   void disk() {

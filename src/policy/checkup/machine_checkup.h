@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "policy/checkup/runtime_choice.h"
 
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,7 @@ struct MachineFacts {
   std::optional<Bytes> swap;             // nullopt: unknown
   std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
   std::optional<Disk> disk;              // nullopt: unknown
+  std::optional<RuntimeFacts> runtime;   // nullopt: not looked at
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
   std::vector<ConfigProblem> config;

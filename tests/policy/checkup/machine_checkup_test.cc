@@ -34,6 +34,18 @@ TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
 }
 
+TEST(Checkup, SaysWhatPodsNeedForImages) {
+  MachineFacts facts = sound();
+  facts.runtime = RuntimeFacts{};
+  facts.runtime->is_root = true;
+  const std::vector<Finding> findings = examine(facts, kNow);
+  const auto found = std::ranges::find(findings, "images", &Finding::subject);
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->level, Level::kFine);
+  EXPECT_EQ(found->what, "pods are processes: containerd containernetworking-plugins runc not installed");
+  EXPECT_THAT(found->mend, HasSubstr("apt install containerd containernetworking-plugins runc"));
+}
+
 /// One fault at a time: its subject is found, at its level, with what mends it, and everything else stays fine.
 TEST(Checkup, EachFaultIsOneFinding) {
   struct Row {

@@ -1,0 +1,11 @@
+// The program in the sandbox of a pod, as the build has made it: a part of this binary (pause/pause.cc). Thread: any.
+#pragma once
+
+#include <string_view>
+
+namespace spillway::host {
+
+/// The bytes of a static executable; they live as long as the process.
+std::string_view pause_program();
+
+}  // namespace spillway::host
