@@ -45,6 +45,20 @@ std::vector<Rule> look_ups(const RuleSettings& settings, Target target, std::str
   return rules;
 }
 
+/// All sizes at once: libnftables 1.0.6 takes a rule that looks endpoints up only in the transaction that makes the
+/// map.
+void add_spread_chains(const RuleSettings& settings, std::map<std::string, Chain>& chains) {
+  for (const Target target : {Target::kAddress, Target::kNodePort}) {
+    const std::string map(target == Target::kAddress ? kEndpoints : kNodePortEndpoints);
+    for (const List list : {List::kCluster, List::kLocal}) {
+      for (std::size_t size = 1; size <= settings.spread_max; ++size) {
+        chains[spread_chain(target, list, size)].rules = {
+            {{}, Spread{target, static_cast<std::uint32_t>(size), list == List::kCluster ? 0 : kFirstLocalSlot, map}}};
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<Condition> from_pod(const LocalDetector& detector) {
@@ -99,6 +113,7 @@ RulePart frame_rules(const RuleSettings& settings) {
                                                     {{MarkIsClear{mark}}, Return{}},
                                                     {{}, FlipMark{mark}},
                                                     {{}, Masquerade{}}});
+  add_spread_chains(settings, chains);
   for (const api::IpAddress& ip : settings.node_port_addresses.addresses) {
     if (!settings.node_port_addresses.matches_all && !ip.is_loopback()) {
       part.targets[shared_target(kNodePortIps, text_of(ip))][{kNodePortIps, text_of(ip)}] = {};

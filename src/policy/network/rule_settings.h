@@ -3,6 +3,7 @@
 
 #include "policy/network/service_ports.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ struct RuleSettings {
   NodePortAddresses node_port_addresses;
   std::optional<api::IpAddress> node_ip;
   std::vector<api::IpRange> service_ranges;  // empty: not known
-  std::string zone;                          // the node's; empty: none
+  /// Lists of up to so many endpoints have their chains in the frame.
+  std::size_t spread_max = 64;
+  std::string zone;  // the node's; empty: none
 };
 
 }  // namespace spillway::network

@@ -13,6 +13,11 @@ std::string_view nft_protocol(std::string_view protocol) {
 
 }  // namespace
 
+std::string spread_chain(Target target, List list, std::size_t size) {
+  return fmt::format("{}{}-{}", target == Target::kAddress ? "" : "node-port-",
+                     list == List::kCluster ? "cluster" : "local", size);
+}
+
 std::string address_key(const api::IpAddress& ip, std::string_view protocol, std::int32_t port) {
   return fmt::format("{} . {} . {}", text_of(ip), nft_protocol(protocol), port);
 }

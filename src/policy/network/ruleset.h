@@ -224,6 +224,18 @@ struct RulePart {
   std::map<std::string, Elements> targets;
 };
 
+/// The lists of endpoints of a port: all that serve, and those on this node.
+enum class List : std::uint8_t { kCluster, kLocal };
+
+/// So many endpoints of a list get connections: the first ones.
+inline constexpr std::size_t kSpreadMax = 4096;
+
+/// Slots of the local list begin here.
+inline constexpr std::uint32_t kFirstLocalSlot = 65536;
+
+/// The chain that spreads connections over a list of this size: "cluster-3", "node-port-local-2".
+std::string spread_chain(Target target, List list, std::size_t size);
+
 /// Keys in nft's spelling.
 std::string address_key(const api::IpAddress& ip, std::string_view protocol, std::int32_t port);
 std::string node_port_key(std::string_view protocol, std::int32_t port);

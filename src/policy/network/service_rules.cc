@@ -14,10 +14,7 @@
 namespace spillway::network {
 namespace {
 
-constexpr std::size_t kSlotsMax = 65536;
 constexpr std::size_t kNameMax = 180;
-
-enum class List : std::uint8_t { kCluster, kLocal };
 
 std::string_view name_of(List list) {
   return list == List::kCluster ? "cluster" : "local";
@@ -81,7 +78,7 @@ class PortRules {
 
   std::size_t size_of(List list) const {
     const auto& chosen = list == List::kCluster ? choice_.cluster : choice_.local;
-    return chosen ? std::min(chosen->size(), kSlotsMax) : 0;
+    return chosen ? std::min(chosen->size(), kSpreadMax) : 0;
   }
 
   const Endpoint& endpoint_of(List list, std::size_t slot) const {
@@ -106,18 +103,14 @@ class PortRules {
   /// it.
   std::string chain_of(List list, const Destination& to) {
     if (port_.affinity_seconds > 0) return sticky_chain(list);
-    const std::size_t size = size_of(list);
-    const std::size_t first = list == List::kCluster ? 0 : kSlotsMax;
+    const std::size_t first = list == List::kCluster ? 0 : kFirstLocalSlot;
     const std::string_view map = to.target == Target::kAddress ? kEndpoints : kNodePortEndpoints;
     Elements& elements = part_.targets[to.key];
-    for (std::size_t slot = 0; slot < size; ++slot) {
+    for (std::size_t slot = 0; slot < size_of(list); ++slot) {
       const Endpoint& endpoint = endpoint_of(list, slot);
       elements[{map, slot_key(to.key, first + slot)}] = fmt::format("{} . {}", text_of(endpoint.ip), endpoint.port);
     }
-    std::string name = fmt::format("{}{}-{}", to.target == Target::kAddress ? "" : "node-port-", name_of(list), size);
-    part_.chains[name].rules = {
-        {{}, Spread{to.target, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(first), std::string(map)}}};
-    return name;
+    return spread_chain(to.target, list, size_of(list));
   }
 
   /// A client that is remembered by one of the endpoints of the list goes there again.

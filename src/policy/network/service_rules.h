@@ -1,4 +1,5 @@
-// The rules of one Service. Thread: any (values). Bounds: of the endpoints of a list the first 65,536 get connections.
+// The rules of one Service. Thread: any (values). Bounds: kSpreadMax endpoints of a list. The frame
+// must have chains for lists of that size (RuleSettings::spread_max).
 // Source: Kubernetes docs, "Virtual IPs and Service Proxies".
 #pragma once
 
