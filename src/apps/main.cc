@@ -22,6 +22,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::AgentCommand& agent) { return apps::run_agent(line.log, agent); },
                  [&](const cli::ControllerCommand& set) { return apps::run_controller(line.log, set); },
                  [&](const cli::SchedulerCommand& scheduler) { return apps::run_scheduler(line.log, scheduler); },
+                 [&](const cli::ProxyCommand& proxy) { return apps::run_proxy(line.log, proxy); },
                  [&](const cli::DemoCommand& demo) { return apps::run_demo(demo); },
                  [&](const cli::EndPodsCommand& end_pods) { return apps::run_end_pods(end_pods); },
                  [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },

@@ -211,6 +211,8 @@ class Process:
     def __init__(self, folder, *arguments, stdout=None):
         if has_default_thresholds(arguments):
             arguments = (*arguments, *room_on_disks())
+        if arguments[0] == "up" and "--proxy" not in arguments:
+            arguments = (*arguments, "--proxy", "off")  # one process on a machine carries Services; tests run beside each other
         if arguments[0] == "scheduler" and "--secure-port" not in arguments:
             arguments = (*arguments, "--secure-port", "0")  # any free one: its default is one of all machines
         self.clients = []  # closed with the process

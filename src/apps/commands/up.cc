@@ -19,6 +19,7 @@
 #include "apps/process/process.h"
 #include "apps/process/recording.h"
 #include "apps/process/terminal.h"
+#include "apps/proxy/proxy_part.h"
 #include "apps/server/api_server_part.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
@@ -44,6 +45,8 @@
 namespace spillway::apps {
 
 namespace {
+
+constexpr std::string_view kProxyUser = "system:kube-proxy";
 
 std::vector<std::string> node_names(const cli::UpCommand& command) {
   const std::string base = command.node_name.empty() ? host_name() : command.node_name;
@@ -101,8 +104,37 @@ class Up {
       start_controllers([](std::unique_ptr<client::ApiEngine> engine) { return engine; });
       start_scheduler({}, {});
     }
+    if (!start_proxy()) return;
     start_nodes();
     process_.set_up_done();
+  }
+
+  /// Carries Services, where this process may: of several processes on a machine, one does. False: it had to.
+  bool start_proxy() {
+    if (command_.proxy == "off") return true;
+    const Outcome begun = begin_proxy();
+    if (begun) return true;
+    if (command_.proxy == "on") {
+      process_.fail(begun.error());
+      return false;
+    }
+    no_services_ = "their addresses lead nowhere here: " + begun.error().text();
+    process_.log().info("services are not carried", {{"why", begun.error().text()}});
+    return true;
+  }
+
+  Outcome begin_proxy() {
+    SPILLWAY_TRY(place, ProxyPlace::take());
+    SPILLWAY_TRY_VOID(host::check_netfilter());
+    const std::vector<std::string> names = node_names(command_);
+    proxy::ServiceProxy::Options options;
+    options.settings.node_name = names.empty() ? host_name() : names.front();
+    process_.add(std::make_unique<ProxyPart>(
+        process_, std::move(place),
+        std::make_unique<proxy::ServiceProxy>(std::move(options), rng_.fork("proxy"), process_.log(),
+                                              process_.metrics()),
+        server_->connect(kProxyUser), command_.pods_at_stop == "leave" ? RulesAtStop::kStay : RulesAtStop::kGo));
+    return {};
   }
 
   using Fence = SchedulerFence;
@@ -223,7 +255,8 @@ class Up {
                             .program = program_invocation_name,
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
-                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on)};
+                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on),
+                            .no_services = no_services_};
     if (first == nullptr) return screen;
     const api::NodeSystemInfo& info = first->status.node_info;
     screen.kubernetes = info.kubelet_version;
@@ -294,6 +327,7 @@ class Up {
   std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;
   std::vector<const NodePart*> nodes_;
+  std::string no_services_;        // why this process carries no Services; empty: it does, or was told not to
   const Part* waiting_ = nullptr;  // for the nodes, until they are ready
   bool interrupted_ = false;
   Elected controllers_;

@@ -225,6 +225,7 @@ struct UpCommand {
   std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";               // or leave
   std::string kubernetes_service = "api-server";  // or cluster-ip
+  std::string proxy = "auto";                     // on, off
   TraceArgs trace;
 };
 
@@ -307,6 +308,27 @@ struct SchedulerCommand {
   std::vector<FlagWithoutEffect> without_effect;
   bool conditions_literally = false;  // predicates look at the conditions of nodes, not at their taints
   PreemptionArgs preemption;
+};
+
+/// Flag names are kube-proxy's where it has them.
+struct ProxyCommand {
+  ClusterArgs api;
+  std::string hostname_override;  // empty: the host name
+  std::string bind_address = "0.0.0.0";
+  std::vector<std::string> cluster_cidrs;
+  std::string detect_local_mode = "ClusterCIDR";
+  std::string pod_bridge_interface;
+  std::string pod_interface_name_prefix;
+  std::vector<std::string> node_port_addresses;  // empty: primary
+  std::vector<std::string> service_cidrs;
+  bool masquerade_all = false;
+  std::int32_t masquerade_bit = 14;
+  Duration sync_period = seconds(30);
+  Duration min_sync_period = seconds(1);
+  std::string healthz_bind_address = "0.0.0.0:10256";    // empty: none
+  std::string metrics_bind_address = "127.0.0.1:10249";  // empty: none
+  bool cleanup = false;
+  std::vector<FlagWithoutEffect> without_effect;
 };
 
 struct DemoCommand {
@@ -513,7 +535,7 @@ struct StoreCommand {
 };
 
 using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand,
-                             DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
+                             ProxyCommand, DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
                              HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, RecordCommand,
                              ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 

@@ -67,6 +67,7 @@ std::string first_screen(const FirstScreen& screen, Paint paint) {
   }
   add("Dashboard",
       fmt::format("{}{} dashboard --kubeconfig {}", screen.by_sudo ? "sudo " : "", quoted(screen.program), kubeconfig));
+  if (!screen.no_services.empty()) add("Services", screen.no_services);
   add("Stop",
       screen.pods_run_on ? "Ctrl-C (the pods run on, and the next start takes them over)" : "Ctrl-C (ends the pods)");
   add("Log", "start with --log-level info to see it here");

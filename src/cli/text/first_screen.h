@@ -22,6 +22,7 @@ struct FirstScreen {
   std::string kubeconfig;         // absolute path
   bool by_sudo = false;           // the user who started it cannot read the kubeconfig
   bool pods_run_on = false;       // when it stops
+  std::string no_services;        // why addresses of Services lead nowhere, and what to do; empty: they do lead to pods
 };
 
 /// What runs, how to use it, how to stop it. Ends in a newline.
