@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "packaging"))
 import man_pages  # noqa: E402
 
 MADE = "<!-- Made by tools/reference.py: change the source, then run it again. -->\n"
-PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "endpoint", "horizontal", "job", "kubelet", "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway", "taint", "workqueue")
+PREFIXES = ("apiserver", "cadvisor", "container", "cronjob", "endpoint", "horizontal", "job", "kubelet", "kubeproxy", "leader", "machine", "node", "pod", "process", "prober", "resource", "rest", "scheduler", "spillway", "taint", "workqueue")
 LITERAL = r'"((?:[^"\\]|\\.)*)"'
 METRIC = re.compile(rf'{LITERAL},\s*(?:Type::k(\w+),\s*)?((?:{LITERAL}\s*)+)')
 CONSTANT = re.compile(rf'constexpr (?:std::string_view|char) (k\w+)(?:\[\])?\s*=\s*((?:{LITERAL}\s*)+);')

@@ -7,6 +7,7 @@
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
 #include "api/object/named_service.h"
+#include "api/object/proxied_service.h"
 #include "api/object/replication_controller.h"
 #include "api/object/service.h"
 #include "api/object/storage.h"
@@ -234,6 +235,7 @@ template class Informer<api::Pod>;
 template class Informer<api::Node>;
 template class Informer<api::Lease>;
 template class Informer<api::Namespace>;
+template class Informer<api::ProxiedService>;
 template class Informer<api::Service>;
 template class Informer<api::NamedService>;
 template class Informer<api::Endpoints>;

@@ -221,6 +221,8 @@ class Process:
             arguments = (*arguments, *room_on_disks())
         if leaves_runtime_open(arguments):
             arguments = (*arguments, "--runtime", "process")
+        if arguments[0] == "up" and "--proxy" not in arguments:
+            arguments = (*arguments, "--proxy", "off")  # one process on a machine carries Services; tests run beside each other
         if arguments[0] == "scheduler" and "--secure-port" not in arguments:
             arguments = (*arguments, "--secure-port", "0")  # any free one: its default is one of all machines
         self.clients = []  # closed with the process

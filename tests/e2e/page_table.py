@@ -139,6 +139,10 @@ TABLE = {
         "spillway advise night.rec --memory-available 100Mi,500Mi": Here(first="spillway record $NODE -o night.rec"),
         "spillway record --dir DIR --list": Here((("DIR", "/var/lib/spillway/nodes/$NODE"),)),
     },
+    "docs/network.md": {
+        "spillway proxy --kubeconfig /etc/kubernetes/kube-proxy.conf --hostname-override worker-1 --cluster-cidr 10.244.0.0/16": Runs("tests/e2e/test_service_proxy.py", '"--hostname-override"'),
+        "spillway proxy --cleanup": Runs("tests/e2e/test_service_proxy.py", '"proxy", "--cleanup"'),
+    },
     "docs/roles.md": {
         "kubectl create rolebinding alice --clusterrole=edit --user=alice --namespace=shop": Here(first="kubectl create namespace shop"),
         "kubectl auth can-i --list --as=alice --namespace=shop": Here(),

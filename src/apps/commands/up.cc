@@ -24,6 +24,7 @@
 #include "apps/process/process.h"
 #include "apps/process/recording.h"
 #include "apps/process/terminal.h"
+#include "apps/proxy/proxy_part.h"
 #include "apps/server/api_server_part.h"
 #include "apps/server/data_dir.h"
 #include "cli/text/first_screen.h"
@@ -60,6 +61,7 @@ namespace {
 
 /// The tenth address of the API server's range of ClusterIPs, as kubeadm chooses it.
 constexpr std::string_view kDnsAddress = "10.96.0.10";
+constexpr std::string_view kProxyUser = "system:kube-proxy";
 
 std::vector<std::string> node_names(const cli::UpCommand& command) {
   const std::string base = command.node_name.empty() ? host_name() : command.node_name;
@@ -164,7 +166,7 @@ class Up {
       start_scheduler({}, {});
     }
     process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
-    if (!start_dns()) return;
+    if (!start_proxy() || !start_dns()) return;
     process_.add(std::make_unique<ContainerdPart>(
         process_,
         ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
@@ -199,6 +201,35 @@ class Up {
     if (has_service_proxy_)
       cluster_dns_ = ClusterDns{.address = std::string(kDnsAddress), .domain = command_.dns.cluster_domain};
     return true;
+  }
+
+  /// Carries Services, where this process may: of several processes on a machine, one does. False: it had to.
+  bool start_proxy() {
+    if (command_.proxy == "off") return true;
+    const Outcome begun = begin_proxy();
+    has_service_proxy_ = begun.has_value();
+    if (begun) return true;
+    if (command_.proxy == "on") {
+      process_.fail(begun.error());
+      return false;
+    }
+    no_services_ = "their addresses lead nowhere here: " + begun.error().text();
+    process_.log().info("services are not carried", {{"why", begun.error().text()}});
+    return true;
+  }
+
+  Outcome begin_proxy() {
+    SPILLWAY_TRY(place, ProxyPlace::take());
+    SPILLWAY_TRY_VOID(host::check_netfilter());
+    const std::vector<std::string> names = node_names(command_);
+    proxy::ServiceProxy::Options options;
+    options.settings.node_name = names.empty() ? host_name() : names.front();
+    process_.add(std::make_unique<ProxyPart>(
+        process_, std::move(place),
+        std::make_unique<proxy::ServiceProxy>(std::move(options), rng_.fork("proxy"), process_.log(),
+                                              process_.metrics()),
+        server_->connect(kProxyUser), leaves_pods() ? RulesAtStop::kStay : RulesAtStop::kGo));
+    return {};
   }
 
   using Fence = SchedulerFence;
@@ -377,7 +408,8 @@ class Up {
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
                             .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on),
-                            .pod_network = network_line()};
+                            .pod_network = network_line(),
+                            .no_services = no_services_};
     if (first == nullptr) return screen;
     const api::NodeSystemInfo& info = first->status.node_info;
     screen.kubernetes = info.kubelet_version;
@@ -445,7 +477,7 @@ class Up {
   const Outcome network_;  // pods have addresses of their own; the error: why they have not
   std::set<std::string> bridges_;
   /// Pods of this machine reach ClusterIPs: a service proxy runs here. Without one, no pod could ask kube-dns.
-  const bool has_service_proxy_ = false;
+  bool has_service_proxy_ = false;
   std::optional<ClusterDns> cluster_dns_;  // nullopt: pods have the machine's servers
   const bool screen_;                      // standard error is a terminal, where people read how to go on
   Process process_;
@@ -456,6 +488,7 @@ class Up {
   std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;
   std::vector<const NodePart*> nodes_;
+  std::string no_services_;        // why this process carries no Services; empty: it does, or was told not to
   const Part* waiting_ = nullptr;  // for the nodes, until they are ready
   bool interrupted_ = false;
   Elected controllers_;

@@ -115,6 +115,7 @@ class Parser {
     app_.set_version_flag("--version", "spillway " SPILLWAY_VERSION);
     add_log(app_, log_);
     define_process_commands(commands_);
+    define_proxy(commands_);
     define_offline_commands(commands_);
     define_explain(commands_);
     define_recording_commands(commands_);

@@ -259,6 +259,7 @@ struct UpCommand {
   DnsArgs dns;
   RuntimeArgs runtime;
   bool print_config = false;
+  std::string proxy = "auto";  // on, off
   TraceArgs trace;
 };
 
@@ -351,6 +352,27 @@ struct DnsCommand {
   ClusterArgs api;
   DnsArgs dns;
   ProcessServingArgs serving{.secure_port = kDnsPagesPort};
+};
+
+/// Flag names are kube-proxy's where it has them.
+struct ProxyCommand {
+  ClusterArgs api;
+  std::string hostname_override;  // empty: the host name
+  std::string bind_address = "0.0.0.0";
+  std::vector<std::string> cluster_cidrs;
+  std::string detect_local_mode = "ClusterCIDR";
+  std::string pod_bridge_interface;
+  std::string pod_interface_name_prefix;
+  std::vector<std::string> node_port_addresses;  // empty: primary
+  std::vector<std::string> service_cidrs;
+  bool masquerade_all = false;
+  std::int32_t masquerade_bit = 14;
+  Duration sync_period = seconds(30);
+  Duration min_sync_period = seconds(1);
+  std::string healthz_bind_address = "0.0.0.0:10256";    // empty: none
+  std::string metrics_bind_address = "127.0.0.1:10249";  // empty: none
+  bool cleanup = false;
+  std::vector<FlagWithoutEffect> without_effect;
 };
 
 struct DemoCommand {
@@ -568,10 +590,11 @@ struct ImagesCommand {
   OutputFormat output = OutputFormat::kText;
 };
 
-using Command = std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DnsCommand,
-                             DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
-                             HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand,
-                             RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+using Command =
+    std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DnsCommand,
+                 ProxyCommand, DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
+                 HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand, RecordCommand,
+                 ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;

@@ -43,6 +43,7 @@ class Commands {
 
 /// up, apiserver, agent, controller, scheduler.
 void define_process_commands(Commands& commands);
+void define_proxy(Commands& commands);
 /// demo, doctor, stress, lint, simulate, advise, swarm: what needs no cluster.
 void define_offline_commands(Commands& commands);
 void define_explain(Commands& commands);

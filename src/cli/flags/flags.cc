@@ -45,6 +45,17 @@ Result<std::optional<Duration>> parse_optional_duration(const std::string& text)
   return std::optional<Duration>(duration);
 }
 
+Result<std::string> parse_pages_address(const std::string& text) {
+  if (text.empty() || text == "0") return std::string();
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return invalid({}, "expected ADDRESS:PORT, or 0 for none, got \"{}\"", text);
+  SPILLWAY_TRY_VOID(parse_port(text.substr(colon + 1)));
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+  SPILLWAY_TRY_VOID(parse_address(address));
+  return text;
+}
+
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Duration& into, const std::string& help) {
   return add_parsed(app, flag, into, parse_positive_duration, help, "DURATION", api::format_duration(into));
 }

@@ -50,6 +50,8 @@ Result<Bytes> parse_bytes(const std::string& text);
 Result<std::optional<Bytes>> parse_optional_bytes(const std::string& text);
 Result<std::string> parse_address(const std::string& text);
 Result<std::uint16_t> parse_port(const std::string& text);
+/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "0" and "": none.
+Result<std::string> parse_pages_address(const std::string& text);
 /// "on" or "off".
 Result<bool> parse_switch(const std::string& text);
 

@@ -94,6 +94,10 @@ void define_up(Commands& commands) {
   app.add_flag("--print-config", up->print_config, "Print the configuration in effect and exit");
   add_pods_at_stop(app, up->pods_at_stop);
   add_kubernetes_service(app, up->kubernetes_service);
+  app.add_option("--proxy", up->proxy,
+                 "Carry Services to their endpoints on this machine, by nftables: auto (if this process may), on, off")
+      ->check(one_of({"auto", "on", "off"}))
+      ->capture_default_str();
   app.add_option(
          "--pod-network", up->pod_network,
          "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the "
@@ -117,18 +121,6 @@ void define_apiserver(Commands& commands) {
   add_serving(app, apiserver->serving);
   add_trace(app, apiserver->trace, Traced::kRequests);
   commands.choose(app, apiserver);
-}
-
-/// "ADDRESS:PORT", "[ADDRESS]:PORT"; "0" and "": none.
-Result<std::string> parse_pages_address(const std::string& text) {
-  if (text.empty() || text == "0") return std::string();
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string::npos) return invalid({}, "expected ADDRESS:PORT, or 0 for none, got \"{}\"", text);
-  SPILLWAY_TRY_VOID(parse_port(text.substr(colon + 1)));
-  std::string address = text.substr(0, colon);
-  if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
-  SPILLWAY_TRY_VOID(parse_address(address));
-  return text;
 }
 
 Result<bool> parse_pod_source(const std::string& text) {

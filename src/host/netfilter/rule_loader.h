@@ -1,0 +1,49 @@
+// Loads packet rules through libnftables, each change as one transaction, on a thread of its own. Only the tables of
+// nft_text.h are touched. Thread: loop. Source: libnftables(3), nft(8).
+#pragma once
+
+#include "base/error.h"
+#include "host/kernel/blocking_thread.h"
+#include "policy/network/rule_book.h"
+#include "policy/network/stale_flows.h"
+#include "runtime/loop.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::host {
+
+class RuleLoader {
+ public:
+  explicit RuleLoader(runtime::Loop& loop) : thread_(loop, kWaitingMax) {}
+
+  /// `done` runs on the loop. An error names what the kernel refused, and what to do where that is known.
+  void load(std::vector<network::RuleChange> changes, std::function<void(Outcome)> done);
+
+  /// Removes the tables of both families, after what was asked for before.
+  void remove(std::function<void(Outcome)> done);
+
+  /// Deletes the UDP entries of the connection table that the judge calls stale; entries that cannot be read or deleted
+  /// stay. `done` gets the number of those that went.
+  void delete_flows(std::shared_ptr<const network::FlowJudge> judge, std::function<void(Result<std::size_t>)> done);
+
+  /// Addresses of the interfaces of this machine, without prefixes.
+  void read_addresses(std::function<void(std::vector<std::string>)> done);
+
+ private:
+  static constexpr std::size_t kWaitingMax = 16;
+
+  BlockingThread thread_;
+};
+
+/// Says why packet rules cannot be loaded here: a right that is missing, or what the kernel lacks. Changes nothing.
+/// Waits for the kernel; thread: any.
+Outcome check_netfilter();
+
+/// Removes the tables of both families, if they are there. Waits for the kernel; thread: any.
+Outcome remove_rules();
+
+}  // namespace spillway::host

@@ -1,0 +1,2 @@
+list(APPEND policy_sources network/addresses.cc network/endpoint_choice.cc network/frame_rules.cc network/nft_text.cc network/rule_book.cc network/ruleset.cc network/service_ports.cc network/service_rules.cc network/stale_flows.cc)
+list(APPEND policy_headers network/addresses.h network/endpoint_choice.h network/frame_rules.h network/nft_text.h network/rule_book.h network/rule_settings.h network/ruleset.h network/service_ports.h network/service_rules.h network/stale_flows.h)
