@@ -18,7 +18,7 @@ DESCRIPTION = """Kubernetes nodes and a control plane in one program
 """
 
 
-RECOMMENDS = "containerd, containernetworking-plugins, iptables, runc"  # without them pods are processes
+RECOMMENDS = "containerd, containernetworking-plugins, iptables, nftables, runc"  # without them pods are processes
 
 
 def changelog(version, epoch):

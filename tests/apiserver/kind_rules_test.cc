@@ -44,16 +44,17 @@ std::string node_port_service(const std::string& name, int port) {
 
 TEST(Unattended, OnlyWhoKnowsTheControllersWarns) {
   TestServer own(Controllers::kOwn);
-  const std::string service = R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})";
-  const Answer warned = own.post(kServices, service);
+  constexpr const char* kPolicies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+  const std::string policy = R"({"metadata":{"name":"s"},"spec":{"podSelector":{}}})";
+  const Answer warned = own.post(kPolicies, policy);
   EXPECT_EQ(warned.code, 201) << warned.text;
   ASSERT_EQ(warnings_of(warned).size(), 1U);
-  EXPECT_NE(warnings_of(warned).front().find("sends traffic to the pods of a Service"), std::string::npos);
-  EXPECT_TRUE(warnings_of(own.merge(std::string(kServices) + "/s", R"({"metadata":{"labels":{"a":"b"}}})")).empty());
+  EXPECT_NE(warnings_of(warned).front().find("do not enforce a NetworkPolicy"), std::string::npos);
+  EXPECT_TRUE(warnings_of(own.merge(std::string(kPolicies) + "/s", R"({"metadata":{"labels":{"a":"b"}}})")).empty());
   EXPECT_TRUE(warnings_of(own.post(kDeployments, deployment("d"))).empty());
   EXPECT_TRUE(warnings_of(own.post("/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})")).empty());
   TestServer unknown;
-  EXPECT_TRUE(warnings_of(unknown.post(kServices, service)).empty());
+  EXPECT_TRUE(warnings_of(unknown.post(kPolicies, policy)).empty());
 }
 
 TEST(ServiceAddresses, AreGivenOnceAndComeFromTheRange) {

@@ -256,10 +256,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = service_fields(),
        .names = NameRule::kDns1035Label,
        .status_subresource = true,
-       .put_creates = true,
-       .unattended =
-           "nothing in this cluster sends traffic to the pods of a Service: this one is stored with an address, "
-           "and its endpoints are listed"},
+       .put_creates = true},
       // webhooks called before a write
       {.group = "admissionregistration.k8s.io",
        .version = "v1",

@@ -1,6 +1,7 @@
 #include "host/netfilter/rule_loader.h"
 
 #include "host/netfilter/connection_table.h"
+#include "host/network/plugin_call.h"
 #include "policy/network/addresses.h"
 #include "policy/network/frame_rules.h"
 #include "policy/network/nft_text.h"
@@ -8,21 +9,34 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <nftables/libnftables.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
+#include <cstdlib>
+#include <ranges>
+#include <string_view>
 #include <utility>
 
 namespace spillway::host {
 namespace {
 
-using Context = std::unique_ptr<nft_ctx, decltype(&nft_ctx_free)>;
+constexpr std::string_view kSystemPath = "/usr/sbin:/sbin:/usr/bin";
 
-/// The last line of a report of libnftables that says what is wrong: the first that begins with "Error:".
-std::string first_error(const char* report) {
-  const std::string_view text = report == nullptr ? "" : report;
+/// The path of nft; empty: it is not installed. Its folder is often left out of the PATH of users.
+std::string find_nft() {
+  const char* const own = std::getenv("PATH");
+  const std::string path = std::string(own == nullptr ? "" : own) + ":" + std::string(kSystemPath);
+  for (const auto part : std::views::split(path, ':')) {
+    const std::string_view folder(part);
+    if (!folder.starts_with('/')) continue;
+    std::string program = std::string(folder) + "/nft";
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return {};
+}
+
+/// The first error of a report of nft.
+std::string first_error(std::string_view text) {
   const std::size_t begin = text.find("Error: ");
   if (begin == std::string_view::npos) return "nftables refused the rules";
   const std::size_t end = text.find('\n', begin);
@@ -45,14 +59,19 @@ Error explained(const std::string& what) {
   return make_error(ErrorCode::kInternalError, "nftables: {}", what);
 }
 
-Outcome run_commands(const std::string& commands, bool dry = false) {
-  const Context context(nft_ctx_new(NFT_CTX_DEFAULT), &nft_ctx_free);
-  if (!context) return make_error(ErrorCode::kInternalError, "nftables: no context: out of memory");
-  nft_ctx_buffer_error(context.get());
-  nft_ctx_buffer_output(context.get());
-  nft_ctx_set_dry_run(context.get(), dry);
-  if (nft_run_cmd_from_buffer(context.get(), commands.c_str()) == 0) return {};
-  return explained(first_error(nft_ctx_get_error_buffer(context.get())));
+enum class Mode { kLoad, kCheck };
+
+Outcome run_commands(std::string commands, Mode mode = Mode::kLoad) {
+  const std::string nft = find_nft();
+  if (nft.empty()) {
+    return make_error(ErrorCode::kNotFound, "nftables: the program nft is not installed: install the package nftables");
+  }
+  PluginCall call{.program = nft, .arguments = {"-f", "-"}, .input = std::move(commands)};
+  if (mode == Mode::kCheck) call.arguments.insert(call.arguments.begin(), "-c");
+  const Result<PluginAnswer> answer = call_plugin(call);
+  if (!answer) return make_error(answer.error().code, "nftables: {}", answer.error().text());
+  if (answer->code == 0) return {};
+  return explained(first_error(answer->errors));
 }
 
 std::vector<std::string> interface_addresses() {
@@ -108,7 +127,7 @@ void RuleLoader::read_addresses(std::function<void(std::vector<std::string>)> do
 Outcome check_netfilter() {
   network::RuleBook book(network::Family::kIPv4);
   book.put({}, network::frame_rules({}));
-  return run_commands(network::change_text(book.take(Instant{})), /*dry=*/true);
+  return run_commands(network::change_text(book.take(Instant{})), Mode::kCheck);
 }
 
 Outcome remove_rules() {

@@ -1,5 +1,5 @@
-// Loads packet rules through libnftables, each change as one transaction, on a thread of its own. Only the tables of
-// nft_text.h are touched. Thread: loop. Source: libnftables(3), nft(8).
+// Loads packet rules by the program nft, each change as one transaction, on a thread of its own. Only the tables of
+// nft_text.h are touched. Thread: loop. Bounds: 30 seconds for a change. Source: nft(8).
 #pragma once
 
 #include "base/error.h"

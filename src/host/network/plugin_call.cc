@@ -101,8 +101,11 @@ Result<pid_t> start(const PluginCall& call, const std::array<int, 3>& standard) 
   sigset_t all;
   sigfillset(&all);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  std::string program = call.program;
-  std::array<char*, 2> argv{program.data(), nullptr};
+  std::vector<std::string> words{call.program};
+  words.insert(words.end(), call.arguments.begin(), call.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& each : words) argv.push_back(each.data());
+  argv.push_back(nullptr);
   std::vector<std::string> environment = environment_of(call);
   std::vector<char*> envp;
   for (std::string& each : environment) envp.push_back(each.data());

@@ -12,9 +12,10 @@
 namespace spillway::host {
 
 struct PluginCall {
-  std::string program;                   // a path
-  std::vector<std::string> environment;  // "NAME=value"; on top of this process's own
-  std::string input;
+  std::string program;  // a path
+  std::vector<std::string> arguments = {};
+  std::vector<std::string> environment = {};  // "NAME=value"; on top of this process's own
+  std::string input = {};
   Duration time_max = seconds(30);
 };
 
