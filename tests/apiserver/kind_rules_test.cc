@@ -3,7 +3,6 @@
 #include "api/text/ip_address.h"
 #include "apiserver/kinds/service_spec.h"
 #include "apiserver/server_fixture.h"
-#include "base/rng.h"
 
 #include <gtest/gtest.h>
 
@@ -188,7 +187,7 @@ TEST(ServiceAddresses, ComeFromTheLowBandOnceTheUpperOneIsFull) {
 }
 
 TEST(ServiceAddresses, AreFoundWithoutASearchOfTheRange) {
-  const TakenNames cluster([](std::string_view name) { return (fnv1a64(name) >> 20U) % 2 == 0; });
+  const TakenNames cluster([](std::string_view name) { return name.back() % 2 == 0; });
   for (int i = 0; i < 20; ++i) allocated_service("u" + std::to_string(i), cluster);
   EXPECT_LT(cluster.asked, 20U * 60);
 }

@@ -76,12 +76,12 @@ class PodNetwork(unittest.TestCase):
         os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
 
     @contextlib.contextmanager
-    def up(self, *more):
+    def up(self, *more, plugins=PLUGINS):
         kubeconfig = self.folder / "kubeconfig"
         kubeconfig.unlink(missing_ok=True)
         with running(self.folder, "up", "--data-dir", self.folder / "data", "--state-dir", self.folder / "state", "--port", "0",
                      "--write-kubeconfig", kubeconfig, "--node-name", "n", "--nodes", "2", "--node-memory", "256Mi",
-                     "--cni-bin-dir", PLUGINS, *(more or ("--pod-network", "on"))) as process:
+                     "--cni-bin-dir", plugins, *(more or ("--pod-network", "on"))) as process:
             process.api = serving(process, kubeconfig)
             process.kubectl = Kubectl(kubeconfig)
             wait_for("the nodes", lambda: sorted(process.api.nodes_ready()) == ["n-1", "n-2"])
@@ -177,7 +177,7 @@ class PodNetwork(unittest.TestCase):
         broken = self.folder / "plugins"
         shutil.copytree(PLUGINS, broken)
         (broken / "portmap").write_text("#!/bin/sh\n[ $CNI_COMMAND != ADD ] || { echo '{\"code\": 7, \"msg\": \"no rules here\"}'; exit 1; }\n")
-        with self.up("--pod-network", "on", "--cni-bin-dir", broken) as process:
+        with self.up("--pod-network", "on", plugins=broken) as process:
             process.kubectl.apply(server("a", "n-1"))
             def told():
                 events = [event["message"] for event in process.api.get("/api/v1/namespaces/default/events")["items"] if event["reason"] == "FailedCreatePodSandBox"]
@@ -189,7 +189,7 @@ class PodNetwork(unittest.TestCase):
             self.ready(process, "a")
 
     def test_without_plugins_pods_use_the_network_of_the_machine(self):
-        with self.up("--cni-bin-dir", self.folder, "--pod-network", "auto") as process:
+        with self.up("--pod-network", "auto", plugins=self.folder) as process:
             process.kubectl.apply(server("a", "n-1"))
             self.ready(process, "a")
             self.assertEqual(asked("127.0.0.1", 8080).split()[0], "a")
@@ -212,7 +212,7 @@ def end_pod(folder, name):
 
 def in_own_network():
     """This script again, in a network and mount namespace whose machine has one device and one address."""
-    setup = (f"ip link set lo up && ip link add machine type dummy && ip addr add {MACHINE}/24 dev machine && ip link set machine up && "
+    setup = (f"ip link set lo up && ip link add machine type bridge && ip addr add {MACHINE}/24 dev machine && ip link set machine up && "
              "ip route add default via 192.0.2.1 && exec \"$@\"")
     os.environ[INSIDE] = "1"
     os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", setup, "sh", sys.executable, *sys.argv])
