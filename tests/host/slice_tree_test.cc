@@ -15,12 +15,12 @@ class SliceTree : public ::testing::TestWithParam<CgroupVersion> {
   /// With the cgroups that systemd has made.
   Result<NodeSlice> open(const cgroups::CgroupName& kubepods = {"kubepods"}) {
     for (std::size_t steps = 1; steps <= kubepods.size(); ++steps)
-      fake_.add(
-          cgroups::systemd_path({kubepods.begin(), kubepods.begin() + static_cast<std::ptrdiff_t>(steps)}).value());
-    for (const QosClass qos : {QosClass::kBurstable, QosClass::kBestEffort})
-      fake_.add(cgroups::systemd_path(cgroups::class_name(kubepods, qos)).value());
+      add({kubepods.begin(), kubepods.begin() + static_cast<std::ptrdiff_t>(steps)});
+    for (const QosClass qos : {QosClass::kBurstable, QosClass::kBestEffort}) add(cgroups::class_name(kubepods, qos));
     return NodeSlice::open_slices(fake_.root(), "n", kubepods, {});
   }
+
+  void add(const cgroups::CgroupName& name) { fake_.add(cgroups::systemd_path(name).value().substr(1)); }
 
   FakeCgroup fake_{GetParam()};
 };
