@@ -237,26 +237,17 @@ TEST(CelEvaluate, Lists) {
 }
 
 TEST(CelEvaluate, Sets) {
-  expect_true({"sets.contains([], [])",
-               "sets.contains([1], [])",
-               "!sets.contains([], [1])",
+  expect_true({"sets.contains([], [])", "sets.contains([1], [])", "!sets.contains([], [1])",
                "sets.contains([1, 2, 3, 4], [2, 3])",
                "sets.contains([dyn(1), dyn(2.0), dyn(3u)], [dyn(1.0), dyn(2u), dyn(3)])",
-               "sets.contains(['a', 'b', 'b'], ['b', 'b', 'a'])",
-               "!sets.contains(['a'], ['a', 'b'])",
-               "sets.contains([[dyn(1)], [dyn(2), dyn(3)]], [[dyn(2), dyn(3.0)]])",
-               "sets.equivalent([], [])",
-               "sets.equivalent([1], [1, 1])",
-               "sets.equivalent([1], [dyn(1u), dyn(1.0)])",
-               "sets.equivalent([1, 2, 3], [dyn(3u), dyn(2.0), dyn(1)])",
-               "!sets.equivalent([1], [1, 2])",
-               "!sets.equivalent([1, 2], [1])",
-               "sets.intersects([1], [1, 2])",
-               "!sets.intersects([1], [])",
+               "sets.contains(['a', 'b', 'b'], ['b', 'b', 'a'])", "!sets.contains(['a'], ['a', 'b'])",
+               "sets.contains([[dyn(1)], [dyn(2), dyn(3)]], [[dyn(2), dyn(3.0)]])", "sets.equivalent([], [])",
+               "sets.equivalent([1], [1, 1])", "sets.equivalent([1], [dyn(1u), dyn(1.0)])",
+               "sets.equivalent([1, 2, 3], [dyn(3u), dyn(2.0), dyn(1)])", "!sets.equivalent([1], [1, 2])",
+               "!sets.equivalent([1, 2], [1])", "sets.intersects([1], [1, 2])", "!sets.intersects([1], [])",
                "!sets.intersects([], [])",
-               "sets.intersects([[1], [2, 3]], [[1, 2], [2, dyn(3.0)]])",
-               "!sets.intersects(['a'], ['b'])",
-               "['ab'].all(sets, sets.contains('a'))"});
+               "sets.intersects([[dyn(1)], [dyn(2), dyn(3)]], [[dyn(1), dyn(2)], [dyn(2), dyn(3.0)]])",
+               "!sets.intersects(['a'], ['b'])"});
   const std::vector<Row> refused{
       {"sets.contains([1])", "found no matching overload for 'sets.contains' applied to '(list(int))'"},
       {"sets.contains([1], ['a'])",
