@@ -169,7 +169,7 @@ Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
     document = std::move(read);
     facts.config = problems_of(document, command.config);
   }
-  facts.runtime = read_runtime_facts({}, std::string(document.value.string_at({"containerRuntimeEndpoint"})));
+  facts.images = read_runtime_facts({}, std::string(document.value.string_at({"containerRuntimeEndpoint"})));
   facts.disk = look_at_disk(document.value, node_state_dir({}, resolve_data_dir(command.data_dir), ""));
   if (const auto mounts = host::read_cgroup_mounts()) {
     facts.cgroup_version = mounts->version == host::CgroupVersion::kV2 ? 2 : 1;

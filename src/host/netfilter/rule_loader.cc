@@ -12,25 +12,19 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <ranges>
 #include <string_view>
 #include <utility>
 
 namespace spillway::host {
 namespace {
 
-constexpr std::string_view kSystemPath = "/usr/sbin:/sbin:/usr/bin";
+/// Where distributions and administrators put nft.
+constexpr std::array kPrograms{"/usr/sbin/nft", "/sbin/nft", "/usr/local/sbin/nft", "/usr/bin/nft"};
 
-/// The path of nft; empty: it is not installed. Its folder is often left out of the PATH of users.
+/// The path of nft; empty: it is not installed.
 std::string find_nft() {
-  const char* const own = std::getenv("PATH");
-  const std::string path = std::string(own == nullptr ? "" : own) + ":" + std::string(kSystemPath);
-  for (const auto part : std::views::split(path, ':')) {
-    const std::string_view folder(part);
-    if (!folder.starts_with('/')) continue;
-    std::string program = std::string(folder) + "/nft";
-    if (::access(program.c_str(), X_OK) == 0) return program;
+  for (const char* const program : kPrograms) {
+    if (::access(program, X_OK) == 0) return program;
   }
   return {};
 }

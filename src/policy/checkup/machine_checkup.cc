@@ -91,8 +91,8 @@ class Examination {
 
   /// Pods without images are no fault: this says what they would need.
   void images() {
-    if (!facts_.runtime) return;
-    const auto choice = choose_runtime(*facts_.runtime);
+    if (!facts_.images) return;
+    const auto choice = choose_runtime(*facts_.images);
     if (!choice) return add(Level::kWarning, "images", choice.error().text());
     add(Level::kFine, "images", sentence_of(*choice), advice_of(*choice));
   }

@@ -71,7 +71,7 @@ struct MachineFacts {
   std::optional<Bytes> swap;             // nullopt: unknown
   std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
   std::optional<Disk> disk;              // nullopt: unknown
-  std::optional<RuntimeFacts> runtime;   // nullopt: not looked at
+  std::optional<RuntimeFacts> images;    // which runtime `up` would use; nullopt: not read
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
   std::vector<ConfigProblem> config;

@@ -36,8 +36,8 @@ TEST(Checkup, ASoundMachineHasNothingInTheWay) {
 
 TEST(Checkup, SaysWhatPodsNeedForImages) {
   MachineFacts facts = sound();
-  facts.runtime = RuntimeFacts{};
-  facts.runtime->is_root = true;
+  facts.images = RuntimeFacts{};
+  facts.images->is_root = true;
   const std::vector<Finding> findings = examine(facts, kNow);
   const auto found = std::ranges::find(findings, "images", &Finding::subject);
   ASSERT_NE(found, findings.end());
