@@ -16,10 +16,10 @@ namespace {
 using api::Json;
 using api::StatusResult;
 
-constexpr std::string_view kType = "kubernetes.io/service-account-token";
+constexpr std::string_view kAccountTokenType = "kubernetes.io/service-account-token";
 constexpr std::string_view kAccountName = "kubernetes.io/service-account.name";
 constexpr std::string_view kAccountUid = "kubernetes.io/service-account.uid";
-constexpr Duration kRetry = seconds(1);
+constexpr Duration kAccountSecretRetry = seconds(1);
 
 std::string_view annotation_of(const Json& secret, std::string_view key) {
   return secret.string_at({"metadata", "annotations", key});
@@ -40,7 +40,7 @@ AccountSecrets::AccountSecrets(Core& core, Writer& writer, const TokenSigner* si
       accounts_(core.cache.of(core.registry.get("serviceaccounts"))) {}
 
 bool AccountSecrets::is_account_secret(const StoredObject& object) const {
-  return std::ranges::find(object.meta.fields, kType) != object.meta.fields.end();
+  return std::ranges::find(object.meta.fields, kAccountTokenType) != object.meta.fields.end();
 }
 
 void AccountSecrets::load() {
@@ -152,7 +152,7 @@ void AccountSecrets::finish(const std::string& key, const StatusResult<Written>&
   const bool ended = result || result.error().reason == "Invalid" || result.error().code == 404 ||
                      result.error().code == 403 || result.error().code == 409;
   if (ended) return run();
-  core_.timers.at(core_.now.mono + kRetry, [this, key] {
+  core_.timers.at(core_.now.mono + kAccountSecretRetry, [this, key] {
     dirty_.insert(key);
     run();
   });
