@@ -150,8 +150,9 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
       (Texts{
           R"(spec.auditAnnotations[0].valueExpression: Invalid value: "1": must evaluate to one of [string null_type] but got int)",
           R"(spec.auditAnnotations[1].key: Duplicate value: "k")"}));
-  EXPECT_EQ(wrong(rules + good + ",'matchConditions':[{'name':'c','expression':'object.a'}]"),
-            Texts{R"(spec.matchConditions[0].expression: Invalid value: "object.a": must evaluate to bool but got dyn)"});
+  EXPECT_EQ(
+      wrong(rules + good + ",'matchConditions':[{'name':'c','expression':'object.a'}]"),
+      Texts{R"(spec.matchConditions[0].expression: Invalid value: "object.a": must evaluate to bool but got dyn)"});
 }
 
 TEST(AdmissionPolicyKinds, BindingsAreValidated) {

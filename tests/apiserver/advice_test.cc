@@ -77,8 +77,6 @@ TEST(Advice, OnPods) {
       {pod_with(R"("hostAliases":[{"ip":"10.0.0.1","hostnames":["a"]},{"ip":"10.0.0.1","hostnames":["b"]}],)"),
        R"(spec.hostAliases[1].ip: duplicate ip "10.0.0.1")"},
       {pod_with(R"("imagePullSecrets":[{"name":""}],)"), R"(spec.imagePullSecrets[0].name: invalid empty name "")"},
-      {pod_with(R"("terminationGracePeriodSeconds":-1,)"),
-       "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"},
       {pod_with("", R"(,"resources":{"requests":{"memory":"500m"}})"),
        R"(spec.containers[0].resources.requests[memory]: fractional byte value "500m" is invalid, must be an integer)"},
       {pod_with("", R"(,"env":[{"name":"A","value":"1"},{"name":"A","value":"2"}])"),
@@ -144,7 +142,7 @@ TEST(Advice, OnTemplatesNamesThePathAndComesBackOnlyWithAnotherSpec) {
 
 TEST(Advice, OnThousandsOfEqualPortsIsBounded) {
   std::string ports;
-  for (int i = 0; i < 3'000; ++i)
+  for (int i = 0; i < 2'000; ++i)
     ports += fmt::format(R"({}{{"containerPort":80,"name":"p{}"}})", i == 0 ? "" : ",", i);
   TestServer server;
   const Answer made = server.post(kAdvisedPods, pod_with("", R"(,"ports":[)" + ports + "]"));

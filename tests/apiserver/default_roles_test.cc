@@ -335,8 +335,9 @@ TEST_F(DefaultRoles, AreServed) {
   };
   EXPECT_EQ(names("clusterroles"), 64U + own_role_rows().size());
   EXPECT_EQ(names("clusterrolebindings"), 45U + own_binding_rows().size());
-  EXPECT_EQ(names("namespaces/kube-system/roles"), 6U);
-  EXPECT_EQ(names("namespaces/kube-system/rolebindings"), 6U);
+  // One of each is the DNS server's, beside those of upstream.
+  EXPECT_EQ(names("namespaces/kube-system/roles"), 7U);
+  EXPECT_EQ(names("namespaces/kube-system/rolebindings"), 7U);
   EXPECT_EQ(names("namespaces/kube-public/roles"), 1U);
   EXPECT_EQ(names("namespaces/kube-public/rolebindings"), 1U);
 }

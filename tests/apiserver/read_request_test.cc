@@ -41,13 +41,13 @@ TEST(ReadRequest, AnErrorIsKeptForTheTurn) {
   EXPECT_FALSE(read(api::Method::kPut, "/api/v1/nothing/x", "{}").route);
 }
 
-TEST(ReadRequest, ReadsPatchesButNoAppliedOnes) {
+TEST(ReadRequest, ReadsPatchesOfEachFormat) {
   const auto of = [](const char* type) {
     return read(api::Method::kPatch, kMap, R"({"data":{}})", {{"content-type", type}}).body;
   };
   EXPECT_TRUE(of("application/merge-patch+json").patch);
   EXPECT_FALSE(of("application/merge-patch+json").object);
-  EXPECT_FALSE(of("application/apply-patch+yaml").patch);
+  EXPECT_TRUE(of("application/apply-patch+yaml").patch);
   EXPECT_FALSE(of("text/plain").patch);
 }
 

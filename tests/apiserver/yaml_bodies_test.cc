@@ -48,8 +48,8 @@ TEST(YamlBodies, CreateUpdateAndApply) {
   const Answer applied = apply_body(server, kMaps + "/m", kMapInYaml);
   ASSERT_EQ(applied.code, 200) << applied.text;
   EXPECT_EQ(applied.string_at({"data", "text"}), "two\nlines\n");
-  const Answer fresh =
-      apply_body(server, kMaps + "/n", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: n\ndata:\n  a: \"1\"\n");
+  const Answer fresh = apply_body(server, kMaps + "/fresh",
+                                  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: fresh\ndata:\n  a: \"1\"\n");
   EXPECT_EQ(fresh.code, 201) << fresh.text;
 }
 

@@ -156,8 +156,8 @@ TEST_F(SchedulerPreemption, APromisedNodeThatDiesIsReplacedAtOnce) {
   cluster_.merge(
       "/api/v1/nodes/n0",
       Json::object(
-          {{"spec", Json::object({{"taints", Json::array({Json::object({{"key", "node.kubernetes.io/unreachable"},
-                                                                        {"effect", "NoSchedule"}})})}})}}));
+          {{"spec",
+            Json::object({{"taints", Json::array({Json::object({{"key", "broken"}, {"effect", "NoSchedule"}})})}})}}));
   cluster_.advance(seconds(15));
   EXPECT_THAT(deletions(), ElementsAre("low", "middle"));
   EXPECT_EQ(node_of("important"), "n1");

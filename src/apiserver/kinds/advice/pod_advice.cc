@@ -95,10 +95,6 @@ class PodAdvice {
     if (!is_given(spec_->at({"securityContext", "seccompProfile"}))) annotation(kPodSeccomp, kSeccompText);
     each_container([this](const Json& container, const std::string& at) { advise_on_container(container, at); });
     ports();
-    if (number_at(*spec_, {"terminationGracePeriodSeconds"}) < 0) {
-      advice_.add(spec_path("terminationGracePeriodSeconds") +
-                  ": must be >= 0; negative values are invalid and will be treated as 1");
-    }
     pod_affinity("podAffinity");
     pod_affinity("podAntiAffinity");
   }
