@@ -3,6 +3,7 @@
 #include "api/object/node.h"
 #include "api/text/dns_identity.h"
 #include "api/text/identities.h"
+#include "api/text/ip_address.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/missing_nodes.h"
 #include "apps/commands/node_ranges_watch.h"
@@ -180,10 +181,13 @@ class Up {
 
   /// False: the process ends, with an error that has been told.
   bool start_dns() {
-    const bool wanted = command_.dns_mode == "on" || (command_.dns_mode == "auto" && has_service_proxy_);
-    if (!wanted) return true;
     std::vector<cli::ListenPlace> places = command_.dns.listen;
     if (places.empty()) places.push_back({host::machine_address(), 0});
+    // An address of the loopback is no endpoint of a Service.
+    const auto address = api::parse_ip(places.front().address);
+    const bool is_reached = has_service_proxy_ && address && !address->is_loopback();
+    const bool wanted = command_.dns_mode == "on" || (command_.dns_mode == "auto" && is_reached);
+    if (!wanted) return true;
     auto part = DnsPart::create(process_, command_.dns, places, server_->connect(api::kDnsUser));
     if (!part) {
       process_.fail(part.error());
@@ -198,7 +202,7 @@ class Up {
                 .cluster_ip = std::string(kDnsAddress), .address = place.address, .port = place.port},
             rng_.fork("dns service"), process_.log()),
         server_->connect(api::kDnsUser)));
-    if (has_service_proxy_)
+    if (is_reached)
       cluster_dns_ = ClusterDns{.address = std::string(kDnsAddress), .domain = command_.dns.cluster_domain};
     return true;
   }
