@@ -28,6 +28,7 @@
 #include "apps/proxy/proxy_part.h"
 #include "apps/server/api_server_part.h"
 #include "apps/server/data_dir.h"
+#include "base/split.h"
 #include "cli/text/first_screen.h"
 #include "controllers/controller_set.h"
 #include "host/containerd/oci_image.h"
@@ -188,7 +189,14 @@ class Up {
     const bool is_reached = has_service_proxy_ && address && !address->is_loopback();
     const bool wanted = command_.dns_mode == "on" || (command_.dns_mode == "auto" && is_reached);
     if (!wanted) return true;
-    auto part = DnsPart::create(process_, command_.dns, places, server_->connect(api::kDnsUser));
+    cli::DnsArgs args = command_.dns;
+    if (network_ || plan_.choice.kind == checkup::RuntimeKind::kOwnContainerd) {
+      // Pods with addresses of their own ask from these.
+      for (const std::string_view range : words_in(command_.controller.node_ranges.cluster_cidr, ",")) {
+        args.allow_from.emplace_back(range);
+      }
+    }
+    auto part = DnsPart::create(process_, args, places, server_->connect(api::kDnsUser));
     if (!part) {
       process_.fail(part.error());
       return false;
