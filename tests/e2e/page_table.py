@@ -155,6 +155,9 @@ TABLE = {
         "spillway up --runtime /run/containerd/containerd.sock": CONTAINERD,
         "spillway agent --kubeconfig F --node-name n1 --container-runtime-endpoint unix:///run/containerd/containerd.sock": CONTAINERD,
         "kubectl debug node/NAME": Not("needs a container runtime and an image"),
+        "spillway up --pod-network on": Runs("tests/e2e/test_pod_network.py", '"--pod-network", "on"'),
+        "spillway agent --kubeconfig F --node-name n1 --cni-conf-dir /etc/cni/net.d": Not("needs CNI plug-ins of the machine: `up --pod-network on` attaches pods by the same code"),
+        "spillway doctor --config FILE": Runs("tests/e2e/test_doctor.py", '"--config", config'),
     },
     "docs/dns.md": {
         "spillway dns --kubeconfig FILE --listen 10.0.0.5:53 --allow-from 10.244.0.0/16,10.0.0.0/24": Runs("tests/e2e/test_dns.py", '"--allow-from"'),

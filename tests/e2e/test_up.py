@@ -16,7 +16,7 @@ from harness import BINARY, Api, ApiError, can_write_cgroups, needs, PATIENCE, p
 
 def flags_of_up(folder, *more):
     return ["up", "--data-dir", folder / "data", "--state-dir", folder / "state", "--port", "0", "--write-kubeconfig", folder / "kubeconfig", "--node-name", "n",
-            "--node-memory", "256Mi", *([] if "--container-runtime-endpoint" in more else ["--runtime", "process"]), *room_on_disks(), *more]
+            "--node-memory", "256Mi", "--proxy", "off", "--pod-network", "off", *([] if "--container-runtime-endpoint" in more else ["--runtime", "process"]), *room_on_disks(), *more]
 
 
 class Terminal:
