@@ -535,6 +535,21 @@ TEST(CustomKinds, SchemasOfManyFieldsAreToldInSlices) {
   EXPECT_EQ(server.get("/openapi/v3/apis/nosuch.example.com/v1").code, 404);
 }
 
+TEST(CustomKinds, AreServedHoweverManyCameAndWentBefore) {
+  TestServer server;
+  const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+    "x-kubernetes-preserve-unknown-fields":true}}})";
+  for (int i = 0; i < 300; ++i) {
+    const std::string plural = fmt::format("things{}", i);
+    ASSERT_EQ(
+        server.post(kDefinitionsPath, definition(plural, fmt::format("Thing{}", i), "many.example.com", small, "[]"))
+            .code,
+        201);
+    ASSERT_EQ(server.get("/apis/many.example.com/v1/" + plural).code, 200) << plural;
+    ASSERT_EQ(server.remove(fmt::format("{}/{}.many.example.com", kDefinitionsPath, plural)).code, 200);
+  }
+}
+
 TEST(CustomKinds, ThereAreOnlySoMany) {
   TestServer server;
   const std::string small = R"({"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",

@@ -13,8 +13,10 @@ using api::Json;
 
 constexpr Duration kReadObjectsAgain = seconds(1);
 // Of what was replaced and not let go of yet: tables, and bytes of the definitions.
-constexpr std::size_t kTablesMax = 1'000;
 constexpr std::size_t kKeptBytesMax = 2 * kDefinitionsBytesMax;
+// A kind of a short definition holds about so much: its rows, columns and schemas.
+constexpr std::size_t kKindBytes = 16U << 10U;
+constexpr Duration kKept = minutes(10);  // writes that have begun with a kind have ended by then
 
 }  // namespace
 
@@ -44,14 +46,14 @@ void CustomKinds::on_event(const ResourceCache& cache, const EventPtr& event) {
 }
 
 void CustomKinds::act() {
-  // Tables and kinds are kept for a while after they were replaced: who changes definitions without end waits for that.
+  // Kinds are kept for a while after they were replaced: a client that changes definitions without end waits for that.
   if (dirty_.empty() || !has_room_to_keep()) return;
   while (!dirty_.empty() && has_room_to_keep()) look_at(dirty_.extract(dirty_.begin()).value());
   publish();
 }
 
 bool CustomKinds::has_room_to_keep() const {
-  return registry_.retired() < kTablesMax && kept_bytes_ < kKeptBytesMax;
+  return kept_bytes_ < kKeptBytesMax;
 }
 
 void CustomKinds::look_at(const std::string& name) {
@@ -138,8 +140,9 @@ void CustomKinds::retire(const std::string& name) {
 /// Writes may have begun with its rows although no table has had it yet: they are in the cache from the start.
 void CustomKinds::keep(const Served& served) {
   if (served.kind == nullptr) return;
-  kept_.push_back({core_.now.mono, served.kind, served.bytes});
-  kept_bytes_ += served.bytes;
+  const std::size_t bytes = served.bytes + kKindBytes;
+  kept_.push_back({core_.now.mono, served.kind, bytes});
+  kept_bytes_ += bytes;
 }
 
 /// What has changed shows at once; watches of what looked otherwise before end, and begin anew.
@@ -149,7 +152,7 @@ void CustomKinds::publish() {
     for (const auto& [name, served] : kinds_) {
       if (served.is_ready) ready.push_back(served.kind);
     }
-    registry_.replace_custom(std::move(ready), core_.now.mono);
+    registry_.replace_custom(std::move(ready));
     for (const ResourceCache* cache : std::exchange(changed_, {})) hub_.end_all(*cache);
     arm_release();
   }
@@ -158,18 +161,13 @@ void CustomKinds::publish() {
 }
 
 void CustomKinds::arm_release() {
-  const Instant kept_since = core_.now.mono - ResourceRegistry::kRetired;
+  const Instant kept_since = core_.now.mono - kKept;
   while (!kept_.empty() && kept_.front().since <= kept_since) {
     kept_bytes_ -= kept_.front().bytes;
     kept_.pop_front();
   }
-  auto next = registry_.release(core_.now.mono);
-  if (!kept_.empty()) {
-    const Instant due = kept_.front().since + ResourceRegistry::kRetired;
-    next = std::min(next.value_or(due), due);
-  }
-  if (release_ || !next) return;
-  release_ = core_.timers.at(*next, [this] {
+  if (release_ || kept_.empty()) return;
+  release_ = core_.timers.at(kept_.front().since + kKept, [this] {
     release_.reset();
     arm_release();
     run();

@@ -2,7 +2,7 @@
 // every server of a store learns of each by itself. Of a new kind the objects in the store are read first; then it is
 // in the table of resources. It writes nothing. Thread: loop. Bounds: kDefinitionsMax kinds; a cache of each name that
 // was ever served, at most kNamesMax of them; requests that wait for a kind, kWaitingMax; of what was replaced in the
-// last minutes, 1,000 tables and 128 MiB of definitions. Source: docs/adr/0049.
+// last ten minutes, 128 MiB of kinds. Source: docs/adr/0049.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -39,7 +39,7 @@ class CustomKinds final : public Collector {
   /// False: so many wait already.
   bool has_room() const { return waiting_.size() < kWaitingMax; }
 
-  /// Kinds that were replaced, or have gone, less than ResourceRegistry::kRetired ago.
+  /// Kinds that were replaced, or have gone, in the last ten minutes.
   std::size_t kept() const { return kept_.size(); }
 
   static constexpr std::size_t kWaitingMax = 1'000;

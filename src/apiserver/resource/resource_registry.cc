@@ -94,16 +94,10 @@ ResourceRegistry::ResourceRegistry(KindTable hooks)
                                                    std::vector<CustomKindPtr>())),
       published_(table_) {}
 
-void ResourceRegistry::replace_custom(std::vector<CustomKindPtr> kinds, Instant now) {
-  retired_.push_back({now, table_});
+void ResourceRegistry::replace_custom(std::vector<CustomKindPtr> kinds) {
   table_ = table_->with_custom(std::move(kinds));
   published_.put(table_);
   ++generation_;
-}
-
-std::optional<Instant> ResourceRegistry::release(Instant now) {
-  while (!retired_.empty() && retired_.front().since + kRetired <= now) retired_.pop_front();
-  return retired_.empty() ? std::nullopt : std::optional(retired_.front().since + kRetired);
 }
 
 const Resource* ResourceRegistry::find_kind(std::string_view api_version, std::string_view kind) const {

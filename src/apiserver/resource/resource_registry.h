@@ -10,7 +10,6 @@
 #include "base/published.h"
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -223,7 +222,8 @@ class ResourceTable {
 
 using ResourceTablePtr = std::shared_ptr<const ResourceTable>;
 
-/// A row of a custom kind is valid until kRetired after the kind was replaced; longer while its table is held.
+/// A row of a custom kind is valid for as long as its kind, or a table that has it, is held: CustomKinds holds a kind
+/// for a while after it was replaced. Built-in rows are valid for as long as the registry.
 class ResourceRegistry {
  public:
   explicit ResourceRegistry(KindTable hooks);
@@ -259,26 +259,12 @@ class ResourceRegistry {
 
   const std::vector<CustomKindPtr>& custom() const { return table_->custom(); }
 
-  /// From now on these are the custom kinds. What they replace is kept until release() of a later time: writes that
-  /// have begun with it have ended by then.
-  void replace_custom(std::vector<CustomKindPtr> kinds, Instant now);
-
-  static constexpr Duration kRetired = minutes(10);
-
-  /// Lets go of tables that were replaced kRetired ago. Returns when there is more to let go; nullopt: nothing.
-  std::optional<Instant> release(Instant now);
-
-  std::size_t retired() const { return retired_.size(); }
+  /// From now on these are the custom kinds.
+  void replace_custom(std::vector<CustomKindPtr> kinds);
 
  private:
-  struct Retired {
-    Instant since;
-    ResourceTablePtr table;
-  };
-
   ResourceTablePtr table_;
   Published<ResourceTable> published_;
-  std::deque<Retired> retired_;  // oldest first
   std::uint64_t generation_ = 0;
 };
 
