@@ -187,7 +187,7 @@ TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWho
   EXPECT_EQ(seen.categories.front(), "first") << "a write that has begun with it may end";
   change(nullptr);
   EXPECT_EQ(kinds.kept(), 2U);
-  advance(ResourceRegistry::kRetired - seconds(1));
+  advance(CustomKinds::kKept - seconds(1));
   EXPECT_EQ(kinds.kept(), 2U);
   advance(seconds(1));
   EXPECT_EQ(kinds.kept(), 0U);
@@ -201,7 +201,7 @@ TEST_F(FollowedDefinitions, LargeOnesThatChangeWithoutEndWait) {
   EXPECT_LT(kept, 100U) << "each has more than a 96th of 128 MiB";
   EXPECT_GT(kept, 90U);
   EXPECT_EQ(tabs.resource().categories.front(), fmt::format("c{}", kept));
-  advance(ResourceRegistry::kRetired);
+  advance(CustomKinds::kKept);
   EXPECT_EQ(tabs.resource().categories.front(), "c119") << "the last one is followed once there is room";
   EXPECT_EQ(kinds.kept(), 1U);
 }

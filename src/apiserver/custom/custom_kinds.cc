@@ -16,7 +16,6 @@ constexpr Duration kReadObjectsAgain = seconds(1);
 constexpr std::size_t kKeptBytesMax = 2 * kDefinitionsBytesMax;
 // A kind of a short definition holds about so much: its rows, columns and schemas.
 constexpr std::size_t kKindBytes = 16U << 10U;
-constexpr Duration kKept = minutes(10);  // writes that have begun with a kind have ended by then
 
 }  // namespace
 

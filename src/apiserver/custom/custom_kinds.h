@@ -39,7 +39,10 @@ class CustomKinds final : public Collector {
   /// False: so many wait already.
   bool has_room() const { return waiting_.size() < kWaitingMax; }
 
-  /// Kinds that were replaced, or have gone, in the last ten minutes.
+  /// How long a kind is kept after it was replaced: writes that have begun with it have ended by then.
+  static constexpr Duration kKept = minutes(10);
+
+  /// Kinds that were replaced, or have gone, less than kKept ago.
   std::size_t kept() const { return kept_.size(); }
 
   static constexpr std::size_t kWaitingMax = 1'000;
