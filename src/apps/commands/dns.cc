@@ -36,16 +36,16 @@ int run_dns(const cli::LogArgs& log, const cli::DnsCommand& command) {
   if (!pages_server) return fail_with(pages_server.error());
   auto server = connect_remote(process.loop(), command.api);
   if (!server) return fail_with(server.error());
-  auto pages = ProcessServer::create(process, command.serving, std::make_unique<NoPages>(),
-                                     std::move(pages_server->transport), pages_server->authority_pem);
-  if (!pages) return fail_with(pages.error());
-  process.add(*std::move(pages));
   std::vector<cli::ListenPlace> places = command.dns.listen;
   if (places.empty()) places.push_back({"0.0.0.0", cli::kDnsPort});
   auto transport = std::make_unique<CountedTransport>(std::move(server->transport), process.metrics(), server->host);
   auto part = DnsPart::create(process, command.dns, places, std::move(transport));
   if (!part) return fail_with(part.error());
   process.add(*std::move(part));
+  auto pages = ProcessServer::create(process, command.serving, std::make_unique<NoPages>(),
+                                     std::move(pages_server->transport), pages_server->authority_pem);
+  if (!pages) return fail_with(pages.error());
+  process.add(*std::move(pages));
   process.set_up_done();
   return process.run();
 }
