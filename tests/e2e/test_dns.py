@@ -219,7 +219,7 @@ class Dns(unittest.TestCase):
     def test_bad_flags(self):
         for flags, expected in ((("--allow-from", "10.0.0.0"), "expected a range of addresses"), (("--listen", "localhost:53"), "is no address"),
                                 (("--cluster-domain", "a..b"), "expected a domain"), (("--resolv-conf", "/nosuch"), "/nosuch"),
-                                (("--pod-names", "maybe"), "insecure|verified|disabled")):
+                                (("--pod-names", "maybe"), "expected insecure, verified or disabled")):
             place = () if "--listen" in flags else ("--listen", "127.0.0.1:0")
             code, _, error = run("dns", "--kubeconfig", self.folder / "kubeconfig", "--secure-port", "0", *place, *flags)
             self.assertNotEqual(code, 0)

@@ -451,7 +451,7 @@ class Kubernetes(unittest.TestCase):
                 customized[folder.name] = self.objects(kubectl, text)
                 for item in customized[folder.name].values():
                     item.get("spec", {}).pop("creationTimestamp", None)
-            self.assertEqual(set(customized), {"companion", "companion-acting", "controller", "controller-in-charge", "dashboard"})
+            self.assertEqual(set(customized), {"companion", "companion-acting", "controller", "controller-in-charge", "dashboard", "dns"})
             chart = Chart(self.files / "chart", self.folder)
             self.assertEqual(chart.rendered(), "", "nothing is on before it is asked for")
             for part in ("companion", "controller", "dashboard"):
