@@ -11,7 +11,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import can_write_cgroups, needs, one_node, PATIENCE, run, running, serving, wait_for, workspace
+from harness import can_write_cgroups, needs, one_node, PATIENCE, pod, run, running, serving, wait_for, workspace
 
 CLONE_NEWNET = 0x40000000
 NODE, OUTSIDE, VIP = "192.0.2.1", "192.0.2.9", "198.51.100.7"
@@ -323,6 +323,26 @@ class Up(unittest.TestCase):
                 self.assertIn("another spillway proxy serves this machine already", said)
             left = subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout
             self.assertNotIn("spillway", left)
+
+    def test_a_pod_reaches_a_service_by_its_name(self):
+        """Proxy and DNS together: a pod opens the page that another serves."""
+        port = 8123
+        script = ("import time, urllib.request\n"
+                  "while True:\n"
+                  "    try:\n"
+                  "        print('answer', urllib.request.urlopen('http://web/', timeout=5).status, flush=True)\n"
+                  "        break\n"
+                  "    except OSError:\n"
+                  "        time.sleep(0.2)\n")
+        with workspace() as folder, one_node(folder, "--proxy", "auto") as process:
+            server = pod("server", ["/usr/bin/python3", "-m", "http.server", str(port)])
+            server["metadata"]["labels"] = {"app": "web"}
+            process.api.create("/api/v1/namespaces/default/pods", server)
+            process.api.create("/api/v1/namespaces/default/services", {
+                "metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": port}]}})
+            process.api.create("/api/v1/namespaces/default/pods", pod("client", ["/usr/bin/python3", "-c", script], restartPolicy="Never"))
+            wait_for("the client to end", lambda: process.api.pod_phases().get("client") == "Succeeded")
+            self.assertEqual(process.kubectl("logs", "client"), "answer 200\n")
 
 
 if __name__ == "__main__":
