@@ -80,7 +80,7 @@ void define_end_pods(Commands& commands) {
       ->type_name("DIR")
       ->required();
   app.footer(
-      "For packages and units: nobody is to take these pods over any more. They get SIGTERM and 5 s. A containerd\n"
+      "For packages and units: no agent will take these pods over any more. They get SIGTERM and 5 s. A containerd\n"
       "of `spillway up` ends with its containers; pods of other container runtimes are not touched. A node that a\n"
       "process runs is left as it is.\n"
       "Exit codes: 0 nothing is left, 1 something is, 2 wrong command line.");

@@ -227,7 +227,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   std::set<pid_t> strays_;  // processes there that were nobody's at the last look
   std::map<std::string, PodEntry> pods_;
   std::unique_ptr<PodNetworks> networks_;  // null: there is no network for pods
-  std::string shared_cpus_;                // empty: nobody said
+  std::string shared_cpus_;                // empty: no policy of processors has set them
   std::function<void()> on_shut_down_;
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;

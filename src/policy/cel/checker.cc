@@ -347,7 +347,8 @@ class Checker {
     return map_of(std::move(key_type), value ? *std::move(value) : types_.fresh());
   }
 
-  /// What the variables of a loop over it are: of one variable the first, of two both.
+  /// The types of the variables of a loop over `range`: the first where the loop has one variable, both where it has
+  /// two.
   std::pair<Type, Type> element_types(const Node& node, const Type& range) {
     const bool two = !node.second.empty();
     if (range.kind == TypeKind::kList) return {two ? Type{.kind = TypeKind::kInt} : range.of[0], range.of[0]};

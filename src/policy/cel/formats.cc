@@ -17,7 +17,7 @@ namespace {
 
 using Problems = std::vector<std::string>;
 
-/// What generates names appends to a prefix: its last dash, and the character before it, stand for more.
+/// A prefix that names are generated from, with its last dash and the character before it replaced by one letter.
 std::string without_last_dash(std::string_view text) {
   std::string out(text);
   if (out.size() > 1 && out.ends_with('-')) out.replace(out.size() - 2, 2, "a");

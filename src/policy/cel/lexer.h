@@ -67,7 +67,7 @@ struct SyntaxError {
 /// The tokens, the last one kEnd. What is no token is told and left out.
 std::vector<Token> read_tokens(std::string_view text, std::vector<SyntaxError>& problems);
 
-/// What the literal of a string, or of bytes, stands for. nullopt: it has an escape of no character.
+/// The value of the literal of a string or of bytes. nullopt: an escape in it stands for no character.
 std::optional<std::string> unescaped(const Token& literal);
 
 /// "'('", "NUM_INT", "<EOF>", as messages have it.

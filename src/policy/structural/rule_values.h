@@ -17,7 +17,7 @@ namespace spillway::structural {
 /// "a__dash__b", "__namespace__"; empty: it cannot be said.
 std::string escaped_name(std::string_view name);
 
-/// Whether its values are others in expressions than they are in documents: numbers, times, durations, bytes, lists
+/// True for a schema whose values differ between expressions and documents: numbers, times, durations, bytes, lists
 /// that are sets or maps.
 bool is_converted(const Node& node);
 
