@@ -59,10 +59,12 @@ def setUpModule():
     config.write_text(config.read_text().replace('"overlayfs"', '"native"') + RUNC)
     (folder / "containerd.service").write_text(UNIT)
     containerd_pods.write_image(folder / "image.tar")
+    # Pods get it, and a machine without one starts none, as with a kubelet.
+    (folder / "resolv.conf").write_text("nameserver 192.0.2.53\n")
     files = {f"opt/containerd/bin/{name}": pathlib.Path(shutil.which(name, path=peers.environment()["PATH"])) for name in PROGRAMS}
     files |= {"opt/containerd/cni/loopback": peers.ROOT / "usr/lib/cni/loopback", "opt/containerd/run/config.toml": config,
               "opt/containerd/run/cni/10-test.conflist": folder / "cni/10-test.conflist", "etc/systemd/system/containerd.service": folder / "containerd.service",
-              "root/image.tar": folder / "image.tar", f"root/{deb.name}": deb}
+              "etc/resolv.conf": folder / "resolv.conf", "root/image.tar": folder / "image.tar", f"root/{deb.name}": deb}
     base = folder / "disk"
     debian_guest.make_disk(base, ["openssl", "libseccomp2", *depended_on(deb)], files)
 
@@ -82,11 +84,12 @@ class Driver(unittest.TestCase):
         disk = folder / "disk"
         subprocess.run(["cp", "--sparse=always", base, disk], check=True)
         self.guest = self.enterContext(debian_guest.started(folder, disk))
+        self.passed = False  # at the time of a cleanup unittest says that the cleanup has succeeded so far
         self.addCleanup(self.show_if_failed)
 
     def show_if_failed(self):
-        if not self._outcome.success:
-            print(*self.guest.try_run("journalctl --no-pager --lines=60 --unit=spillway-up; journalctl --no-pager --lines=15 --unit=containerd; systemd-cgls --no-pager; find /sys/fs/cgroup/kubepods* -maxdepth 3 -name '*slice'"), sep="\n")
+        if not self.passed:
+            print(*self.guest.try_run("journalctl --no-pager --lines=60 --unit=spillway-up; journalctl --no-pager --lines=60 --unit=containerd; systemd-cgls --no-pager; find /sys/fs/cgroup/kubepods* -maxdepth 3 -name '*slice'"), sep="\n")
 
     def read(self, place, file):
         return self.guest.run(f"cat {TREE}/{place}/{file}").strip()
@@ -165,6 +168,7 @@ class Driver(unittest.TestCase):
 
         guest.run("systemctl stop spillway-up && sed -i 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /etc/spillway/kubelet.yaml && systemctl start --no-block spillway-up")
         eventually("the refusal", lambda: "so that no pod could start: set cgroupDriver: systemd" in self.journal())
+        self.passed = True
 
     def statistics(self):
         pods = self.api.get("/api/v1/nodes/n/proxy/stats/summary")["pods"]
