@@ -30,7 +30,7 @@ namespace spillway::agent {
 namespace {
 
 constexpr std::string_view kComponent = "kubelet";
-constexpr int kRetries = 10;  // of a server that asks to be asked later
+constexpr int kRetries = 10;  // requests answered with Retry-After are repeated this often
 /// Calls of the heartbeat client have ids above it.
 constexpr client::CallId kHeartbeatIds = client::CallId{1} << 62U;
 
@@ -180,7 +180,7 @@ struct Agent::Parts {
             .supplemental_groups_policy = runtime.supplemental_groups_policy};
   }
 
-  /// What led to it is not to be written over.
+  /// Protects the recorded events before an action from being overwritten.
   void keep_recording(std::string_view why) const {
     if (sinks.recording != nullptr) sinks.recording->keep(why);
   }
@@ -263,7 +263,7 @@ struct Agent::Parts {
   std::optional<client::Informer<api::Service>> services;  // where containers are told of them
   DeviceManager devices;
   ResourceManagers managers;
-  std::unique_ptr<EvictionRecorder> recorder;  // null: nobody asked for it
+  std::unique_ptr<EvictionRecorder> recorder;  // null: no recording was requested
   DecisionLog decisions;
   std::vector<JournalEntry> decided_before;  // until pods begin
   PodVolumes volumes;

@@ -54,7 +54,7 @@ class Agent final : public client::ApiEngine {
   void on_host_event(const std::shared_ptr<const HostEvent>& event, Now now);
   /// Commands since the last call, in order.
   std::vector<HostCommand> take_host_commands();
-  /// What options().static_pod_path holds: told after the start, and whenever it changes.
+  /// The manifests below options().static_pod_path: called after the start and after every change.
   void on_manifests(const StaticManifests& read, Now now);
   void on_device_event(const DeviceEvent& event, Now now);
   /// Commands since the last call, in order.
@@ -76,7 +76,7 @@ class Agent final : public client::ApiEngine {
   eviction::ConditionSet conditions() const;
   /// The last whole observation; null before the first.
   std::shared_ptr<const api::Summary> last_summary() const;
-  /// What it decided and how things stand now (agent/contract/decision_log.h).
+  /// Decisions taken so far and the present state (agent/contract/decision_log.h).
   api::Json decisions(Now now) const;
   /// How every part stands, for people and for /debug/spillway: no contract.
   api::Json state(Now now) const;

@@ -57,7 +57,7 @@ void CacheFeed::load(store::Revision head) {
 void CacheFeed::load_from(store::Revision base, store::Revision head) {
   store::Range range{.prefix = std::string(kRoot), .start_after = {}, .at = base, .known_only = true};
   origin_.store().range(std::move(range), [this, head, base](Result<store::RangeResult> state) {
-    // Of a store that others compact, less may be left; how much it says when it is asked for more.
+    // A store that others compact may lose history meanwhile; it reports its new first revision when more is requested.
     if (!state && state.error().code == ErrorCode::kExpired && base != head) {
       const store::Revision left = origin_.store().compacted();
       return load_from(left <= base ? head : std::min(head, left), head);

@@ -1,5 +1,5 @@
-// What the watch cache is fed with from one store: some history of it at start, then what its watch tells, and its
-// present state anew where history is missing. Thread: loop. Source: spec "etcd as the store", 4.6.
+// Feeds the watch cache from one store: some history at the start, then the events of its watch; where history is
+// missing, the present state is listed again. Thread: loop. Source: spec "etcd as the store", 4.6.
 #pragma once
 
 #include "apiserver/read/core.h"

@@ -31,7 +31,7 @@ namespace spillway::apiserver {
 
 class ResourcePaths {
  public:
-  /// What the paths use; all of it outlives them.
+  /// Objects that the paths use; all of them outlive the paths.
   struct Parts {
     Core& core;
     Reader& reader;

@@ -243,7 +243,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     cache_.set_time(now.mono);
   }
 
-  /// A pod that waits for a token that nobody issues, or for a certificate that nobody publishes, never starts.
+  /// Token and root CA volumes are added only if this server has a signer and a root CA: otherwise the pods would wait
+  /// forever.
   static AdmissionRules rules_of(const Options& options) {
     AdmissionRules rules = options.admission;
     rules.token_volumes = rules.token_volumes && options.signer != nullptr && !options.root_ca_pem.empty();
@@ -342,9 +343,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return checks;
   }
 
-  /// Another server's writes that somebody has been told of may have to be seen here first: those to the store of the
-  /// object, where the request is about the present, and by which it is judged who may ask, which are in the main
-  /// store; a refusal always is judged by them.
+  /// Waits until acknowledged writes of other servers are visible here: those to the object's store if the request
+  /// needs the present state, and those to the main store if the request's rights depend on them. A refusal always
+  /// waits for the main store.
   void take_in(const ExchangePtr& exchange) {
     if (!core_.store.is_shared() || !exchange->asked.is_resource || !why_not_served().empty()) {
       return judge(exchange, exchange->read().understood);
@@ -474,7 +475,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     limit_time(exchange);
   }
 
-  /// What a token is bound to may have gone since it was made.
+  /// Checks that the objects which the token is bound to still exist.
   Outcome check_token(const Exchange& exchange) const {
     const auto& token = exchange.user().token;
     return token && serving_ ? bound_tokens_.check(*token) : Outcome();
@@ -516,7 +517,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));
     }
     const auto& route = exchange->read().route;
-    if (route) exchange->route = *route;  // what is refused is counted by it as well
+    if (route) exchange->route = *route;  // set before the check, so that refused requests are counted by route as well
     const auto& form = exchange->read().form;
     if (form && asked.is_resource) exchange->form = *form;  // a refusal is written so as well
     const Verdict verdict = authorizer_.authorize(exchange->user(), asked);
@@ -551,7 +552,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     paths_.perform(exchange);
   }
 
-  /// A page that somebody reads first. False: the path is none.
+  /// Starts a page that answers later. False: the path is not one of them.
   bool answers_slowly(const ExchangePtr& exchange) {
     if (!options_.slow_pages) return false;
     return options_.slow_pages(exchange->asked.path, [this, waiting = std::weak_ptr(exchange)](api::Response answer) {
@@ -563,7 +564,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     });
   }
 
-  /// Elsewhere: nobody waits meanwhile for the seat, and the player has limits of its own.
+  /// Runs a what-if request in the player. The request's seat is released meanwhile: the player has limits of its own.
   void play(const ExchangePtr& exchange) {
     const RequestId id = exchange->id();
     exchange->wait_for_others([this, id] { options_.futures->abandon(id); });
@@ -589,7 +590,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   WatchHub hub_;
   Reader reader_;
   std::vector<std::unique_ptr<CacheFeed>> feeds_;  // in the order of the cache's origins
-  std::size_t loading_ = 0;                        // of them, before the first start has ended
+  std::size_t loading_ = 0;                        // feeds that have not finished their first start
   RoleRules roles_;
   NodeAuthorizer node_authorizer_;
   Gatekeeper authorizer_;
@@ -619,7 +620,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::move_only_function<void(Outcome)> ready_;
   bool driven_ = false;
   bool serving_ = false;
-  bool acts_ = false;  // of the servers of its store it is the one that collects
+  bool acts_ = false;  // this server runs the collectors of its store
   bool stopping_ = false;
   std::string lost_;
   RequestId last_id_ = 0;

@@ -44,16 +44,16 @@ using RequestId = std::uint64_t;
 
 class ApiServer {
  public:
-  /// Who acts on the objects of a server, besides those who come over the network.
+  /// Controllers of the server's objects, apart from clients over the network.
   enum class Controllers {
-    kUnknown,  // whoever does is not of this process
-    kOwn,      // ours, and nobody else's: who creates what they do not act on is told
-    kNone      // nobody, not even the collectors of the server: requests alone are looked at
+    kUnknown,  // other processes, if any
+    kOwn,      // ours alone: creating an object that they do not handle gets a warning
+    kNone      // none, and no collectors of the server: it only answers requests
   };
 
   struct Options {
     std::uint64_t seed = 0;         // for uids, generated names, watch time-outs
-    std::string version = "0.1.0";  // of Spillway; /version answers v1.32.0-spillway.<version>
+    std::string version = "0.1.0";  // Spillway's; /version answers v1.32.0-spillway.<version>
     Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
     PodGateway* pods = nullptr;                           // null: servers in pods cannot be reached
@@ -74,7 +74,7 @@ class ApiServer {
     AdmissionRules admission;
     bool fair = true;                                            // false: requests run in the order they come
     flow::Configuration flows = flow::built_in_configuration();  // which requests go before which
-    int seats = 600;                                             // of requests in flight that are not exempt; above 0
+    int seats = 600;                                             // concurrent requests that are not exempt; above 0
     /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
     bool short_renewals = true;
     StorageOptions storage = {};
@@ -82,13 +82,13 @@ class ApiServer {
     Duration compaction_interval = minutes(5);  // so much of each store's history is kept; 0: all
     /// The time in callbacks of the store and of agents. Empty: the time that was told last.
     std::function<Now()> clock;
-    /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then
-    /// whoever drives the server looks at next_wakeup() after the store has called back.
+    /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then the
+    /// driver reads next_wakeup() after each callback of the store.
     std::function<void()> rearm;
     /// Parts of the process without which requests are not to come, as they are now. May be empty.
     std::function<std::vector<HealthCheck>()> checks;
-    /// Pages of whoever shares the process with the server: the answer to a GET of this path, for callers who may;
-    /// nullopt for a path that is not one of them. May be empty.
+    /// Pages of other parts of this process: the answer to a GET of this path, for callers who may; nullopt for a path
+    /// that is not one of them. May be empty.
     std::function<std::optional<api::Response>(std::string_view path)> pages;
     /// The same of pages that take a while: false for a path that is not one of them. `answer` is called at most once,
     /// now or later on the loop. May be empty.
@@ -111,15 +111,15 @@ class ApiServer {
 
   enum class Body : std::uint8_t { kNo, kYes };
 
-  /// What can be said of a request without any state; with its body where that is wanted. Pure. Thread: any, while the
-  /// server lives.
+  /// Parses a request, with its body where that is wanted. Pure. Thread: any, while the server lives.
   std::shared_ptr<const ReadRequest> read(const api::Request& request, const api::UserInfo& user, Body body) const;
 
   /// The client is gone: nothing more is written to its sink.
   void abandon(RequestId id);
 
-  /// Of several servers of one store, the one that collects garbage, empties namespaces, counts budgets, signs
-  /// requests of nodes. A store of its own: it does from the beginning. May change at any time, before start() as well.
+  /// Makes this server of a store the active one: it collects garbage, empties namespaces, counts disruption budgets
+  /// and signs requests of nodes. A server with an unshared store is active from the beginning. May change at any time,
+  /// also before start().
   void act(bool on, Now now);
 
   /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind

@@ -123,7 +123,7 @@ Result<std::vector<StorePlan>> plan_stores(const std::vector<std::string>& main_
   const ResourceRegistry registry(kinds::kind_hooks);
   const std::set<std::string> main = url_set(main_servers);
   std::set<std::string> seen;
-  std::vector<std::vector<std::string>> servers;  // of each store, as it was first given
+  std::vector<std::vector<std::string>> servers;  // endpoints of each store, as first given
   std::map<std::set<std::string>, std::map<std::string, const Resource*>> stores;
   for (const StoreOverride& asked : overrides) {
     SPILLWAY_TRY(resource, find_overridden(registry, asked.resource));

@@ -42,7 +42,7 @@ StoredValues::StoredValues() : table_(ResourceRegistry(kinds::kind_hooks).table(
 
 const Resource* StoredValues::resource_of(std::string_view key) const {
   for (const Resource& resource : table_->all()) {
-    // Of two rows over one storage the one that is no view describes the stored form.
+    // Where two rows share one storage, the row that is not a view describes the stored form.
     if (resource.stored() && resource.view.from_stored == nullptr && key.starts_with(resource.storage)) {
       return &resource;
     }

@@ -97,7 +97,7 @@ class Linter {
     return "evictionSoft";
   }
 
-  /// What is wrong with the amount of an entry, in words that say what was expected; nullopt: it is one.
+  /// Error text for an entry whose amount does not parse; it names what was expected. nullopt: the amount parses.
   std::optional<std::string> no_amount(const std::string& key) const {
     const std::size_t bracket = key.find('[');
     if (bracket == std::string::npos) return std::nullopt;
@@ -372,7 +372,7 @@ class Linter {
     }
   }
 
-  /// What an agent says before it starts, as far as nothing else has said it already.
+  /// Adds the errors with which an agent would refuse to start, unless an earlier check has reported them.
   void look_at_refusals() {
     std::vector<Error> refusals;
     if (auto options = options_of(effective_); !options) refusals.push_back(options.error());

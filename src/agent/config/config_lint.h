@@ -1,4 +1,4 @@
-// What a KubeletConfiguration does on a machine of given size, and what in it is dangerous or cannot be.
+// Checks of a KubeletConfiguration for a machine of given size: its effects, dangerous settings, impossible ones.
 // Thread: any (pure). Source: Kubernetes docs, "Node-pressure Eviction", "Reserve Compute Resources for System
 // Daemons"; spec "Eviction manager", 3; spec "Wake-up sources", 1 (the kernel's blind zone).
 #pragma once
@@ -31,7 +31,7 @@ struct LintMachine {
   std::optional<Bytes> disk;  // nodefs
 };
 
-/// What the configuration is for: fields that this project's agent does not implement are no fault for a kubelet.
+/// The program that the configuration is for: fields that only this project's agent lacks are no finding for a kubelet.
 enum class LintTarget { kAgent, kKubelet };
 
 /// One threshold as it acts on the machine.

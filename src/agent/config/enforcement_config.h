@@ -9,7 +9,7 @@
 
 namespace spillway::agent {
 
-/// `effective`: checked, with defaults. kInvalid, in upstream's words: an enforcement nobody knows, given twice, or
+/// `effective`: checked, with defaults. kInvalid, in upstream's words: an unknown enforcement, one given twice, or
 /// beside one that excludes it; a cgroup that is missing, or cannot be together with reservedSystemCPUs.
 Result<EnforcementSettings> enforcement_of(const api::Json& effective);
 

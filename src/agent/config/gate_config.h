@@ -9,8 +9,8 @@
 
 namespace spillway::agent {
 
-/// `effective`: checked, with defaults. kInvalid: a member nobody knows, with the nearest one there is; a value that is
-/// none; an unknown mode.
+/// `effective`: checked, with defaults. kInvalid: an unknown member (the error suggests the nearest name), a malformed
+/// value, an unknown mode.
 Result<GateSettings> gate_of(const api::Json& effective);
 
 }  // namespace spillway::agent

@@ -21,7 +21,7 @@ namespace spillway::agent {
 /// Where a value of a document stood and how it was spelled.
 struct ScalarOrigin {
   int line = 0;      // from 1
-  std::string text;  // of a plain scalar, as written; empty for anything else
+  std::string text;  // the scalar as written; empty for lists and mappings
 };
 
 /// The origin of the value with this path ("evictionHard[memory.available]"); nullopt: it is not known.

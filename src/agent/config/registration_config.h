@@ -1,6 +1,5 @@
-// What a node may register with: taints and labels.
-// Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration (v1beta1)", registerWithTaints; "kubelet",
-// --node-labels.
+// Taints and labels that a node registers with. Thread: any (pure). Source: Kubernetes docs, "Kubelet Configuration
+// (v1beta1)", registerWithTaints; "kubelet", --node-labels.
 #pragma once
 
 #include "api/json/json.h"

@@ -11,8 +11,8 @@
 
 namespace spillway::agent {
 
-/// `effective`: checked, with defaults. kInvalid: a policy, scope or option nobody knows, with the nearest one there
-/// is; a list of CPUs or memory that is none. What depends on the machine is not looked at.
+/// `effective`: checked, with defaults. kInvalid: an unknown policy, scope or option (the error suggests the nearest
+/// name); a malformed list of CPUs or memory. Checks that depend on the machine are not made here.
 Result<ManagerOptions> managers_of(const api::Json& effective);
 
 /// kInvalid, in upstream's words: periods that contradict each other.

@@ -20,7 +20,7 @@ Error not_found(const DataReference& reference) {
                     reference.kind == ReferenceKind::kConfigMap ? "configmap" : "secret", reference.name);
 }
 
-/// What a variable takes its value from; nullopt: not from a key.
+/// The object and key that a variable's value comes from; nullopt: the value comes from no key.
 std::optional<std::pair<DataReference, const api::KeySelector*>> key_of(const api::EnvVar& variable) {
   if (const auto& key = variable.config_map_key)
     return std::pair(DataReference{ReferenceKind::kConfigMap, key->name}, &*key);

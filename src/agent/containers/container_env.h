@@ -84,7 +84,7 @@ Result<std::string> expand(std::string_view text, const std::function<const std:
 /// pods expose.
 Result<std::string> field_of(const api::Pod& pod, const PodAddresses& addresses, const api::PodFieldSelector& field);
 
-/// What the variables of a container refer to.
+/// ConfigMaps and Secrets that the variables of a container refer to.
 std::set<DataReference> env_references(const api::Container& container);
 
 /// Their keys and values; what is missing does not exist.
@@ -93,12 +93,12 @@ using EnvSources = std::map<DataReference, api::StringMap>;
 /// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
 Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& object);
 
-/// What the environment of a container is made of, beside its pod.
+/// Inputs of a container's environment, beside its pod.
 struct EnvInputs {
   PodAddresses addresses;
   EnvSources sources = {};
   std::optional<KnownServices> services = {};  // nullopt: this node tells containers of none
-  api::ResourceList allocatable = {};          // what limits that are not set count as
+  api::ResourceList allocatable = {};          // stands in for limits that are not set
 };
 
 /// The keys of whole sources, then its own variables, of which later ones see earlier ones and those of Services; a

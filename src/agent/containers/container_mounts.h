@@ -27,7 +27,7 @@ struct MountPlan {
   std::optional<Error> problem;
 };
 
-/// What the runtime can do about mounts below a read-only one.
+/// Support of the runtime for read-only mounts below a read-only one.
 enum class RecursiveReadOnly { kUnsupported, kSupported };
 
 /// `read_only`: volumes of the pod that are so by themselves. `volumes`: all that there are.

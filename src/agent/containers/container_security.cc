@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kConfigError = "CreateContainerConfigError";
 constexpr std::string_view kCreateError = "CreateContainerError";
-constexpr std::int64_t kIdsMax = 65'536;  // of a pod's user namespace
+constexpr std::int64_t kIdsMax = 65'536;  // size of the id range of a pod's user namespace
 
 /// In the order of the kernel's numbers.
 constexpr std::array<std::string_view, 41> kCapabilities = {"CHOWN",
@@ -58,7 +58,7 @@ constexpr std::array<std::string_view, 41> kCapabilities = {"CHOWN",
                                                             "PERFMON",
                                                             "BPF",
                                                             "CHECKPOINT_RESTORE"};
-/// What container runtimes give to everybody.
+/// The default capabilities of container runtimes.
 constexpr std::array<std::string_view, 14> kDefaultCapabilities = {
     "CHOWN",  "DAC_OVERRIDE", "FSETID",  "FOWNER",           "MKNOD",      "NET_RAW", "SETGID",
     "SETUID", "SETFCAP",      "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL",    "AUDIT_WRITE"};

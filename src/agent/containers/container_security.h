@@ -1,5 +1,5 @@
-// What the security context of a container comes to with the process runtime: whom it runs as and what it may do, or
-// why it cannot be started. What the runtime cannot keep is refused, with upstream's words where upstream has any.
+// The effective security of a container in the process runtime: user, groups and capabilities, or the reason why it
+// cannot start. A setting that the runtime cannot enforce is refused, in upstream's words where upstream has any.
 // Thread: any (pure). Source: Kubernetes docs, "Configure a Security Context for a Pod or Container"; spec "Pod
 // lifecycle", 5.13, 6.11.
 #pragma once
@@ -22,7 +22,7 @@ struct StartRefusal {
   friend bool operator==(const StartRefusal&, const StartRefusal&) = default;
 };
 
-/// What containers get that say nothing about seccomp.
+/// The seccomp profile of containers that name none.
 enum class SeccompDefault { kUnconfined, kRuntimeDefault };
 
 std::expected<ContainerSecurity, StartRefusal> security_of(const api::Pod& pod, const api::Container& container,

@@ -1,6 +1,6 @@
-// What a pod's resolver is told: name servers, search domains, options.
-// Thread: any (pure). Source: Kubernetes docs, "DNS for Services and Pods"; spec "Pod lifecycle", 6.9; vectors
-// pod-lifecycle/hosts_resolv, network/resolv_conf.
+// The resolver configuration of a pod: name servers, search domains, options. Thread: any (pure). Source: Kubernetes
+// docs, "DNS for Services and Pods"; spec "Pod lifecycle", 6.9; vectors pod-lifecycle/hosts_resolv,
+// network/resolv_conf.
 #pragma once
 
 #include "agent/contract/dns_facts.h"

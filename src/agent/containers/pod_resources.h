@@ -1,6 +1,5 @@
-// What a pod's cgroup and its processes get: limits, shares, and how eager the kernel is to kill them.
-// Thread: any (pure). Source: Kubernetes docs, "Assign CPU/Memory Resources", "Node Out Of Memory Behavior"; spec "Node
-// agent", 9.5.
+// Settings of a pod's cgroup and processes: limits, CPU shares, out-of-memory score. Thread: any (pure). Source:
+// Kubernetes docs, "Assign CPU/Memory Resources", "Node Out Of Memory Behavior"; spec "Node agent", 9.5.
 #pragma once
 
 #include "agent/contract/ports.h"

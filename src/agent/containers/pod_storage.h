@@ -1,6 +1,5 @@
-// What a pod uses of its node's file system.
-// Thread: any (pure). Source: Kubernetes docs, "Local ephemeral storage"; spec "Node agent", 10.8; vectors
-// node-agent/pod_ephemeral_storage.
+// Ephemeral storage that a pod uses on its node. Thread: any (pure). Source: Kubernetes docs, "Local ephemeral
+// storage"; spec "Node agent", 10.8; vectors node-agent/pod_ephemeral_storage.
 #pragma once
 
 #include "api/object/summary.h"

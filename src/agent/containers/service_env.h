@@ -19,7 +19,7 @@ namespace spillway::agent {
 /// Bytes of names and values: as much as arguments and environment of a program may take in all (container_env.h).
 inline constexpr std::size_t kServiceVariablesMax = 2 * 1024 * 1024;
 
-/// What is known of the cluster's Services.
+/// The Services of the cluster, as far as they have been listed.
 struct KnownServices {
   std::vector<std::shared_ptr<const api::Service>> all;
   bool read = false;  // at least once

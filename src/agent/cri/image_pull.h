@@ -1,7 +1,7 @@
-// What is done about the image of a container that is to start: used as it is, pulled, or waited for; and how long
-// after a failure it is not tried again.
-// Thread: loop (plain values). Bounds: an entry for each pod and image that failed; those unused for twice the longest
-// back-off go. Source: Kubernetes docs, "Images"; spec "Pod lifecycle", 8.1-8.4; vectors pod-lifecycle/image_pull.
+// Decides about the image of a container that is to start: use it, pull it, or wait; keeps the back-off after a failed
+// pull. Thread: loop (plain values). Bounds: an entry for each pod and image that failed; those unused for twice the
+// longest back-off go. Source: Kubernetes docs, "Images"; spec "Pod lifecycle", 8.1-8.4; vectors
+// pod-lifecycle/image_pull.
 #pragma once
 
 #include "agent/contract/runtime_ports.h"
@@ -66,7 +66,7 @@ class ImagePulls {
   std::optional<ImageAnswer> begin(const ImageWanted& wanted, Instant now);
   /// `present`: its ref, empty if there is none; or why the runtime could not say.
   ImageAnswer on_status(const ImageWanted& wanted, const Result<std::string>& present, Instant now);
-  /// What came of ImageToPull.
+  /// The result of ImageToPull.
   ImageAnswer on_pulled(const ImageWanted& wanted, const Result<PulledImage>& pulled, Instant now);
 
  private:
@@ -82,7 +82,7 @@ class ImagePulls {
   std::map<std::string, Failure> failures_;
 };
 
-/// What counts where nothing is said: Always for the tag "latest", else IfNotPresent.
+/// The default pull policy: Always for the tag "latest", else IfNotPresent.
 std::string pull_policy_of(std::string_view image, std::string_view policy);
 
 }  // namespace spillway::agent

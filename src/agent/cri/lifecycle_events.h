@@ -1,6 +1,6 @@
-// What happened to containers between two lists of the runtime, and whether the lists come in time (upstream's PLEG).
-// A pod whose status could not be had keeps its record, so that its events come again.
-// Thread: loop (plain values). Source: spec "Pod lifecycle", 2.1-2.5; vectors pod-lifecycle/pleg_traces.
+// Compares two container lists of the runtime, reports events for the differences, and checks that lists come in time
+// (upstream's PLEG). A pod whose status could not be read keeps its record, so that its events come again. Thread: loop
+// (plain values). Source: spec "Pod lifecycle", 2.1-2.5; vectors pod-lifecycle/pleg_traces.
 #pragma once
 
 #include "base/time.h"
@@ -55,7 +55,7 @@ class LifecycleRecords {
 
  private:
   std::map<std::string, ListedPod> current_;
-  std::map<std::string, ListedPod> told_;  // what events were told about
+  std::map<std::string, ListedPod> told_;  // pods as of the last reported events
   std::set<std::string> to_inspect_;
   std::optional<Instant> listed_;
 };

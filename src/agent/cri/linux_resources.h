@@ -20,10 +20,9 @@ namespace spillway::agent {
 
 /// Gate MemoryQoS: memory.min and memory.high (cgroup version 2).
 struct MemoryQos {
-  double throttling_factor = 0.9;  // in (0, 1]: how far between request and limit memory.high is
-  std::int64_t page_size = 4096;   // bytes
-  std::optional<std::int64_t> allocatable =
-      {};  // of the node, in bytes; stands for the limit of containers without one
+  double throttling_factor = 0.9;                // in (0, 1]: how far between request and limit memory.high is
+  std::int64_t page_size = 4096;                 // bytes
+  std::optional<std::int64_t> allocatable = {};  // the node's, in bytes; stands for the limit of containers without one
 };
 
 /// Facts about the machine and its configuration.
@@ -37,7 +36,7 @@ struct ResourceFacts {
   bool swap_controller = false;
   Bytes machine_memory;
   Bytes machine_swap;
-  std::vector<std::string> huge_page_sizes;        // of the machine: "2MB", "1GB"
+  std::vector<std::string> huge_page_sizes;        // sizes that the machine has: "2MB", "1GB"
   std::vector<std::int64_t> huge_page_bytes = {};  // the same, where cgroups limit them
   std::optional<MemoryQos> memory_qos = {};
 };

@@ -19,7 +19,7 @@ enum class UserNamespaces { kOff, kUnsupported, kSupported };
 struct NamespaceWish {
   UserNamespaces user_namespaces = UserNamespaces::kOff;
   std::string runtime_handler;         // named in errors; empty: the default
-  std::int64_t first_host_id = 65536;  // of the pod's range of 65,536, if it has one
+  std::int64_t first_host_id = 65536;  // start of the pod's range of 65,536 ids, if it has one
 };
 
 /// kInvalid, in upstream's words.

@@ -1,6 +1,5 @@
-// What a container runtime says of itself, read from its answer to Status.
-// Thread: any (pure). Bounds: kHandlersMax handlers, as many as a node's status can carry. Source: CRI v1,
-// StatusResponse; spec "Node agent", 4.7, 4.8, 7; KEP-3857.
+// The runtime's own description, parsed from its answer to Status. Thread: any (pure). Bounds: kHandlersMax handlers,
+// as many as a node's status can carry. Source: CRI v1, StatusResponse; spec "Node agent", 4.7, 4.8, 7; KEP-3857.
 #pragma once
 
 #include "agent/contract/runtime_ports.h"

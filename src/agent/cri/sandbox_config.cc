@@ -33,7 +33,7 @@ Json dns_document(const DnsConfig& dns) {
   return made;
 }
 
-/// What is declared twice under one name counts once.
+/// Ports declared twice under one name count once.
 Json port_mappings(const api::Pod& pod) {
   Json list = Json::array();
   for (const api::Container& container : pod.spec.containers) {

@@ -26,7 +26,7 @@ inline constexpr std::string_view kContainerNameLabel = "io.kubernetes.container
 struct SandboxWish {
   std::int32_t attempt = 0;
   std::string cgroup_parent;  // "/kubepods/burstable/poduid", "kubepods-burstable-poduid.slice"
-  std::string log_directory;  // of the pod
+  std::string log_directory;  // the pod's directory
   DnsFacts dns;
   ResourceFacts resources;
   std::vector<std::int64_t> extra_groups;

@@ -38,7 +38,7 @@ std::string described(const api::Pod& pod, const api::Container& container) {
                      container.name);
 }
 
-/// What is asked for on the container counts before what is asked for on the pod.
+/// Returns the container's own value, else the pod's.
 template <typename T>
 const std::optional<T>& first_of(const std::optional<T>& own, const std::optional<T>& shared) {
   return own ? own : shared;

@@ -1,7 +1,7 @@
-// Pods that wait to be asked: one after the other, so that each is asked with those before it admitted. While victims
-// of a preemption are ending, everybody behind waits.
-// Thread: loop. Invariants: a pod is asked once; nobody is asked while victims are ending, but no longer than each
-// victim's own deadline. Bounds: as many entries as the workers hold. Source: spec "Pod admission", 1, 2, 8.
+// The queue of pods before the kubelet's admission: pods are admitted one after the other, so that each check counts
+// the pods admitted before. While victims of a preemption are ending, the pods behind wait. Thread: loop. Invariants: a
+// pod is checked once; no pod is checked while victims are ending, but no longer than each victim's own deadline.
+// Bounds: as many entries as the workers hold. Source: spec "Pod admission", 1, 2, 8.
 #pragma once
 
 #include "agent/contract/context.h"

@@ -34,7 +34,8 @@ struct ProbesSeen {
   containers::ProbeResults startup;
 };
 
-/// What stands for its sandboxes, newest first: on this machine the pod itself, once it has been made.
+/// Sandboxes of the pod, newest first. The process runtime has none: there the pod itself counts as one, once it has
+/// been created.
 std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker);
 
 /// For a worker in kSyncing.
@@ -63,7 +64,7 @@ void forget_start(ContainerRun& run);
 /// The container could not be started.
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now);
 
-/// What is known about a container whose end nobody saw.
+/// The status of a container whose end was not observed.
 api::ContainerState::Terminated unseen_end(std::string message);
 
 /// "p_ns(u1)", as events name a pod.

@@ -1,5 +1,5 @@
-// What others are told of a change once it is whole: whoever listens may start the next one, which ends what the first
-// still works on. Thread: loop (plain values).
+// Notifications that are delivered after a change is complete. A listener may start the next change, which would
+// otherwise interfere with the first. Thread: loop (plain values).
 #pragma once
 
 #include <deque>

@@ -71,7 +71,7 @@ bool PodWorkers::has_sandbox(PodWorker& worker, Now now) {
   return false;
 }
 
-/// What a RuntimeClass is called by the runtime is read each time: it may come later.
+/// The RuntimeClass is read on every attempt: it may be created after the pod.
 void PodWorkers::ask_for_sandbox(const PodWorker& worker) {
   const std::string& name = worker.pod->spec.runtime_class_name;
   if (name.empty()) {

@@ -1,5 +1,5 @@
-// What pods need beside containers where these come from images: the sandbox, what a Secret says about registries.
-// Thread: any (pure). Source: spec "Pod lifecycle", 4, 5.13, 8.
+// Sandboxes and registry credentials of pods whose containers come from images. Thread: any (pure). Source: spec "Pod
+// lifecycle", 4, 5.13, 8.
 #pragma once
 
 #include "agent/containers/container_env.h"

@@ -71,12 +71,12 @@ std::vector<InstanceReport> reports_of(const PodWorker& worker, const ContainerR
   return made;
 }
 
-/// What the runtime would tell of one that waits: it has ended, or was never there.
+/// True for a container that the runtime reports as waiting: it has ended, or was never started.
 bool waits(const ContainerRun& run) {
   return run.state == ContainerRun::State::kWaiting || run.state == ContainerRun::State::kStarting;
 }
 
-/// What has never begun waits for the pod as a whole, if that has to be initialized.
+/// A container that has never started reports PodInitializing while init containers run, else ContainerCreating.
 std::string_view waiting_reason(const PodWorker& worker, const ContainerRun& run) {
   const bool begins = run.waiting_reason == "ContainerCreating" && !run.ended && !run.ended_before;
   return begins && !worker.init_containers.empty() ? "PodInitializing" : std::string_view(run.waiting_reason);
@@ -97,7 +97,7 @@ std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, container
       status.image = run.spec->image;
     }
     status.restart_count = run.restart_count;
-    if (kind == containers::ContainerKind::kEphemeral) continue;  // nobody asks whether it is ready
+    if (kind == containers::ContainerKind::kEphemeral) continue;  // readiness does not apply
     const bool completed = status.state.terminated && status.state.terminated->exit_code == 0;
     const bool runs_first = kind == containers::ContainerKind::kInit && !api::is_sidecar(*run.spec);
     status.ready = runs_first ? completed : run.ready;
@@ -198,7 +198,7 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   if (terminated && worker.forced_end) {
     admission::mark_ended(status, worker.forced_end->ending);
   }
-  if (terminated && !worker.forced_end) {  // what somebody else decided stays
+  if (terminated && !worker.forced_end) {  // a status decided elsewhere is kept
     containers::PhaseTold told = containers::settle_phase(*worker.pod, worker.pod->status, status.phase);
     status.phase = std::move(told.phase);
     status.reason = std::move(told.reason);

@@ -60,8 +60,8 @@ void end_readiness(api::PodStatus& status, WallTime now) {
   }
 }
 
-/// What was told of restarts is not taken back: an earlier process of this node may have told of more than this one
-/// knows of.
+/// The reported restart count never falls: an earlier agent process may have counted restarts that this one has not
+/// seen.
 void keep_restarts(const std::vector<api::ContainerStatus>& reported, std::vector<api::ContainerStatus>& merged) {
   for (api::ContainerStatus& each : merged) {
     const auto told = std::ranges::find(reported, each.name, &api::ContainerStatus::name);

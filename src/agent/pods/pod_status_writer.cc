@@ -107,7 +107,7 @@ void PodStatusWriter::on_answer(const std::string& uid, const std::string& copy_
       entry.reported = pod ? pod->status : sent;
       entry.version = version;
     }
-    // What the server made of our status stands, even if it reads differently: writing it again would change nothing.
+    // The server's form of our status is kept, even if it differs from ours: writing it again would change nothing.
     entry.wanted == sent ? on_written_(uid, now) : write(uid, now);
     return;
   }

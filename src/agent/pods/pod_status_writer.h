@@ -1,10 +1,10 @@
 // Brings the API server's copy of each pod's status to what the agent wants it to be: one patch in flight per pod, the
-// latest status wins, failures are retried. A status that somebody else changed is put right again.
+// latest status wins, failures are retried. A status that another client changed is written again.
 //
 // Pods that an earlier process of this node has reported on: what it sent may arrive after this one has read them. For
 // kPredecessorsMax their statuses are written only over what was read, so that nothing newer is overwritten unseen.
-// Thread: loop. Bounds: one entry per pod; retries back off to 10 s and end when the object is gone.
-// Source: spec "Node agent", 15.3.
+// Thread: loop. Bounds: one entry per pod; retries back off to 10 s and end when the object is gone. Source: spec "Node
+// agent", 15.3.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -46,7 +46,7 @@ class PodStatusWriter {
     api::PodStatus reported;
     api::PodStatus wanted;
     bool has_wanted = false;
-    bool inherited = false;     // somebody had reported on it when it was seen first
+    bool inherited = false;     // a status had already been reported when the pod was first seen
     std::uint64_t version = 0;  // resourceVersion of `reported`
     bool in_flight = false;
     bool waiting_to_retry = false;

@@ -19,7 +19,7 @@ Instant instant_of(WallTime at, Now now) {
   return now.mono - std::max<Duration>(std::chrono::duration_cast<Duration>(now.wall - at), Duration{});
 }
 
-/// What was told of this very run is told again, word for word.
+/// The end of this very run as the API server already has it, unchanged; else `ended`.
 Terminated as_told(const Terminated& ended, const api::ContainerStatus* told) {
   if (told == nullptr) return ended;
   for (const api::ContainerState* state : {&told->state, &told->last_state}) {

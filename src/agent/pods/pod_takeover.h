@@ -18,7 +18,7 @@ void take_over(PodWorker& worker, FoundPod found, Now now);
 /// Something of the pod runs, be it its sandbox.
 bool is_alive(const FoundPod& found);
 
-/// What its status says of a container; nullptr: nothing.
+/// The container's entry in the reported status; nullptr: none.
 const api::ContainerStatus* told_of(const api::PodStatus& status, std::string_view container);
 
 /// The end of one of its containers, seen before the pod's object was.

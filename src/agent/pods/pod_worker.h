@@ -1,6 +1,6 @@
-// What the agent knows about one pod it runs: where each container stands, and why the pod is ending, if it is.
-// A worker goes from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may leave some out.
-// Thread: loop (plain values). Source: spec "Node agent", 14.
+// The agent's state of one pod: the state of each container, and the reason for its end, if it is ending. A worker goes
+// from kWaiting over kSyncing and kTerminating to kTerminated and never back; it may leave some out. Thread: loop
+// (plain values). Source: spec "Node agent", 14.
 #pragma once
 
 #include "agent/containers/container_env.h"
@@ -31,18 +31,18 @@ struct ContainerRun {
   enum class State { kWaiting, kStarting, kRunning, kExited };
 
   const api::Container* spec = nullptr;  // within PodWorker::spec_source
-  std::string image;                     // of the current or last run; it may differ from the one in `spec`
+  std::string image;                     // image of the current or last run; it may differ from the one in `spec`
   State state = State::kWaiting;
   std::string waiting_reason = "ContainerCreating";
   std::string waiting_message;
   std::int32_t restart_count = 0;  // also the number of the next or current attempt
   std::optional<WallTime> started_at;
   std::optional<Instant> running_since;
-  std::string container_id;  // of the current or last run, as the runtime names it; empty: made from the names
+  std::string container_id;  // id of the current or last run, as the runtime names it; empty: made from the names
   std::string image_id;      // the same
   std::optional<api::ContainerState::Terminated> ended;         // the current run, once over
   std::optional<api::ContainerState::Terminated> ended_before;  // the run before the current one
-  std::optional<Instant> ended_at;                              // of `ended`, as this process saw it
+  std::optional<Instant> ended_at;                              // when this process saw `ended`
   containers::RestartBackOff back_off;
   std::optional<Instant> retry_at;  // waits for its back-off until then
   bool permitted = false;           // its back-off is over: it starts as soon as its pod is ready for it
@@ -62,12 +62,12 @@ inline constexpr Duration kHookTimeMax = hours(24);
 /// kWaiting: has not been asked yet whether it may start.
 enum class WorkerPhase { kWaiting, kSyncing, kTerminating, kTerminated };
 
-/// What of the pod is on the machine. kNone: nothing yet; kNever: it was refused; kCreated: CreatePod was sent;
+/// Presence of the pod on this machine. kNone: nothing yet; kNever: it was refused; kCreated: CreatePod was sent;
 /// kRemoved: RemovePod was.
 enum class PodContent { kNone, kNever, kCreated, kRemoved };
 
-/// What the pod follows. kDeleting: its terminal phase is written and the API server is asked to delete it; kGone: it
-/// is deleted there; kRetired: its file is gone or makes another pod now.
+/// State of the object or file that defines the pod. kDeleting: its terminal phase is written and the API server is
+/// asked to delete it; kGone: it is deleted there; kRetired: its file is gone or makes another pod now.
 enum class PodObject { kStands, kDeleting, kGone, kRetired };
 
 /// Where containers come from images. kAsked: RunSandbox was sent, or what it is to say is being read, and there was no
@@ -86,13 +86,13 @@ struct PodWorker {
   PodContent content = PodContent::kNone;
   PodObject object = PodObject::kStands;
   PodSandbox sandbox = PodSandbox::kNone;
-  std::vector<std::string> pod_ips;  // of its sandbox
+  std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant> sandbox_lost_at;
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
   bool resumes = false;                         // static: how it stood before is still to be told by its mirror
-  std::string handler;                          // of its sandbox; empty: that of pods without a RuntimeClass
-  bool own_network = false;                     // in a network namespace that only it can reach
-  std::int64_t grace_seconds = 0;               // in effect while terminating; 0: not set yet
+  std::string handler;             // the sandbox's runtime handler; empty: the default of pods without a RuntimeClass
+  bool own_network = false;        // in a network namespace that only it can reach
+  std::int64_t grace_seconds = 0;  // in effect while terminating; 0: not set yet
   std::optional<WallTime> start_time;
   Instant active_since{};  // the same as this process saw it; set in kSyncing
   api::PodStatus status;   // as last computed

@@ -23,7 +23,7 @@
 namespace spillway::agent {
 namespace {
 
-constexpr Duration kSyncRetry = seconds(10);  // of a container that could not be configured
+constexpr Duration kSyncRetry = seconds(10);  // until a container that could not be configured is tried again
 
 // Arguments and environments of a pod's containers. After so many bytes the next container of the pod is left to a
 // later turn, so that a pod of a thousand containers holds up nothing else for longer than one takes; after one that
@@ -246,7 +246,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
              each.reason, each.message, now);
     }
     if (has_own_dns(*worker.pod, context_.options.dns)) {
-      const auto dns = pod_dns(*worker.pod, context_.options.dns);  // what is wrong with it each container says
+      const auto dns = pod_dns(*worker.pod, context_.options.dns);  // errors in it are reported by each container
       for (const DnsWarning& each : dns ? dns->warnings : std::vector<DnsWarning>()) {
         if (!each.about_node) record(worker, {}, client::EventType::kWarning, each.reason, each.message, now);
       }
@@ -374,7 +374,7 @@ void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) 
   }
 }
 
-/// What was missing may come: that is looked for with every sync, for as long as the pod is there.
+/// A missing reference may appear later: it is checked on every sync while the pod exists.
 void PodWorkers::refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now) {
   record(worker, run.spec->name, client::EventType::kWarning, "Failed", "Error: " + refusal.message, now);
   run.state = ContainerRun::State::kWaiting;

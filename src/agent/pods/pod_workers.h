@@ -43,8 +43,8 @@ class PodWorkers final : public EvictablePods,
              std::function<admission::NodeSituation()> situation, std::span<const JournalEntry> history,
              DecisionLog& decisions, telemetry::Registry* metrics);
 
-  /// What earlier processes of this node left on the machine. Before the first pod is known; pods that are known later
-  /// go on with it.
+  /// Takes over the pods that earlier processes of this node left on the machine. Call it before the first pod is
+  /// added; pods added later adopt their containers.
   void take_over(const PodsFound& found);
   /// Ends what was found and no pod has taken over. After all pods are known.
   void end_unclaimed();
@@ -58,11 +58,11 @@ class PodWorkers final : public EvictablePods,
   /// Containers are told of the cluster's Services from now on.
   void tell_of_services(std::function<KnownServices()> services) { services_ = std::move(services); }
 
-  /// A pod of this node's own: nobody but the agent is asked, and its status goes to its mirror.
+  /// Adds a static pod: no API server admits it, and its status is written to its mirror pod.
   void add_static(const std::shared_ptr<const api::Pod>& pod, Now now);
   /// Ends a static pod with its grace and forgets it.
   void retire(const std::string& uid, Now now);
-  /// What stands for the static pod `uid` in the API server; null: nothing.
+  /// Sets the mirror pod of the static pod `uid`; null: it has none.
   void set_mirror(const std::string& uid, const client::ObjectCache<api::Pod>::Ptr& mirror, Now now);
 
   void on_container_started(const ContainerStarted& event, Now now);
@@ -88,13 +88,13 @@ class PodWorkers final : public EvictablePods,
   void reject_admitted(const std::string& uid, const admission::Refusal& refusal, Now now);
   void shut_down(const std::string& uid, std::int64_t grace_seconds, Now now) override;
   bool is_reported(const std::string& uid) const override;
-  /// True also for a uid nobody knows.
+  /// True also for an unknown uid.
   bool is_finished(const std::string& uid) const override;
 
-  /// What the container runtime's handlers can do; until then nothing is known of any.
+  /// Sets the features of the container runtime's handlers; until then they are unknown.
   void know_handlers(std::vector<RuntimeHandler> handlers) { handlers_ = std::move(handlers); }
 
-  /// What of a pod may go from the machine.
+  /// Parts of a pod that may be removed from the machine.
   PodRemains remains_of(const std::string& uid) const;
 
   /// Called whenever a pod has no process left, for the first time.

@@ -17,7 +17,7 @@ GraceRequest grace_request(const PodWorker& worker) {
           .spec_seconds = worker.pod->spec.termination_grace_period_seconds};
 }
 
-/// What its containers have between the signal to end and the kill.
+/// The time between the stop signal and the kill of its containers.
 Duration stop_grace(const PodWorker& worker) {
   return seconds(container_stop_seconds({.override_seconds = worker.grace_seconds}, {}));
 }
@@ -227,7 +227,7 @@ void PodWorkers::finish(PodWorker& worker, Now now) {
     forget(worker.uid(), now);
     return;
   }
-  // Of an evicted pod nothing stays but its object; logs of pods that failed by themselves stay with it.
+  // Only the object of an evicted pod is kept; logs of pods that failed by themselves stay with it.
   if (worker.forced_end && status_.is_written(worker.uid())) remove_content(worker);
   if (worker.pod->metadata.deletion_timestamp && status_.is_written(worker.uid())) {
     delete_object(worker, now);

@@ -1,4 +1,4 @@
-// What a container sees at which path: volumes, and files that are made for it.
+// Mounts of a container: volumes, and generated files such as /etc/hosts.
 #include "agent/containers/container_mounts.h"
 #include "agent/containers/dns_config.h"
 #include "agent/containers/pod_hosts.h"

@@ -1,4 +1,4 @@
-// What probes and hooks see of the pods, and what follows from them.
+// Probes and hooks of pods, and the actions that follow from their results.
 #include "agent/contract/kill_grace.h"
 #include "agent/pods/pod_status.h"
 #include "agent/pods/pod_workers.h"
@@ -39,14 +39,14 @@ StopReason reason_of(containers::StopCause cause) {
   return StopReason::kOther;
 }
 
-/// What references in a probe's command stand for.
+/// The environment that references in a probe's command are expanded with.
 Environment literal_env(const api::Container& container) {
   Environment made;
   for (const api::EnvVar& each : container.env) made.add(each.name, each.value);
   return made;
 }
 
-/// What is said of a container whose hook failed.
+/// The message for a container whose hook failed.
 std::string hook_failure(const api::Handler& hook, const ContainerRun& run, const api::Pod& pod,
                          const std::string& why) {
   const std::string where =

@@ -48,7 +48,7 @@ bool PodWorkers::was_admitted(const std::string& uid) const {
   return worker != nullptr && worker->content == PodContent::kCreated;
 }
 
-/// What probes said of containers that run on, as it was told of the same ones.
+/// Restores the probe results of containers that kept running, from the status reported earlier.
 void PodWorkers::resume_probes(const PodWorker& worker, const api::PodStatus& told) {
   for (const auto* list : worker.run_lists()) {
     for (const ContainerRun& run : *list) {

@@ -1,9 +1,9 @@
-// A certificate of a node: asked for at the API server as a CertificateSigningRequest, waited for, and replaced before
-// it ends. With one (kubernetes.io/kubelet-serving) it serves; until there is one, and where nobody signs it, the node
-// serves with a certificate of its own making, which an API server that verifies does not believe. The other
-// (kubernetes.io/kube-apiserver-client-kubelet) it shows to the API server. Thread: loop. Bounds: one request at a
-// time, one call in flight, back-off to kRetryMax. Source: Kubernetes docs, "Kubelet TLS bootstrapping", certificate
-// rotation; spec "Node agent", 12.1.
+// A certificate of a node, requested from the API server with a CertificateSigningRequest and renewed before it
+// expires. The serving certificate has the signer kubernetes.io/kubelet-serving; until it is issued the node serves
+// with a self-signed one, which an API server that verifies does not accept. The client certificate has the signer
+// kubernetes.io/kube-apiserver-client-kubelet. Thread: loop. Bounds: one request at a time, one call in flight,
+// back-off to kRetryMax. Source: Kubernetes docs, "Kubelet TLS bootstrapping", certificate rotation; spec "Node agent",
+// 12.1.
 #pragma once
 
 #include "base/rng.h"
@@ -33,7 +33,7 @@ class NodeCertificate final : public client::ApiEngine {
   static constexpr Duration kPollMax = seconds(30);
   static constexpr Duration kRetryMin = seconds(1);
   static constexpr Duration kRetryMax = minutes(5);
-  /// A request that nobody signs is made anew after this long: the server forgets it after a day.
+  /// An unsigned request is replaced after this time; the API server deletes it after a day.
   static constexpr Duration kPatience = hours(12);
 
   /// `end`: of the one it has already; nullopt: it has none, and asks at once.
@@ -68,8 +68,8 @@ class NodeCertificate final : public client::ApiEngine {
   CertificateKeys& keys_;
   telemetry::Log log_;
   client::ApiClient api_;
-  std::optional<WallTime> end_;  // of the one it began with
-  std::string name_;             // of the request
+  std::optional<WallTime> end_;  // expiry of the first certificate
+  std::string name_;             // name of the CertificateSigningRequest
   Instant asked_{};
   Duration poll_wait_ = kPollMin;
   Duration retry_wait_ = kRetryMin;

@@ -98,7 +98,7 @@ void RequestGate::ask(const Caller& caller, const NodeAccess& access, Done done,
         },
         now);
   }
-  api_.on_wakeup(now);  // what was sent just now gets its deadline from this instant
+  api_.on_wakeup(now);  // the deadline of the request just sent counts from this instant
 }
 
 void RequestGate::identify(const std::string& token, KnowsBearer next, Now now) {

@@ -1,8 +1,7 @@
-// Who may ask a server of ours that is not an API server (a node's, a controller's), and for what: tokens are reviewed
-// and rights are asked for at the API server, the answers remembered for a while. Client certificates have been
-// verified before.
-// Thread: loop. Invariants: one review in flight per token, one per user and right. Bounds: answers remembered,
-// requests waiting. Source: Kubernetes docs, "Kubelet authentication/authorization"; spec "Node agent", 12.2.
+// Authentication and authorization for our servers that are not API servers (a node's, a controller's): TokenReview and
+// SubjectAccessReview at the API server, with cached answers. Client certificates have been verified before. Thread:
+// loop. Invariants: one review in flight per token, one per user and right. Bounds: answers remembered, requests
+// waiting. Source: Kubernetes docs, "Kubelet authentication/authorization"; spec "Node agent", 12.2.
 #pragma once
 
 #include "agent/contract/gate_settings.h"
@@ -34,7 +33,7 @@ class RequestGate final : public client::ApiEngine {
 
   static constexpr std::size_t kTokenBytesMax = std::size_t{16} * 1024;
 
-  /// Who asks: either a certificate has told, or a token is to tell, or nobody knows.
+  /// The caller of a request: identified by a certificate, to be identified by its token, or anonymous.
   struct Caller {
     std::optional<api::UserInfo> certified;
     std::string token;
@@ -71,7 +70,7 @@ class RequestGate final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override { return api_.take_api_commands(); }
 
  private:
-  /// nullopt: the token is nobody's.
+  /// nullopt: the token identifies no user.
   using Bearer = std::optional<api::UserInfo>;
   using KnowsBearer = std::function<void(const Bearer& bearer, Now now)>;
   using KnowsRight = std::function<void(const Verdict& verdict, Now now)>;

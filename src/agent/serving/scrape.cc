@@ -150,7 +150,7 @@ constexpr SwapFigure kSwap = swap_bytes;
 
 constexpr std::string_view kNothing;
 
-/// What cAdvisor labels every cgroup with, and `extra`.
+/// The labels that cAdvisor gives to every cgroup, and `extra`.
 Labels cgroup_labels(std::string_view container, std::string_view id, std::string_view image, const api::PodStats* pod,
                      const Labels& extra) {
   Labels labels{{"container", container},

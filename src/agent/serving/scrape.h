@@ -1,7 +1,6 @@
-// What a node tells Prometheus, read off at the scrape: /metrics/resource, /metrics/cadvisor and the kubelet's own
-// figures of /metrics, under upstream's names. A figure that was not measured is left out, never zero.
-// Thread: any (pure). Source: Kubernetes docs, "Node metrics data", "Kubernetes Metrics Reference"; spec "Node agent",
-// 13.
+// Metrics of a node, computed at the scrape: /metrics/resource, /metrics/cadvisor and the kubelet's own figures of
+// /metrics, under upstream's names. A figure that was not measured is left out, never zero. Thread: any (pure). Source:
+// Kubernetes docs, "Node metrics data", "Kubernetes Metrics Reference"; spec "Node agent", 13.
 #pragma once
 
 #include "agent/contract/ports.h"

@@ -80,7 +80,7 @@ void add_toleration(Json& spec) {
   tolerations.if_array()->push_back(std::move(everything));
 }
 
-/// What the API server would have filled in and the agent reads.
+/// Sets the defaults that the API server would set, as far as the agent reads them.
 void set_defaults(api::PodSpec& spec) {
   if (spec.restart_policy.empty()) spec.restart_policy = "Always";
   if (!spec.enable_service_links) spec.enable_service_links = true;

@@ -18,7 +18,7 @@ namespace spillway::agent {
 struct StaticPod {
   api::Pod pod;
   api::Json document;                 // the same as the API server is to see it, without what defaults add
-  std::vector<std::string> warnings;  // fields that nobody knows
+  std::vector<std::string> warnings;  // unknown fields
 };
 
 inline constexpr std::string_view kConfigHashAnnotation = "kubernetes.io/config.hash";
@@ -29,7 +29,7 @@ inline constexpr std::string_view kConfigSeenAnnotation = "kubernetes.io/config.
 Result<StaticPod> make_static_pod(const api::Json& document, const std::string& file, const std::string& node_name,
                                   WallTime seen);
 
-/// What stands in the API for the pod; owned by `node`.
+/// The mirror pod of a static pod, owned by `node`.
 api::Json mirror_of(const StaticPod& pod, const api::Node& node);
 
 }  // namespace spillway::agent

@@ -42,7 +42,7 @@ StaticPods::Files StaticPods::read_files(const StaticManifests& read, Problems& 
   return good;
 }
 
-/// Of several files that define one pod the first counts.
+/// Where several files define the same pod, the first file counts.
 std::map<api::PodKey, const StaticPod*> StaticPods::pods_of(const Files& files, Problems& problems) {
   std::map<api::PodKey, std::pair<const StaticPod*, const std::string*>> first;
   std::map<api::PodKey, const StaticPod*> pods;
@@ -137,7 +137,7 @@ void StaticPods::on_forgotten(const std::string& uid, Now now) {
   settle(now);
 }
 
-/// What follows from one change may change another entry; nothing is changed from within.
+/// Reconciles changed entries until none is left. A change that reconciling causes is queued, not made inside it.
 void StaticPods::settle(Now now) {
   if (std::exchange(settling_, true)) return;
   while (!dirty_.empty()) reconcile(dirty_.extract(dirty_.begin()).value(), now);

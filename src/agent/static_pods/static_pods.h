@@ -1,10 +1,9 @@
 // The pods that files of this node define: started and ended with their files, whether there is an API server or not,
-// and mirrored there while there is one.
-// Thread: loop. Invariants: one worker per full name at a time: a changed pod ends before its successor starts; a
-// mirror is written by nobody else's wish: deleted it is made again, of another content it is replaced; a file that
-// cannot be read as a pod keeps the pod it last made. Bounds: as many entries as files and mirrors; one write per
-// mirror in flight, retried with back-off up to 30 s. Source: Kubernetes docs, "Create static Pods"; spec "Node agent",
-// 16.
+// and mirrored there while there is one. Thread: loop. Invariants: one worker per full name at a time: a changed pod
+// ends before its successor starts; a mirror follows its file only: if it is deleted it is created again, if another
+// client changed it, it is replaced; a file that cannot be read as a pod keeps the pod it last made. Bounds: as many
+// entries as files and mirrors; one write per mirror in flight, retried with back-off up to 30 s. Source: Kubernetes
+// docs, "Create static Pods"; spec "Node agent", 16.
 #pragma once
 
 #include "agent/contract/context.h"
@@ -48,7 +47,7 @@ class StaticPods {
  private:
   struct Entry {
     std::optional<StaticPod> wanted;  // nullopt: no file has it
-    std::string uid;                  // of the worker; empty: none
+    std::string uid;                  // the worker's; empty: none
     PodPtr mirror;                    // null: none
     bool writing = false;             // a create or delete of the mirror is in flight
     bool moved = false;               // the mirror has changed since that began
@@ -72,7 +71,7 @@ class StaticPods {
   PodWorkers& workers_;
   std::function<std::shared_ptr<const api::Node>()> node_;
   std::map<api::PodKey, Entry> entries_;
-  Files files_;        // what each last made
+  Files files_;        // the last readable pods of each file
   Problems problems_;  // as told
   std::set<api::PodKey> dirty_;
   bool settling_ = false;

@@ -1,5 +1,5 @@
-// What a claim of a pod stands for on this node. Claim and volume have to name each other: neither is believed alone.
-// Thread: any (pure). Source: spec "Pod lifecycle", 7.6; Kubernetes docs, "Persistent Volumes".
+// The volume behind a pod's claim on this node. Claim and volume have to name each other: one reference alone is not
+// enough. Thread: any (pure). Source: spec "Pod lifecycle", 7.6; Kubernetes docs, "Persistent Volumes".
 #pragma once
 
 #include "agent/contract/volume_ports.h"
@@ -17,14 +17,14 @@ std::optional<std::string> claim_name_of(const api::Volume& volume);
 
 /// The name of the volume that a claim is bound to.
 Result<std::string> volume_named_by(const api::PersistentVolumeClaim& claim);
-/// kConflict: the volume is somebody else's, or nobody's.
+/// kConflict: the volume is bound to another claim, or to none.
 Outcome check_claimed(const api::PersistentVolume& volume, const api::PersistentVolumeClaim& claim);
 /// kInvalid: it cannot be mounted as a file system for this volume of a pod.
 Outcome check_volume_mode(const api::PersistentVolume& volume, const std::string& pod_volume);
-/// Whether the node's labels are those that the volume asks for.
+/// Checks the node's labels against the volume's node affinity.
 Outcome check_node(const api::PersistentVolume& volume, const api::ObjectMeta& node);
 
-/// What the machine is asked for. kInvalid: nobody here mounts volumes of its kind.
+/// The request to the machine that mounts the volume. kInvalid: its kind of volume is not supported.
 Result<VolumeSetup> setup_of_claimed(const api::Pod& pod, const std::string& pod_volume,
                                      const api::PersistentVolume& volume);
 

@@ -23,7 +23,7 @@ class DataReader {
   struct Reading {
     bool done = false;                  // answered since it was last asked for by a pod
     std::optional<api::Json> document;  // absent: it is not there, or `error` keeps it from being known
-    std::optional<Error> error;         // of the last read, if it is not simply absent
+    std::optional<Error> error;         // error of the last read, unless the object does not exist
   };
 
   DataReader(AgentContext& context, Rng rng) : context_(context), rng_(rng) {}
@@ -43,7 +43,7 @@ class DataReader {
   struct Record {
     Reading reading;
     std::int64_t holders = 0;
-    std::uint64_t generation = 0;  // of the call whose answer counts
+    std::uint64_t generation = 0;  // counts calls: answers of older calls are ignored
     bool asking = false;
     std::optional<client::ApiClient::TimerId> timer;
   };

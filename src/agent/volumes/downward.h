@@ -1,5 +1,5 @@
-// What a pod tells its containers about itself: fields of its metadata, limits and requests.
-// Thread: any (pure). Source: Kubernetes docs, "Downward API"; spec "Pod lifecycle", 6.7, 7.5.
+// The downward API: fields of its metadata, limits and requests. Thread: any (pure). Source: Kubernetes docs, "Downward
+// API"; spec "Pod lifecycle", 6.7, 7.5.
 #pragma once
 
 #include "api/object/pod.h"

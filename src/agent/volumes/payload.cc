@@ -85,7 +85,7 @@ Error no_mode() {
   return invalid({}, "no defaultMode used, not even the default value for it");
 }
 
-/// Of a ConfigMap or Secret. `name`: which member of the source names the object.
+/// The files of a ConfigMap or Secret volume. `name`: the member of the source that names the object.
 Result<Payload> object_payload(Kind kind, const Json& source, std::string_view name, std::optional<std::uint32_t> mode,
                                const DataObjects& objects) {
   const DataReference reference{kind, std::string(source.string_at({name}))};

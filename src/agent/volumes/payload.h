@@ -26,7 +26,7 @@ struct TokenWish {
   friend auto operator<=>(const TokenWish&, const TokenWish&) = default;
 };
 
-/// What is asked of serviceaccounts/NAME/token.
+/// The body of the request to serviceaccounts/NAME/token.
 api::Json token_request(const api::Pod& pod, const TokenWish& wish);
 
 struct PayloadSources {

@@ -43,7 +43,7 @@ class PodVolumes {
   /// True also for a pod that mounts none, and for one that was not added.
   bool is_ready(const std::string& uid) const;
 
-  /// What the node has to give.
+  /// Resources that the node offers to pods.
   const api::ResourceList& allocatable() const { return allocatable_; }
 
   void on_set_up(const VolumesSetUp& event, Now now);
@@ -62,7 +62,7 @@ class PodVolumes {
     bool made = false;
     bool current = false;        // as it was last asked for
     bool held_back = false;      // the machine could not make it: not before the next try
-    std::optional<Error> error;  // what keeps it from being made, or brought up to date
+    std::optional<Error> error;  // the reason why the volume is missing or out of date
   };
 
   struct Record {

@@ -28,7 +28,7 @@ struct VolumeFacts {
   std::optional<Bytes> allocatable_memory;
 };
 
-/// What the machine is asked for; files of a payload are still to be filled in. kInvalid: a kind of volume that is not
+/// The request to the machine; files of a payload are still to be filled in. kInvalid: a kind of volume that is not
 /// supported here.
 Result<VolumeSetup> setup_of(const api::Pod& pod, const api::Volume& volume, const VolumeFacts& facts);
 

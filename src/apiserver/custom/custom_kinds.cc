@@ -12,7 +12,7 @@ namespace {
 using api::Json;
 
 constexpr Duration kReadObjectsAgain = seconds(1);
-// Of what was replaced and not let go of yet: tables, and bytes of the definitions.
+// Limits of replaced tables that requests still use: their number, and the bytes of their definitions.
 constexpr std::size_t kKeptBytesMax = 2 * kDefinitionsBytesMax;
 // A kind of a short definition holds about so much: its rows, columns and schemas.
 constexpr std::size_t kKindBytes = 16U << 10U;
@@ -144,7 +144,8 @@ void CustomKinds::keep(const Served& served) {
   kept_bytes_ += bytes;
 }
 
-/// What has changed shows at once; watches of what looked otherwise before end, and begin anew.
+/// Publishes the changed table of kinds. Watches of kinds whose columns or schemas changed end, and their clients
+/// reconnect.
 void CustomKinds::publish() {
   if (std::exchange(is_stale_, false)) {
     std::vector<CustomKindPtr> ready;

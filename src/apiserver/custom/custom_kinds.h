@@ -53,7 +53,7 @@ class CustomKinds final : public Collector {
     CustomKindPtr kind;
     ResourceCache* cache = nullptr;
     bool is_ready = false;  // its objects have been read
-    std::size_t bytes = 0;  // of its definition
+    std::size_t bytes = 0;  // size of its definition
   };
 
   struct Kept {

@@ -173,7 +173,7 @@ void DefinitionController::clear(const std::string& name) {
   }
 }
 
-/// What other servers were told is written must be seen here before the kind is called empty.
+/// Writes that other servers have acknowledged must be visible here before the kind counts as empty.
 void DefinitionController::finish(const std::string& name, const std::string& uid) {
   if (!finishing_.insert(name).second) return;
   definitions_.origin().barrier([this, name, uid](const Result<store::Revision>& reached) {

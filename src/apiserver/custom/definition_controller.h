@@ -1,7 +1,7 @@
-// What a server does with CustomResourceDefinitions, one server of a store at a time: it accepts their names, says that
-// they are established, and clears away the objects of those that are deleted, before they go.
-// Thread: loop. Bounds: one definition is named at a time, kCollectorWritesMax objects are removed at a time.
-// Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; docs/adr/0049.
+// The controller of CustomResourceDefinitions; one server of a store runs it at a time. It accepts names, sets the
+// condition Established, and removes the objects of a definition before the definition is deleted. Thread: loop.
+// Bounds: one definition is named at a time, kCollectorWritesMax objects are removed at a time. Source: Kubernetes
+// docs, "Extend the Kubernetes API with CustomResourceDefinitions"; docs/adr/0049.
 #pragma once
 
 #include "apiserver/custom/custom_kinds.h"
@@ -24,12 +24,12 @@ class DefinitionController final : public Collector {
   DefinitionController(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover);
 
  private:
-  /// What a revision of a definition says of names.
+  /// The names in one revision of a definition.
   struct Naming {
     store::Revision revision;
     std::string group;
     bool is_accepted = false;
-    api::Json part;  // of the definition: group and names of its spec, and the status
+    api::Json part;  // group and names of its spec, and its status
   };
 
   // Collector
@@ -59,9 +59,9 @@ class DefinitionController final : public Collector {
   std::map<std::string, Naming, std::less<>> namings_;  // by name, of those that were looked at
   std::set<std::string> unnamed_;                       // to be looked at for their names
   std::set<std::string> clearing_;                      // that are being deleted
-  std::set<std::string> due_;                           // of them, to be looked at
+  std::set<std::string> due_;                           // definitions waiting for a sync
   std::set<std::string> finishing_;
-  std::set<std::string> kept_;  // of them, not served and not empty, which has been told
+  std::set<std::string> kept_;  // definitions of unserved kinds that still have objects, which has been logged
   std::set<std::string> looked_at_later_;
   std::set<std::string> removing_;  // store keys of objects
   bool is_writing_ = false;
@@ -84,7 +84,7 @@ class DefinitionLimits final : public AdmissionCheck {
 
  private:
   static api::StatusResult<void> check_size(const api::Json& object, std::size_t bytes);
-  /// Whether so many bytes more have room.
+  /// An error if `more` bytes exceed the limits.
   api::StatusResult<void> check_all(const Resource& resource, std::string_view name, std::size_t more) const;
 
   Core& core_;

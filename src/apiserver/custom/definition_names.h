@@ -1,6 +1,6 @@
-// What the server says in the status of a CustomResourceDefinition: which names are accepted, whether the kind is
-// served. Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions";
-// API reference, CustomResourceDefinitionStatus.
+// The status of a CustomResourceDefinition: accepted names, and conditions for whether the kind is served. Thread: any
+// (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions"; API reference,
+// CustomResourceDefinitionStatus.
 #pragma once
 
 #include "api/json/json.h"

@@ -15,9 +15,9 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kReasonBytesMax = 4096;  // of an agent's refusal
+constexpr std::size_t kReasonBytesMax = 4096;  // limit for the text of an agent's refusal
 
-/// What the two ends agree on with each other. Nothing that says who the client is.
+/// Headers that the two ends negotiate with. None of them identifies the client.
 constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
                                                               "upgrade",
                                                               "sec-websocket-key",
@@ -88,7 +88,7 @@ std::string stream_query(const api::Target& target, bool has_command) {
   return query;
 }
 
-/// What the agent is asked for.
+/// The path and query of the request to the agent.
 api::StatusResult<std::string> agent_target(const api::Target& asked, const Route& route, const Json& pod) {
   const std::string_view what = route.subresource->name;
   const std::string place = fmt::format("{}/{}", api::percent_encode(route.ns), api::percent_encode(route.name));

@@ -1,5 +1,5 @@
-// What is asked of an agent about one container: which container is meant, and where the agent is.
-// Thread: loop. Source: spec "API server contract", 17.1; spec "Pod lifecycle", 11.7.
+// Resolves a request about one container: the container's name, and the address of its node's agent. Thread: loop.
+// Source: spec "API server contract", 17.1; spec "Pod lifecycle", 11.7.
 #pragma once
 
 #include "api/exchange/status.h"

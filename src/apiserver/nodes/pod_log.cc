@@ -15,7 +15,7 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kLogRefusalBytesMax = 4096;  // of an agent's refusal
+constexpr std::size_t kLogRefusalBytesMax = 4096;  // limit for the text of an agent's refusal
 constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
                                                     "tailLines", "limitBytes", "timestamps"};
 

@@ -73,7 +73,7 @@ void UsagePath::read(const ExchangePtr& exchange) {
   collector_.collect(nodes, [this, exchange, objects = std::move(objects)] { answer(exchange, objects); });
 }
 
-/// What was not measured is left out of a list, and not found alone.
+/// A pod or node without measurements is left out of lists; a get of it answers 404.
 void UsagePath::answer(const ExchangePtr& exchange, const Objects& objects) const {
   const Resource& resource = *exchange->route.resource;
   Json::Array items;

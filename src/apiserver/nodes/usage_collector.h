@@ -1,6 +1,6 @@
-// What nodes and pods use right now, as their agents measured it: asked for when somebody wants to know, and remembered
-// for a while. Thread: loop. Bounds: nodes asked at a time, bytes of an answer, one sample per node of the cluster.
-// Source: spec "API server contract", 18; "Node agent", 10.
+// Current usage of nodes and pods, as measured by their agents: fetched on request and cached for a while. Thread:
+// loop. Bounds: nodes asked at a time, bytes of an answer, one sample per node of the cluster. Source: spec "API server
+// contract", 18; "Node agent", 10.
 #pragma once
 
 #include "api/object/meta.h"

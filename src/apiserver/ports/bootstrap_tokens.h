@@ -23,7 +23,7 @@ struct BootstrapToken {
   friend bool operator==(const BootstrapToken&, const BootstrapToken&) = default;
 };
 
-/// Port: whoever believes tokens is told which ones there are. Implemented by wire/. Thread: loop.
+/// Port: receives the present set of bootstrap tokens, for authentication. Implemented by wire/. Thread: loop.
 class BootstrapTokens {
  public:
   virtual ~BootstrapTokens() = default;

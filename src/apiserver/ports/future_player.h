@@ -1,4 +1,4 @@
-// Who plays what would happen to the cluster, beside the API server. Thread: loop.
+// Port: runs what-if simulations beside the API server. Thread: loop.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -20,7 +20,7 @@ class FuturePlayer {
   /// perhaps from within, with a refusal as well; not after abandon(). `id`: of the request.
   virtual void play(std::uint64_t id, const api::Request& asked, std::shared_ptr<const api::UserInfo> asker,
                     Done done) = 0;
-  /// Nobody waits for the answer any more.
+  /// Cancels a simulation whose client has gone.
   virtual void abandon(std::uint64_t id) = 0;
 };
 

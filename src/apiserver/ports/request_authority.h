@@ -1,5 +1,4 @@
-// Who signs the certificates that nodes ask for. Thread: any.
-// Source: spec "API server contract", 19.8.
+// Port: signs the certificates that nodes request. Thread: any. Source: spec "API server contract", 19.8.
 #pragma once
 
 #include "base/error.h"

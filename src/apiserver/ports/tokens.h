@@ -29,12 +29,12 @@ class TokenAuthenticator {
  public:
   struct Identity {
     api::UserInfo user;
-    std::vector<std::string> audiences;  // of those asked for
+    std::vector<std::string> audiences;  // those of the requested audiences that the token has
   };
 
   virtual ~TokenAuthenticator() = default;
-  /// `audiences`: for whom the token must be good, at least one of them; empty: for this API server. nullopt: nobody
-  /// knows the token. kUnauthorized: it is a service account token, but forged, expired or for others.
+  /// `audiences`: the token must be valid for at least one of them; empty: for this API server. nullopt: the token is
+  /// unknown. kUnauthorized: it is a service account token, but forged, expired or for other audiences.
   virtual Result<std::optional<Identity>> identify_token(std::string_view token,
                                                          const std::vector<std::string>& audiences,
                                                          WallTime now) const = 0;

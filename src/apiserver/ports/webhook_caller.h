@@ -17,9 +17,9 @@ struct WebhookCall {
   std::string origin;         // "https://10.0.0.1:443", "https://[::1]:8443", "https://hooks.example"
   std::string target;         // "/path?timeout=10s"
   std::string tls_name;       // expected on the certificate; empty: the host of `origin`
-  std::string authority_pem;  // who has to have signed it; empty: the authorities of the system
+  std::string authority_pem;  // PEM of the required authorities; empty: the authorities of the system
   std::string body;
-  Duration timeout{};  // after which nobody waits for the answer
+  Duration timeout{};  // the answer is dropped after this time
 };
 
 /// Port: implemented by wire/ and by tests.

@@ -1,6 +1,5 @@
-// Port: who is told what becomes of one request. An Exchange owns its observer, and lets go of it when there is nothing
-// more to tell: an observer that goes without on_answer() or on_end() has seen a request that nobody answered.
-// Thread: loop.
+// Port: observes one request up to its answer. An Exchange owns its observer and destroys it when the request is
+// finished. An observer destroyed without on_answer() or on_end() belongs to a request without an answer. Thread: loop.
 #pragma once
 
 #include "api/json/json.h"
@@ -16,7 +15,7 @@ class AnswerObserver {
  public:
   struct Answer {
     int code = 0;
-    const api::Json* document = nullptr;  // what the body says, if that is at hand
+    const api::Json* document = nullptr;  // the body as JSON, where that exists already
     std::string_view body = {};
     std::string_view content_type = {};
     bool composed = false;   // the body is JSON that this server has written, in one line
@@ -28,16 +27,16 @@ class AnswerObserver {
   /// Up to how many bytes it wants to see the body of an answer.
   virtual std::size_t body_bytes_wanted() const { return 0; }
 
-  /// What was decided about it.
+  /// The authorizer's decision.
   virtual void on_verdict(const Exchange& exchange, bool allowed, std::string_view reason) = 0;
 
-  /// The name of the object that is asked about, where the path does not say it. Default: nobody wants to know.
+  /// The object's name, where the path does not contain it. Default: ignored.
   virtual void on_name(std::string_view /*name*/) {}
 
-  /// What else is to be known of it; the first value of a key stays. Default: nobody wants to know.
+  /// An audit annotation; the first value of a key is kept. Default: ignored.
   virtual void on_annotation(std::string_view /*key*/, std::string_view /*value*/) {}
 
-  /// The whole answer. Also of a request whose client has gone meanwhile: then nobody reads it.
+  /// The whole answer; also called when the client has gone and the answer is dropped.
   virtual void on_answer(const Answer& answer) = 0;
   /// An answer that streams begins, with this code.
   virtual void on_stream(int code) = 0;

@@ -25,7 +25,7 @@ struct Wording {
   std::string_view upstream;
 };
 
-/// What a value is, in our words and in Go's.
+/// Names of JSON types in our errors and in Go's.
 constexpr std::array<Wording, 6> kValues{{{"a string", "string"},
                                           {"a boolean", "bool"},
                                           {"a number", "int64"},

@@ -1,5 +1,5 @@
-// What the server offers, told from the registry: legacy and aggregated discovery, versions, root paths.
-// Thread: any (pure). Source: spec "API server contract", 6.1-6.3.
+// Discovery documents, made from the registry: legacy and aggregated discovery, versions, root paths. Thread: any
+// (pure). Source: spec "API server contract", 6.1-6.3.
 #pragma once
 
 #include "api/json/json.h"

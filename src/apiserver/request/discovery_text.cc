@@ -15,11 +15,11 @@ namespace {
 
 using api::Json;
 
-/// Of a document itself.
+/// Member order of the outer document.
 constexpr std::array<std::string_view, 10> kOuterMembers{"kind",   "apiVersion", "groupVersion",     "metadata",
                                                          "name",   "versions",   "preferredVersion", "resources",
                                                          "groups", "items"};
-/// Of everything in it. No two of its objects want an order of their own.
+/// Member order of everything inside it. No two kinds of objects need different orders.
 constexpr std::array<std::string_view, 24> kInnerMembers{"metadata",
                                                          "name",
                                                          "creationTimestamp",

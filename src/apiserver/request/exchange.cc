@@ -18,8 +18,8 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::size_t kStandardHeaders = 8;           // room for those of most answers
-constexpr std::size_t kWarningBytesMax = 4U << 10U;   // of all Warning headers of an answer; the rest is left out
-constexpr std::size_t kWarningCutBytes = 256;         // what is left of each where they are too long together
+constexpr std::size_t kWarningBytesMax = 4U << 10U;   // total of the Warning headers of an answer; the rest is left out
+constexpr std::size_t kWarningCutBytes = 256;         // each warning is cut to this length when the total is too long
 constexpr std::size_t kPrettyBlanks = 2;              // as upstream
 constexpr std::size_t kPrettyBytesMax = 256U << 10U;  // longer answers are not indented
 constexpr std::size_t kWholeBytesMin = 128U << 10U;   // below this an answer has a length, and is not compressed

@@ -49,13 +49,13 @@ class Exchange {
 
   const std::shared_ptr<const api::UserInfo>& shared_user() const { return user_; }
 
-  /// What the request said as it came; where it leads, since it was rerouted.
+  /// The parsed request; after reroute() the one it was rerouted to.
   const ReadRequest& read() const { return rerouted_ ? *rerouted_ : *read_; }
 
   /// It leads where `read` says: of the same request, with another table of resources.
   void reroute(std::shared_ptr<const ReadRequest> read) { rerouted_ = std::move(read); }
 
-  /// What has been read of its body; empty where that was not done, or says something else by now.
+  /// The parsed body; empty where it was not parsed, or no longer matches the request.
   const ReadBody& read_ahead() const { return body_replaced_ || rerouted_ ? kUnread : read_->body; }
 
   /// The request says this from now on, as JSON: webhooks have changed it.
@@ -68,7 +68,7 @@ class Exchange {
   /// From now on `observer` is told. At most one.
   void observe(std::unique_ptr<AnswerObserver> observer) { observer_ = std::move(observer); }
 
-  /// Null: nobody is told, or nothing is left to tell.
+  /// Null: no observer, or the observer has been released.
   AnswerObserver* observer() const { return observer_.get(); }
 
   /// The name writes are recorded under when no fieldManager is given: the user agent up to its first '/'.
@@ -89,8 +89,8 @@ class Exchange {
   Instant started{};
   std::optional<Instant> dispatched;  // its turn came
   const FlowMark* flow = nullptr;     // null: not known
-  std::size_t effort = 0;             // what it has cost so far, in bytes as slices count them (slice_queue.h)
-  RequestSteps steps;                 // what others do for it meanwhile
+  std::size_t effort = 0;             // cost so far, in bytes as slices count them (slice_queue.h)
+  RequestSteps steps;                 // steps that wait for others
   std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
@@ -101,7 +101,7 @@ class Exchange {
   void answer_object(int code, std::string bytes, api::DocumentPtr document = nullptr);
   void fail(const api::Status& status);
 
-  /// The answer takes as long as somebody else needs for it. `drop` is called if the client goes away before.
+  /// Marks the request as waiting for another program. `drop` is called if the client goes away before.
   void wait_for_others(std::function<void()> drop);
 
   bool waits_for_others() const { return waits_for_others_; }
@@ -115,7 +115,7 @@ class Exchange {
   /// Bytes of the stream that wait for the client; 0 once it is gone.
   std::size_t waiting_bytes() const { return sink_ == nullptr ? 0 : api::waiting_bytes(*sink_); }
 
-  /// Whether the answer may come as open_pieces(), write() for each piece, and end().
+  /// True if the answer may be sent as open_pieces(), write() for each piece, and end().
   bool takes_pieces() const;
 
   /// An answer must not begin to come in pieces before it is longer than this.
@@ -138,7 +138,7 @@ class Exchange {
 
   /// The client is gone.
   void abandon();
-  /// Hands the sink on, and the observer with it, for an answer that somebody else writes; the exchange counts as
+  /// Hands the sink on, and the observer with it, for an answer that another object writes; the exchange counts as
   /// finished.
   std::shared_ptr<api::ResponseSink> release();
 
@@ -150,7 +150,7 @@ class Exchange {
 
   static const ReadBody kUnread;
 
-  /// Nobody waits for an answer any more.
+  /// True once an answer was given or the client has gone.
   bool is_settled() const { return sink_ == nullptr && observer_ == nullptr; }
 
   void answer_with(int code, std::string body, std::string_view content_type, api::HeaderList headers,

@@ -1,6 +1,6 @@
-// What /healthz, /livez and /readyz say: each part of the server by its name, whether it is well, and as a whole.
-// Reasons are for those who may ask for one part: the whole is public. Thread: any (pure).
-// Source: spec "API server contract", 6.4; Kubernetes docs, "Kubernetes API health endpoints".
+// The pages /healthz, /livez and /readyz: the health of each part of the server by name, and of the whole. Only the
+// pages of single parts, which need a right, show reasons; the page of the whole is public. Thread: any (pure). Source:
+// spec "API server contract", 6.4; Kubernetes docs, "Kubernetes API health endpoints".
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -14,10 +14,10 @@ namespace spillway::apiserver {
 
 /// One part of the server, as it is now.
 struct HealthCheck {
-  /// What a failure calls for.
+  /// The remedy for a failure.
   enum class Cure {
-    kPatience,  // it passes by itself, or by somebody's hand: no requests meanwhile
-    kRestart,   // of the server: it is not live
+    kPatience,  // recovers by itself or by an operator: not ready meanwhile
+    kRestart,   // needs a restart of the server: it is not live
   };
 
   std::string name;  // "store", "poststarthook/bootstrap-objects"

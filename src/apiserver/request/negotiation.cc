@@ -117,7 +117,7 @@ api::StatusResult<BodyFormat> body_format(std::string_view content_type) {
                     "application/json, application/yaml, application/vnd.kubernetes.protobuf");
 }
 
-/// Of metrics the wire schema knows how they look in JSON alone.
+/// The protobuf schema has no metrics.k8s.io: its objects are JSON only.
 Encodings encodings_of(const Route& route) {
   if (route.resource == nullptr || route.resource->group == "metrics.k8s.io") return Encodings::kJsonOnly;
   const api::Type* type = api::find_kind(route.resource->api_version(), route.resource->kind);

@@ -1,5 +1,4 @@
-// What the client can read and what it sent: Accept and Content-Type.
-// Thread: any (pure). Source: spec "API server contract", 4.3.
+// Content negotiation: Accept and Content-Type. Thread: any (pure). Source: spec "API server contract", 4.3.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -17,13 +16,13 @@ enum class Encoding { kJson, kProtobuf };
 
 struct AnswerForm {
   Form form = Form::kObject;
-  std::string meta_version = "v1";  // of Table and PartialObjectMetadata: "v1" or "v1beta1"
+  std::string meta_version = "v1";  // apiVersion of Table and PartialObjectMetadata: "v1" or "v1beta1"
   Encoding encoding = Encoding::kJson;
 
   friend bool operator==(const AnswerForm&, const AnswerForm&) = default;
 };
 
-/// What answers of a resource can be written in besides JSON, which all can.
+/// Encodings of a resource's answers; all can be JSON.
 enum class Encodings { kJsonOnly, kProtobufToo };
 
 /// kShown: the objects of a resource have rows, so that a client may ask for a Table.
@@ -45,7 +44,7 @@ api::StatusResult<DiscoveryForm> negotiate_discovery(std::string_view accept);
 
 enum class BodyFormat { kJson, kYaml, kProtobuf };
 
-/// Of POST, PUT and DELETE bodies; an absent type is JSON. 415 otherwise.
+/// The format of a POST, PUT or DELETE body; no Content-Type means JSON. 415: an unsupported one.
 api::StatusResult<BodyFormat> body_format(std::string_view content_type);
 
 /// In what its answers can be written.

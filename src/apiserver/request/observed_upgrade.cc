@@ -16,7 +16,7 @@ class ObservedUpgrade final : public api::UpgradingSink {
   ObservedUpgrade(std::shared_ptr<api::UpgradingSink> sink, std::unique_ptr<AnswerObserver> observer)
       : sink_(std::move(sink)), observer_(std::move(observer)) {}
 
-  /// Whoever wrote has let go: of a client that has gone nothing else is heard.
+  /// The writer has released the connection: without a call of its own, because the client has gone.
   ~ObservedUpgrade() override { end(); }
 
   ObservedUpgrade(const ObservedUpgrade&) = delete;

@@ -1,5 +1,4 @@
-// A connection that leaves HTTP, with somebody who is told when it does and when it ends.
-// Thread: loop.
+// A connection that leaves HTTP (an upgrade), with an observer of its start and end. Thread: loop.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -9,8 +8,8 @@
 
 namespace spillway::apiserver {
 
-/// `sink` for somebody else to write to, and `observer` told of it. Of a sink that cannot leave HTTP the observer is
-/// let go at once.
+/// Wraps `sink` for another writer and reports to `observer`. If the sink cannot leave HTTP, the observer is destroyed
+/// at once.
 std::shared_ptr<api::ResponseSink> observed(std::shared_ptr<api::ResponseSink> sink,
                                             std::unique_ptr<AnswerObserver> observer);
 

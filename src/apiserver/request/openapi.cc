@@ -202,8 +202,8 @@ bool OpenApi::know_hashes(SliceBudget& budget) {
   return true;
 }
 
-/// Of custom kinds by what defines them, of built-in ones by their document, which is made for it once and kept only if
-/// somebody asks for it.
+/// The hash of a path's document: for custom kinds computed from their definitions, for built-in ones from the
+/// document, which is made once for it and kept only after a request.
 std::uint64_t OpenApi::hash_of(const std::string& path, const Resource& row) {
   if (row.custom == nullptr) {
     const auto [known, fresh] = built_in_hashes_.try_emplace(path, 0);
@@ -252,7 +252,7 @@ std::string OpenApi::make_v2_protobuf() const {
   return open_api_v2_protobuf(kTitle, version_, definitions);
 }
 
-/// What tells of another table of resources.
+/// Drops documents made from an older table of resources.
 void OpenApi::forget_others() {
   if (std::exchange(generation_, registry_.generation()) == registry_.generation()) return;
   custom_.clear();

@@ -90,7 +90,7 @@ class OpenApi {
   std::optional<Document> v2_json_;
   std::optional<Document> v2_protobuf_;
   std::map<Page, Making> making_;
-  std::uint64_t generation_ = 0;  // of the table that all but the built-in ones tell of
+  std::uint64_t generation_ = 0;  // table of resources that the documents of custom kinds were made from
 };
 
 }  // namespace spillway::apiserver

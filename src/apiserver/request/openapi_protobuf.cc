@@ -24,7 +24,7 @@ constexpr std::size_t kSchemaProperties = 25;
 constexpr std::size_t kSchemaExtension = 31;
 constexpr std::size_t kNamedName = 1;
 constexpr std::size_t kNamedValue = 2;
-constexpr std::size_t kOnly = 1;  // of messages with one field that matters
+constexpr std::size_t kOnly = 1;  // field number in messages with one relevant field
 constexpr std::size_t kAnyYaml = 2;
 
 void append_varint(std::string& out, std::size_t value) {

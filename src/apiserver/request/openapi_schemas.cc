@@ -126,7 +126,7 @@ Json OpenApiSchemas::finish() {
   return schemas;
 }
 
-/// What a definition says, and what every object has.
+/// The schema of a definition, with the members that every object has.
 Json OpenApiSchemas::custom_schema(const Resource& row) {
   const structural::Schema& declared = row.custom->schema;
   Json schema = version_ == OpenApiVersion::kV3 ? structural::open_api_v3(declared) : structural::open_api_v2(declared);

@@ -82,7 +82,7 @@ void Pages::plain_discovery(Exchange& exchange, Json document, Encoding encoding
   if (encoding == Encoding::kJson) {
     return cached(exchange, discovery_text(document) + "\n", "application/json", kRevalidate);
   }
-  document["apiVersion"] = "v1";  // of the core group, whose JSON leaves it out
+  document["apiVersion"] = "v1";  // the core group's JSON has no apiVersion
   const api::Type* type = api::protobuf_type("v1", document.string_at({"kind"}));
   SPILLWAY_CHECK(type != nullptr);
   cached(exchange, api::write_protobuf(*type, document), api::kProtobufContentType, kRevalidate);

@@ -42,7 +42,7 @@ ReadRequest read_request(ResourceTablePtr table, const api::Request& request) {
   read.route = find_route(*read.table, read.asked);
   const Route route = read.route ? *read.route : Route();
   read.form = negotiate(request.header("accept"), encodings_of(route), tables_of(route));
-  if (!read.form && is_proxied(read.route)) read.form = AnswerForm{};  // what it accepts is for whoever answers
+  if (!read.form && is_proxied(read.route)) read.form = AnswerForm{};  // the program behind the proxy reads Accept
   return read;
 }
 

@@ -1,6 +1,6 @@
-// What a request says, read from its bytes alone, before anything is decided about it: what is asked for, where it
-// goes, how the answer is to look, and, where that is wanted, its body. Read once, on whatever thread; what is judged
-// and what is done are this value. Thread: any (pure). Source: spec "API server contract", 3, 4, 5; spec "HTTP/2", 6.
+// A request parsed from its bytes alone, before any decision: its attributes, route, answer format and, where wanted,
+// its body. It is parsed once, on any thread; authorization and handlers use this same value. Thread: any (pure).
+// Source: spec "API server contract", 3, 4, 5; spec "HTTP/2", 6.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -17,14 +17,14 @@ namespace spillway::apiserver {
 
 /// A body as what reads it later would have read it.
 struct ReadBody {
-  const api::Type* type = nullptr;  // of `object`
+  const api::Type* type = nullptr;  // type of `object`
   std::optional<Result<api::TypedDocument>> object;
   std::optional<Result<api::DocumentPtr>> patch;
 };
 
 struct ReadRequest {
-  ResourceTablePtr table;              // what the route leads to lives there
-  api::StatusResult<void> understood;  // else the answer, to whoever may ask
+  ResourceTablePtr table;              // keeps the route's resource alive
+  api::StatusResult<void> understood;  // an error is the answer to callers that are authorized
   api::Target target;
   RequestAttributes asked;
   api::StatusResult<Route> route = Route();

@@ -83,7 +83,7 @@ Result<Propagation> parse_propagation(std::string_view text) {
   return make_error(ErrorCode::kInvalid, "unknown propagation policy");
 }
 
-/// What query and body have in common, before it is judged.
+/// Fields common to query and body, before validation.
 struct RawDeleteOptions {
   std::optional<std::int64_t> grace;
   std::optional<std::string> policy;

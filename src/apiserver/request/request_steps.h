@@ -1,5 +1,5 @@
-// What others do for a request while it is carried out: webhooks that are asked, writes to a store, agents that are
-// called; with their times, for the spans of a request that is traced. Thread: loop. Bounds: kStepsMax of a request.
+// Steps of a request that other programs carry out: webhook calls, store writes, calls of agents, with their times;
+// they become the spans of a traced request. Thread: loop. Bounds: kStepsMax of a request.
 #pragma once
 
 #include "base/time.h"

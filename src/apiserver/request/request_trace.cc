@@ -15,11 +15,11 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::string_view kMonitoringGroup = "system:monitoring";
-constexpr std::size_t kTextMax = 256;  // of what a client chose; thousands of spans may wait
+constexpr std::size_t kTextMax = 256;  // limit for texts that clients choose; thousands of spans may be queued
 constexpr int kServerError = 500;
 
-/// Who may have a trace made. Nobody else: a client could fill the collector, or write itself into the trace of
-/// another.
+/// True for users that may have a request traced. Any other client could fill the collector, or add spans to another
+/// client's trace.
 bool may_ask(const api::UserInfo& user) {
   return std::ranges::any_of(
       user.groups, [](const std::string& group) { return group == api::kMastersGroup || group == kMonitoringGroup; });

@@ -64,7 +64,7 @@ Named name_parts(std::span<const std::string> rest) {
   if (rest.size() > 1) named.name = rest[1];
   if (rest.size() > 2) named.subresource = rest[2];
   named.too_long =
-      rest.size() > 3 && named.subresource != kProxy;  // what follows is the business of whoever is behind it
+      rest.size() > 3 && named.subresource != kProxy;  // the rest of the path belongs to the program behind the proxy
   if (named.resource == "namespaces" && !below_namespace) named.ns = {};
   return named;
 }
@@ -138,7 +138,8 @@ RequestAttributes request_attributes(api::Method method, const api::Target& targ
   const Watching in_query = query_flag(target, "watch") ? Watching::kByQuery : Watching::kUnasked;
   out.action = verb_of(method, out.object.empty(), out.old_watch ? Watching::kByPath : in_query);
   if (!out.action && out.subresource == kProxy) {
-    // These go on to whoever is behind the proxy. A HEAD is a GET to authorization, OPTIONS is no verb of the API.
+    // These methods are forwarded to the program behind the proxy. The API has no verb OPTIONS, and authorization
+    // treats HEAD as GET.
     const bool passes = method == api::Method::kHead || method == api::Method::kOptions;
     if (!passes || out.old_watch || out.object.empty()) return out;
     out.action = Verb::kGet;

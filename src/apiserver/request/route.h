@@ -12,8 +12,8 @@
 
 namespace spillway::apiserver {
 
-/// What a request asks for, read once from its method and path, whether it is served or not. Authorization decides
-/// about this value, and find_route() makes the route from it: nothing can be done that was not asked about.
+/// The attributes of a request, parsed once from its method and path, also for paths that are not served. Authorization
+/// decides about this value, and find_route() makes the route from it: nothing can be done that was not asked about.
 struct RequestAttributes {
   bool is_resource = false;
   std::string verb;  // "get", …, or the method in lower case where no verb is meant
@@ -22,11 +22,11 @@ struct RequestAttributes {
   std::string resource;
   std::string subresource;
   std::string ns;
-  std::string name;  // of a list or watch: the one that its field selector pins (metadata.name=)
-  std::string node;  // of a list or watch: the node that its field selector pins (spec.nodeName=)
+  std::string name;  // for a list or watch: the name pinned by its field selector (metadata.name=)
+  std::string node;  // for a list or watch: the node pinned by its field selector (spec.nodeName=)
   std::string path;
 
-  std::optional<Verb> action;  // what `verb` says; nullopt: a method, or a verb of a review, that has no handler
+  std::optional<Verb> action;  // the verb's handler; nullopt: a method, or a verb of a review, that has none
   std::string object;          // the name in the path; empty: the collection
   std::string below;           // the namespace whose objects the path names; empty: none
   bool old_watch = false;      // /api/v1/watch/…

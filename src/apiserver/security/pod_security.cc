@@ -21,7 +21,7 @@ using podsecurity::Mode;
 using podsecurity::NamespacePolicy;
 
 const Json kNothing;
-constexpr std::size_t kLoggedBytesMax = 1U << 10U;  // of what a line of the log says of a pod
+constexpr std::size_t kLoggedBytesMax = 1U << 10U;  // limit for a pod's text in a log line
 
 const Json& value_at(const Json& object, std::initializer_list<std::string_view> path) {
   const Json* found = object.at(path);

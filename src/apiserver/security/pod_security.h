@@ -43,7 +43,7 @@ class PodSecurity final : public AdmissionCheck {
 
   /// The namespace or the user is none whose objects are judged.
   bool is_exempt(const ValidWrite& write) const;
-  /// What the object's namespace asks for. 500: there is no such namespace.
+  /// The Pod Security policy of the object's namespace. 500: the namespace does not exist.
   api::StatusResult<podsecurity::NamespacePolicy> policy_for(const ValidWrite& write) const;
   api::StatusResult<void> judge(const Trial& trial) const;
   /// `violate PodSecurity "LEVEL:VERSION": …`, by what `mode` asks for, and counted; empty: nothing violates it.

@@ -1,6 +1,5 @@
-// What came of holding pods against the Pod Security Standards, counted under upstream's names. Labels are bounded: a
-// version beyond the newest is "future". Thread: loop.
-// Source: Kubernetes docs, "Kubernetes Metrics Reference", pod_security_*.
+// Metrics of Pod Security evaluations, under upstream's names. Labels are bounded: a version beyond the newest is
+// "future". Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics Reference", pod_security_*.
 #pragma once
 
 #include "apiserver/resource/admission_check.h"

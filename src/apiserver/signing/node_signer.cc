@@ -122,7 +122,7 @@ std::optional<std::string_view> NodeSigner::client_approval(const api::UserInfo&
 std::optional<std::string_view> NodeSigner::approval_of(const Json& request,
                                                         const signing::RequestedCertificate& wanted) const {
   const std::string_view signer = request.string_at({"spec", "signerName"});
-  if (signer == signing::kClientSigner) return std::nullopt;  // of anybody at all: never unseen
+  if (signer == signing::kClientSigner) return std::nullopt;  // approved by hand only: any user may request it
   const api::UserInfo requestor{std::string(request.string_at({"spec", "username"})),
                                 std::string(request.string_at({"spec", "uid"})),
                                 api::strings_at(request, {"spec", "groups"})};

@@ -1,12 +1,12 @@
-// Certificates of nodes. With one (kubernetes.io/kubelet-serving) their agents serve: it is approved where the node
-// that asks is the node that is named; the names and addresses in it are the node's own word, therefore its authority
-// is one that only the way to agents believes, and it looks at the node's name alone. The other
-// (kubernetes.io/kube-apiserver-client-kubelet) they show to the API server: it is approved for who may create
-// certificatesigningrequests/nodeclient, or, where the node asks for itself, …/selfnodeclient. Both are also signed
-// where somebody has approved them; certificates of other clients (kubernetes.io/kube-apiserver-client) only then. What
-// is approved and may not be signed gets the condition Failed. Thread: loop. Bounds: kCollectorWritesMax writes in
-// flight. Source: Kubernetes docs, "Certificates and Certificate Signing Requests", Kubernetes signers; spec "API
-// server contract", 19.8.
+// Certificates of nodes. Serving certificates (kubernetes.io/kubelet-serving) are approved if the requesting node is
+// the one named in them. Their names and addresses are claims of the node; therefore their authority is trusted for
+// connections to agents only, and there just the node's name is verified. Client certificates
+// (kubernetes.io/kube-apiserver-client-kubelet) are approved for users that may create
+// certificatesigningrequests/nodeclient, or …/selfnodeclient if the node requests its own. Both are also signed after a
+// manual approval; certificates of other clients (kubernetes.io/kube-apiserver-client) only then. An approved request
+// that may not be signed gets the condition Failed. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source:
+// Kubernetes docs, "Certificates and Certificate Signing Requests", Kubernetes signers; spec "API server contract",
+// 19.8.
 #pragma once
 
 #include "api/json/json.h"
@@ -41,9 +41,9 @@ class NodeSigner final : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  /// The request with what follows from it; nullopt: nothing, it waits for somebody's approval.
+  /// The request with its new conditions or certificate; nullopt: nothing changes, it waits for approval.
   std::optional<api::Json> decided(const api::Json& request) const;
-  /// Who signs for that signer; null: nobody here.
+  /// The authority of a signer; null: this server has none for it.
   const RequestAuthority* authority_of(std::string_view signer) const;
   /// Why the request is approved unseen; nullopt: it is not.
   std::optional<std::string_view> approval_of(const api::Json& request,

@@ -1,7 +1,7 @@
-// CertificateSigningRequests against who writes them and against what their texts hold: approving and signing are verbs
-// on the signer, nobody asks to become a master, a request is well-formed and signed with its own key, what is issued
-// is certificates. Thread: loop. Source: Kubernetes docs, "Certificates and Certificate Signing Requests",
-// authorization; "Admission Control", CertificateApproval, CertificateSigning, CertificateSubjectRestriction.
+// Validation of CertificateSigningRequests: the writer may approve or sign for the signer, no request names
+// system:masters, the request is well-formed and signed with its own key, and the issued text holds certificates.
+// Thread: loop. Source: Kubernetes docs, "Certificates and Certificate Signing Requests", authorization; "Admission
+// Control", CertificateApproval, CertificateSigning, CertificateSubjectRestriction.
 #pragma once
 
 #include "apiserver/access/authorizer.h"
