@@ -1,5 +1,5 @@
-// What is at rest in a store, by the table of resources: which object a key means, and whether the value is that one.
-// Thread: any (immutable once made). Source: spec "API server contract", 22.2.
+// Identifies stored values by the table of resources: the object that a key belongs to, and whether the value is that
+// object. Thread: any (immutable once made). Source: spec "API server contract", 22.2.
 #pragma once
 
 #include "apiserver/resource/resource_registry.h"
@@ -12,12 +12,12 @@ namespace spillway::apiserver {
 
 class StoredValues {
  public:
-  /// Of a key that no resource has: as another version may have written it. It is not read.
+  /// Stands for a key of no known resource, perhaps written by another version. Its value is not parsed.
   static constexpr std::string_view kUnknown = "(unknown)";
 
   struct Verdict {
     std::string resource;  // "pods", "deployments.apps", or kUnknown
-    std::string problem;   // what was found and what was expected; empty: nothing
+    std::string problem;   // the fault and the expected form; empty: none
     std::string note;      // the next write changes more than it says: fields that are lost, other bytes; empty: no
   };
 

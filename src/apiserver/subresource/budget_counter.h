@@ -1,8 +1,8 @@
-// What a disruption budget protects, counted from the cache: for its status, and anew for each eviction, whose server
-// has taken in everything that was acknowledged before. No document of a pod or of its owners is read: the cache keeps
-// what is counted. A count can be interrupted after any number of steps and goes on where it was.
-// The arithmetic is policy/disruption's. Thread: loop. Source: Kubernetes docs, "Specifying a Disruption Budget for
-// your Application"; spec "API server contract", 13.5.
+// Counts the pods of a disruption budget from the cache: for its status, and again for each eviction, once all
+// acknowledged writes are in the cache. No document of a pod or of its owners is read: the cache keeps what is counted.
+// A count can be interrupted after any number of steps and goes on where it was. The arithmetic is policy/disruption's.
+// Thread: loop. Source: Kubernetes docs, "Specifying a Disruption Budget for your Application"; spec "API server
+// contract", 13.5.
 #pragma once
 
 #include "api/json/json.h"

@@ -66,7 +66,7 @@ Json admission_options(const DeleteOptions& options) {
 
 namespace {
 
-/// What follows the name of the subresource, as it is meant; empty if nothing does.
+/// The path behind the subresource's name; empty if there is none.
 std::string path_below_proxy(const Exchange& exchange) {
   constexpr std::size_t kOfCluster = 5;    // /api/v1/nodes/NAME/proxy
   constexpr std::size_t kOfNamespace = 7;  // /api/v1/namespaces/NAMESPACE/pods/NAME/proxy

@@ -14,7 +14,7 @@ api::Json admission_options(const Exchange& exchange, webhooks::Operation operat
 
 api::Json admission_options(const DeleteOptions& options);
 
-/// What a connection to a pod or node is opened with: PodExecOptions, NodeProxyOptions, …
+/// The options object of a connection to a pod or node: PodExecOptions, NodeProxyOptions, …
 api::Json connect_options(const Exchange& exchange);
 
 }  // namespace spillway::apiserver

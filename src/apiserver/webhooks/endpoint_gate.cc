@@ -55,7 +55,7 @@ const api::Type* type_of(const Route& route) {
   return api::find_kind(version, part.kind);
 }
 
-/// What the request says; an error is for the endpoint itself to tell, in its own words.
+/// The object in the request; an error is left to the endpoint, which reports it in its own words.
 StatusResult<Json> asked_for(const Exchange& exchange) {
   if (connects(exchange.route)) return connect_options(exchange);
   const api::Type* type = type_of(exchange.route);
@@ -84,7 +84,7 @@ struct EndpointGate::Passage {
 void EndpointGate::pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on) {
   const Route& route = exchange->route;
   if (!is_gated(route)) return go_on();
-  // What stands in the query of a connection is for whoever is at its other end.
+  // The query of a connection belongs to the program at its other end.
   const auto dry_run = connects(route) ? nullptr : exchange->target.find("dryRun");
   const std::string name = name_of(*exchange);
   if (is_binding(route) && exchange->observer() != nullptr) exchange->observer()->on_name(name);

@@ -99,7 +99,7 @@ class ShownRequests final : public admission_policies::RequestSource {
   std::map<std::pair<std::string_view, std::string_view>, ShownRequest> made_;
 };
 
-/// What expressions see of a namespace.
+/// The namespace object that expressions see.
 std::optional<Json> namespace_seen(Core& core, std::string_view ns) {
   if (ns.empty()) return std::nullopt;
   const ObjectPtr found = core.cache.of(core.registry.get("namespaces")).find(ns);

@@ -1,5 +1,5 @@
-// What is counted of admission policies, under Kubernetes' names. Thread: loop. Bounds: so many policies and bindings
-// by name; the others are "other". Source: Kubernetes docs, "Kubernetes Metrics Reference".
+// Metrics of admission policies, under Kubernetes' names. Thread: loop. Bounds: kNamesMax policies and bindings by
+// name; the others are "other". Source: Kubernetes docs, "Kubernetes Metrics Reference".
 #pragma once
 
 #include "policy/admission_policies/judge.h"
@@ -15,7 +15,7 @@ namespace spillway::apiserver {
 
 class PolicyMetrics {
  public:
-  static constexpr std::size_t kNamesMax = 100;  // of policies, and of bindings
+  static constexpr std::size_t kNamesMax = 100;  // policies with labels of their own, and as many bindings
 
   explicit PolicyMetrics(telemetry::Registry& registry) : registry_(registry) {}
 

@@ -25,7 +25,7 @@ class PolicyTable final : public Collector {
   /// The policies that have a binding, as they are now; a later change makes another list.
   std::shared_ptr<const admission_policies::PolicyList> list() const { return list_; }
 
-  /// Whether a policy has a rule for such requests, whatever their objects say and are called.
+  /// True if a policy has a rule for such requests, whatever their objects contain and are called.
   bool asks(const webhooks::Subject& subject) const;
 
   void load() override;

@@ -92,7 +92,7 @@ const Admission::Form* Admission::form_for(const Webhook& webhook) const {
   return wanted ? &*std::ranges::find(forms_, *name, &Form::name) : nullptr;
 }
 
-/// Of a Namespace that is written, those that it is to have.
+/// For a write of a Namespace: its new labels.
 api::StringMap Admission::namespace_labels() const {
   const bool own = is_namespace(*forms_.front().resource);
   const Json* labels = own ? object_.at({"metadata", "labels"}) : nullptr;
@@ -153,7 +153,7 @@ std::string Admission::review(const Form& form, const std::string& uid) const {
   return webhooks::review_text(request);
 }
 
-/// Why nobody need be asked any more; nullopt: go on.
+/// The error that ends the admission early (deadline, finished exchange); nullopt: go on.
 std::optional<Status> Admission::hindrance() const {
   if (!exchange_->finished() && tools_.core.now.mono < deadline_) return std::nullopt;
   return api::retry_status(ErrorCode::kTimeout, "request did not complete within the requested timeout", 1);
@@ -226,7 +226,7 @@ void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, 
   step();
 }
 
-/// Whether the object is another one now.
+/// True if the patch changed the object.
 StatusResult<bool> Admission::take_patch(const Webhook& webhook, const Form& form, const Json& patch) {
   const api::Type* type = type_of(form);
   if (object_.is_null() || type == nullptr || subject_.operation == Operation::kConnect) {
@@ -334,7 +334,7 @@ StatusResult<void> Admission::judge(const Webhook& webhook, Instant asked, const
   return {};
 }
 
-/// What it says besides: to the client and to the audit log. Said once, however often it is asked.
+/// Adds an answer's warnings for the client and its annotations for the audit log, once per webhook.
 void Admission::note(const Webhook& webhook, const ReviewAnswer& answer) {
   std::vector<std::string>& told = exchange_->warnings;
   for (const std::string& warning : answer.warnings) {

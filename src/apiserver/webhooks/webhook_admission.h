@@ -1,7 +1,7 @@
-// Requests on their way past the admission webhooks and policies: who is asked about an object, in which order, and
-// what becomes of their answers. Whoever writes asks begin() first, which costs one look while there is neither.
-// Thread: loop. Bounds: calls under way, bytes of them, the time that one request may spend here.
-// Source: Kubernetes docs, "Dynamic Admission Control"; KEP-492.
+// Runs admission webhooks and policies for a request: which are called for an object, in which order, and how their
+// answers are applied. Every write calls begin() first, which is one comparison while there are neither. Thread: loop.
+// Bounds: calls under way, bytes of them, the time that one request may spend here. Source: Kubernetes docs, "Dynamic
+// Admission Control"; KEP-492.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -36,7 +36,7 @@ namespace spillway::apiserver {
 class WebhookDesk {
  public:
   static constexpr std::size_t kCallsMax = 256;         // under way
-  static constexpr std::size_t kBytesMax = 64U << 20U;  // of their bodies
+  static constexpr std::size_t kBytesMax = 64U << 20U;  // bodies of all calls under way
 
   using Answered = std::move_only_function<void(Result<webhooks::ReviewAnswer>)>;
 
@@ -82,7 +82,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   using Mutated = std::move_only_function<void(api::StatusResult<std::optional<api::Json>>)>;
   using Decided = std::move_only_function<void(api::StatusResult<void>)>;
 
-  /// What it is about.
+  /// The object and operation under admission.
   struct Subject {
     webhooks::Operation operation = webhooks::Operation::kCreate;
     std::string ns;
@@ -144,12 +144,12 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   api::Json as_served(const Form& form, const api::Json& object) const;
   webhooks::ReviewRequest described(const Form& form) const;
   std::string review(const Form& form, const std::string& uid) const;
-  /// What its match conditions say; an error ends the request.
+  /// The result of the webhook's match conditions; an error ends the request.
   api::StatusResult<bool> wants(const webhooks::Webhook& webhook, const Form& form);
   cel::AccessDecision decide(const cel::AccessRequest& asked) const;
   void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
 
-  /// What the policies say; an error ends the request.
+  /// Evaluates the policies; an error ends the request.
   api::StatusResult<void> judge_by_policies();
   void tell(const admission_policies::Judgement& judgement);
 
@@ -159,7 +159,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   void note_mutation(std::size_t index, bool changed);
   void end_mutation(api::StatusResult<std::optional<api::Json>> result);
 
-  /// What an answer means but for its patch; an error ends the request.
+  /// Applies an answer except for its patch; an error ends the request.
   api::StatusResult<void> judge(const webhooks::Webhook& webhook, Instant asked,
                                 const Result<webhooks::ReviewAnswer>& answer);
   void note(const webhooks::Webhook& webhook, const webhooks::ReviewAnswer& answer);
@@ -178,7 +178,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   api::Json object_;
   api::Json old_;
 
-  // Of the mutating webhooks, by their place in the list.
+  // Progress through the list of mutating webhooks.
   int round_ = 0;
   std::size_t next_ = 0;
   bool changed_ = false;
@@ -202,16 +202,15 @@ class WebhookAdmission {
         policy_metrics_(metrics),
         authorizer_(authorizer) {}
 
-  /// Null: no webhook has to be asked, and no policy. `exchange` null: the server writes on its own account, and asks
-  /// nobody.
+  /// Null: no webhook and no policy applies. `exchange` null: a write of the server itself, which needs no admission.
   AdmissionPtr begin(const ExchangePtr& exchange, webhooks::Operation operation, const std::string& ns,
                      const std::string& name, bool dry_run) {
     if (nobody_asks() || exchange == nullptr) return nullptr;
     return find(exchange, operation, ns, name, dry_run);
   }
 
-  /// Whether a webhook or a policy has a rule for such requests, whatever their objects say. `part` null: the object
-  /// itself.
+  /// True if a webhook or a policy has a rule for such requests, whatever their objects contain. `part` null: the
+  /// object itself.
   bool meets(const Resource& resource, const Subresource* part, webhooks::Operation operation) {
     return !nobody_asks() && phases_of(resource, part, operation).any();
   }
@@ -233,8 +232,8 @@ class WebhookAdmission {
   WebhookMetrics metrics_;
   PolicyMetrics policy_metrics_;
   const Authorizer& authorizer_;
-  std::uint64_t version_ = 0;     // of both tables when `phases_` was begun
-  std::uint64_t generation_ = 0;  // of the table of resources then
+  std::uint64_t version_ = 0;     // both tables' version when `phases_` was begun
+  std::uint64_t generation_ = 0;  // the table of resources' at that time
   std::map<Kind, Admission::Phases> phases_;
 };
 

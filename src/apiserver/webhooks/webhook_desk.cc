@@ -12,13 +12,13 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr std::size_t kShownBytesMax = 256;  // of a body that is no answer
+constexpr std::size_t kShownBytesMax = 256;  // bytes shown of a malformed answer
 
 std::string post_failure(const std::string& url, std::string_view why) {
   return fmt::format("failed to call webhook: Post \"{}\": {}", url, why);
 }
 
-/// What upstream's client says of an answer that is none.
+/// Upstream's client's text for an answer with an unexpected code.
 std::string refusal_text(const api::Response& response) {
   constexpr int kUnauthorized = 401;
   constexpr int kNotFound = 404;

@@ -1,5 +1,5 @@
-// What came of asking webhooks, counted under upstream's names. Names of webhooks are bounded: those beyond are
-// "other". Thread: loop. Source: Kubernetes docs, "Kubernetes Metrics Reference", apiserver_admission_webhook_*,
+// Metrics of webhook calls, under upstream's names. Names of webhooks are bounded: those beyond are "other". Thread:
+// loop. Source: Kubernetes docs, "Kubernetes Metrics Reference", apiserver_admission_webhook_*,
 // apiserver_admission_match_condition_*.
 #pragma once
 

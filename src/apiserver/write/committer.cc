@@ -36,8 +36,8 @@ api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, cons
   return *std::move(read);
 }
 
-/// Whether what is there may be written over. An object with unknown fields may still be deleted: nothing of it is to
-/// stay.
+/// An error if the stored object must not be overwritten. An object with unknown fields may still be deleted, as
+/// nothing of it is kept.
 api::StatusResult<void> Committer::may_write(const Resource& resource, const std::string& key) const {
   const ResourceCache& cache = core_.cache.of(resource);
   if (const Unreadable* bad = cache.find_unreadable(key)) {
@@ -63,7 +63,7 @@ api::StatusResult<Commit> Committer::commit_of(const Resource& resource, const s
 void Committer::put(const Resource& resource, std::string key, api::Json document, store::Revision expected,
                     Checks checks, Done done) {
   if (const auto may = may_write(resource, key); !may) return done(may.error());
-  // Of a custom kind, as it is described by now.
+  // The row may be stale: a custom kind's stored form follows its present definition.
   const Resource& stored = core_.cache.of(resource).resource();
   document = at_rest_of(stored, std::move(document));
   Extract meta = extract(stored, document);

@@ -28,10 +28,10 @@ struct Renewal {
   const Resource& resource;
   ObjectPtr current;
   std::string bytes;
-  std::optional<api::Json> document;  // what they say, if somebody will want it
+  std::optional<api::Json> document;  // the bytes as JSON, if a reader will need it
 };
 
-/// A write as a step of the request that asked for it, begun now; null: nobody did.
+/// Records a write as a step of the request that caused it, begun now; null: no request did.
 class StoreStep {
  public:
   StoreStep(const Core& core, const ExchangePtr& asked, const Resource& resource) : core_(core) {
@@ -61,7 +61,7 @@ class Committer {
 
   explicit Committer(Core& core) : core_(core) {}
 
-  /// Whether a document has passed the checks of the writer.
+  /// kPassed: the document has passed the checks of the writer already.
   enum class Checks : std::uint8_t { kSkipped, kPassed };
 
   /// `expected` 0: must not exist. `document` is in stored form.
@@ -71,7 +71,7 @@ class Committer {
   /// `last`: what the DELETED event is to show; null: the object as it was.
   void erase(const Resource& resource, std::string key, api::Json last, store::Revision expected, Done done);
 
-  /// What a dry run answers with: never stored, keeps the resourceVersion it has.
+  /// The answer to a dry run: never stored, keeps its present resourceVersion.
   static ObjectPtr imagine(const Resource& resource, api::Json document);
 
  private:

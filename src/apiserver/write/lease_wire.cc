@@ -7,10 +7,10 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr std::string_view kMagic{"k8s\0", 4};
-constexpr std::uint32_t kRaw = 2;        // of the envelope: the object
-constexpr std::uint32_t kSpec = 2;       // of the Lease
-constexpr std::uint32_t kRenewTime = 4;  // of its spec
-constexpr std::uint32_t kSeconds = 1;    // of a time
+constexpr std::uint32_t kRaw = 2;        // field of the envelope: the object
+constexpr std::uint32_t kSpec = 2;       // field of the Lease
+constexpr std::uint32_t kRenewTime = 4;  // field of its spec
+constexpr std::uint32_t kSeconds = 1;    // field of a Time
 constexpr std::uint32_t kNanos = 2;
 constexpr std::uint64_t kSecondsMax = 253'402'300'799;  // 9999-12-31T23:59:59Z
 constexpr std::uint64_t kNanosMax = 999'999'999;
@@ -28,8 +28,8 @@ std::optional<std::uint64_t> take_varint(std::string_view& rest) {
 
 struct WireField {
   std::uint32_t number = 0;
-  std::uint64_t value = 0;  // of a varint
-  std::string_view bytes;   // of what has a length
+  std::uint64_t value = 0;  // set for a varint
+  std::string_view bytes;   // set for a field with a length
   bool is_varint = false;
 };
 

@@ -1,6 +1,6 @@
-// The one field of a Lease in protobuf that a heartbeat changes, found without reading the rest: what else the body
-// says, whoever asks finds out by writing the body that he expects. Thread: any (pure). Source: Kubernetes docs,
-// "Kubernetes API Concepts", protobuf encoding; published protobuf definition of coordination/v1.
+// The one field of a Lease in protobuf that a heartbeat changes, found without parsing the rest. The caller compares
+// the rest by encoding the body that it expects. Thread: any (pure). Source: Kubernetes docs, "Kubernetes API
+// Concepts", protobuf encoding; published protobuf definition of coordination/v1.
 #pragma once
 
 #include "base/time.h"

@@ -21,7 +21,7 @@ using api::StatusResult;
 
 constexpr std::size_t kChargesMax = 128;  // in one write of a quota
 
-/// What an object uses. An error: it cannot be read.
+/// The quota usage of an object. An error: the object cannot be parsed.
 struct Usage {
   std::optional<api::Pod> pod;
   api::ResourceList amounts;
@@ -44,9 +44,9 @@ Result<Usage> usage_of(const quota::CountedKind& kind, const Json& object, WallT
   return Usage{std::nullopt, quota::usage_of(kind)};
 }
 
-/// What updates may use more than before. Pods never do, as their requests are fixed; those that came before a quota
-/// need not say what it asks of new ones, or none of their finalizers could be taken away. Objects of other kinds use
-/// the same for all their life.
+/// Kinds whose updates may increase their usage. Pods never do, as their requests are fixed; those that came before a
+/// quota need not say what it asks of new ones, or none of their finalizers could be taken away. Objects of other kinds
+/// use the same for all their life.
 bool may_grow(const quota::CountedKind& kind) {
   return kind == quota::kServices || kind == quota::kClaims;
 }
@@ -75,7 +75,7 @@ class QuotaDesk::Pledge {
   Pledge(const Pledge&) = delete;
   Pledge& operator=(const Pledge&) = delete;
 
-  /// What has been charged in all: the usage of the object.
+  /// The amounts charged so far: the usage of the object.
   const api::ResourceList& amounts() const { return amounts_; }
 
  private:
@@ -101,7 +101,8 @@ struct QuotaDesk::Charge {
     return api::forbidden_status(of, name, error.message);
   }
 
-  /// What is limited and was covered when the request was judged may not be any more: quotas have gone, or count less.
+  /// Checks that limited resources are still covered: since the request was checked, quotas may have been deleted or
+  /// may count less.
   Outcome still_covered(Core& core, const std::vector<quota::LimitedResource>& limited) const {
     if (charged.empty()) return {};
     std::vector<api::ResourceQuota> quotas;
@@ -232,7 +233,7 @@ void QuotaDesk::run(const std::string& key) {
       run(key);
     }
     for (const ChargePtr& each : *batch) {
-      const bool gone = !result && result.error().code == 404;  // a quota that is gone holds nobody back
+      const bool gone = !result && result.error().code == 404;  // a deleted quota limits nothing
       if (!result && !gone) each->refusal = result.error();
       if (gone && !core_.admission.limited_resources.empty()) each->charged[key] = std::nullopt;
       advance(each);

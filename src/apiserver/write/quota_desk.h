@@ -37,7 +37,7 @@ class QuotaDesk {
     const api::Json& object;
     const api::Json* old = nullptr;  // null: it is new
     bool dry_run = false;
-    /// What an earlier attempt of the same write was charged; null: nothing.
+    /// The charge of an earlier attempt of the same write; null: none.
     PledgePtr pledged = nullptr;
   };
 
@@ -63,7 +63,7 @@ class QuotaDesk {
 
   Core& core_;
   Writer& writer_;
-  /// What waits, by the quota's key; there while a write of it is on its way.
+  /// Waiting charges by the quota's key; an entry exists while a write of the quota is under way.
   std::map<std::string, Batch> waiting_;
   std::shared_ptr<Counts> pledges_ = std::make_shared<Counts>();  // by namespace
 };

@@ -74,7 +74,7 @@ WallTime whole_seconds(WallTime time) {
   return std::chrono::floor<seconds>(time);
 }
 
-/// What one attempt does with the object.
+/// The action of one attempt on the object.
 struct Step {
   enum class Act { kNothing, kPut, kErase };
   Act act = Act::kNothing;
@@ -166,7 +166,7 @@ struct Remover::Removal {
   RemoveJob job;
   RemoveDone done;
   int attempts = 0;
-  AdmissionPtr admission;  // of the present attempt; null: no webhook is asked
+  AdmissionPtr admission;  // the current attempt's; null: no webhook applies
 };
 
 void Remover::remove(RemoveJob job, RemoveDone done) {

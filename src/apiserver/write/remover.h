@@ -1,4 +1,4 @@
-// Deletes, whoever asks: preconditions, grace of pods, finalizers, propagation policy.
+// Deletes objects for clients and for the server itself: preconditions, grace of pods, finalizers, propagation policy.
 // Thread: loop. Source: spec "API server contract", 11.
 #pragma once
 

@@ -24,7 +24,7 @@ constexpr std::size_t kTimeBytes = 20;  // "2026-01-02T03:04:05Z"
 /// Members of metadata that an update may leave out: they stay as they are.
 constexpr std::array<std::string_view, 5> kServerMembers = {"creationTimestamp", "generation", "managedFields",
                                                             "namespace", "uid"};
-/// Of spec, those that no rule changes.
+/// The members of spec that no rule changes.
 constexpr std::array<std::string_view, 5> kSpecMembers = {"acquireTime", "holderIdentity", "leaseDurationSeconds",
                                                           "leaseTransitions", "renewTime"};
 
@@ -129,7 +129,7 @@ class Comparison {
     return sent_[sent].members + left_out == held_.json[held_.metadata].members;
   }
 
-  /// What Go writes for a member that was not set.
+  /// True for a value that Go writes for an unset member.
   bool is_blank(At at) const {
     const FlatJson::Value& value = sent_[at];
     if (value.key == "creationTimestamp") return value.kind == Kind::kNull;

@@ -1,7 +1,7 @@
-// What a heartbeat changes of a lease: spec.renewTime, and with it the time of the manager's entry and the
-// resourceVersion. A request that says no more than that need not become a document: its time is put into the stored
-// bytes. Everything else, and everything that is not known to be that, takes the general path, which would have written
-// the same bytes. Thread: any (pure). Source: spec "API server contract", 7.6, 8.4.
+// The changes that a heartbeat makes to a lease: spec.renewTime, and with it the time of the manager's entry and the
+// resourceVersion. A request that changes nothing else is not decoded into a document: its time is spliced into the
+// stored bytes. Every other request takes the general path, which would write the same bytes. Thread: any (pure).
+// Source: spec "API server contract", 7.6, 8.4.
 #pragma once
 
 #include "api/json/json.h"
@@ -31,10 +31,10 @@ std::string_view to_string(RenewalPath path);
 enum class RenewalForm : std::uint8_t {
   kUpdate,          // the whole object
   kProtobufUpdate,  // the same in protobuf
-  kPatch,           // of it, what is to be as it says (merge patch, strategic merge patch)
+  kPatch,           // a merge patch or strategic merge patch of it
 };
 
-/// What a request for one lease says besides its body.
+/// The parameters of a lease request, without its body.
 struct RenewalRequest {
   RenewalForm form = RenewalForm::kUpdate;
   std::string_view manager;  // under which its fields are recorded
@@ -42,7 +42,7 @@ struct RenewalRequest {
 
 inline constexpr std::size_t kMicroTimeBytes = 27;  // "2026-01-02T03:04:05.000001Z"
 
-/// Of kSpliced: where in the object's text the times stand, and the new one.
+/// For kSpliced: the offsets of the times in the object's text, and the new time.
 struct RenewalMatch {
   RenewalPath path = RenewalPath::kContent;
   std::size_t renewed_at = 0;

@@ -20,7 +20,8 @@ std::optional<RenewalForm> form_of(const Exchange& exchange, RenewalForm form) {
   return format && *format == BodyFormat::kJson ? std::optional(form) : std::nullopt;
 }
 
-/// The lease with the new times, for a sender in this process, who reads no bytes, as long as nobody else does either.
+/// The lease with the new times as a document, for a sender in this process that reads no bytes; only while no other
+/// reader needs the bytes.
 std::optional<api::Json> document_of(const Exchange& exchange, const StoredObject& current, std::string_view renewed,
                                      const std::string& managed) {
   if (!exchange.request().document) return std::nullopt;

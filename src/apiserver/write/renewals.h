@@ -18,7 +18,7 @@ namespace spillway::apiserver {
 
 class Renewals {
  public:
-  /// Whether heartbeats take the short way; the general one is there to compare with.
+  /// Turns the short path for heartbeats off, for comparison with the general one.
   enum class Short : std::uint8_t { kNo, kYes };
 
   Renewals(Core& core, Writer& writer, telemetry::Registry& metrics, Short wanted);

@@ -50,7 +50,7 @@ std::vector<std::string> reserved_names(const Resource& resource, const Json& ob
 
 bool has_reserved(const Core& core, std::string_view name, const Reservation& reservation) {
   const Resource* resource = core.registry.find_plural(name.substr(0, name.find('/')));
-  if (resource == nullptr || !resource->stored()) return true;  // what this server does not know it does not judge
+  if (resource == nullptr || !resource->stored()) return true;  // unknown resources are not checked
   const ResourceCache& objects = core.cache.of(*resource);
   if (objects.find_unreadable(reservation.object) != nullptr) return true;
   const ObjectPtr object = objects.find(reservation.object);
@@ -78,7 +78,7 @@ class Reservations::Hold {
 
   struct Name {
     std::string text;
-    std::optional<store::Revision> taken;  // of our key in the store
+    std::optional<store::Revision> taken;  // revision of our key in the store
   };
 
   std::vector<Name> names;
@@ -135,7 +135,7 @@ void Reservations::take(const AttemptPtr& attempt, std::size_t index, store::Rev
   });
 }
 
-/// Somebody has had the name. Whether that is still so can be seen once all has been delivered that came before.
+/// Another object has reserved the name. Whether it still has it is known once all earlier events are delivered.
 void Reservations::look_at(const AttemptPtr& attempt, std::size_t index, store::Entry found) {
   const auto other = Reservation::read(*found.value);
   const bool own = other && other->uid == attempt->hold->owner.uid;

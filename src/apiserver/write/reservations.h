@@ -1,12 +1,12 @@
-// What no two objects of a kind may have at once (KindHooks::reserves): addresses and ports of services. A write holds
-// it in this process from the moment it is chosen. Where other servers write to the same store, it is taken there as
-// well before the object is written, by one key for each name that only one of them can create:
+// Reserves values that must be unique within a kind (KindHooks::reserves): addresses and ports of services. A write
+// holds it in this process from the moment it is chosen. Where other servers write to the same store, it is taken there
+// as well before the object is written, by one key for each name that only one of them can create:
 //
-//   PREFIX services/ip/10.96.0.7 = {"object": "default/web", "uid": "…", "state": "pending" | "held"}
+// PREFIX services/ip/10.96.0.7 = {"object": "default/web", "uid": "…", "state": "pending" | "held"}
 //
 // "pending": its object is on its way. "held": its object has been written; from then on the object itself says whether
-// it still has the name, and whoever finds that it has not may take the key over. Each step is a compare-and-swap.
-// What a server leaves behind that ends in the middle is put right by ReservationKeeper. Thread: loop. Bounds: as many
+// it still has the name, and a server that finds that it does not may take the key over. Each step is a
+// compare-and-swap. ReservationKeeper cleans up after servers that end in the middle. Thread: loop. Bounds: as many
 // requests to the store as a write has names, each at most twice. Source: spec "etcd as the store", 12; Kubernetes
 // docs, "Service ClusterIP allocation".
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace spillway::apiserver {
 
-/// What one key says.
+/// The value of one key.
 struct Reservation {
   enum class State { kPending, kHeld };
 

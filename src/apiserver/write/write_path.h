@@ -37,7 +37,7 @@ class WritePath {
 
   /// DeleteOptions of the body or, without one, of the query.
   static api::StatusResult<DeleteOptions> delete_options(const Exchange& exchange);
-  /// Who writes, for a request.
+  /// User, field manager and time of a request's write.
   static WriteContext context_of(const ExchangePtr& exchange, const WriteOptions& options);
 
  private:

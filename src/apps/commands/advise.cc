@@ -46,7 +46,7 @@ struct Question {
   std::vector<sim::Choice> choices;
 };
 
-/// Of an ordinary file.
+/// True only for regular files.
 bool begins_as_recording(const std::string& file) {
   std::error_code none;
   if (!std::filesystem::is_regular_file(file, none)) return false;

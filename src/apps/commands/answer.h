@@ -16,7 +16,7 @@ std::string answer_text(const api::Json& answer, cli::OutputFormat format);
 /// The same to standard output.
 void print_answer(const api::Json& answer, cli::OutputFormat format);
 
-/// Of a format for people.
+/// The text width of a format for people.
 cli::Width width_of(cli::OutputFormat format);
 
 }  // namespace spillway::apps

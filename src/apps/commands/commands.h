@@ -1,5 +1,4 @@
-// What each subcommand does. Every function returns an exit code (cli/flags/command_line.h) and has printed what went
-// wrong.
+// The subcommands. Every function returns an exit code (cli/flags/command_line.h) after printing its errors.
 #pragma once
 
 #include "cli/flags/command_line.h"

@@ -17,7 +17,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// What a companion cannot do, because it is no node.
+/// Refuses flags that need a node: a companion is none.
 Outcome check_flags(const cli::AgentCommand& command) {
   const auto refuse = [](const char* flag) {
     return invalid(flag, "means nothing with --companion: the kubelet is the node, a companion evicts");

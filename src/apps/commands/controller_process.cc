@@ -1,5 +1,5 @@
-// `spillway controller`: waits until nobody else does its work, gets elected, acts while it leads; stands by when it
-// does not lead any more, until it is elected again.
+// `spillway controller`: waits until no other process does its work, is elected, runs the controllers while it leads,
+// and stands by after it has lost the lease until it is elected again.
 #include "apps/commands/commands.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::string_view kStockLease = "kube-controller-manager";
 
-/// Of kube-controller-manager, and not here: naming them changes nothing.
+/// Controllers of kube-controller-manager that do not exist here: naming them changes nothing.
 constexpr std::array<std::string_view, 12> kOtherControllers{"bootstrap-signer-controller",
                                                              "bootstrapsigner",
                                                              "cloud-node-lifecycle-controller",
@@ -255,7 +255,7 @@ class ControllerProcess {
   controllers::ControllerSet::Options options_;
   std::unique_ptr<host::RecordingRing> recording_;  // null: none
   ProcessServer* server_ = nullptr;
-  ControllerPages* pages_ = nullptr;  // of the server
+  ControllerPages* pages_ = nullptr;  // the server's
   const ElectionPart* election_ = nullptr;
   const Part* acting_ = nullptr;  // the controllers, while it leads
 };

@@ -15,7 +15,8 @@ namespace {
 
 constexpr Duration kGraceOfLeftPods = seconds(5);
 
-/// The ways in which somebody may have named it when its nodes were started: their cgroups are named after the text.
+/// All spellings of the data directory that its nodes may have been started with: their cgroups are named after that
+/// text.
 std::set<std::string> spellings_of(const std::string& directory) {
   const auto bare = [](std::string text) {
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();
@@ -26,7 +27,7 @@ std::set<std::string> spellings_of(const std::string& directory) {
   return {directory, bare(directory), whole, whole + "/"};
 }
 
-/// Of `spillway up` with this data directory, and of agents with a state directory in here.
+/// Instances of `spillway up` with this data directory, and of agents with a state directory below it.
 std::set<std::string> instances_below(const std::string& directory) {
   std::set<std::string> found;
   const std::set<std::string> spellings = spellings_of(directory);

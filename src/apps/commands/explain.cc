@@ -47,12 +47,12 @@ using policy::Decision;
 
 constexpr std::size_t kListed = 10;
 
-/// What one or more nodes, or a journal, have to say.
+/// Answers of one or more nodes, or of a journal.
 struct Findings {
   std::vector<Decision> decisions;    // oldest first
   std::optional<Decision> now;        // how things stand; of one node
   std::optional<Decision> lifecycle;  // how the controllers see that node
-  std::vector<Error> silent;          // who could not be asked
+  std::vector<Error> silent;          // nodes that did not answer
 };
 
 bool is_about(const policy::Subject& subject, const api::PodKey& pod) {
@@ -232,7 +232,7 @@ class Explainer {
     return cli::kExitOk;
   }
 
-  /// What the controllers that act hold back.
+  /// Asks the active controllers for evictions that they hold back.
   int ask_about_evictions(ControllerClient& client) {
     const auto answer =
         client.get(fmt::format("{}{}/{}/{}", kEvictionsPage, command_.resource,
@@ -246,7 +246,7 @@ class Explainer {
     return cli::kExitOk;
   }
 
-  /// nullopt: nobody is about to delete the pod, or no controller could be asked.
+  /// nullopt: no deletion of the pod is planned, or no controller answered.
   std::optional<Decision> ask_about_deletion(ControllerClient& client) {
     const auto answer = client.get(fmt::format("{}{}/{}", kPodsPage, api::percent_encode(command_.name_space),
                                                api::percent_encode(command_.name)));
@@ -298,7 +298,8 @@ class Explainer {
     }
   }
 
-  /// Of the scheduler that the pod names; nullptr, and a line that says what is missing: nothing here knows that one.
+  /// The profile of the scheduler that the pod names; nullptr, after a printed line that says which one is missing:
+  /// there is none.
   const scheduling::Profile* profile_for(const api::Pod& pod) const {
     const std::string& wanted = pod.spec.scheduler_name;
     const auto is_it = [&wanted](const scheduling::Profile& each) {
@@ -313,7 +314,7 @@ class Explainer {
     return nullptr;
   }
 
-  /// What each node has against a pod that waits, as things stand now, by the scheduler's own rules.
+  /// Asks each node's fit for a waiting pod, by the scheduler's own filters and the present state.
   void ask_nodes_about(const api::Pod& waiting, Decision& decision) {
     if (std::string gates = scheduling::gates_text(waiting); !gates.empty()) {
       decision.message = std::move(gates);  // no node is asked before they are gone
@@ -370,7 +371,7 @@ class Explainer {
     decision.candidates_total = static_cast<std::int64_t>(nodes.size());
   }
 
-  /// Who would have to leave for it, by the rules the scheduler preempts by.
+  /// The pods that the scheduler's preemption would evict for it.
   std::vector<policy::Candidate> victims_now(const api::Pod& waiting, const scheduling::Placement& refused,
                                              const scheduling::Profile& profile,
                                              const std::map<std::string, policy::NodeLoad>& nodes,
@@ -467,7 +468,7 @@ class Explainer {
     return {};
   }
 
-  /// What is wrong with the pod's containers, and nothing else.
+  /// Prints the problems of the pod's containers only.
   void print_trouble() const {
     if (cli::is_document(command_.output)) {
       print_answer(cli::explanation_json(*trouble_), command_.output);
@@ -514,9 +515,9 @@ class Explainer {
   runtime::Loop loop_;
   ClusterView* cluster_ = nullptr;
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
-  std::vector<scheduling::Extender> extenders_;  // of the file
-  std::optional<outlook::Outlook> trouble_;      // of the pod's containers
-  bool exists_ = true;                           // what is asked about; false: the API server knows no such pod
+  std::vector<scheduling::Extender> extenders_;  // read from --config
+  std::optional<outlook::Outlook> trouble_;      // problems of the pod's containers
+  bool exists_ = true;                           // false: the API server has no such pod
 };
 
 }  // namespace

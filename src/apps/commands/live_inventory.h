@@ -1,5 +1,5 @@
-// A running cluster as the simulator takes it, read through a kubeconfig or from what somebody else has read. Thread:
-// main.
+// The simulator's inventory of a running cluster, read through a kubeconfig or from lists that were read before.
+// Thread: main.
 #pragma once
 
 #include "base/error.h"

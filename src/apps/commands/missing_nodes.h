@@ -1,6 +1,7 @@
 // Nodes that `spillway up` ran with this data directory before and does not run now: `--nodes` or the name has changed.
-// They stay in the API, Unknown, with their pods, until somebody deletes them. Looks once, warns or deletes them.
-// Thread: loop. Bounds: one list, one deletion for each of at most as many nodes as have a directory here.
+// They stay in the API as Unknown, with their pods, until they are deleted. Checks once, then warns about them or
+// deletes them. Thread: loop. Bounds: one list, one deletion for each of at most as many nodes as have a directory
+// here.
 #pragma once
 
 #include "client/api_client.h"

@@ -1,7 +1,6 @@
-// What the API server shows of a Job, a CronJob, a HorizontalPodAutoscaler or a Service, and of what belongs to it,
-// read with the rights of whoever asks: what may not be read is said in a line and left out. Thread: main, as
-// ClusterView. Bounds: one list of each kind that belongs to it, of its namespace; kNamesCompared names where there is
-// none of that name.
+// Reads a Job, a CronJob, a HorizontalPodAutoscaler or a Service with its dependants, with the rights of the user:
+// forbidden objects are named in a line and left out. Thread: main, as ClusterView. Bounds: one list of each kind that
+// belongs to it, of its namespace; kNamesCompared names where there is none of that name.
 #pragma once
 
 #include "apps/view/cluster_view.h"
@@ -17,10 +16,11 @@ namespace spillway::apps {
 
 inline constexpr std::size_t kNamesCompared = 1000;
 
-/// Whether this module knows the resource: "jobs".
+/// True if policy/outlook handles the resource ("jobs").
 bool has_outlook(std::string_view resource);
 
-/// What policy/outlook says of that object. kNotFound: there is none; a name that is nearly the same is said besides.
+/// The outlook of that object (policy/outlook). kNotFound: it does not exist; the error names a similar name, if there
+/// is one.
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
                                       const std::string& name, Now now);
 

@@ -32,10 +32,11 @@ class RecordingSource {
   virtual Result<std::string> read(const std::string& copy, const Segment& segment) = 0;
 };
 
-/// Of a node's state directory, its recording in it, or a controller's directory.
+/// Opens a node's state directory, the recording in it, or a controller's directory.
 std::unique_ptr<RecordingSource> recording_in(const std::string& directory);
 
-/// Of a node, through the API server, or of the controllers that lead. kInvalid: a kubeconfig that does not parse.
+/// Opens the recording of a node, through the API server, or of the leading controllers. kInvalid: a kubeconfig that
+/// does not parse.
 Result<std::unique_ptr<RecordingSource>> recording_from(runtime::Loop& loop, const cli::RecordCommand& command);
 
 }  // namespace spillway::apps

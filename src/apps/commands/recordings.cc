@@ -42,11 +42,11 @@ int refuse(const Error& error, int code) {
   return code;
 }
 
-/// What `file` makes of a node that was recorded under another one.
+/// The options of a recorded node with the configuration in `file` in place of its own.
 Result<agent::EvictionOptions> other_options(const NodeConfig& config, const agent::RecordedNode& node) {
   SPILLWAY_TRY(options, agent::options_of(agent::effective_config(config.value, node.memory)));
   agent::EvictionOptions made = std::move(options.eviction);
-  // What no KubeletConfiguration says stays as it was.
+  // Options outside of a KubeletConfiguration stay as recorded.
   made.cleanup_wait = node.options.cleanup_wait;
   made.memory_watch = node.options.memory_watch;
   made.blind_zone = node.options.blind_zone;

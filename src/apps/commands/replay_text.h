@@ -1,5 +1,5 @@
-// What a replay came to, as people and programs read it: what differs first, and from where on nothing is evidence.
-// Thread: any (pure).
+// The result of a replay as text and as JSON: the first difference, and the point from which on the replay proves
+// nothing. Thread: any (pure).
 #pragma once
 
 #include "agent/recording/replay.h"

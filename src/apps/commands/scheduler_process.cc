@@ -111,8 +111,8 @@ class SchedulerProcess {
   cli::LeaderElectionArgs election_args_;
   SchedulerSetup setup_;
   Rng rng_;
-  SchedulerPages* pages_ = nullptr;         // of the server
-  const ElectionPart* election_ = nullptr;  // null: nobody else is asked
+  SchedulerPages* pages_ = nullptr;         // the server's
+  const ElectionPart* election_ = nullptr;  // null: no election
   const Part* acting_ = nullptr;            // while it leads
 };
 

@@ -16,7 +16,7 @@ class SimulationReport {
   /// path: nothing is recorded.
   static Result<SimulationReport> create(std::string path);
 
-  /// Who looks at the next run; null: nobody. Good until the report is gone.
+  /// The observer of the next run; null: none. Valid while the report exists.
   sim::RunObserver* record(std::string name, std::string story, std::uint64_t seed);
 
   /// Replaces the file as a whole with all runs recorded.

@@ -56,7 +56,7 @@ struct Failure {
   std::vector<sim::Violated> kinds;     // the first one first
 };
 
-/// What came of the seeds so far.
+/// Results of the seeds so far.
 class Tally {
  public:
   Tally(std::uint64_t first, std::uint64_t count) : next_(first), end_(first + count) {}
@@ -84,14 +84,14 @@ class Tally {
     return done_;
   }
 
-  // Once nobody puts anything any more.
+  // Valid after the last put().
   const std::map<std::uint64_t, Failure>& failed() const { return failed_; }
 
   std::uint64_t writes() const { return writes_; }
 
   std::uint64_t messages() const { return messages_; }
 
-  /// Of all their trace hashes, in whichever order they came: the same seeds, the same text.
+  /// A hash of all trace hashes, independent of their order: the same seeds give the same text.
   std::string traces() const { return fmt::format("{:016x}", traces_); }
 
  private:
@@ -109,7 +109,7 @@ struct Small {
   std::uint64_t seed = 0;
   std::string property;
   std::string subject;  // kind of what it does not hold for
-  std::string text;     // of the scenario's file
+  std::string text;     // the scenario file's
   std::size_t runs = 0;
   double took_s = 0;
 };

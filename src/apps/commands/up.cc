@@ -247,7 +247,7 @@ class Up {
   using Fence = SchedulerFence;
   using MayAct = std::function<bool(Now)>;
 
-  /// What one of several processes of a store does.
+  /// The role of one of several processes that share a store.
   struct Elected {
     const ElectionPart* election = nullptr;  // null: there are no others
     const Part* acting = nullptr;            // while this one leads
@@ -495,7 +495,7 @@ class Up {
   Process process_;
   const Rng rng_{runtime::entropy()};
   ControllerPages pages_{process_.loop()};
-  std::unique_ptr<host::RecordingRing> recording_;  // of the controllers; null: none, or not yet
+  std::unique_ptr<host::RecordingRing> recording_;  // the controllers'; null: none, or not yet
   host::RecordingPages recording_pages_{process_.loop()};
   std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;

@@ -17,10 +17,11 @@ namespace spillway::apps {
 
 class VolumesNow {
  public:
-  /// Of a pod without claims nothing is read.
+  /// A pod without claims reads nothing.
   VolumesNow(ClusterView& cluster, const api::Pod& pod);
 
-  /// What could not be read and counts as empty. Where only the claims of the pod's namespace could be, they stand.
+  /// Errors of lists that could not be read and count as empty. If just the claims of the pod's namespace were
+  /// readable, those are used.
   const std::vector<Error>& unread() const { return unread_; }
 
   /// It uses this, and the nodes.

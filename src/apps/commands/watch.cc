@@ -30,7 +30,7 @@ namespace {
 
 constexpr Duration kPause = milliseconds(50);  // at most twenty questions a second to nodes and controllers
 constexpr Duration kZonesEvery = seconds(2);
-constexpr Duration kZonesSeldom = seconds(30);  // where nobody has such a page
+constexpr Duration kZonesSeldom = seconds(30);  // where the controllers have no such page
 constexpr Duration kNodesRefusedFor = minutes(5);
 
 /// A collection as it changes; nothing of it is kept.
@@ -59,7 +59,7 @@ class Followed final : public client::InformerBase {
   Gone gone_;
 };
 
-/// Whether the API server answers, told once each time that changes.
+/// Prints a line whenever the API server becomes reachable or unreachable.
 class Connection {
  public:
   void on_event(const client::ApiEvent& event) {
@@ -233,7 +233,7 @@ class Watcher {
   Instant zones_next_{};
   Instant nodes_next_{};
   bool nodes_refused_ = false;
-  bool is_closed_ = false;  // nobody reads what is printed
+  bool is_closed_ = false;  // the reader of our output has gone
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// A conflict means that somebody else has just changed it: once more, with what is there now.
+/// A conflict means a concurrent change: the update is retried with the present object.
 constexpr int kAttempts = 5;
 
 class Holder {

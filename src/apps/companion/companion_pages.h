@@ -1,4 +1,5 @@
-// A companion's own pages over plain HTTP: metrics, health, decisions, state. For loopback: it asks nobody who he is.
+// A companion's own pages over plain HTTP: metrics, health, decisions, state. For loopback only: requests are not
+// authenticated.
 #pragma once
 
 #include "api/exchange/exchange.h"

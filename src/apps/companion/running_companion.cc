@@ -20,7 +20,8 @@ bool is_shadow(const CompanionPartOptions& options) {
   return options.args.shadow;
 }
 
-/// What a share of allocatableMemory.available is a share of: the limit of all pods together, or else all memory.
+/// The total that a percentage of allocatableMemory.available refers to: the limit of all pods together, else all
+/// memory.
 Bytes pods_limit(const host::NodeSlice& slice) {
   const bool v1 = slice.kubepods().version() == host::CgroupVersion::kV1;
   const auto text = slice.kubepods().read(host::Controller::kMemory, v1 ? "memory.limit_in_bytes" : "memory.max");
@@ -29,7 +30,7 @@ Bytes pods_limit(const host::NodeSlice& slice) {
   return Bytes{static_cast<std::int64_t>(*limit)};
 }
 
-/// What thresholds in percent are shares of.
+/// The totals that thresholds in percent refer to.
 Result<eviction::Capacities> capacities_of(const CompanionPartOptions& options, const host::NodeSlice& slice,
                                            const agent::MachineInfo& machine) {
   eviction::Capacities capacities{{eviction::Signal::kMemoryAvailable, slice.memory().count()},

@@ -27,8 +27,8 @@ namespace spillway::apps {
 
 struct CompanionPartOptions {
   cli::CompanionArgs args;
-  std::string name;       // of the node
-  std::string state_dir;  // of this node
+  std::string name;       // the node's
+  std::string state_dir;  // this node's
   std::optional<Bytes> memory;
   eviction::MemoryWatch memory_watch;
   Bytes recording_max = mebibytes(64);  // 0: none
@@ -46,7 +46,7 @@ class RunningCompanion {
                                                           client::Transport& api,
                                                           const agent::KubeletSettings* settings);
 
-  /// Whether its thresholds are clear of the kubelet's as they are now.
+  /// An error if its thresholds now overlap the kubelet's.
   Outcome check_clearance(const agent::KubeletSettings& settings) const;
   void set_hold(std::optional<std::string> why);
   void set_pods(std::vector<api::Pod> pods);

@@ -1,5 +1,4 @@
-// What the controllers of a process show below /debug/spillway as JSON. Who may see it is the server's business.
-// Thread: loop.
+// Pages of the controllers below /debug/spillway, as JSON. The server authorizes requests. Thread: loop.
 #pragma once
 
 #include "apps/controller/debug_pages.h"

@@ -33,7 +33,7 @@ void ControllersPart::ask_cloud(const std::vector<controllers::InstanceQuestion>
   if (!taken) on_cloud_answer(make_error(ErrorCode::kTooManyRequests, "the last question is still open"));
 }
 
-/// The engine takes it up in a step like any other, so that whoever fences it stays in charge.
+/// The engine handles the answer in a step, so that the fence of the election applies.
 void ControllersPart::on_cloud_answer(Result<std::vector<controllers::InstanceAnswer>> answer) {
   set_.cloud_check().put_answer(std::move(answer));
   driver().step([this](Now now) { engine().on_wakeup(now); });

@@ -1,4 +1,4 @@
-// What a process shows of itself below /debug/spillway, as JSON. Thread: loop.
+// Pages of a process below /debug/spillway, as JSON. Thread: loop.
 #pragma once
 
 #include "api/exchange/exchange.h"

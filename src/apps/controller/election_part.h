@@ -23,7 +23,7 @@ class ElectionPart final : public Part {
     std::function<void(std::uint64_t term)> begin;
     /// It leads no more: what was begun is to end. One line.
     std::function<void(const std::string& why)> end;
-    /// Somebody else leads now.
+    /// Called when another process has become the leader.
     std::function<void(const std::string& leader)> stand_by;
   };
 

@@ -112,7 +112,7 @@ wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
         caller, access,
         [this, ticket, reads, path = access.path, sink](const agent::RequestGate::Verdict& verdict) {
           if (verdict.code == 200 && reads) return answer(ticket, path, sink);
-          if (open_.erase(ticket) == 0) return;  // nobody waits for the answer any more
+          if (open_.erase(ticket) == 0) return;  // the client has gone
           sink->on_response(verdict.code == 200 ? text_response(405, "405: Method Not Allowed\n")
                                                 : text_response(verdict.code, verdict.text + "\n"));
         },
@@ -123,7 +123,7 @@ wire::RequestHandler::Ticket ProcessServer::on_request(wire::Incoming incoming,
 
 void ProcessServer::answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink) {
   const auto respond = [this, ticket, sink](api::Response response) {
-    if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else nobody waits for it any more
+    if (open_.erase(ticket) > 0) sink->on_response(std::move(response));  // else the client has gone
   };
   if (recording_ && host::RecordingPages::serves(path)) {
     recording_->get(path, respond);

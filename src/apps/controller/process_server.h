@@ -1,6 +1,6 @@
-// The HTTP server of a process of controllers, or of the scheduler: health for everybody; metrics, configuration and
-// /debug/spillway for whoever the API server lets in (delegated authentication and authorization). Standing by, it
-// serves all the same. Thread: loop. Source: Kubernetes docs, kube-controller-manager and kube-scheduler,
+// The HTTP server of a process of controllers, or of the scheduler: health for every client; metrics, configuration and
+// /debug/spillway for users that the API server authorizes (delegated authentication and authorization). It also serves
+// while the process stands by. Thread: loop. Source: Kubernetes docs, kube-controller-manager and kube-scheduler,
 // --secure-port.
 #pragma once
 
@@ -48,7 +48,7 @@ class ProcessServer final : public Part, private wire::RequestHandler {
 
   void on_abandoned(Ticket ticket) override { open_.erase(ticket); }
 
-  /// Of a caller who may.
+  /// Answers an authorized request.
   void answer(Ticket ticket, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink);
   api::Response page(std::string_view path) const;
 

@@ -1,5 +1,4 @@
-// What the scheduler of a process shows: the pods that wait, and one of them. Who may see them is the server's
-// business. Thread: loop.
+// Pages of the scheduler: all waiting pods, and a single one. The server authorizes requests. Thread: loop.
 #pragma once
 
 #include "apps/controller/debug_pages.h"

@@ -19,7 +19,7 @@ struct MadeScheduler {
   std::unique_ptr<client::ApiEngine> acting;
   controllers::Scheduler* scheduler = nullptr;  // within `acting`
   std::vector<scheduling::Extender> extenders;
-  std::vector<wire::HttpEndpoint> endpoints;  // of each
+  std::vector<wire::HttpEndpoint> endpoints;  // one for each extender
 };
 
 class SchedulerPart final : public EnginePart {

@@ -19,10 +19,10 @@ namespace spillway::apps {
 
 struct SchedulerSetup {
   controllers::Scheduler::Options options;
-  std::vector<wire::HttpEndpoint> extenders;  // of each in the options
+  std::vector<wire::HttpEndpoint> extenders;  // one for each extender in the options
 };
 
-/// Of a KubeSchedulerConfiguration file, whose warnings are printed; an empty path: as it stands. kNotFound, kInvalid.
+/// Reads a KubeSchedulerConfiguration file and prints its warnings; an empty path: the defaults. kNotFound, kInvalid.
 Result<cli::SchedulerConfig> read_scheduler_file(const std::string& file);
 /// Reads the files that extenders name. kInvalid: which of them, or which flag, is wrong.
 Result<SchedulerSetup> make_scheduler_setup(const cli::SchedulerConfig& config, bool conditions_literally,

@@ -199,7 +199,7 @@ Outcome Demo::watch_hog(const api::Json& hog) {
   return {};
 }
 
-/// Who, and why: from the journal that the agent wrote before it acted.
+/// Prints the victim and the reason from the journal, which the agent writes before it acts.
 void Demo::explain_eviction() {
   const std::optional<agent::JournalEntry> entry = last_entry(folder_ + "/nodes/node-1/journal.jsonl");
   if (!entry || entry->decision.subject.name != "hog")

@@ -48,7 +48,7 @@ class Demo {
   Outcome create(const std::string& path, const api::Json& object);
   api::Json node(const std::string& name);
   api::Json::Array pods();
-  /// Of the ReplicaSet: running and staying on that node.
+  /// Pods of the ReplicaSet that run on that node and are not ending.
   std::size_t web_pods_on(std::string_view node);
   Result<host::CgroupDir> slice_of(const std::string& node, const std::string& data_dir) const;
 

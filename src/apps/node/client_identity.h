@@ -34,7 +34,7 @@ class NodeClientKeys final : public agent::CertificateKeys {
   std::string kubeconfig_;
   wire::Kubeconfig cluster_;
   std::function<void(const wire::Kubeconfig&)> used_;
-  std::string key_pem_;  // of the last request
+  std::string key_pem_;  // key of the last request
 };
 
 /// Asks for the first certificate with what the bootstrap kubeconfig shows, again and again until there is one.

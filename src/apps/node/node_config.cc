@@ -29,7 +29,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// In the flag's name, as nobody wrote a file.
+/// The flag that sets a configuration key: without a file, errors name the flag.
 std::string flag_of(std::string_view key) {
   std::string flag = "--";
   for (const char c : key.substr(0, key.find('['))) {

@@ -1,4 +1,4 @@
-// What a node shows of itself: pods, configuration, metrics, state, health. Thread: loop.
+// Pages of a node: pods, configuration, metrics, state, health. Thread: loop.
 #pragma once
 
 #include "agent/contract/ports.h"

@@ -101,7 +101,7 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
 void NodeServer::on_verdict(Ticket ticket, const agent::NodeRequest& asked, const agent::RequestGate::Verdict& verdict,
                             const std::shared_ptr<api::ResponseSink>& sink) {
   const auto open = open_.find(ticket);
-  if (open == open_.end()) return;  // nobody waits for the answer any more
+  if (open == open_.end()) return;  // the client has gone
   if (verdict.code != 200) {
     answer(verdict.code, verdict.text, *sink);
   } else if (endpoint_ == nullptr) {

@@ -1,4 +1,4 @@
-// The HTTPS server of a node: logs, statistics, metrics, pods and state, for whoever the API server lets in.
+// The HTTPS server of a node: logs, statistics, metrics, pods and state, for users that the API server authorizes.
 #pragma once
 
 #include "agent/contract/gate_settings.h"

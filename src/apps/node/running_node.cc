@@ -47,7 +47,7 @@ Outcome make_directory(const std::string& path) {
   return {};
 }
 
-/// Whoever asks for limits of daemons has to have put them into a cgroup of their own.
+/// Limits for daemons require that the administrator has put them into cgroups of their own.
 Outcome check_reserved_cgroups(const host::NodeSlice& slice, const std::vector<agent::LimitGroup>& limits) {
   SPILLWAY_TRY(root, slice.measured().hierarchy_root());
   for (const agent::LimitGroup& each : limits) {
@@ -82,14 +82,14 @@ host::LogLimits log_limits(const agent::AgentOptions& wanted) {
   return {.file_max = wanted.container_log_max, .files_max = static_cast<int>(wanted.container_log_files_max)};
 }
 
-/// What the agent is told of its machine and of what was wished.
+/// Facts and settings that the agent starts with.
 struct NodeFacts {
   agent::MachineInfo machine;
   NodeSetup setup;
   std::string runtime_socket;  // empty: pods are processes
 };
 
-/// What the container runtime says of itself, and what pods have by it. One that does not answer yet says it later.
+/// Reads the container runtime's name, version and features. A runtime that does not answer yet is read later.
 void describe_runtime(Process& process, const std::string& socket, agent::MachineInfo& machine) {
   const auto runtime = host::ask_runtime_name(socket);
   if (!runtime) process.log().warning("no container runtime yet", {{"error", runtime.error().text()}});
@@ -107,7 +107,7 @@ std::string resolver_file(const api::Json& configuration) {
   return std::string(file == nullptr ? std::string_view("/etc/resolv.conf") : file->string_at({}));
 }
 
-/// What a pod's resolver follows from.
+/// Inputs of pods' resolver configuration.
 agent::DnsFacts read_dns_facts(const api::Json& configuration, const std::string& cluster_domain,
                                const std::string& node_ip) {
   agent::DnsFacts made;
@@ -262,7 +262,7 @@ Result<std::unique_ptr<host::PodRuntime>> open_containers(Process& process, cons
   return std::unique_ptr<host::PodRuntime>(std::move(runtime));
 }
 
-/// What carries the agent's commands out, and what reacts before the agent does.
+/// Starts the executor of the agent's commands, and the reaction thread, which acts before the agent does.
 Outcome open_machine(Process& process, const NodePartOptions& options, const NodeFacts& facts, RunningNode& node) {
   runtime::Loop& loop = process.loop();
   const agent::AgentOptions& agent_options = facts.setup.agent;
@@ -314,7 +314,7 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
   const agent::Checkpoints checkpoints{.devices = node.plugins ? node.plugins->checkpoint() : std::nullopt,
                                        .cpus = saved(agent::kCpuStateFile),
                                        .memory = saved(agent::kMemoryStateFile)};
-  // Without a record of devices nobody knows whether what the node had of them is still true.
+  // Without a checkpoint of devices the device capacity recorded in the node's status may be stale.
   if (node.plugins && !checkpoints.devices) facts.setup.agent.extended_resources = agent::ExtendedResources::kForget;
   SPILLWAY_TRY(agent,
                agent::Agent::create(

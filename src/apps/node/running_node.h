@@ -39,12 +39,12 @@ struct ClusterDns {
 struct NodePartOptions {
   cli::NodeArgs args;
   std::string name;
-  std::string instance;   // of the cgroup tree; one per data or state directory
-  std::string state_dir;  // of this node
+  std::string instance;   // names the cgroup tree; one per data or state directory
+  std::string state_dir;  // this node's
   /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
   /// API server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
-  std::optional<std::uint16_t> port;  // of that server; 0: any free one; nullopt: the configuration's
+  std::optional<std::uint16_t> port;  // of the node's server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
   /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.
@@ -79,7 +79,7 @@ struct RunningNode {
   std::unique_ptr<NodeServer> server;              // null: it has none of its own
   std::unique_ptr<host::KubeletEndpoint> endpoint;
   api::Json configuration;  // in effect
-  Instant last_step{};      // of the agent
+  Instant last_step{};      // the agent's
 };
 
 /// Makes the cgroup and starts the agent. Errors say what is missing: rights, a controller, a directory. Nothing is

@@ -1,6 +1,5 @@
-// A file that is written piece by piece and takes its name only when it is whole: until commit() nobody finds it, and
-// without commit() nothing of it is left, unless the process is killed.
-// Thread: any that may wait for the disk.
+// A file that is written in pieces and gets its name only when it is complete: before commit() it is invisible under
+// that name, and without commit() it is removed, unless the process is killed. Thread: any that may wait for the disk.
 #pragma once
 
 #include "base/error.h"

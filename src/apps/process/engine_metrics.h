@@ -1,5 +1,5 @@
-// What a driven engine costs, seen from outside: its calls to the API server, and how long a pass over the nodes keeps
-// the loop. Upstream's names. Thread: loop.
+// Metrics of an engine's cost: its calls to the API server, and how long a pass over the nodes keeps the loop.
+// Upstream's names. Thread: loop.
 #pragma once
 
 #include "client/engine.h"

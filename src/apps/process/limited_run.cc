@@ -26,7 +26,7 @@ constexpr std::size_t kComplaintBytesMax = 4096;
 constexpr rlim_t kDescriptorsMax = 256;
 constexpr int kPartsAtOnce = 16;  // then the loop has its turn
 constexpr int kNiceness = 10;
-constexpr std::size_t kStackBytes = std::size_t{64} * 1024;  // of the child before it is another program
+constexpr std::size_t kStackBytes = std::size_t{64} * 1024;  // stack of the child before exec
 
 void limit_to(__rlimit_resource what, rlim_t most) {
   const rlimit limit{most, most};
@@ -110,7 +110,7 @@ Result<Pipe> make_pipe() {
   return made;
 }
 
-/// What has come by now. False: nothing more will.
+/// Reads the available bytes. False: end of file.
 bool read_into(int fd, std::string& text) {
   std::array<char, 65536> part{};
   for (int i = 0; i < kPartsAtOnce; ++i) {

@@ -22,7 +22,7 @@ using telemetry::Exposition;
 using Type = Exposition::Type;
 
 constexpr double kMicrosPerSecond = 1e6;
-constexpr int kStartField = 22;  // of /proc/self/stat, from 1
+constexpr int kStartField = 22;  // index of starttime in /proc/self/stat, from 1
 
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicrosPerSecond;

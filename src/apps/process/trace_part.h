@@ -1,5 +1,4 @@
-// What of a process sends its spans away, and sends the last ones before the process ends.
-// Thread: loop.
+// Sends the spans of a process, including the last ones before the process ends. Thread: loop.
 #pragma once
 
 #include "apps/process/process.h"

@@ -25,12 +25,13 @@ namespace spillway::apps {
 namespace {
 
 constexpr Duration kStopGrace = seconds(5);
-constexpr std::size_t kRequestsAtServer = 8192;  // of ordinary clients, and of vital ones, in flight or in queues
+// ordinary clients' requests in flight or queued; as many again for vital ones
+constexpr std::size_t kRequestsAtServer = 8192;
 constexpr Duration kGiveBackMax = seconds(1);
 constexpr Duration kCompactionInterval = minutes(5);
 constexpr std::string_view kSeparateKey = " separate=";  // in what servers of one store have in common
 constexpr Duration kLookAtCertificates = minutes(1);
-constexpr Duration kLookAtFiles = seconds(10);  // of certificates that others bring
+constexpr Duration kLookAtFiles = seconds(10);  // certificate files may be replaced by other programs
 constexpr std::string_view kCopyKeys =
     "; copy ca.crt, ca.key and sa.key, and the folder kubelet-serving, of its DATA_DIR/pki here";
 const std::vector<std::string> kAdministratorGroups{std::string(api::kMastersGroup),
@@ -206,7 +207,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   return join(std::move(serving));
 }
 
-/// What the servers of one store must have in common: what one signs, the others must accept.
+/// Keys that all servers of one store must share, because each verifies signatures of the others.
 Result<std::string> ApiServerPart::keys_in_common() const {
   std::string keys = "token=" + token_key_->id();
   if (!certificates_) return keys;
@@ -270,7 +271,7 @@ void ApiServerPart::refuse_to_join(const std::string& keys, const Error& error) 
                            error.at, kCopyKeys));
 }
 
-/// Not on what somebody has not finished copying.
+/// Refuses to start on a store whose copy is unfinished.
 void ApiServerPart::look_for_copies(std::size_t place, std::function<void()> serving) {
   if (place > separate_.size()) {
     look_for_unserved();
@@ -287,7 +288,7 @@ void ApiServerPart::look_for_copies(std::size_t place, std::function<void()> ser
               });
 }
 
-/// What a resource had in the main store before it got one of its own.
+/// Finds objects that a resource left in the main store when it got a store of its own.
 void ApiServerPart::look_for_unserved() {
   for (const Separate& each : separate_) {
     for (const std::string& storage : each.plan.storages) {
@@ -442,7 +443,7 @@ Outcome ApiServerPart::open_tokens() {
   return {};
 }
 
-/// Certificates, the listening socket, the kubeconfig: in this order, so that whoever finds the kubeconfig is answered.
+/// Certificates, then the listening socket, then the kubeconfig: a client that finds the kubeconfig can connect.
 Outcome ApiServerPart::serve() {
   wire::HttpServer::Options options;
   options.address = args_.bind_address;
@@ -451,7 +452,7 @@ Outcome ApiServerPart::serve() {
   options.goaway_chance = args_.goaway_chance;
   options.log = process_.log();
   options.metrics = &process_.metrics();
-  // Whoever waits for a turn in the server's queues does not keep others from getting there.
+  // Requests queued in the API server must not use up the places of the HTTP server.
   options.limits.queue.ordinary_seats = options.limits.queue.vital_seats = kRequestsAtServer;
   wire::Kubeconfig config;
   std::shared_ptr<const wire::TlsContext> nodes_tls;
@@ -528,7 +529,7 @@ Outcome ApiServerPart::renew_certificates(Now now) {
     SPILLWAY_TRY(is_new, certificates_->refresh(now.wall));
     certificates_are_new_ = certificates_are_new_ || is_new;
   }
-  const Result<bool> reread = certificates_->reread(now.wall);  // what cannot be used does not keep the rest back
+  const Result<bool> reread = certificates_->reread(now.wall);  // a bad file does not stop the reload of the others
   const Outcome outcome = reread ? Outcome() : Outcome(reread.error());
   certificates_are_new_ = certificates_are_new_ || (reread && *reread);
   if (!certificates_are_new_) return outcome;

@@ -37,7 +37,7 @@ namespace spillway::apps {
 
 class ApiServerPart final : public Part {
  public:
-  /// GETs of paths that are not the server's own, by somebody who may. Each may be empty.
+  /// GETs of paths outside the API, by authorized users. Each may be empty.
   struct MorePages {
     /// nullopt: not one of ours.
     std::function<std::optional<api::Response>(std::string_view path)> now;
@@ -130,12 +130,12 @@ class ApiServerPart final : public Part {
   };
 
   std::vector<Separate> separate_;
-  store::sqlite::DirectoryLock data_lock_;  // of a store that does not lock the data directory itself
+  store::sqlite::DirectoryLock data_lock_;  // for stores that do not lock the data directory themselves
   /// One in each store, the main one first; empty: no other server can have the same stores.
   std::vector<std::unique_ptr<store::ServerRoster>> rosters_;
-  std::size_t joining_ = 0;                            // of them
+  std::size_t joining_ = 0;                            // separate stores still joining
   std::unique_ptr<store::ServerAddresses> addresses_;  // null: no other server has the same store, or it does not serve
-  std::unique_ptr<store::ServerLease> lease_;          // who collects; null until it serves
+  std::unique_ptr<store::ServerLease> lease_;          // elects the collecting server; null until it serves
   std::unique_ptr<apiserver::ApiServer> server_;
   std::unique_ptr<wire::ApiEndpoint> endpoint_;
   std::unique_ptr<wire::HttpServer> http_;

@@ -32,7 +32,7 @@ class NodeServingKeys final : public agent::CertificateKeys {
   wire::CertificateRequest wanted_;
   std::string client_authority_pem_;
   Use use_;
-  std::string key_pem_;  // of the last request
+  std::string key_pem_;  // key of the last request
 };
 
 /// For the HTTPS server of an agent: its own certificate under STATE_DIR/pki, clients of the given authority.
@@ -43,11 +43,11 @@ Result<std::shared_ptr<const wire::TlsContext>> prepare_node_server(const std::s
 
 struct ProcessCertificate {
   std::shared_ptr<const wire::TlsContext> context;
-  std::string authority_pem;  // what clients may believe
+  std::string authority_pem;  // PEM of the authorities that clients trust
 };
 
 struct ProcessCertificateOptions {
-  std::string certificate_file;  // with key_file; both empty: a certificate of its own making that nobody has signed
+  std::string certificate_file;  // with key_file; both empty: a self-signed certificate
   std::string key_file;
   std::vector<std::string> hosts;  // besides localhost and the host name
   std::string client_authority_pem;

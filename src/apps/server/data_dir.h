@@ -11,8 +11,7 @@ namespace spillway::apps {
 /// DIR as given; else /var/lib/spillway for root, ~/.local/share/spillway for others.
 std::string resolve_data_dir(const std::string& given);
 
-/// Makes it, unless it is there. Keys and objects with secrets are in it: it is its owner's alone, or at least nobody
-/// else's to write.
+/// Creates it unless it exists. It holds keys and Secrets: it belongs to its owner, and no other user may write to it.
 Outcome make_data_dir(const std::string& path);
 
 /// The database in it.

@@ -32,7 +32,7 @@ CertificateRequest client(std::string name, std::string group) {
           .hosts = {}};
 }
 
-/// Of the Service `kubernetes`, unless another one has asked for it.
+/// Address of the Service `kubernetes`, unless the options set another.
 constexpr std::string_view kServiceAddress = "10.96.0.1";
 
 CertificateRequest server(const std::string& bind_address, const std::vector<std::string>& names) {

@@ -1,5 +1,5 @@
-// What an API server shows, signs with and hands out: its certificates below DATA_DIR/pki, kept for as long as the
-// process runs. Thread: loop; it waits for the disk when something has to be renewed.
+// The certificates and keys of an API server below DATA_DIR/pki: its own, its signing keys, and those for clients, kept
+// for as long as the process runs. Thread: loop; it waits for the disk when something has to be renewed.
 #pragma once
 
 #include "apps/server/certificate_files.h"
@@ -30,9 +30,9 @@ class ServerCertificates {
   struct Options {
     std::string data_dir;
     std::string bind_address;
-    std::vector<std::string> names;  // of the server to its clients, besides
-    /// Whoever answers for a node is believed, or who is signed by our authority, or by one of this file; empty: none
-    /// besides.
+    std::vector<std::string> names;  // further names of the server in its certificate
+    /// true: the certificates of agents are not verified. Else they must be signed by our authority or by one in this
+    /// file; empty: by ours alone.
     bool believe_every_agent = false;
     std::string agents_authority_file;
     wire::Protocols protocols = wire::Protocols::kHttp11;
@@ -60,7 +60,7 @@ class ServerCertificates {
   /// Which authorities' client certificates are believed.
   std::string client_authorities_pem() const;
 
-  /// Of what the last refresh() found.
+  /// The credentials found by the last refresh().
   Result<Credentials> credentials() const;
 
   /// After the first refresh(); where they are does not change. The authority under DATA_DIR/pki/kubelet-serving is not

@@ -41,7 +41,7 @@ Outcome EtcdEnd::run_until(const std::function<bool()>& over) {
 Outcome EtcdEnd::keep_servers_out() {
   const std::string name = fmt::format("{}.{:016x}", store::kCommandName, runtime::entropy());
   roster_ = std::make_unique<store::ServerRoster>(
-      *store_, name, name,  // keys that nobody else has
+      *store_, name, name,  // names unique to this process
       store::ServerRoster::Ports{.now = [this] { return loop_.now().mono; },
                                  .after =
                                      [this](Duration time, std::move_only_function<void()> task) {

@@ -19,8 +19,8 @@ class ValueCheck {
   apiserver::StoredValues values_;
 };
 
-/// Of all keys as they stand at one revision; etcd itself is not looked at. A server may run. Errors: it cannot be
-/// read, or `go_on` has said to stop.
+/// Checks all keys at one revision; etcd's own files are not checked. A server may run meanwhile. Errors: the store
+/// cannot be read, or `go_on` requested a stop.
 Result<store::sqlite::CheckReport> check_etcd_store(const cli::EtcdArgs& args, const store::sqlite::GoOn& go_on);
 
 }  // namespace spillway::apps

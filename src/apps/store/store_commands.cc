@@ -69,7 +69,7 @@ class StoreUpkeep {
     return exit_code;
   }
 
-  /// Of the database itself: a backup there would be the end of what it is to save.
+  /// True for the database's own files: a backup there would destroy the data.
   bool is_of_store(const std::string& file) const {
     std::error_code problem;
     const auto plain = [&problem](const std::string& path) {

@@ -177,7 +177,7 @@ class Copy {
     return told(share);
   }
 
-  /// Whether clients would see revisions fall, or objects vanish.
+  /// An error if clients would see revisions fall or objects vanish.
   Outcome may_write(store::Revision source) {
     SPILLWAY_TRY(there, etcd_->range({.prefix = std::string(kWhole), .limit = 2 * kPageKeys, .at = {}}));
     if (there.revision <= source) {
@@ -195,7 +195,7 @@ class Copy {
                       there.entries.front().key == store::kIncompleteCopyKey ? " of a copy that did not end" : "");
   }
 
-  /// What was there before.
+  /// Removes the present keys.
   Outcome clear() {
     for (std::string last;;) {
       SPILLWAY_TRY(page,

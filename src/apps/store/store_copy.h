@@ -14,8 +14,8 @@ namespace spillway::apps {
 
 struct CopyReport {
   std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;  // of keys and values
-  std::string hash;         // of all of them, in their order
+  std::uint64_t bytes = 0;  // sum of all keys and values
+  std::string hash;         // hash over all of them, in key order
   store::Revision from;     // as of which the source was read
   store::Revision goes_on;  // the next write of the target gets a later one
   std::string kept;         // where the store that was there is now; empty: there was none, or it was in etcd

@@ -27,7 +27,7 @@ Json lines_of(const store::sqlite::Findings& findings) {
   return lines;
 }
 
-/// What is no problem: the first ones.
+/// Prints the first notes: findings that are no problems.
 void print_notes(const std::string& file, const store::sqlite::Findings& notes) {
   constexpr std::size_t kNotesMax = 20;
   for (std::size_t i = 0; i < std::min(notes.lines().size(), kNotesMax); ++i) {

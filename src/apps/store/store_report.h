@@ -1,5 +1,4 @@
-// What the upkeep of a store has to say, for people and for scripts.
-// Thread: main.
+// Reports of the store commands (check, compact, backup), as text and as JSON. Thread: main.
 #pragma once
 
 #include "apps/store/store_copy.h"
@@ -26,7 +25,7 @@ void print(cli::OutputFormat format, const std::string& file, const store::sqlit
 
 void print(cli::OutputFormat format, const std::string& target, const CopyReport& report, Duration took);
 
-/// What is wrong, a line each.
+/// The problems, one line each.
 std::string problem_lines(const std::string& file, const store::sqlite::Findings& findings);
 
 }  // namespace spillway::apps

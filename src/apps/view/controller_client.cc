@@ -25,7 +25,7 @@ Result<ControllerClient::Found> ControllerClient::look_for(const std::string& pa
   if (args_.controller.empty()) {
     auto page = cluster_->get(path);
     if (page) return Found{.page = *std::move(page), .url = {}, .authority = {}};
-    // An API server without such a page knows no path of that name, or lets nobody at it.
+    // An API server without such a page answers 404 for the path, or 403 to every user.
     const bool names_node = page.error().text().contains("nodes \"");
     const bool no_page =
         page.error().code == ErrorCode::kForbidden || (page.error().code == ErrorCode::kNotFound && !names_node);

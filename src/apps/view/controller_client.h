@@ -36,7 +36,7 @@ class ControllerClient {
   /// Where that page is: the API server, or the controller's own server. Errors as of get().
   Result<wire::HttpEndpoint> find(const std::string& path);
 
-  /// Of the context; empty: none.
+  /// The namespace of the kubeconfig's context; empty: none.
   const std::string& name_space() const { return config_.name_space; }
 
   /// The API server.
@@ -46,7 +46,7 @@ class ControllerClient {
   ControllerClient(runtime::Loop& loop, cli::ControllerTargetArgs args) : loop_(loop), args_(std::move(args)) {}
 
   struct Found {
-    std::optional<api::Json> page;  // of the API server; then the others are empty
+    std::optional<api::Json> page;  // from the API server; if set, the others are empty
     std::string url;
     std::string authority;
   };

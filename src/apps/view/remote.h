@@ -15,21 +15,19 @@
 
 namespace spillway::apps {
 
-/// What to offer to servers: HTTP/2 and HTTP/1.1, or only the latter if $DISABLE_HTTP2 says anything, as client-go
-/// does.
+/// HTTP protocols to offer: HTTP/2 and HTTP/1.1, or only the latter if $DISABLE_HTTP2 is set, as client-go does.
 wire::Protocols offered_protocols();
 
 struct Remote {
   std::unique_ptr<wire::HttpsTransport> transport;
-  std::string authority_pem;  // of the cluster; empty over plain HTTP
+  std::string authority_pem;  // the cluster's; empty over plain HTTP
   std::string host;           // "192.0.2.7:6443"
   std::string host_name;      // "192.0.2.7"
   std::uint16_t port = 0;
   bool speaks_tls = true;
 };
 
-/// What a process that serves a cluster was told to use: --kubeconfig, else the files of $KUBECONFIG. kInvalid:
-/// nothing.
+/// The kubeconfig files of a serving process: --kubeconfig, else the files of $KUBECONFIG. kInvalid: neither is set.
 Result<std::vector<std::string>> named_kubeconfigs(const cli::ClusterArgs& args);
 
 /// The kubeconfig of a process, or of a command for people: the file that was given, else those of $KUBECONFIG, else

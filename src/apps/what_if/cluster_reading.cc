@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kPageObjects = 250;  // so that no turn of the loop is about many
 
-/// What a page says before its items: where the next one begins, empty after the last.
+/// The continue token in the metadata before a page's items; empty after the last page.
 Result<std::string> continuation_of(std::string_view page) {
   constexpr std::string_view kItems = "\"items\":[";
   const std::size_t items = page.find(kItems);

@@ -1,6 +1,6 @@
-// What somebody may read of the cluster, as the API server of this process lists it: page by page, each a request of
-// his own that is judged, queued, counted and audited as if he had sent it. Thread: loop. Bounds: Limits; one page is
-// held at a time, what was read lies in a file without a name.
+// Reads the cluster with a user's rights from the API server of this process: page by page, each a request that is
+// authorized, queued, counted and audited as if the user had sent it. Thread: loop. Bounds: Limits; one page is held at
+// a time, finished pages are kept in an unnamed file.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -55,7 +55,7 @@ class ClusterReading {
   std::function<void(Ended)> done_;
   std::optional<HandedText> lists_;
   std::size_t bytes_ = 0;
-  std::size_t list_ = 0;  // of sim::cluster_lists()
+  std::size_t list_ = 0;  // index into sim::cluster_lists()
   std::string continue_;  // where the next page of it begins
   std::optional<wire::RequestHandler::Ticket> asked_;
   std::optional<runtime::Loop::TimerId> deadline_;

@@ -26,7 +26,7 @@ class DashboardWhatIf final : public wire::WhatIfPlayer {
 
   runtime::Loop& loop_;
   cli::ClusterArgs api_;
-  std::uint64_t id_ = 0;  // of the one that is being played
+  std::uint64_t id_ = 0;  // the running simulation's
   std::shared_ptr<api::ResponseSink> sink_;
   std::unique_ptr<LimitedRun> run_;
 };

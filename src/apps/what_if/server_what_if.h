@@ -23,7 +23,7 @@ class ServerWhatIf final : public apiserver::FuturePlayer {
   /// From now on it is read from `server`, which outlives this or the next end().
   void read_from(wire::RequestHandler& server) { server_ = &server; }
 
-  /// Whoever waits is refused, and so is everybody from now on.
+  /// Refuses waiting and future requests.
   void end();
 
   /// As start_what_if(); 400, 403, 413, 422 as well: the question is none; 429: another one is being played; and what
@@ -39,7 +39,7 @@ class ServerWhatIf final : public apiserver::FuturePlayer {
   runtime::Loop& loop_;
   std::string_view scheme_;
   wire::RequestHandler* server_ = nullptr;
-  std::uint64_t id_ = 0;  // of the one that is being played
+  std::uint64_t id_ = 0;  // the running simulation's
   Done done_;             // null: none is
   sim::WhatIf question_;
   std::unique_ptr<ClusterReading> reading_;

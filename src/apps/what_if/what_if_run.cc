@@ -13,7 +13,8 @@
 namespace spillway::apps {
 namespace {
 
-constexpr int kExpectationFailed = 3;  // of `spillway simulate`: it was played all the same
+// exit code of `spillway simulate` after a failed expectation: the run itself is complete
+constexpr int kExpectationFailed = 3;
 constexpr int kPropertyViolated = 4;
 
 /// Completes the command of the child.

@@ -16,12 +16,12 @@
 
 namespace spillway::apps {
 
-/// What to do about what is too much to be played here.
+/// The advice in errors about simulations that are too large to run here.
 inline constexpr std::string_view kWhatIfInstead = "play it with `spillway simulate --from-cluster`";
 
 /// Where the child finds the cluster.
 struct WhatIfCluster {
-  std::vector<std::string> arguments;  // of `spillway simulate`
+  std::vector<std::string> arguments;  // arguments of `spillway simulate`
   std::vector<HandedText> texts;       // that are named in them
 };
 

@@ -1,5 +1,5 @@
-// What becomes of audit logs that were renamed: the oldest go, the others are compressed, on a thread of their own.
-// Thread: loop of the owner, except where said. Source: Kubernetes docs, "Auditing", log backend.
+// Keeps renamed audit logs: deletes the oldest and compresses the others, on a thread of its own. Thread: loop of the
+// owner, except where said. Source: Kubernetes docs, "Auditing", log backend.
 #pragma once
 
 #include "base/error.h"
@@ -39,7 +39,7 @@ AuditBackupPlan plan_audit_backups(std::string_view file, std::vector<std::strin
 class AuditBackups {
  public:
   AuditBackups(std::string path, AuditBackupLimits limits, telemetry::Log log);
-  /// What is being compressed stays as it is.
+  /// A file whose compression is interrupted stays uncompressed.
   ~AuditBackups();
   AuditBackups(const AuditBackups&) = delete;
   AuditBackups& operator=(const AuditBackups&) = delete;

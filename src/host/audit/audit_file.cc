@@ -66,7 +66,7 @@ Result<AuditFile::Appended> AuditFile::append(std::string_view lines, WallTime n
   if (torn_) written = write_all(fd_.get(), "\n", options_.path);
   if (written) written = write_all(fd_.get(), lines, options_.path);
   if (!written) {
-    // What was written of it goes again, where that is possible.
+    // Truncates the file to remove the partial line, where that is possible.
     torn_ = is_stdout() || ::ftruncate(fd_.get(), size_) != 0;
     return written.error();
   }

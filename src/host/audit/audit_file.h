@@ -1,5 +1,5 @@
-// The file of the audit log: nobody else's to read, whole lines, renamed with the time when it has grown too long.
-// Thread: one at a time, one that may wait for the disk.
+// The file of the audit log: readable by its owner only, written in whole lines, renamed with a time stamp when it
+// exceeds its size. Thread: one at a time, one that may wait for the disk.
 #pragma once
 
 #include "base/error.h"
@@ -20,8 +20,8 @@ class AuditFile {
     std::int64_t bytes_max = std::int64_t{100} << 20U;  // above 0; a file that would become longer is renamed
   };
 
-  /// Makes it with mode 0600, or goes on at the end of one that is there, which gets that mode. kInvalid: it cannot be
-  /// opened, is a link, no ordinary file, or somebody else's.
+  /// Creates the file with mode 0600, or appends to an existing one and sets that mode. kInvalid: it cannot be opened,
+  /// is a link, is no regular file, or has another owner.
   static Result<AuditFile> open(Options options);
 
   struct Appended {
@@ -32,7 +32,7 @@ class AuditFile {
   /// All of `lines`, which end with newlines, or nothing of them.
   Result<Appended> append(std::string_view lines, WallTime now);
 
-  /// What was appended outlives a loss of power. Of standard output there is nothing to do.
+  /// Makes all appended lines survive a loss of power. No effect on standard output.
   Outcome sync();
 
   bool is_stdout() const { return options_.path == "-"; }

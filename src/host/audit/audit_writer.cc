@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-/// Who reads standard output may go; that is an error of a write, not the end of the process.
+/// The reader of standard output may close it; that is an error of a write, not the end of the process.
 void ignore_broken_pipes() {
   sigset_t broken;
   ::sigemptyset(&broken);

@@ -29,11 +29,11 @@ class AuditWriter final : public apiserver::AuditLog {
  public:
   struct Options {
     AuditQueue::Bounds bounds = {};
-    /// A queue that is full: false: what comes is lost; true: whoever brings it waits, which may be the loop.
+    /// If the queue is full: false: new lines are dropped; true: the caller waits, which may be the loop.
     bool blocks = false;
-    /// What somebody wants to hear of is on the disk, not merely handed to the system, before he does.
+    /// true: a line is synced to the disk before its event is acknowledged.
     bool syncs = false;
-    std::size_t write_bytes_max = std::size_t{1} << 20U;  // of one write
+    std::size_t write_bytes_max = std::size_t{1} << 20U;  // limit of a single write
     AuditBackupLimits backups = {};
     /// The line that says that so many are missing. Any thread.
     std::function<std::string(std::uint64_t lost, WallTime at)> loss_line;

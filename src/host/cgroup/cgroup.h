@@ -82,7 +82,7 @@ class CgroupDir {
   /// Where it is in the file system, for messages.
   std::string file_path(Controller controller) const;
 
-  /// Whether the hierarchy exists (version 1) or the controller is enabled here (version 2).
+  /// True if the hierarchy exists (version 1) or the controller is enabled here (version 2).
   bool has(Controller controller) const;
   /// The directory in the hierarchy of that controller; -1 if there is none.
   int fd(Controller controller) const;

@@ -29,7 +29,7 @@ std::optional<std::int64_t> cpu_quota_micros_of(std::int64_t milli, std::int64_t
 /// Swap of a cgroup that gets a memory limit. kAllowed: as much as the cgroups above and below it have (version 2).
 enum class Swap { kForbidden, kAllowed, kLeftAsItIs };
 
-/// What is absent is left as it is.
+/// An absent limit is left unchanged.
 struct CgroupLimits {
   std::optional<Bytes> memory;
   Swap swap = Swap::kForbidden;

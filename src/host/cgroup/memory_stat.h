@@ -59,7 +59,7 @@ Result<CgroupMemory> compute_memory(CgroupVersion version, const MemoryFiles& fi
 /// limit - used if there is a limit (up to 2^62), without clamping; else absent.
 std::optional<std::uint64_t> available_below(std::uint64_t limit_bytes, std::uint64_t used_bytes);
 
-/// What a Summary carries of it.
+/// The figures of a Summary.
 api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at);
 
 /// Available: below the swap limit, without clamping, as upstream; absent without a limit.

@@ -52,7 +52,7 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
   const CgroupDir* parent = &root;
   std::string path = parse_unified_path(text);
   const bool in_leaf =
-      path.ends_with("/" + std::string(kLeaf));  // of an earlier call, or of the process that started us
+      path.ends_with("/" + std::string(kLeaf));  // an earlier call moved this process, or its parent did
   if (in_leaf) path.resize(path.size() - kLeaf.size() - 1);
   if (path.empty() || path == "/" || path.contains("/.."))
     return make_error(ErrorCode::kForbidden, "no cgroup of its own");
@@ -78,7 +78,7 @@ Result<CgroupDir> enter_own_leaf(const CgroupDir& root) {
 constexpr Duration kDeathMax = seconds(10);
 constexpr std::chrono::milliseconds kLookAtDeaths(100);
 
-/// What was told to end: in the cgroup before and after its pidfd was opened.
+/// Processes that got SIGTERM: those that were in the cgroup both before and after their pidfd was opened.
 std::vector<UniqueFd> tell_to_end(const CgroupDir& cgroup) {
   std::vector<UniqueFd> told;
   const auto before = tree_pids(cgroup);
@@ -232,7 +232,7 @@ Result<NodeSlice> NodeSlice::create(CgroupDir root, NodeSliceOptions options) {
                         slice.options_.node, slice.options_.instance, locked.error().text());
     slice.instance_ = *std::move(instance);
     slice.slice_ = *std::move(node);
-    // Somebody may have cleared it away between the making and the locking.
+    // Another process may have removed the cgroup between creation and lock.
     if (slice.slice_.is_child_of(slice.instance_)) break;
     if (tries == kCreateTriesMax)
       return make_error(ErrorCode::kConflict, "cgroup {} keeps disappearing", slice.slice_.path());

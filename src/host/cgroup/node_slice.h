@@ -29,31 +29,31 @@ inline constexpr std::string_view kSupervisorsFolder = "supervisors";
 
 enum class NodeRoot { kSlice, kHost };
 
-/// What a dead process left in the node's cgroup. kKeep: pods run on.
+/// Treatment of processes that a dead agent left in the node's cgroup. kKeep: pods keep running.
 enum class Leftovers { kEnd, kKeep };
 
 struct NodeSliceOptions {
   NodeRoot root = NodeRoot::kSlice;
   std::string instance = "default";
   std::string node;
-  std::optional<Bytes> memory;           // of a slice: required, at least 16 MiB
-  std::optional<std::int64_t> pids_max;  // of a slice; absent: no limit
+  std::optional<Bytes> memory;           // limit of a slice: required, at least 16 MiB
+  std::optional<std::int64_t> pids_max;  // limit of a slice; absent: no limit
   Leftovers leftovers = Leftovers::kEnd;
   LockPatience lock_patience;  // with the lock of a process that may just have been killed
 };
 
-/// What can be said before anything is made: which cgroup to build in, or exactly what is missing and how to get it.
-/// On version 2 a process without the right to the whole hierarchy moves into a leaf of its own cgroup and builds
-/// beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller to be had. kConflict: its own
-/// cgroup is shared.
+/// Finds the cgroup to create the node's cgroups in, without changing anything; an error names what is missing and how
+/// to get it. On version 2 a process without the right to the whole hierarchy moves into a leaf of its own cgroup and
+/// builds beside it. kForbidden: no right to make cgroups. kNotFound: no memory controller to be had. kConflict: its
+/// own cgroup is shared.
 Result<CgroupDir> find_writable_root(const CgroupMounts& mounts);
 
 /// The tree of a kubelet.
 struct KubeletTree {
   std::string node;
-  std::string cgroup_root;      // of the kubelet; "" and "/": the root of the hierarchy
+  std::string cgroup_root;      // the kubelet's; "" and "/": the root of the hierarchy
   std::string kubepods;         // "/kubepods", "/kubepods.slice"
-  std::optional<Bytes> memory;  // of a node that is the kubelet's root with so much memory; absent: the whole machine
+  std::optional<Bytes> memory;  // memory of a node whose root is the kubelet's; absent: the whole machine's
 };
 
 /// kInvalid: a node of this machine cannot have so much memory, as the machine has less, or so little.
@@ -84,10 +84,10 @@ class NodeSlice {
 
   bool is_host() const { return options_.root == NodeRoot::kHost; }
 
-  /// What the node's figures are read from: the slice, or the root of the hierarchy.
+  /// The cgroup that the node's figures are read from: the slice, or the root of the hierarchy.
   const CgroupDir& measured() const { return is_host() ? machine_ : slice_; }
 
-  /// What the node has: the slice's limit, or the machine's memory.
+  /// The node's memory: the slice's limit, or the machine's memory.
   Bytes memory() const { return memory_; }
 
   const CgroupDir& slice() const { return slice_; }
@@ -119,7 +119,7 @@ class NodeSlice {
   cgroups::CgroupDriver driver_ = cgroups::CgroupDriver::kCgroupfs;
   cgroups::CgroupName kubepods_name_{"kubepods"};  // with systemd's driver from the root of the hierarchy on
   Bytes memory_;
-  CgroupDir root_;     // what we may build in
+  CgroupDir root_;     // parent of the cgroups that we create
   CgroupDir machine_;  // the root of the hierarchy, if that is measured
   CgroupDir instance_;
   CgroupDir slice_;
@@ -128,11 +128,11 @@ class NodeSlice {
   CgroupDir best_effort_;
 };
 
-/// For pods that nobody is to take over any more: their program is removed, or the machine goes down. Thread: main;
-/// waits. Of all nodes of `instance` (NodeSliceOptions) below `root`: SIGTERM to what runs in pods, after `grace`
-/// SIGKILL to whatever is left, and the cgroups go. Nothing there is fine; a node whose pods a container runtime has is
-/// left as it is. kConflict: a process runs one of them, which
-/// is left as it is; the others are ended all the same.
+/// Ends pods that no agent will take over: their program is removed, or the machine goes down. Thread: main; waits. In
+/// all nodes of `instance` (NodeSliceOptions) below `root`, processes in pods get SIGTERM, after `grace` the remaining
+/// ones get SIGKILL, and the cgroups are removed. It is no error if there are none; nodes whose pods belong to a
+/// container runtime are left alone. kConflict: an agent still runs one of the nodes, which is left alone; the others
+/// are ended.
 Outcome end_left_nodes(const CgroupDir& root, const std::string& instance, Duration grace);
 
 }  // namespace spillway::host

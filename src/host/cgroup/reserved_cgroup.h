@@ -1,5 +1,6 @@
-// The cgroup of the daemons that a reservation is for: somebody else's, found by its path, limited and never made.
-// Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing node allocatable.
+// The cgroup of daemons with reserved resources: created by the administrator, found by its path; limits are set on it,
+// it is never created. Thread: loop. Source: Kubernetes docs, "Reserve Compute Resources for System Daemons", enforcing
+// node allocatable.
 #pragma once
 
 #include "base/error.h"

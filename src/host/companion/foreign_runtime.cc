@@ -49,7 +49,7 @@ std::optional<pid_t> oldest_process(const CgroupDir& cgroup) {
   if (!pids) return std::nullopt;
   std::optional<std::pair<std::uint64_t, pid_t>> oldest;
   for (const pid_t pid : *pids) {
-    if (pid <= 0) continue;  // of a namespace that we cannot see into
+    if (pid <= 0) continue;  // 0: a process of a pid namespace that we cannot see into
     const Result<std::string> stat = read_file(fmt::format("/proc/{}/stat", pid));
     const auto start = stat ? parse_start_ticks(*stat) : std::nullopt;
     if (start && (!oldest || std::pair(*start, pid) < *oldest)) oldest = {*start, pid};

@@ -31,9 +31,9 @@ class ForeignRuntime final : public agent::Host {
   struct Options {
     agent::CgroupDriver driver = agent::CgroupDriver::kCgroupfs;
     std::string cgroup_root;
-    std::string node_directory;  // of the kubelet: the file system it is on is what the summary calls the node's
-    std::string log_directory;   // of all pods
-    std::string runtime_socket;  // empty: nobody is asked what pods and images have on disk
+    std::string node_directory;  // the kubelet's: its file system is the summary's nodefs
+    std::string log_directory;   // parent of all pods' logs
+    std::string runtime_socket;  // empty: disk usage of pods and images is not read
     Signals signals = Signals::kDryRun;
   };
 
@@ -50,7 +50,7 @@ class ForeignRuntime final : public agent::Host {
   void set_pods(const std::vector<agent::PodPlace>& pods);
   void execute(agent::HostCommand command) override;
 
-  /// What the thread that acts on memory pressure needs of a pod; null: it has no cgroup.
+  /// The target for the reaction thread; null: the pod has no cgroup.
   std::shared_ptr<const ReactionTarget> find_target(const std::string& uid);
 
   /// As of ProcessRuntime.
@@ -65,7 +65,7 @@ class ForeignRuntime final : public agent::Host {
   /// Pods that have a cgroup.
   std::size_t found() const;
 
-  /// Why figures of disks are missing; empty: none is, or nobody is asked for them.
+  /// The reason why disk figures are missing; empty: none is missing, or none are read.
   std::string storage_problem() const { return storage_ ? storage_->problem() : std::string(); }
 
  private:
@@ -76,7 +76,7 @@ class ForeignRuntime final : public agent::Host {
   };
 
   struct Ending {
-    Instant due;  // of SIGKILL
+    Instant due;  // time of SIGKILL
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
     bool storage_freed = false;      // wanted
@@ -106,7 +106,7 @@ class ForeignRuntime final : public agent::Host {
   PodFolder folder_of(const agent::PodPlace& place) const;
   void ask_for_storage();
   void describe_pods(api::Summary& summary) const;
-  /// Nobody is asked, or he has said since that it is gone.
+  /// True if storage is not tracked, or the runtime has since reported the pod's storage as gone.
   bool is_storage_freed(const Entry& entry) const;
 
   runtime::Loop& loop_;
@@ -115,7 +115,7 @@ class ForeignRuntime final : public agent::Host {
   Options options_;
   PodFinder finder_;
   Observer observer_;
-  std::unique_ptr<StorageFeed> storage_;  // null: nobody is asked
+  std::unique_ptr<StorageFeed> storage_;  // null: storage is not tracked
   std::map<std::string, Entry> pods_;     // by uid
   std::function<void()> before_event_;
   std::function<void()> targets_changed_;

@@ -1,6 +1,6 @@
-// What a kubelet and its runtime keep on disk for a pod outside its containers: logs and the hosts file. Counted in
-// blocks taken, as du does. Bounds: kEntriesMax entries per directory. Thread: not the loop: a disk may hang. Source:
-// spec "Node agent", 10.6, 10.8; Kubernetes docs, "Logging Architecture", log locations.
+// Files that a kubelet and its runtime keep on disk for a pod outside its containers: logs and the hosts file. Counted
+// in blocks taken, as du does. Bounds: kEntriesMax entries per directory. Thread: not the loop: a disk may hang.
+// Source: spec "Node agent", 10.6, 10.8; Kubernetes docs, "Logging Architecture", log locations.
 #pragma once
 
 #include "agent/companion/foreign_storage.h"
@@ -21,7 +21,7 @@ struct PodFolder {
 
 inline constexpr std::size_t kEntriesMax = 10'000;
 
-/// What is not there, or holds too much, is missing. The times are left open.
+/// Missing and oversized files are left out. The times are not set.
 agent::PodFiles read_pod_files(const PodFolder& folder);
 
 }  // namespace spillway::host

@@ -1,9 +1,8 @@
 // The storage of another kubelet's pods, asked for in rounds on a thread of its own: the container runtime first, then
-// the file systems it names, then the pods' logs. Volumes are walked on another thread, a few files at a time. Whoever
-// needs the figures takes the last ones and never waits.
-// Thread: loop. Bounds: a round at a time, at least kRoundInterval apart, CriClient::kRoundTimeout for the runtime, no
-// more than kFileSystemsMax file systems; figures older than kAgeMax are none. Source: spec "Node agent", 10, 11;
-// agent/companion/foreign_storage.h.
+// the file systems it names, then the pods' logs. Volumes are walked on another thread, a few files at a time. Readers
+// get the last figures and never wait. Thread: loop. Bounds: a round at a time, at least kRoundInterval apart,
+// CriClient::kRoundTimeout for the runtime, no more than kFileSystemsMax file systems; figures older than kAgeMax are
+// dropped. Source: spec "Node agent", 10, 11; agent/companion/foreign_storage.h.
 #pragma once
 
 #include "agent/companion/foreign_storage.h"
@@ -31,8 +30,8 @@ class StorageFeed {
   static constexpr std::size_t kFileSystemsMax = 64;
 
   struct Options {
-    std::string socket;          // of the container runtime
-    std::string node_directory;  // of the kubelet: the file system it is on is the node's
+    std::string socket;          // the container runtime's
+    std::string node_directory;  // the kubelet's: its file system is nodefs
   };
 
   /// `on_reading` is called after every round that was answered.

@@ -137,7 +137,7 @@ struct CriCalls::Impl : std::enable_shared_from_this<Impl> {
   std::unique_ptr<grpc::GenericStub> stub;
   grpc::CompletionQueue queue;
   std::thread thread;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::set<Call*> under_way;
   bool stopped = false;
 };
@@ -225,7 +225,7 @@ Result<RuntimeName> ask_runtime_name(const std::string& socket) {
   grpc::ClientContext context;
   limit_wait(context);
   cri::VersionRequest request;
-  request.set_version("0.1.0");  // what upstream's client says, and no runtime looks at
+  request.set_version("0.1.0");  // upstream's client's value; no runtime reads it
   cri::VersionResponse answer;
   const grpc::Status status = stub->Version(&context, request, &answer);
   if (!status.ok()) return no_answer(socket, status);

@@ -60,8 +60,8 @@ struct RuntimeName {
   std::string version;
 };
 
-/// Who answers at this socket: "containerd", "1.6.20". Waits, at most 10 s; for the start of a process.
-/// kServiceUnavailable: nobody, or one that speaks no CRI v1.
+/// Name and version of the runtime at this socket: "containerd", "1.6.20". Waits at most 10 s; for the start of a
+/// process. kServiceUnavailable: no program answers, or it does not speak CRI v1.
 Result<RuntimeName> ask_runtime_name(const std::string& socket);
 
 /// The cgroup driver of that runtime; nullopt: it does not say. Waits, at most 10 s; for the start of a process.

@@ -21,7 +21,7 @@ namespace cri = ::runtime::v1;
 constexpr int kAnswerBytesMax = 16 << 20;
 constexpr int kClientReconnectMinMs = 200;
 constexpr int kClientReconnectMaxMs = 2000;
-constexpr std::string_view kInterfaceVersion = "0.1.0";  // what upstream's client says, and no runtime looks at
+constexpr std::string_view kInterfaceVersion = "0.1.0";  // upstream's client's value; no runtime reads it
 
 WallTime wall_time_of(std::int64_t nanos) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(nanos)));
@@ -151,10 +151,10 @@ struct CriClient::Impl {
 
   std::string socket;
   Duration round_timeout;
-  gpr_timespec deadline{};  // of the round
+  gpr_timespec deadline{};  // the round's
   std::unique_ptr<cri::RuntimeService::Stub> pods;
   std::unique_ptr<cri::ImageService::Stub> images;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   bool stopped = false;
   grpc::ClientContext* under_way = nullptr;
 };

@@ -1,4 +1,4 @@
-// What a container can have of its devices. No device cgroup keeps one without a mount namespace of its own from
+// Checks and opens the devices of a container. No device cgroup keeps one without a mount namespace of its own from
 // others. Thread: any. Source: agent/contract/device_ports.h; Kubernetes docs, "Device Plugins".
 #pragma once
 

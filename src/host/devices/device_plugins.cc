@@ -104,7 +104,7 @@ class InFlight {
   int count_ = 0;
 };
 
-/// What outlives the service until gRPC's threads are done with it.
+/// State that must outlive the service until gRPC's threads have finished.
 struct Shared {
   runtime::Loop& loop;
   InFlight in_flight;

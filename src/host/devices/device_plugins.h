@@ -37,7 +37,7 @@ class DevicePlugins {
 
   void execute(agent::DeviceCommand command);
 
-  /// What SaveDevices wrote last; nullopt: nothing yet.
+  /// The text of the last SaveDevices; nullopt: there was none.
   std::optional<std::string> checkpoint() const;
 
  private:

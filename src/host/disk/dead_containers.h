@@ -1,6 +1,6 @@
-// What containers that have ended leave behind on disk: their logs, and what an ended pod has written. Deleting them is
-// all a node of the process runtime can free by itself. Thread: any but the loop (it waits for the disk). Source:
-// Kubernetes docs, "Node-pressure Eviction", reclaiming node level resources.
+// Files that ended containers leave on disk: their logs, and what an ended pod has written. Deleting them is all a node
+// of the process runtime can free by itself. Thread: any but the loop (it waits for the disk). Source: Kubernetes docs,
+// "Node-pressure Eviction", reclaiming node level resources.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -16,7 +16,7 @@ namespace spillway::host {
 struct PodLogs {
   std::string directory;
   std::set<std::string> live;  // paths of the logs that are being written
-  std::string spent;           // a directory nobody will write to again, with all below it; may be empty
+  std::string spent;           // a directory that is no longer written, removed with its contents; may be empty
 };
 
 /// Deletes every log that belongs to no live one, and what is spent, as far as it can; names the first problem.

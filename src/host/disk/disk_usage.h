@@ -1,8 +1,8 @@
-// What the directories of pods hold, in bytes and inodes, walked on a thread of its own a bounded number of files at a
-// time, with a pause after each: measuring never becomes the load. Answers are those of the last complete walk of a
-// pod; before there is one, there is none. Hard links within a pod count once; other file systems below are left out.
-// Thread: loop. Bounds: a walk ends at a million files, and says nothing then. Source: spec "Eviction manager", 7, 9;
-// spec "Node agent", 10.3.
+// Disk usage of pods' directories, in bytes and inodes. A thread of its own walks a bounded number of files at a time
+// and pauses after each batch, so that measuring causes little load. Answers come from the last complete walk of a pod;
+// before the first there is none. Hard links within a pod count once; other file systems below are left out. Thread:
+// loop. Bounds: a walk gives up after a million files, without a result. Source: spec "Eviction manager", 7, 9; spec
+// "Node agent", 10.3.
 #pragma once
 
 #include "base/time.h"

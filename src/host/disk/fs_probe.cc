@@ -33,7 +33,7 @@ FsProbe::FsProbe(runtime::Loop& loop, std::string path, Read read)
     : loop_(loop), path_(std::move(path)), read_(std::move(read)), thread_(loop, 1) {}
 
 void FsProbe::refresh() {
-  take_answer();  // of an earlier call that took its time
+  take_answer();  // takes the late answer of an earlier call
   if (thread_.busy()) return;
   const bool queued = thread_.submit([this, desk = desk_, path = path_, read_now = read_]() -> runtime::Loop::Task {
     Result<api::FsStats> read = read_now(path);

@@ -27,8 +27,8 @@ class FsProbe {
   /// `read` is called on the probe's own thread, and may hang.
   FsProbe(runtime::Loop& loop, std::string path, Read read = read_fs);
 
-  /// Asks anew unless an answer is on its way, and waits for it for 2 ms at most: a file system that answers does so in
-  /// microseconds, one that hangs holds up nobody.
+  /// Starts a new statfs unless one is under way, and waits for it for 2 ms at most: a healthy file system answers in
+  /// microseconds, a hanging one must not delay the caller.
   void refresh();
 
   /// The last answer; nothing once it is older than two minutes, because a file system that hangs has no size.

@@ -20,7 +20,7 @@ using api::Json;
 
 /// After the grace, before a runtime that has not ended a pod is not waited for any more.
 constexpr Duration kRuntimeSlack = seconds(1);
-/// What the runtime has to tell how containers ended whose processes are gone.
+/// Time for the runtime to report the exit of containers whose processes have gone.
 constexpr Duration kLastWords = seconds(1);
 constexpr Duration kEndingMax = milliseconds(50);
 constexpr Duration kInspectMax = milliseconds(500);
@@ -159,7 +159,7 @@ void CriRuntime::on_ended(const std::string& uid, const std::string& name, const
     if (pod.ending) pursue(uid);
     return;
   }
-  // What ended with its sandbox is not to be started again in that one: its loss is told first.
+  // Containers that ended with their sandbox must not restart in it: the loss of the sandbox is reported first.
   call("PodSandboxStatus", sandbox_request(pod.sandbox), kSandboxDoubtMax,
        [this, uid, id = pod.sandbox](Result<Json> found) {
          on_doubted(uid, id, found);

@@ -1,4 +1,4 @@
-// What the runtime lists every second, how it stands, and which images it has.
+// Lists the runtime's containers every second, its status, and its images.
 #include "host/pods/cri_runtime.h"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ void CriRuntime::on_doubted(const std::string& uid, const std::string& id, const
   if (pod->sandbox != id || pod->stopping || pod->removing) return;
   const bool gone = !status && status.error().code == ErrorCode::kNotFound;
   const Json* found = status ? status->find("status") : nullptr;
-  if (!gone && (found == nullptr || number_in(*found, {"state"}) == 0)) return;  // it stands, or nobody can tell
+  if (!gone && (found == nullptr || number_in(*found, {"state"}) == 0)) return;  // it is ready, or its state is unknown
   log_.info("the sandbox of a pod is not ready any more", {{"pod", pod->command.pod.text()}, {"id", id}});
   pod->old_sandboxes.insert(id);
   pod->lost_sandboxes.insert(id);
@@ -140,7 +140,8 @@ void CriRuntime::remove_stray(const std::string& id, bool is_sandbox) {
        [this, request, done](Result<Json>) { call("RemovePodSandbox", request, kRuntimeCallMax, done); });
 }
 
-/// What the runtime still made for a process that was gone by then, or for a start that was given up.
+/// Removes sandboxes and containers that the runtime created after their requester had gone, or after a start was given
+/// up.
 void CriRuntime::remove_strays(const Json& sandboxes, const Json& containers) {
   if (options_.owner.empty() || looked_around_ != LookedAround::kDone || shutting_down_) return;
   std::map<std::string, const Pod*> pod_of;

@@ -1,4 +1,4 @@
-// What the runtime and the disk still have of pods, for a planner; and what it wants gone of that.
+// Lists the remains of pods in the runtime and on disk for the planner, and removes those that it selects.
 #include "host/pods/cri_runtime.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using api::Json;
 
-constexpr std::int64_t kUnknownStop = 2;  // seconds that a container has to end of which nobody knows whether it runs
+constexpr std::int64_t kUnknownStop = 2;  // stop timeout in seconds of a container in an unknown state
 
 WallTime created_at(const Json& item) {
   return WallTime(std::chrono::duration_cast<WallTime::duration>(nanoseconds(number_in(item, {"created_at"}))));
@@ -135,7 +135,7 @@ void CriRuntime::remove_container(const agent::ContainerRemoval& removal, std::f
   });
 }
 
-/// Of pods that are known only what they have left behind.
+/// Removes sandboxes that known pods have left behind.
 void CriRuntime::remove_idle_sandboxes(std::vector<std::string> left, std::function<void()> then) {
   if (left.empty()) return then();
   const std::string id = left.front();

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kRemovalsMax = 10'000;
 constexpr std::size_t kRotationsMax = 10'000;
 constexpr Duration kExecSlack = minutes(2);
-constexpr Duration kExecMax = minutes(60);  // of a command that has no timeout
+constexpr Duration kExecMax = minutes(60);  // limit of a command without a timeout
 
 }  // namespace
 

@@ -53,7 +53,7 @@ inline constexpr Duration kSandboxDoubtMax = seconds(1);
 struct CriRuntimeOptions {
   std::string state_dir;
   std::string runtime_name;  // "containerd": the scheme of container ids; empty: it is asked for
-  std::string socket;        // of the runtime, for its statistics
+  std::string socket;        // the runtime's, for its statistics
   std::string owner;         // marks the pods of this node in a runtime that others use too
   std::size_t pods_max = 1000;
   agent::PressureStats pressure = agent::PressureStats::kLeftOut;
@@ -62,7 +62,7 @@ struct CriRuntimeOptions {
   std::string resolver_file;  // read anew for each sandbox; empty: `dns` says all
   bool seccomp_default = false;
   agent::ImageGcPolicy image_gc;
-  LogLimits logs;                // of a container: of one file, and how many
+  LogLimits logs;                // a container's: bytes of one file, and number of files
   std::size_t log_workers = 1;   // that turn logs over at the same time
   SecureStreams secure_streams;  // for probes and hooks
   SliceUnits* slices = nullptr;  // systemd's cgroup driver: what makes the slices of pods; borrowed
@@ -120,11 +120,11 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     bool rotating = false;           // its log is looked at, or turned over
   };
 
-  /// What was found of pods, while the runtime is asked for more.
+  /// Pods found so far, while further answers of the runtime are pending.
   struct Inventory;
 
   struct Ending {
-    Instant due;  // of the kill, whatever the runtime does
+    Instant due;  // time of the kill, whatever the runtime does
     Duration wait = milliseconds(2);
     runtime::Loop::TimerId timer = 0;
     bool sandbox_stopping = false;
@@ -148,7 +148,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     api::Json sandbox_config;
     Instant sandbox_since{};       // lists that began before say nothing about it
     bool sandbox_doubted = false;  // a list did not have it as ready: it is being asked about
-    std::string handler;           // of its RuntimeClass
+    std::string handler;           // its RuntimeClass's
     bool asks_for_sandbox = false;
     std::set<std::string> old_sandboxes;
     std::set<std::string> lost_sandboxes;  // those of them that have not been stopped
@@ -158,7 +158,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     std::vector<agent::ContainerExited> told_late;  // ends that wait for what is known of the sandbox
     std::optional<Ending> ending;
     bool stopping = false;
-    bool frees_storage = false;  // what its containers wrote goes before it is told that it has stopped
+    bool frees_storage = false;  // its containers' storage is removed before it is reported as stopped
     bool removing = false;
     std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
   };
@@ -228,7 +228,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   bool may_start(const Starting& start);
   /// The first process of a container, held; null: there is none.
   static std::shared_ptr<ContainerHandle> make_handle(const CgroupDir& cgroup, const std::string& name);
-  /// Of a pod, in the status of its sandbox.
+  /// The pod's addresses in a sandbox status.
   static std::vector<std::string> addresses_in(const api::Json& status);
 
   // Ending (cri_ending.cc).
@@ -257,7 +257,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void reopen_log(const std::string& uid, const std::string& name, const std::string& id, LogTurn turn);
   void remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt);
 
-  // What a planner wants gone (cri_remains.cc).
+  // Removals requested by the planner (cri_remains.cc).
   void tell_remains(agent::RemainsListed listed);
   void remove_containers(std::vector<agent::ContainerRemoval> left, std::function<void()> then);
   void remove_container(const agent::ContainerRemoval& removal, std::function<void()> then);
@@ -285,7 +285,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void remove_strays(const api::Json& sandboxes, const api::Json& containers);
   void remove_stray(const std::string& id, bool is_sandbox);
 
-  // What earlier processes left (cri_takeover.cc).
+  // Takeover of pods of earlier processes (cri_takeover.cc).
   void look_around(const api::Json& sandboxes, const api::Json& containers);
   void ask_about(const std::shared_ptr<Inventory>& all, std::string_view method, api::Json request,
                  std::function<void(const api::Json&)> then);
@@ -321,14 +321,14 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   agent::LifecycleRecords records_;
   std::deque<std::pair<Starting, std::string>> pulls_;  // that wait, with the names to pull
   bool pulling_ = false;
-  std::optional<Instant> status_at_;  // of the last good answer
+  std::optional<Instant> status_at_;  // time of the last good answer
   agent::RuntimeStatus runtime_status_;
   std::vector<agent::NodeImage> node_images_;
   std::optional<agent::RuntimeReported> reported_;
   enum class LookedAround { kNot, kAsking, kDone };
   LookedAround looked_around_ = LookedAround::kNot;
   std::set<std::string> strays_;  // ids that are being removed
-  std::string version_;           // of the runtime, when it was not known at the start
+  std::string version_;           // the runtime's, when unknown at the start
   std::string shared_cpus_;
   std::map<api::QosClass, CgroupLimits> class_limits_;  // as they were last written
   std::size_t slices_stopping_ = 0;

@@ -34,7 +34,7 @@ constexpr std::size_t kPullsMax = 1'000;
 constexpr auto kNormal = agent::PodNotice::Weight::kNormal;
 constexpr auto kWarning = agent::PodNotice::Weight::kWarning;
 
-/// What a container may write its last words to.
+/// Creates the file for a container's termination message.
 Result<std::string> make_termination_log(const std::string& folder, std::int32_t attempt) {
   SPILLWAY_TRY_VOID(make_directories(folder));
   const std::string path = fmt::format("{}/{:08x}", folder, attempt);
@@ -211,7 +211,7 @@ Result<std::vector<agent::DnsWarning>> CriRuntime::configure_sandbox(Pod& pod) c
                           .resources = options_.resources,
                           .extra_groups = {},
                           .namespaces = {},
-                          .unknown_class = {}};  // whoever asks for the sandbox knows its class
+                          .unknown_class = {}};  // RunSandbox has resolved the class already
   SPILLWAY_TRY(made, agent::sandbox_config(*pod.command.definition, wish));
   if (!options_.owner.empty()) made.config.make({"labels", kOwnerLabel}) = options_.owner;
   pod.sandbox_config = std::move(made.config);
@@ -244,7 +244,7 @@ void CriRuntime::run_sandbox(const std::string& uid) {
   stop_lost_sandboxes(uid, {pod->lost_sandboxes.begin(), pod->lost_sandboxes.end()});
 }
 
-/// What earlier sandboxes of the pod hold, its network above all, is given back before there is another.
+/// Resources of earlier sandboxes of the pod, above all its network, are released before a new one is created.
 void CriRuntime::stop_lost_sandboxes(const std::string& uid, std::vector<std::string> left) {
   Pod* pod = find(uid);
   if (pod == nullptr) return;
@@ -285,7 +285,7 @@ void CriRuntime::make_sandbox(const std::string& uid) {
   });
 }
 
-/// Of a pod that was removed meanwhile.
+/// Removes the sandbox of a pod that was removed meanwhile.
 void CriRuntime::remove_late_sandbox(const std::string& uid, api::QosClass qos, const Result<Json>& ran) {
   if (!ran) return remove_cgroup(qos, uid, 0);
   const Json request = Json::object({{"pod_sandbox_id", ran->string_at({"pod_sandbox_id"})}});
@@ -309,8 +309,7 @@ void CriRuntime::refuse(const agent::StartContainer& command, std::string_view r
       agent::ContainerStartFailed{command.uid, command.name, command.attempt, std::string(reason), std::move(message)});
 }
 
-/// What the runtime would not create or start. It may be the end of the sandbox that shows there first: that is told
-/// before the failure that follows from it.
+/// Reports a failed create or start. If the failure shows that the sandbox has ended, that is reported first.
 void CriRuntime::refuse_by_runtime(const agent::StartContainer& command, std::string_view reason, std::string message) {
   const Pod* pod = find(command.uid);
   if (pod == nullptr || pod->stopping || pod->sandbox.empty()) return refuse(command, reason, std::move(message));
@@ -513,7 +512,7 @@ void CriRuntime::create_container(Starting start, const Json& image, std::vector
 void CriRuntime::start_created(Starting start, const std::string& id, std::string termination_log) {
   const std::string& name = start.command.name;
   tell(start.command.uid, name, kNormal, "Created", "Created container: " + name);
-  if (!may_start(start)) return;  // what was created goes with its sandbox
+  if (!may_start(start)) return;  // the created container is removed with its sandbox
   call("StartContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,
        [this, start = std::move(start), id, last_words = std::move(termination_log)](Result<Json> started) mutable {
          if (!started) return refuse_by_runtime(start.command, "RunContainerError", started.error().message);
