@@ -96,7 +96,7 @@ TEST(AdmissionPolicyKinds, DefaultsGenerationAndStatus) {
       server.get(kBindings, "application/json;as=Table;v=v1;g=meta.k8s.io").text.contains(R"(["b","p","*/m",)"));
 }
 
-/// What is wrong with it, one text per cause.
+/// Texts of the problems, one per cause.
 std::vector<std::string> causes(TestServer& server, const std::string& path, std::string_view spec) {
   const Answer answer = server.post(path + "?dryRun=All", policy("p", spec));
   std::vector<std::string> texts;
@@ -283,7 +283,7 @@ TEST(AdmissionPolicies, OneOfAllNamespacesServesAll) {
   EXPECT_EQ(world.create("b", "'a':'1','b':'2'").code, 201);
 }
 
-/// Nobody holds more parameters for one request than that, however many somebody labels.
+/// One request holds at most this many bytes of parameters, however many objects the selector matches.
 TEST(AdmissionPolicies, SelectedParametersAreBoundedInBytes) {
   PolicyWorld world;
   const std::string text(1'000'000, 'x');

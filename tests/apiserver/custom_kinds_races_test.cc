@@ -1,5 +1,5 @@
-// What custom kinds must stand: requests that waited while their kind changed or went, objects that are stored
-// otherwise than they are shown, fields that come and go.
+// Races of custom kinds: requests that waited while their kind changed or was deleted, objects whose stored form
+// differs from the served one, fields that are added and removed.
 #include "apiserver/audit/auditor.h"
 #include "apiserver/shared_store.h"
 #include "apiserver/webhooks_fixture.h"
@@ -213,7 +213,7 @@ TEST(CustomKindsRaces, AFieldNamedAsTheNodeOfPodsSelectsAsAnyOther) {
   EXPECT_EQ(server.watch(on_n1 + "&watch=1")->names(), (std::vector<std::string>{"ADDED:a"}));
 }
 
-/// Of a kind that is being read, an object is in the store that no server has seen.
+/// While a kind is being read, the store holds an object that no server has seen yet.
 class KindBeingRead : public ::testing::Test {
  protected:
   KindBeingRead() {

@@ -79,7 +79,7 @@ TEST(Webhooks, ASilentWebhookIsNotWaitedForLongerThanItsTime) {
   ASSERT_TRUE(sink->answered());
   EXPECT_EQ(sink->response->status, 500);
   EXPECT_NE(sink->response->body.find("context deadline exceeded"), std::string::npos);
-  EXPECT_TRUE(world.server.webhooks.open.empty());  // it was told that nobody waits
+  EXPECT_TRUE(world.server.webhooks.open.empty());  // the webhook call was cancelled
 }
 
 TEST(Webhooks, IgnoredSilenceGoesOn) {

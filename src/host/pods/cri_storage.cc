@@ -1,4 +1,4 @@
-// What pods in a container runtime take of disks, and what is removed when these are full.
+// Disk usage of pods in a container runtime, and the removal of images and dead containers when a disk is full.
 #include "agent/companion/foreign_storage.h"
 #include "agent/cri/image_name.h"
 #include "host/disk/dead_containers.h"

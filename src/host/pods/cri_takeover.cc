@@ -1,5 +1,5 @@
-// What earlier processes of this node left: in the runtime, below the node's cgroup, on disk. It is looked at once, as
-// soon as the runtime answers, and told as one PodsFound.
+// Finds the pods that earlier processes of this node left: in the runtime, below the node's cgroup, on disk. They are
+// listed once, as soon as the runtime answers, and reported as one PodsFound.
 #include "host/kernel/kernel_file.h"
 #include "host/logs/logged_attempts.h"
 #include "host/pods/cri_runtime.h"
@@ -52,7 +52,7 @@ struct CriRuntime::Inventory {
   };
 
   std::map<std::string, Item> pods;         // by uid
-  std::map<std::string, std::string> uids;  // of sandboxes, by id
+  std::map<std::string, std::string> uids;  // pod uids by sandbox id
   std::set<std::string> from_logs;          // ids of containers whose last words may come from their log
   std::size_t waiting = 0;                  // answers
   bool incomplete = false;                  // something could not be told: the next list begins anew
@@ -96,7 +96,7 @@ void CriRuntime::look_around(const Json& sandboxes, const Json& containers) {
   release(all);
 }
 
-/// Of several the newest counts, if it is ready.
+/// Where a pod has several sandboxes, the newest counts if it is ready.
 void CriRuntime::look_at_sandbox(const std::shared_ptr<Inventory>& all, const Json& sandbox) {
   const std::string uid(sandbox.string_at({"metadata", "uid"}));
   const std::string id(sandbox.string_at({"id"}));
@@ -176,7 +176,7 @@ void CriRuntime::look_at_container(const std::shared_ptr<Inventory>& all, const 
   });
 }
 
-/// Of pods the runtime does not know: they had no sandbox yet, or it is removed already.
+/// Adds pods that the runtime does not know: they have no sandbox yet, or it has been removed.
 void CriRuntime::find_remains(Inventory& all) const {
   for (const api::QosClass qos : kClasses) {
     const auto children = slice_.parent_of(qos).children();

@@ -101,7 +101,7 @@ void ImageCollector::ask_images() {
   });
 }
 
-/// All of them, whoever's they are.
+/// Lists all containers, of every owner.
 void ImageCollector::ask_containers(Json images) {
   call("ListContainers", Json::object(), [this, images = std::move(images)](Result<Json> containers) {
     if (!containers) return end(containers.error());

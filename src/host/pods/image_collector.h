@@ -35,7 +35,7 @@ class ImageCollector {
 
   struct Ports {
     RuntimeCalls& calls;
-    /// Of the file system that images are on, as last seen.
+    /// The last known state of the file system that holds images.
     std::function<Result<agent::ImageFileSystem>()> file_system;
     /// Is a container being started from it?
     std::function<bool(const ListedImage&)> is_wanted;

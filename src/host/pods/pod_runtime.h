@@ -1,5 +1,5 @@
-// What a node needs of whatever runs its pods, beside carrying out commands: where logs are, statistics at once, whom a
-// reaction to memory pressure ends. Implemented by ProcessRuntime and CriRuntime. Thread: loop.
+// Interface of a node's pod runtime, beside its commands: paths of logs, fresh statistics, targets for reactions to
+// memory pressure. Implemented by ProcessRuntime and CriRuntime. Thread: loop.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -36,7 +36,7 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   virtual Result<std::string> find_log(const api::PodKey& pod, const std::string& container,
                                        std::int32_t attempt) const = 0;
 
-  /// Whether a container that writes this log is alive.
+  /// True if a running container writes this log.
   virtual bool is_log_live(const std::string& path) const = 0;
 
   /// The attempt whose id in a pod's status this is, without its scheme; nullopt: it is not known.
@@ -45,7 +45,7 @@ class PodRuntime : public agent::Host, public StreamedContainers {
   /// The same pass that answers Observe, at once.
   virtual Result<api::Summary> observe_now() = 0;
 
-  /// What the thread that acts on memory pressure needs of a pod; null: there is no such pod, or it has no cgroup.
+  /// The target for the reaction thread; null: there is no such pod, or it has no cgroup.
   virtual std::shared_ptr<const ReactionTarget> find_target(const std::string& uid) = 0;
 
   /// `before_event`: called before any event is told, for what must be told first. `targets_changed`: containers came

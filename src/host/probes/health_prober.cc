@@ -142,7 +142,7 @@ struct HealthProber::Impl {
   std::function<void(agent::HostEvent)> emit;
   std::weak_ptr<Impl> self;
   grpc::CompletionQueue queue;
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the members below
   std::set<Call*> under_way;
   bool stopped = false;
   std::thread thread;

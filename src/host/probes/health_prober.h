@@ -32,7 +32,7 @@ class HealthProber {
 
   runtime::Loop& loop_;
   std::function<void(agent::HostEvent)> emit_;
-  std::shared_ptr<Impl> impl_;  // null: nobody has asked yet
+  std::shared_ptr<Impl> impl_;  // null before the first probe
 };
 
 }  // namespace spillway::host

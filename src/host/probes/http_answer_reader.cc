@@ -108,7 +108,7 @@ Result<std::optional<HttpAnswer>> HttpAnswerReader::add(std::string_view bytes) 
   bool whole = false;
   HttpAnswer answer = *head_;
   answer.body = body(whole);
-  if (text_.size() > head_max_) whole = true;  // what has so little in so much is not waited for
+  if (text_.size() > head_max_) whole = true;  // chunks this small are not worth waiting for
   return whole ? std::optional(std::move(answer)) : std::nullopt;
 }
 

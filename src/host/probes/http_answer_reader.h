@@ -28,9 +28,9 @@ class HttpAnswerReader {
 
   std::size_t head_max_;
   std::size_t body_max_;
-  std::string text_;  // what is left: the head until it is whole, then the body as it is sent
+  std::string text_;  // unparsed bytes: the head until it is complete, then the body as it is sent
   std::optional<containers::HttpAnswer> head_;
-  std::optional<std::size_t> length_;  // of the body
+  std::optional<std::size_t> length_;  // Content-Length
   bool chunked_ = false;
 };
 

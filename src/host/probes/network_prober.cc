@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kChunk = 16 * 1024;
 constexpr std::string_view kTooLate = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
 
-/// What the kernel says, as other agents word it: "connection refused".
+/// The kernel's error text in the form that other agents use: "connection refused".
 std::string reason_of(int error) {
   std::string text = std::strerror(error);
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -55,7 +55,7 @@ std::optional<Address> address_of(const std::string& host, std::uint16_t port) {
   return made;
 }
 
-/// What there is to be read next.
+/// Compares the next bytes without consuming them.
 bool begins_with(int socket, std::string_view text) {
   std::array<char, 8> first{};
   const ssize_t seen = ::recv(socket, first.data(), text.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -95,7 +95,7 @@ struct NetworkProber::Attempt {
 
   bool is_http() const { return !url.empty(); }
 
-  /// What is said of a failure: where it happened comes first.
+  /// The text of a failure, which begins with the place of the failure.
   std::string text_of(const std::string& why) const {
     const std::string where = connected ? std::string() : fmt::format("dial tcp {}: ", address_text(host, port));
     return is_http() ? fmt::format("Get \"{}\": {}{}", url, where, why) : where + why;

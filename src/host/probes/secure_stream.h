@@ -33,7 +33,7 @@ class SecureStream {
   virtual std::string problem() const = 0;
 };
 
-/// Over a connected socket that does not block. Empty: nobody speaks TLS here.
+/// Makes a TLS stream over a connected non-blocking socket. Empty: TLS is not supported here.
 using SecureStreams = std::function<std::unique_ptr<SecureStream>(UniqueFd socket)>;
 
 }  // namespace spillway::host

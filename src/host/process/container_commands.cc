@@ -53,7 +53,7 @@ class ContainerCommands::Running final : private ContainerEntry::Owner {
 
  private:
   static constexpr std::size_t kPumpBytesMax = 65'536;      // in one turn of the loop
-  static constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+  static constexpr std::size_t kDrainBytesMax = 1'048'576;  // a full pipe still holds this much after the end
 
   static std::optional<std::pair<uid_t, gid_t>> owner_of(const EntryPlan& plan) {
     if (plan.confinement == nullptr) return std::nullopt;
@@ -71,7 +71,7 @@ class ContainerCommands::Running final : private ContainerEntry::Owner {
     all_.forget(key_);
   }
 
-  /// Whoever is over the time is answered for at once, even if the kernel cannot end it.
+  /// A command that exceeds its time is reported at once, even if the kernel cannot kill it.
   void answer() {
     if (std::exchange(answered_, true)) return;
     static_cast<void>(output_ && pump(kDrainBytesMax));

@@ -23,8 +23,8 @@
 namespace spillway::host {
 namespace {
 
-constexpr std::size_t kPumpBytesMax = 65'536;      // of one stream in one turn of the loop
-constexpr std::size_t kDrainBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr std::size_t kPumpBytesMax = 65'536;      // limit for one stream in one turn of the loop
+constexpr std::size_t kDrainBytesMax = 1'048'576;  // a full pipe still holds this much after the end
 constexpr Duration kDoubtWaitMin = milliseconds(1);
 constexpr Duration kDoubtWaitMax = milliseconds(100);
 constexpr Duration kEmptyWaitMax = milliseconds(50);
@@ -47,7 +47,7 @@ std::vector<MountStep> container_mounts(CgroupVersion version) {
         {.kind = MountStep::Kind::kMount, .target = target, .source = type, .type = type, .flags = kPlainFiles});
   };
   mount("proc", "/proc");
-  // Of the hierarchies of version 1 none is shown.
+  // Hierarchies of version 1 are not mounted.
   if (version == CgroupVersion::kV2) {
     mount("cgroup2", "/sys/fs/cgroup");
     steps.push_back({.kind = MountStep::Kind::kProtect, .target = "/sys/fs/cgroup", .attributes = MOUNT_ATTR_RDONLY});
@@ -66,7 +66,7 @@ ContainerProcess::~ContainerProcess() {
 
 Outcome ContainerProcess::make_cgroup() {
   const agent::StartContainer& command = start_.command;
-  const Outcome cleared = remove_tree(*start_.pod, command.name);  // of an attempt before
+  const Outcome cleared = remove_tree(*start_.pod, command.name);  // files of an earlier attempt
   if (!cleared) return cleared.error();
   SPILLWAY_TRY(cgroup, start_.pod->create_child(command.name));
   cgroup_ = std::move(cgroup);
@@ -103,7 +103,7 @@ void add_volumes(std::vector<MountStep>& steps, const std::vector<OpenedMount>& 
   std::ranges::move(room.after, std::back_inserter(steps));
 }
 
-/// Of the host's file `host_path`, at `path` below a root that is read-only otherwise.
+/// Binds the host's file `host_path` to `path` below a root that is otherwise read-only.
 Outcome add_device(std::vector<MountStep>& steps, std::vector<UniqueFd>& held, const std::string& path,
                    const std::string& host_path, std::uint64_t attributes) {
   struct stat status{};
@@ -156,7 +156,7 @@ Result<Confinement> ContainerProcess::confinement(std::vector<UniqueFd>& held) c
   return made;
 }
 
-/// What is ours of each stream, and what is the program's. A terminal is all three.
+/// Opens the streams: our ends and the program's. A terminal serves as all three.
 Outcome ContainerProcess::open_streams(Ends& in, Ends& out, Ends& err) {
   if (start_.command.terminal) {
     UniqueFd root;
@@ -183,7 +183,7 @@ Outcome ContainerProcess::open_streams(Ends& in, Ends& out, Ends& err) {
   return {};
 }
 
-/// What holds for the container's first process and for every other that is begun beside it.
+/// Prepares the settings common to the container's first process and to processes started later.
 Outcome ContainerProcess::plan_process(std::vector<UniqueFd>& held) {
   plan_.argv = start_.command.argv;
   for (const auto& [name, value] : start_.command.env) plan_.environment.push_back(fmt::format("{}={}", name, value));
@@ -405,7 +405,7 @@ void ContainerProcess::stop(Duration grace) {
   const Instant due = loop_.now().mono + grace;
   if (kill_due_ && *kill_due_ <= due) return;
   if (!kill_due_) {
-    if (status_) on_status();  // a program that has begun is asked to end, though nobody has been told of it yet
+    if (status_) on_status();  // a started program gets its signal, even before its start has been reported
     handle_->terminate();
     resolve_doubt(kDoubtWaitMin);
   }
@@ -440,14 +440,14 @@ void ContainerProcess::kill() {
     if (end_)
       check_empty();
     else
-      kill();  // again: somebody may have forked meanwhile
+      kill();  // again: a process may have forked meanwhile
   });
 }
 
 void ContainerProcess::check_empty() {
   const Result<bool> empty = is_empty(cgroup_);
   if (empty && *empty) return supervisor_ && !drained_ ? drain() : complete();
-  kill();  // what the first process left behind
+  kill();  // processes that the first one left behind
 }
 
 void ContainerProcess::complete() {

@@ -31,13 +31,13 @@
 
 namespace spillway::host {
 
-/// What a confined container mounts on top of its pod's view.
+/// Mounts of a confined container on top of its pod's view.
 std::vector<MountStep> container_mounts(CgroupVersion version);
 
 /// How containers get supervisors.
 struct Supervision {
   int program = -1;
-  const CgroupDir* cgroup = nullptr;  // of supervisors; outlives the container
+  const CgroupDir* cgroup = nullptr;  // parent of the supervisors; outlives the container
   int volumes = -1;                   // the mount namespace of the node's volumes; -1: there is none
 };
 
@@ -62,11 +62,11 @@ class ContainerProcess {
     std::string log_path;
     LogLimits log_limits;
     std::optional<std::uint64_t> open_files_max;
-    std::optional<std::uint32_t> first_id;  // of the pod's view; nullopt: it has none
+    std::optional<std::uint32_t> first_id;  // the pod's first id on this machine; nullopt: it has no ids of its own
     bool own_pids = true;                   // counts with a view only
     std::vector<OpenedMount> mounts;        // the same
-    UniqueFd pids;                          // of the container whose processes it sees; empty: of its own
-    /// What it takes to have a supervisor; nullopt: it ends with us.
+    UniqueFd pids;                          // the target container's pid namespace; empty: its own
+    /// Settings of the supervisor; nullopt: the container ends with this process.
     std::optional<Supervision> supervision = {};
   };
 
@@ -131,13 +131,13 @@ class ContainerProcess {
 
     UniqueFd pipe;
     LogFramer framer;
-    api::Channel channel = api::Channel::kOut;  // of those who listen
+    api::Channel channel = api::Channel::kOut;  // stream sent to attached clients
     bool watched = false;
   };
 
   void watch();
   Outcome hold_process(pid_t pid, UniqueFd pidfd);
-  /// What it is given stays open in `held` until it has been made.
+  /// Keeps the given descriptors open in `held` until the supervisor has been made.
   Outcome prepare_supervisor(const Ends& out, const Ends& err, std::vector<UniqueFd>& held);
   /// The supervisor's copy of the outputs, for those who listen.
   void relay();
@@ -148,11 +148,11 @@ class ContainerProcess {
   void on_supervisor_end();
   std::optional<ProcessEnd> supervised_end();
   void watch_output(Output& output);
-  /// Whoever listens is behind: nothing is read until that changes.
+  /// Stops reading while attached clients are behind.
   void pace();
   Outcome open_streams(Ends& in, Ends& out, Ends& err);
   Outcome make_cgroup();
-  /// What its devices need stays open in `held` until the process has been made.
+  /// Keeps the descriptors of its devices open in `held` until the process has been made.
   Result<Confinement> confinement(std::vector<UniqueFd>& held) const;
   Outcome plan_process(std::vector<UniqueFd>& held);
   Outcome spawn_process();
@@ -189,7 +189,7 @@ class ContainerProcess {
   bool relay_watched_ = false;
   UniqueFd drain_;  // its end says that the log is complete
   bool drained_ = false;
-  bool lost_ = false;  // nobody can tell how it ended
+  bool lost_ = false;  // its exit status is unknown
   bool adopted_ = false;
   pid_t pid_ = 0;
   WallTime started_at_;

@@ -1,5 +1,6 @@
-// Runs a command, gives it a text and takes its answer: plug-ins that are programs. Blocks; for a BlockingThread.
-// Thread: any. Bounds: time and bytes of the answer; whoever exceeds them is killed with all it has started.
+// Runs a command with a text as standard input and returns its output: for plug-ins that are programs. Blocks; for a
+// BlockingThread. Thread: any. Bounds: time and bytes of the answer; a command that exceeds them is killed with all its
+// children.
 #pragma once
 
 #include "base/error.h"
@@ -15,7 +16,7 @@ struct ExecLimits {
   std::size_t output_bytes_max = std::size_t{4} * 1024 * 1024;
 };
 
-/// What `command`, given to /bin/sh, writes to its standard output when it reads `input`. Its standard error is ours.
+/// The standard output of `command`, run by /bin/sh with `input` as standard input. Its standard error is ours.
 /// kTimeout, kRequestEntityTooLarge: a limit was exceeded; kInternalError: it could not be started, or ended with
 /// another code than 0.
 Result<std::string> exec_exchange(const std::string& command, const std::string& input, const ExecLimits& limits);

@@ -1,5 +1,5 @@
-// Which user and group ids of this machine the ids of a pod are: a range for each pod, so that root of one pod is
-// nobody here and nobody for another. Thread: loop (plain values). Source: systemd, "Users, Groups, UIDs and GIDs on
+// Maps user and group ids of pods to ids of this machine: each pod has a range of its own, so that root of one pod has
+// no rights here nor in another pod. Thread: loop (plain values). Source: systemd, "Users, Groups, UIDs and GIDs on
 // systemd Systems", container UID ranges; spec "Pod lifecycle", 6.12.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace spillway::host {
 
 class IdRanges {
  public:
-  /// The first of 65,536 ids nobody else has. Which, follows from the pod's uid, so that two agents of one machine
-  /// rarely choose the same. Not more than kCount at a time.
+  /// Reserves 65,536 unused ids and returns the first. The choice follows from the pod's uid, so that two agents of one
+  /// machine rarely collide. At most kCount ranges at a time.
   std::uint32_t take(std::string_view pod_uid);
 
   /// Those that a pod of an earlier process has.
@@ -20,7 +20,7 @@ class IdRanges {
 
   void release(std::uint32_t first);
 
-  static constexpr std::uint32_t kFirst = 0x0008'0000;  // what the convention leaves to containers
+  static constexpr std::uint32_t kFirst = 0x0008'0000;  // first id that the convention reserves for containers
   static constexpr std::uint32_t kLast = 0x6FFF'FFFF;
   static constexpr std::uint32_t kSize = 65'536;
   static constexpr std::uint32_t kCount = (kLast - kFirst + 1) / kSize;

@@ -1,7 +1,7 @@
-// What an agent writes down of pods and containers for the one that comes after it: as much as it takes to go on with
-// them without having started them. What a container's environment says is kept by its supervisor, in memory; on disk
-// is nothing that a pod's manifest does not say. Unknown members are left alone, missing ones are as in a new value.
-// Thread: any (pure), but for what is named read and write.
+// Records of pods and containers for the agent's successor: enough to run them on without having started them. A
+// container's environment is kept by its supervisor, in memory; the records on disk contain nothing beyond the pod's
+// manifest. Unknown members are ignored, missing ones have their default. Thread: any (pure), except for functions
+// named read and write.
 #pragma once
 
 #include "agent/contract/ports.h"

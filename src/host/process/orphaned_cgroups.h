@@ -1,5 +1,5 @@
-// Cgroups of pods that nobody runs any more: what a removal that failed has left behind.
-// Thread: loop. Never waits. Source: Kubernetes docs, "Node" (the kubelet's housekeeping of pod cgroups).
+// Removes cgroups of pods that no longer exist, left behind by a failed removal. Thread: loop. Never waits. Source:
+// Kubernetes docs, "Node" (the kubelet's housekeeping of pod cgroups).
 #pragma once
 
 #include "base/error.h"

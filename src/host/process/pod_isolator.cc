@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What confining pods takes and this process has not: for the one who started it.
+/// The rights that confining pods needs and this process lacks, for the error message.
 std::string missing_rights() {
   constexpr std::pair<int, std::string_view> kNeeded[] = {{CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
                                                           {CAP_SYS_CHROOT, "CAP_SYS_CHROOT"},

@@ -18,7 +18,7 @@
 
 namespace spillway::host {
 
-/// What a pod has of its own.
+/// Namespaces and ids of a confined pod.
 struct IsolatedPod {
   std::optional<PodNamespaces> namespaces;  // nullopt: those of the host
   std::optional<std::uint32_t> first_id;    // its ids of ours; nullopt: it is not confined
@@ -31,7 +31,7 @@ class PodIsolator {
   /// right keeps from being made.
   static Result<PodIsolator> create(const std::string& pods, std::vector<std::string> hidden, CgroupVersion cgroups);
 
-  /// One that confines nobody.
+  /// An isolator that confines no pod.
   PodIsolator() = default;
 
   /// `work`: the pod's directory, which becomes its own.

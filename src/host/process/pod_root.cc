@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 /// Programs, libraries and settings. What is not there is left out.
 constexpr std::string_view kShownFolders[] = {"/usr",    "/bin", "/sbin", "/lib",       "/lib32",    "/lib64",
                                               "/libx32", "/etc", "/opt",  "/nix/store", "/gnu/store"};
-/// Keys and the like, whoever may read them.
+/// Paths hidden from pods for their keys, even where every user may read them.
 constexpr std::string_view kHiddenPaths[] = {"/etc/kubernetes", "/etc/spillway", "/etc/rancher", "/etc/ssh",
                                              "/etc/ssl/private"};
 constexpr std::string_view kPlainDevices[] = {"null", "zero", "full", "random", "urandom", "tty"};

@@ -1,6 +1,6 @@
-// What confined pods see of this machine's files: a tree of mounts with its programs, libraries and settings,
-// read-only, and nothing else. Made for each pod. Thread: loop. Waits for some dozens of system calls of a process that
-// is made for it. Source: mount_namespaces(7), pivot_root(2); Filesystem Hierarchy Standard 3.0.
+// The file system of a confined pod: a tree of read-only mounts of this machine's programs, libraries and settings, and
+// nothing else. Made for each pod. Thread: loop. Waits for some dozens of system calls of a process that is made for
+// it. Source: mount_namespaces(7), pivot_root(2); Filesystem Hierarchy Standard 3.0.
 #pragma once
 
 #include "base/error.h"

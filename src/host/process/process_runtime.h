@@ -49,7 +49,7 @@ struct ProcessRuntimeOptions {
   std::string state_dir;
   LogLimits logs;
   agent::PressureStats pressure = agent::PressureStats::kLeftOut;
-  /// Of kubepods together; as the kubelet's --max-pods does, it bounds what this object keeps.
+  /// Limit of all pods of the node; like the kubelet's --max-pods it bounds the memory of this object.
   std::size_t pods_max = 1000;
   /// kNamespaces: pods may be confined (agent::PodIsolation); what that takes is made at once.
   enum class Isolation { kNone, kNamespaces } isolation = Isolation::kNone;
@@ -109,7 +109,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   /// An attachment to the node's network. kLeft: nothing is left of it.
   enum class NetworkState { kNone, kAttached, kLeaving, kLeft };
 
-  /// Of what a stopped pod has on disk.
+  /// Progress of freeing a stopped pod's disk space.
   enum class FreeState { kUnasked, kAsked, kRunning, kDone };
 
   struct PodEntry {
@@ -131,9 +131,9 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
     std::map<std::string, std::int32_t> awaited;   // containers whose mounts are being opened: attempts
     std::shared_ptr<const ReactionTarget> target;  // null: to be made anew
     bool made = true;                              // false: known from its record alone
-    std::optional<Supervisor> holder;              // of its namespaces, while no container runs
+    std::optional<Supervisor> holder;              // holds the pod's namespaces while no container runs
     KeptEnds ends;
-    std::vector<std::string> mounts;                                 // of its volumes, by an earlier process
+    std::vector<std::string> mounts;                                 // volume mounts made by an earlier process
     std::vector<std::pair<Supervisor, agent::StartContainer>> left;  // by an earlier process, not taken over yet
   };
 
@@ -155,7 +155,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   void on_command(const agent::RunInContainer& command);
   void on_command(const agent::RunSandbox& command);
 
-  void on_command(const agent::ListRemains& /*command*/) {}  // nobody asks: it keeps nothing that nobody stands for
+  void on_command(const agent::ListRemains& /*command*/) {}  // not used: this runtime keeps no remains without a pod
 
   void on_command(const agent::RemoveRemains& /*command*/) {}
 
@@ -218,13 +218,13 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   agent::Host::Receiver& receiver_;
   telemetry::Log log_;
   ProcessRuntimeOptions options_;
-  std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // of programs
+  std::optional<std::uint64_t> open_files_max_ = raise_open_files();  // limit for started programs
   Observer observer_;
   PodIsolator isolator_;
-  std::string program_folder_;   // of this program; empty: it cannot be told
+  std::string program_folder_;   // this program's; empty: unknown
   UniqueFd supervisor_program_;  // empty: pods end with this process
   CgroupDir supervisors_;
-  std::set<pid_t> strays_;  // processes there that were nobody's at the last look
+  std::set<pid_t> strays_;  // processes there that the last check could assign to no container
   std::map<std::string, PodEntry> pods_;
   std::unique_ptr<PodNetworks> networks_;  // null: there is no network for pods
   std::string shared_cpus_;                // empty: no policy of processors has set them

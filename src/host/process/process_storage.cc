@@ -1,4 +1,4 @@
-// What pods of the process runtime take of the disk, and what is removed when it is full or they have ended.
+// Disk usage of pods in the process runtime, and the removal of files when the disk is full or a pod has ended.
 #include "host/disk/dead_containers.h"
 #include "host/process/process_runtime.h"
 
@@ -12,7 +12,7 @@ namespace spillway::host {
 
 namespace fs = std::filesystem;
 
-/// What is mounted goes, then what is on disk. Nobody waits for it.
+/// Unmounts the volumes, then deletes their files. No caller waits for it.
 void ProcessRuntime::release_volumes(PodEntry& pod, std::function<void()> done) {
   if (!pod.volumes) {
     if (done) done();

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
-/// Only what this runtime makes has two underscores in its name and can be of nobody else.
+/// Only folders made by this runtime have two underscores in their name.
 bool ProcessRuntime::is_kept_folder(std::string_view name) {
   return std::ranges::count(name, '_') == 2;
 }
@@ -126,14 +126,14 @@ UniqueFd ProcessRuntime::find_supervisors() {
   return volumes;
 }
 
-/// False: nobody has anything to do with it.
+/// False: the supervisor belongs to no known pod.
 bool ProcessRuntime::take_supervisor(Supervisor supervisor) {
   const auto text = supervisor.record();
   auto command = text ? parse_container_record(*text) : Result<agent::StartContainer>(text.error());
   const auto known = supervisor.state();
   const auto found = command ? pods_.find(command->uid) : pods_.end();
   if (!known || found == pods_.end() || !found->second.cgroup) {
-    // What it started is killed with its cgroup.
+    // Its processes are killed with their cgroup.
     quit(std::move(supervisor));
     return false;
   }
@@ -168,7 +168,7 @@ void ProcessRuntime::take_namespaces(PodEntry& pod, const Supervisor& supervisor
   pod.made = true;
 }
 
-/// What runs in a pod's cgroup and has no supervisor is nobody's.
+/// A container cgroup without a supervisor belongs to no running container and is removed.
 void ProcessRuntime::clear_cgroups(PodEntry& pod) {
   if (!pod.cgroup) return;
   const auto names = pod.cgroup.children();
@@ -254,7 +254,7 @@ void ProcessRuntime::adopt_containers(PodEntry& pod, agent::FoundPod& found) {
                                 .pids = {}});
     if (const Outcome adopted = container->adopt(std::move(supervisor)); !adopted) {
       log_.error("a container cannot be taken over", {{"container", command.name}, {"error", adopted.error().text()}});
-      continue;  // its supervisor is nobody's from here on
+      continue;  // its supervisor is treated as a stray from here on
     }
     pod.containers.emplace(command.name, std::move(container));
     found.containers.push_back(std::move(each));
@@ -265,7 +265,8 @@ void ProcessRuntime::adopt_containers(PodEntry& pod, agent::FoundPod& found) {
   });
 }
 
-/// First it is written down, then the process may be forgotten: whoever comes between the two knows that it is told.
+/// The end is recorded before the supervisor releases the process: an agent that starts between the two finds it
+/// recorded.
 void ProcessRuntime::note_end(PodEntry& pod, ContainerProcess& container, const agent::ContainerExited& event) {
   std::optional<Supervisor> supervisor = container.release_supervisor();
   if (!supervisor) return;
@@ -295,7 +296,8 @@ void ProcessRuntime::quit(Supervisor supervisor) {
   supervisor.quit(loop_);
 }
 
-/// Supervisors that nobody knows twice in a row: born while their agent died, or deaf.
+/// Quits supervisors that are unknown in two checks in a row: they were started while their agent died, or do not
+/// answer.
 void ProcessRuntime::clear_strays() {
   if (!supervisors_) return;
   std::set<pid_t> known;

@@ -1,4 +1,4 @@
-// What of a container's life goes through its supervisor: its birth, its outputs for those who listen, its end.
+// A container's dealings with its supervisor: start, output for attached clients, exit status.
 #include "host/process/container_process.h"
 #include "host/process/kept_records.h"
 
@@ -87,7 +87,7 @@ std::optional<ProcessEnd> ContainerProcess::supervised_end() {
   return end.value_or(ProcessEnd{128 + SIGKILL, 0});
 }
 
-/// What it says is lost from here on, and how it ends cannot be told any more.
+/// Its output is lost from here on, and its exit status stays unknown.
 void ContainerProcess::on_supervisor_end() {
   loop_.unwatch_fd(supervisor_->pidfd());
   ignored(reap(supervisor_->pidfd()), "it may be another agent's child");
@@ -96,7 +96,7 @@ void ContainerProcess::on_supervisor_end() {
   kill();
 }
 
-/// Somebody listens. Where nothing can be heard, whoever came may speak all the same.
+/// Starts the relay for attached clients. Where no output can be relayed, their input is accepted all the same.
 void ContainerProcess::relay() {
   if (relay_ && !relay_heard_) return;
   if (relay_) return console_->on_heard();

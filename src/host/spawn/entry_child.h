@@ -1,9 +1,9 @@
 // Makes a process inside a running container: in its cgroup and namespaces, with its identity and no more than its
 // rights. Two children are made. The first enters everything and drops its rights while no process of the container can
-// see it, then makes the second, which is born into the container's pid namespace without any of our rights and can be
-// traced or dumped by nobody until its program runs (its memory is a copy of ours, its descriptors are the three of the
-// program). The first then ends; the second is our child, not the container's.
-// Thread: loop. Never waits. Source: pid_namespaces(7), ptrace(2) ("access mode checking"), clone(2) (CLONE_PARENT).
+// see it, then makes the second, which is born into the container's pid namespace without any of our rights and cannot
+// be traced or dumped until its program runs (its memory is a copy of ours, its descriptors are the three of the
+// program). The first then ends; the second is our child, not the container's. Thread: loop. Never waits. Source:
+// pid_namespaces(7), ptrace(2) ("access mode checking"), clone(2) (CLONE_PARENT).
 #pragma once
 
 #include "base/error.h"
@@ -32,7 +32,7 @@ struct EntryPlan {
   std::optional<std::uint64_t> open_files_max;
 };
 
-/// What the program gets, borrowed until the call returns. Absent ones (-1) are /dev/null.
+/// Streams of the program, borrowed until the call returns. Absent ones (-1) are /dev/null.
 struct EntryStreams {
   int in = -1;
   int out = -1;

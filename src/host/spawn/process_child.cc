@@ -16,7 +16,7 @@
 namespace spillway::host {
 namespace {
 
-constexpr int kFirstFreeFd = 10;  // what the child moves to 0..3 must not lie there already
+constexpr int kFirstFreeFd = 10;  // the child's sources for descriptors 0..3 must lie above them
 constexpr std::uint64_t kCloneIntoCgroup = 0x200000000ULL;
 
 CgroupJoin::Cloned clone_with(int cgroup_fd, unsigned long flags) {

@@ -1,6 +1,6 @@
-// What a child does between clone and exec, whoever made it and whatever for. System calls only: the child shares
-// nothing but a copy of this process's memory, in which other threads may have held any lock.
-// Thread: the child's only one. Source: credentials(7), capabilities(7), user_namespaces(7).
+// The steps of every child between clone and exec. System calls only: the child shares nothing but a copy of this
+// process's memory, in which other threads may have held any lock. Thread: the child's only one. Source:
+// credentials(7), capabilities(7), user_namespaces(7).
 #pragma once
 
 #include "base/error.h"
@@ -18,9 +18,9 @@
 
 namespace spillway::host {
 
-/// What keeps a process to its pod's view: whom it runs as there, and what it may do.
+/// Settings that confine a process to its pod's view: ids and rights.
 struct Confinement {
-  std::uint32_t first_id = 0;     // of ours; the pod's 0
+  std::uint32_t first_id = 0;     // the machine's id that is the pod's 0
   bool own_pids = true;           // it is the first process of a pid namespace
   std::vector<MountStep> mounts;  // on top of the pod's
   std::uint32_t uid = 0;
@@ -50,11 +50,11 @@ enum class ChildStep : int {
   kCloned,  // no failure: a process was made; its number is in `index` where no memory is shared
 };
 
-/// What a child writes to its status descriptor, at once or not at all.
+/// The record that a child writes to its status descriptor, in a single write or not at all.
 struct ChildReport {
   ChildStep step;
   int error;              // errno
-  std::size_t index = 0;  // of the sysctl, of the mount
+  std::size_t index = 0;  // index of the sysctl or mount
 };
 
 /// Where the status descriptor lies when the program is started, closed by that.
@@ -96,10 +96,10 @@ bool write_whole(int fd, const char* text, std::size_t size);
 /// No handler of ours, none blocked.
 void reset_signals();
 
-/// Nobody may trace it, read its memory or have it dumped, until its program runs. Changes of identity set this anew.
+/// Forbids tracing, reading the memory and core dumps until its program runs. Changes of identity reset this.
 void seal_memory(int status_fd);
 
-/// Somebody of the pod's, with these rights and no others, for good. `users`: the pod's user namespace.
+/// Takes an identity of the pod with these rights and no others, for good. `users`: the pod's user namespace.
 void drop_rights(const Confinement& own, int users, int status);
 
 /// Starts the first of `candidates` that there is; fails with kExec.

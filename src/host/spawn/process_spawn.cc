@@ -132,7 +132,7 @@ void enter_view(const ChildPlan& plan, int status) {
   run_program(plan.candidates, plan.argv.data(), plan.environment.data());
 }
 
-/// What a supervisor needs before it is one.
+/// Descriptors and cgroup that a supervisor is started with.
 struct SupervisorMakings {
   CgroupJoin cgroup;
   std::vector<std::pair<UniqueFd, int>> descriptors;  // out of the way, and where they belong

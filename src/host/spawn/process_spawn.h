@@ -50,7 +50,7 @@ struct SpawnPlan {
   int shared_pids = -1;
   /// Needs `namespaces` with a view.
   std::optional<Confinement> confinement;
-  /// Of a supervisor; nullopt: the program is our own child.
+  /// Settings of the supervisor; nullopt: the program is our own child.
   std::optional<SupervisorPlan> supervisor = {};
 };
 
@@ -65,7 +65,7 @@ struct SpawnedProcess {
 /// Errors: no process could be made. Everything after that comes through `status`.
 Result<SpawnedProcess> spawn(const SpawnPlan& plan);
 
-/// What `status` says: nullopt while it says nothing. A value without text: the program runs.
+/// Reads `status`: nullopt while it is empty. A value without text: the program runs.
 struct StartReport {
   std::string failure;  // one line, e.g. exec: "foo": executable file not found in $PATH
   std::string reason;   // "RunContainerError"; "CreateContainerError" if what it needs could not be made

@@ -136,7 +136,7 @@ void Supervisor::quit(runtime::Loop& loop) {
   static_cast<void>(tell(SupervisorOrder::kQuit));
   const auto held = std::make_shared<UniqueFd>(std::move(pidfd_));
   loop.watch_fd(held->get(), POLLIN, [&loop, held] {
-    const auto kept = held;  // what is called goes with the watch
+    const auto kept = held;  // the callback is destroyed with the watch
     loop.unwatch_fd(kept->get());
     ignored(reap(kept->get()), "it is another agent's child, or was one");
   });

@@ -1,7 +1,8 @@
-// A container's supervisor, as an agent sees it: made by this one or by an earlier one, and held by descriptors. It
-// keeps what must outlive agents: the first process as its child, the ends of the pipes, the namespaces of the pod.
-// What it knows is read from the memory both share; what it is told are single words (SupervisorOrder). Thread: loop.
-// Never waits. Source: docs/adr/0013-supervised-pods.md; pidfd_getfd(2), memfd_create(2), unix(7).
+// The agent's handle of a container's supervisor, which this agent or an earlier one started; it consists of
+// descriptors. The supervisor holds everything that must outlive agents: the first process as its child, the ends of
+// the pipes, the namespaces of the pod. Its state is read from shared memory; its orders are single words
+// (SupervisorOrder). Thread: loop. Never waits. Source: docs/adr/0013-supervised-pods.md; pidfd_getfd(2),
+// memfd_create(2), unix(7).
 #pragma once
 
 #include "base/error.h"
@@ -22,7 +23,7 @@
 namespace spillway::host {
 
 struct SupervisorWish {
-  std::string record;  // of the container, for the next agent; at most kRecordBytesMax
+  std::string record;  // the container's, for the next agent; at most kRecordBytesMax
   std::string log_path;
   LogLimits log_limits;
   WallTime started_at;
@@ -30,12 +31,12 @@ struct SupervisorWish {
 
 class Supervisor {
  public:
-  /// What it will share with agents; there is no process yet.
+  /// Creates the memory shared with agents; there is no process yet.
   static Result<Supervisor> prepare(const SupervisorWish& wish);
   /// One that an earlier agent started. kInvalid: it is none, or of a kind that this agent does not know.
   static Result<Supervisor> find(pid_t pid);
 
-  /// What it is to be born with of this: ours, and the number there.
+  /// Descriptors that the supervisor starts with: ours, and their numbers there.
   std::vector<std::pair<int, int>> descriptors() const;
 
   /// It lives.
@@ -47,7 +48,7 @@ class Supervisor {
 
   pid_t pid() const { return pid_; }
 
-  /// Of its process; -1: there is none yet.
+  /// The pidfd of its process; -1: there is none yet.
   int pidfd() const { return pidfd_.get(); }
 
   /// False: what it kept is lost.
@@ -74,11 +75,11 @@ class Supervisor {
 /// As wait(2) has it.
 ProcessEnd end_of(std::int32_t wait_status);
 
-/// What the last field of /proc/PID/stat of a process that has ended and is not collected says; nullopt: it runs, or
-/// the text does not say.
+/// Parses the exit status in the last field of /proc/PID/stat of a process that has ended and is not reaped; nullopt:
+/// the process runs, or the field is missing.
 std::optional<ProcessEnd> end_in_stat(std::string_view stat);
 
-/// How the first process of a container has ended; nullopt: nobody can tell any more. It must have ended.
+/// The exit status of a container's first process, which must have ended; nullopt: it is unknown.
 std::optional<ProcessEnd> read_end(const Supervisor& supervisor, pid_t process);
 
 }  // namespace spillway::host

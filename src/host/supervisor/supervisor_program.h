@@ -11,7 +11,7 @@ namespace spillway::host {
 /// To be executed by descriptor. Nothing can write to it any more.
 Result<UniqueFd> open_supervisor_program();
 
-/// Whether this machine lets a process take over what another one holds. The error says which call is refused.
+/// An error if this machine does not let a process take over another's descriptors; it names the refused call.
 Outcome check_supervision();
 
 }  // namespace spillway::host

@@ -1,7 +1,7 @@
-// What a container's supervisor and the agents that come and go beside it share: a page of memory, the numbers of the
-// descriptors it holds, and the words it is told. Numbers and members keep their meaning: an agent of any later version
-// has to understand supervisors that an earlier one started. What is added comes at the end, with a new version.
-// Thread: any (one writer per member). Source: docs/adr/0013-supervised-pods.md.
+// The contract between a container's supervisor and successive agents: a page of shared memory, the numbers of the
+// supervisor's descriptors, and its orders. Numbers and members keep their meaning: an agent of any later version has
+// to understand supervisors that an earlier one started. Additions come at the end, with a new version. Thread: any
+// (one writer per member). Source: docs/adr/0013-supervised-pods.md.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,8 @@ inline constexpr std::uint32_t kSupervisorMagic = 0x53'70'69'6C;
 inline constexpr std::uint32_t kSupervisorVersion = 1;
 inline constexpr std::size_t kLogPathMax = 2048;  // with the zero at its end
 inline constexpr std::size_t kStateBytes = 4096;
-inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;  // what follows the page: the container's record
+// limit of the container's record, which follows the page
+inline constexpr std::size_t kRecordBytesMax = std::size_t{4} << 20;
 
 enum class SupervisedPhase : std::uint32_t {
   kRuns,   // or has not begun
@@ -27,11 +28,11 @@ enum class SupervisedPhase : std::uint32_t {
 struct SupervisorState {
   std::uint32_t magic = kSupervisorMagic;
   std::uint32_t version = kSupervisorVersion;
-  std::int32_t process = 0;  // the container's first, of the machine's numbers; by whoever made it
+  std::int32_t process = 0;  // pid of the container's first process, in the machine's numbers; by its creator
   SupervisedPhase phase = SupervisedPhase::kRuns;  // by the supervisor
   std::int32_t wait_status = 0;                    // as wait(2) has it; by the supervisor
   std::int64_t finished_at_micros = 0;             // since 1970; by the supervisor
-  std::uint64_t log_bytes = 0;                     // of all parts of the log; by the supervisor
+  std::uint64_t log_bytes = 0;                     // bytes in all parts of the log; by the supervisor
   std::uint32_t log_fails = 0;                     // 1: the last records could not be written; by the supervisor
   std::uint32_t record_bytes = 0;
   std::int64_t started_at_micros = 0;
@@ -42,12 +43,12 @@ struct SupervisorState {
 
 static_assert(sizeof(SupervisorState) <= kStateBytes);
 
-/// What it holds, by number. Those it has not are closed.
+/// Numbers of the supervisor's descriptors. Unused ones are closed.
 enum SupervisorFd : int {
   kStateFd = 3,
   kOrdersFd = 4,      // where it is told what to do
   kGiveOrdersFd = 5,  // the other end, for the next agent
-  kStdoutFd = 6,      // of the container; its terminal, if it has one
+  kStdoutFd = 6,      // the container's; its terminal, if it has one
   kStderrFd = 7,
   kStdinFd = 8,     // where its input goes
   kProcessFd = 9,   // the container's first process

@@ -31,13 +31,13 @@ void keep_first(Outcome& first, const Outcome& next) {
   if (first) first = next;
 }
 
-/// Whoever writes to a volume that outlives pods may nest folders without end: each level takes a descriptor.
+/// A writer may nest folders of a lasting volume without end, and each level takes a descriptor.
 constexpr int kDepthMax = 100;
 
 Outcome give(int directory, gid_t group, GroupAccess access, int depth);
 
-/// Whoever writes to the volume can put something else in the place of a name, be it a device: nothing but folders is
-/// ever opened, and what is changed is what was looked at.
+/// A writer of the volume can replace an entry at any time, even by a device: only folders are ever opened, and the
+/// change applies to the file that was checked.
 Outcome give_entry(int directory, const char* name, gid_t group, GroupAccess access, int depth) {
   UniqueFd entry(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat status = {};

@@ -20,7 +20,7 @@ namespace {
 constexpr mode_t kMadeDirectory = 0755;
 constexpr mode_t kMadeFile = 0644;
 
-/// What a type demands; null: nothing of it is known.
+/// The check of a hostPath type; null: the type is unknown.
 struct TypeRule {
   std::string_view type;
   std::string_view what;

@@ -123,7 +123,7 @@ class Walk {
     if (::mkdirat(top(), name.c_str(), rules_.make->mode & 0777) != 0) return errno_error(here(name), errno);
     made_in_.push_back({std::move(parent), name});
     UniqueFd fd(::openat(top(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    // What somebody put in its place meanwhile is not ours to change.
+    // A file that was put in its place meanwhile is not ours to change.
     struct stat status = {};
     if (!fd || ::fstat(fd.get(), &status) != 0) return errno_error(here(name), errno);
     if (status.st_uid != ::geteuid()) return errno_error(here(name), EEXIST);

@@ -39,7 +39,7 @@ struct WalkedPath {
   UniqueFd fd;  // O_PATH
   struct stat status = {};
   std::vector<std::string> made;  // directories, relative to the beginning, without links
-  std::string path;               // of `fd`, in the same way
+  std::string path;               // path of `fd`, in the same form
 };
 
 /// kForbidden: the path leaves the directory, or a link may not be followed. kNotFound: something is missing. Else the

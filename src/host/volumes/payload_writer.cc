@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char* kData = "..data";
 constexpr const char* kNextData = "..data_tmp";
-constexpr int kNamesMax = 1000;  // of directories made in one second
+constexpr int kNamesMax = 1000;  // directories that can be made within one second
 
 using Files = std::map<std::string, agent::VolumeFile>;
 

@@ -17,8 +17,8 @@
 namespace spillway::host {
 
 struct PayloadOwner {
-  uid_t first_user = 0;  // of the machine; the pod's 0
-  gid_t group = 0;       // of the machine
+  uid_t first_user = 0;  // the machine's id that is the pod's 0
+  gid_t group = 0;       // a group of the machine
 };
 
 /// Makes the volume's directory hold these files and no others. `finish` gets the new directory before it is seen.

@@ -42,7 +42,7 @@ Outcome mount_memory(const std::string& target, std::string options) {
   return errno_error(target, errno);
 }
 
-/// What is not made here.
+/// The path of a volume that exists on the machine already.
 std::string path_of_machine(const agent::VolumeSetup& setup) {
   if (const auto* local = std::get_if<agent::LocalDirectory>(&setup.content)) return local->path;
   return std::get<agent::HostPath>(setup.content).path;

@@ -1,9 +1,9 @@
 // The volumes of one pod on this machine: directories below its own, and file systems in memory that only the thread's
-// mount namespace knows, so that nothing of them outlives the process, unless somebody else mounts them: then they stay
-// until they are taken away, by whatever process. What a container gets of them is a mount of its own, opened without
-// following a link out of the volume.
-// Thread: one at a time, which has entered a mount namespace of its own (VolumeSet::enter_namespace) and on which all
-// calls are made; may wait for file systems. Source: spec "Pod lifecycle", 6.10, 7; mount_namespaces(7), open_tree(2).
+// mount namespace knows, so that they end with the process. Volumes placed on the machine for another program (place())
+// stay until a process removes them. A container gets a mount of its own, opened without following a link out of the
+// volume. Thread: one at a time, which has entered a mount namespace of its own (VolumeSet::enter_namespace) and on
+// which all calls are made; may wait for file systems. Source: spec "Pod lifecycle", 6.10, 7; mount_namespaces(7),
+// open_tree(2).
 #pragma once
 
 #include "agent/contract/volume_ports.h"
@@ -22,21 +22,21 @@
 namespace spillway::host {
 
 struct VolumeSetOptions {
-  std::string directory;            // of the pod's volumes, on disk
-  std::uint32_t first_id = 0;       // of ours; the pod's 0
+  std::string directory;            // parent of the pod's volumes, on disk
+  std::uint32_t first_id = 0;       // the machine's id that is the pod's 0
   std::vector<std::string> hidden;  // files and directories of the machine that no pod gets
   bool kept = false;                // an earlier process may have made some of it: that stays as it is
-  std::vector<std::string> mounts;  // of that process, below the directory or beside it
+  std::vector<std::string> mounts;  // the earlier process's mounts, below the directory or beside it
 };
 
-/// What a container mounts: detached, with its attributes.
+/// A volume mount for a container: detached, with its attributes.
 struct OpenedMount {
   UniqueFd mount;
   bool is_directory = false;
   std::string path;  // in the container
 };
 
-/// The same where somebody else mounts it: a path of the machine.
+/// A volume mount that another program makes: a path of the machine.
 struct PlacedMount {
   std::string host_path;
   agent::VolumeBinding binding;
@@ -51,17 +51,18 @@ class VolumeSet {
   VolumeSet(const VolumeSet&) = delete;
   VolumeSet& operator=(const VolumeSet&) = delete;
 
-  /// Once, by the thread. What is mounted on the machine later is seen there too; what is mounted there is seen by
-  /// nobody else. `found`: the namespace of an earlier process, to be in instead of a new one; -1: there is none.
+  /// Enters the namespace; call it once, on the thread. Later mounts of the machine are visible there; mounts made
+  /// there are invisible elsewhere. `found`: the namespace of an earlier process, to enter instead of a new one; -1:
+  /// there is none.
   static Outcome enter_namespace(int found = -1);
 
-  /// What is mounted stays when this goes. On any thread.
+  /// Keeps the mounts when this object is destroyed. On any thread.
   void keep() { keep_ = true; }
 
   Outcome set_up(const agent::VolumeSetup& setup, WallTime at);
   /// Errors are upstream's where a container cannot be made for them.
   Result<OpenedMount> open(const agent::VolumeBinding& binding, const std::string& container);
-  /// The same for somebody else to mount, on a thread that did not enter a namespace. A part of a volume is bound to a
+  /// Prepares a mount for another program, on a thread that did not enter a namespace. A part of a volume is bound to a
   /// path of its own, so that no link is followed later.
   Result<PlacedMount> place(const agent::VolumeBinding& binding, const std::string& container);
 

@@ -66,7 +66,7 @@ Result<std::vector<PlacedMount>> place_all(VolumeSet& volumes, const VolumeThrea
 
 VolumeThread::VolumeThread(runtime::Loop& loop, Namespace mounts_in) : mounts_in_(mounts_in), thread_(loop, kJobsMax) {}
 
-/// What the thread mounts is its own.
+/// Mounts of the thread stay in its own namespace.
 Outcome VolumeThread::enter_own(Namespace mounts_in, const Home& home) {
   if (mounts_in == Namespace::kMachine || *home >= 0) return {};
   SPILLWAY_TRY_VOID(VolumeSet::enter_namespace());

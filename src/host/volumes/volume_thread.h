@@ -33,13 +33,13 @@ class VolumeThread {
   /// The namespace, once something has been done in it; -1: none, or the machine's. Borrowed.
   int mounts() const { return *home_; }
 
-  /// What one container mounts.
+  /// Mounts of one container.
   struct Mounts {
     std::string container;
     std::vector<agent::VolumeBinding> volumes;  // in this order
     std::vector<agent::ManagedFile> files;
     std::string folder;          // for the files
-    std::uint32_t first_id = 0;  // of ours; the pod's 0
+    std::uint32_t first_id = 0;  // the machine's id that is the pod's 0
   };
 
   /// False: too much waits; `done` is not called then. `done` gets one failure per volume that could not be made.

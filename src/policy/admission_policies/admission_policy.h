@@ -40,11 +40,11 @@ struct Variable {
 };
 
 struct Validation {
-  std::string text;  // of the expression
+  std::string text;  // source of the expression
   Result<cel::Expression> holds;
   std::optional<Result<cel::Expression>> message_expression = {};
   std::string message = {};
-  std::string reason = {};  // of metav1.Status; empty: Invalid
+  std::string reason = {};  // metav1.Status.reason; empty: Invalid
 };
 
 struct AuditAnnotation {
@@ -83,7 +83,8 @@ struct PolicyBinding {
   std::vector<Action> actions = {};
 };
 
-/// What is stored is valid; what is not, is taken so that a request is rather judged once too often.
+/// Parses a stored object, which is valid. Malformed members are read so that a request is checked rather than let
+/// through.
 AdmissionPolicy policy_of(const api::Json& object);
 PolicyBinding binding_of(const api::Json& object);
 

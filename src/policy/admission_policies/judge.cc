@@ -138,7 +138,7 @@ class Judge {
 
   const JudgedRequest& request_;
   std::uint64_t left_ = kRequestBudget;
-  std::map<std::string, std::vector<std::string>> notes_;  // of one policy, by key
+  std::map<std::string, std::vector<std::string>> notes_;  // audit annotations of one policy, by key
   Judgement made_;
 };
 

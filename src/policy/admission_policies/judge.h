@@ -46,7 +46,7 @@ struct JudgedRequest {
   const ParamSource& params;
 };
 
-/// What a finding has led to.
+/// The action that a finding has led to.
 enum class Outcome : std::uint8_t { kAllow, kDeny, kWarn, kAudit };
 
 /// "allow", …
@@ -66,7 +66,7 @@ struct Check {
 
 struct Refusal {
   std::string message;  // "ValidatingAdmissionPolicy 'P' with binding 'B' denied request: WHY"
-  std::string reason;   // of metav1.Status
+  std::string reason;   // metav1.Status.reason
 };
 
 struct ConditionCount {
@@ -81,7 +81,7 @@ struct Judgement {
   std::vector<api::Json> audited;                                // failures for the audit log
   std::vector<std::pair<std::string, std::string>> annotations;  // "POLICY/KEY": notes, joined
   std::vector<Check> checks;
-  std::vector<ConditionCount> conditions;  // of policies whose match conditions failed or excluded the request
+  std::vector<ConditionCount> conditions;  // counts of policies whose match conditions failed or excluded the request
 };
 
 /// All policies are evaluated, whatever the first says.

@@ -1,5 +1,5 @@
-// Where the parameters of a policy come from. Thread: any (pure; the objects are somebody else's).
-// Source: Kubernetes docs, "Validating Admission Policy", parameter resources.
+// Port: finds the parameter objects of a policy. Thread: any (pure; another object owns the objects). Source:
+// Kubernetes docs, "Validating Admission Policy", parameter resources.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -22,7 +22,7 @@ inline constexpr std::size_t kParamBytesMax = std::size_t{16} << 20U;
 class ParamSource {
  public:
   virtual ~ParamSource() = default;
-  /// Whether objects of the kind are in namespaces; nullopt: no such kind is served.
+  /// True if objects of the kind are in namespaces; nullopt: no such kind is served.
   virtual std::optional<bool> is_namespaced(const ParamKind& kind) const = 0;
   /// Null: there is none. `ns` is empty for objects of the cluster.
   virtual api::DocumentPtr find(const ParamKind& kind, std::string_view ns, std::string_view name) const = 0;
@@ -31,8 +31,8 @@ class ParamSource {
                                                        const api::LabelSelector& selector) const = 0;
 };
 
-/// What expressions see as params, one evaluation each; a null one stands for no parameters. None at all: nothing is
-/// evaluated. `ns` is that of the request. kInvalid: the binding cannot be used, in upstream's words.
+/// The values of `params`, one evaluation each; null stands for no parameters. An empty list: nothing is evaluated.
+/// `ns`: the request's. kInvalid: the binding cannot be used, in upstream's words.
 Result<std::vector<api::DocumentPtr>> collect_params(const AdmissionPolicy& policy, const PolicyBinding& binding,
                                                      std::string_view ns, const ParamSource& source);
 

@@ -20,7 +20,7 @@ class PolicyCompiler {
 
   // kInvalid: it does not compile, or is of another type than asked for; in upstream's words.
 
-  /// Of a match condition: sees neither variables nor the namespace.
+  /// Compiles a match condition, which sees neither variables nor the namespace.
   Result<cel::Expression> condition(std::string_view text) const;
   /// From then on the others see it, as something unknown if it does not compile.
   Result<cel::Expression> variable(std::string_view name, std::string_view text);
@@ -30,7 +30,7 @@ class PolicyCompiler {
   /// A text or null.
   Result<cel::Expression> annotation(std::string_view text) const;
 
-  /// What a match condition sees.
+  /// The environment of match conditions.
   cel::Environment condition_environment() const { return {.params = params_}; }
 
  private:

@@ -33,7 +33,7 @@ class ComposedValues final : public cel::VariableValues {
     std::optional<Result<cel::Value>>& known = values_[place];
     if (known) return *known;
     Result<cel::Value> value = evaluated(variables_[place], budget);
-    // What one expression could not pay for, another may.
+    // A value too expensive for one expression may fit another one's budget.
     if (!budget.spent()) known = value;
     return value;
   }
@@ -92,7 +92,7 @@ Result<cel::Value> value_of(const Result<cel::Expression>& expression, const cel
   return purse.value(*expression, seen);
 }
 
-/// What messageExpression says; empty: nothing that can be shown.
+/// The result of messageExpression; empty: it is unusable.
 std::string composed_message(const Validation& validation, const cel::Activation& seen, Purse& purse) {
   if (!validation.message_expression) return {};
   const Result<cel::Value> value = value_of(*validation.message_expression, seen, purse);
@@ -180,7 +180,7 @@ Evaluation evaluate(const AdmissionPolicy& policy, const cel::Activation& seen, 
     made.findings.push_back(*std::move(found));
     if (spent) return made;
   }
-  // What messages cost is not taken from what has to hold.
+  // Messages are paid from a budget of their own, not from that of validations.
   for (Finding& finding : made.findings) {
     if (finding.fault == Fault::kNone) {
       finding.message = message_of(policy.validations[finding.index], values.seen(), purse);

@@ -23,9 +23,9 @@ enum class Fault : std::uint8_t { kNone, kCompile, kBudget, kOther };
 
 /// A validation that does not hold, or that has no value.
 struct Finding {
-  std::size_t index = 0;  // of the validation
+  std::size_t index = 0;  // index of the validation
   std::string message;
-  std::string reason = {};  // of metav1.Status; empty: Invalid
+  std::string reason = {};  // metav1.Status.reason; empty: Invalid
   Fault fault = Fault::kNone;
 };
 

@@ -15,7 +15,7 @@ namespace spillway::cel {
 
 namespace {
 
-constexpr std::size_t kTypePartsMax = 2'000;  // of one type: a map of maps of maps is of many
+constexpr std::size_t kTypePartsMax = 2'000;  // limit for one type: a map of maps of maps has many parts
 
 struct Given {
   std::string_view name;
@@ -173,7 +173,7 @@ class Checker {
     return std::nullopt;
   }
 
-  /// What is declared under that name outside of macros.
+  /// The type of a name declared outside of macros.
   std::optional<Type> declared(Node& node, std::string_view name) const {
     if (std::optional<Type> type = variable(node, name)) return type;
     const auto* type = std::ranges::find(kTypeNames, name, &NamedType::name);

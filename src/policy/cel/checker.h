@@ -1,5 +1,5 @@
-// What can be known of an expression before it is evaluated: names, types, patterns. Thread: any (pure).
-// Source: CEL language definition, gradual type checking.
+// Static checks of an expression: names, types, patterns. Thread: any (pure). Source: CEL language definition, gradual
+// type checking.
 #pragma once
 
 #include "policy/cel/environment.h"

@@ -14,7 +14,7 @@ namespace spillway::cel {
 struct CheckedText {
   Node root;
   Type type;
-  std::size_t depth = 0;  // of the tree, the variables that it names counted as deep as they are; at most kDepthMax
+  std::size_t depth = 0;  // the tree's; a variable counts with its own depth; at most kDepthMax
 };
 
 /// kInvalid: it does not compile, with upstream's words: each problem with its line and a mark below it.

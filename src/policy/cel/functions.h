@@ -1,6 +1,6 @@
-// What expressions can call: the standard functions of CEL and those of Kubernetes' libraries. Each family of them is a
-// file of its own; this is the table that they make. Thread: any (pure).
-// Source: CEL language definition, standard definitions; Kubernetes docs, "Common Expression Language in Kubernetes".
+// The table of functions that expressions can call: CEL's standard functions and those of Kubernetes' libraries. Each
+// family has a file of its own. Thread: any (pure). Source: CEL language definition, standard definitions; Kubernetes
+// docs, "Common Expression Language in Kubernetes".
 #pragma once
 
 #include "base/error.h"
@@ -21,7 +21,7 @@ namespace spillway::cel {
 struct Call {
   std::span<const Value> arguments;
   Budget& budget;
-  const Pattern* pattern = nullptr;  // what the argument stands for that is one, where it is constant
+  const Pattern* pattern = nullptr;  // the compiled pattern argument, where it is constant
   const AccessCheck* check = nullptr;
 
   const Value& operator[](std::size_t index) const { return arguments[index]; }
@@ -34,7 +34,7 @@ using Function = Result<Value> (*)(const Call&);
 struct Overload {
   std::string_view name;
   bool member = false;
-  std::vector<Type> parameters;  // of a member function its receiver first
+  std::vector<Type> parameters;  // a member function's receiver comes first
   Type result;
   Function function = nullptr;  // null: the evaluator knows what to do
   bool generic = false;         // its signature has parameters
@@ -68,12 +68,12 @@ std::span<const Definition> operators();
 
 /// All of that name with so many arguments; empty: there is none.
 std::span<const Overload> overloads_of(std::string_view name, bool member, std::size_t arguments);
-/// Whether there is a function of that name with any arguments.
+/// True if there is a function of that name with any arguments.
 bool is_function(std::string_view name);
 /// The error of an evaluation.
 Error evaluation_error(std::string_view why);
 Error no_such_overload();
-/// What an operation is answered when the budget is spent.
+/// The error of an operation after the budget is spent.
 Error over_budget();
 
 }  // namespace spillway::cel

@@ -28,7 +28,7 @@ Result<Value> is_sorted(const Call& call) {
   return Value(true);
 }
 
-/// Of elements of one type that has a sum.
+/// Sums a list whose elements have one type with addition.
 Result<Value> sum(const Call& call) {
   const List& list = call[0].as<List>();
   if (list.size() == 0) return Value(std::int64_t{0});

@@ -15,7 +15,7 @@ bool has_element(const List& list, const Value& element, Budget& budget) {
   return false;
 }
 
-/// Whether every element of `part` is one of `whole`.
+/// True if every element of `part` is an element of `whole`.
 bool holds_all(const List& whole, const List& part, Budget& budget) {
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (!has_element(whole, part.at(i), budget)) return false;

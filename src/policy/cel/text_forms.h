@@ -1,5 +1,5 @@
-// What texts of some well-known forms look like, as Go's strfmt has them: formats of schemas, and the format library of
-// expressions. Thread: any (pure). Source: RFC 3339, RFC 4122, RFC 4648.
+// Checks of well-known text formats, as in Go's strfmt: formats of schemas, and the format library of expressions.
+// Thread: any (pure). Source: RFC 3339, RFC 4122, RFC 4648.
 #pragma once
 
 #include <string_view>

@@ -23,11 +23,11 @@ enum class TypeKind : std::uint8_t {
   kDouble,
   kString,
   kBytes,
-  kList,  // of[0]
-  kMap,   // of[0] to of[1]
+  kList,  // elements: of[0]
+  kMap,   // keys: of[0], values: of[1]
   kTimestamp,
   kDuration,
-  kType,  // of[0]; nothing: of any type
+  kType,  // the type of[0]; empty: any type
   kAuthorizer,
   kPathCheck,
   kGroupCheck,
@@ -45,7 +45,7 @@ enum class TypeKind : std::uint8_t {
   kIp,
   kCidr,
   kFormat,
-  kOptional,  // of[0]
+  kOptional,  // content: of[0]
   kVariable,  // a type that is not known yet: `variable`
   kError,     // for what does not compile
 };

@@ -121,7 +121,7 @@ bool is_port(std::string_view text) {
   return text.empty() || (text.front() == ':' && std::ranges::all_of(text.substr(1), is_digit));
 }
 
-/// Of a host, escapes stand for bytes beyond ASCII only, and in the zone of an IPv6 address for a percent sign.
+/// Unescapes a host: escapes stand for bytes beyond ASCII only, and in the zone of an IPv6 address for a percent sign.
 Result<std::string> read_host(std::string_view whole, std::string_view host) {
   const bool bracketed = host.starts_with('[');
   const std::size_t end = bracketed ? host.rfind(']') : host.rfind(':');

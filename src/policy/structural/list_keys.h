@@ -15,7 +15,7 @@ namespace spillway::structural {
 /// The members of an element that are keys, as one text. Elements that are no objects have none.
 api::Json keys_of(const Node& list, const api::Json& element);
 
-/// What elements of a list were before.
+/// Finds the former values of a list's elements.
 class OldElements {
  public:
   /// `old`: the list as it was; null: it was not there.

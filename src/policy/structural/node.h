@@ -23,12 +23,12 @@ enum class ValueType : std::uint8_t { kAny, kArray, kBoolean, kInteger, kNumber,
 /// kUnset is kAtomic, but that elements of an old list are found by their index.
 enum class ListType : std::uint8_t { kUnset, kAtomic, kSet, kMap };
 
-/// What additionalProperties says.
+/// The form of additionalProperties.
 enum class Additional : std::uint8_t { kUnset, kRefused, kAllowed, kSchema };
 
 struct Node;
 
-/// What a value has to be beyond its type. Those that are absent ask nothing.
+/// Checks of a value beyond its type. Absent ones do not apply.
 struct Checks {
   std::vector<api::Json> values;  // enum
   std::optional<double> maximum;
@@ -63,17 +63,17 @@ struct Node {
   bool keeps_unknown = false;  // x-kubernetes-preserve-unknown-fields
   bool embedded = false;       // x-kubernetes-embedded-resource
   bool atomic_map = false;     // x-kubernetes-map-type
-  // Whether there is any such thing here or below.
-  bool has_lists = false;      // of type set or map
+  // True if this node or one below has such a thing.
+  bool has_lists = false;      // type set or map
   bool has_embedded = false;   // embedded resources
   bool has_rules = false;      // x-kubernetes-validations
   bool has_defaults = false;   // default
-  bool has_converted = false;  // what rules do not see as it is written: numbers, times, sets, escaped names
+  bool has_converted = false;  // values that rules see in another form: numbers, times, sets, escaped names
   std::vector<std::string> list_keys;
   api::Json default_value;        // null: none
-  std::size_t default_bytes = 0;  // of its text
+  std::size_t default_bytes = 0;  // length of its text
   std::unique_ptr<Node> items;
-  std::unique_ptr<Node> entries;     // of kSchema
+  std::unique_ptr<Node> entries;     // for kSchema
   std::vector<Property> properties;  // sorted by name
   std::vector<std::size_t> filled;   // the places of those that have a default
   std::unique_ptr<const Checks> checks;

@@ -23,8 +23,8 @@ bool is_type_or_metadata(std::string_view name) {
 struct Known {
   const Node* node = nullptr;           // null: nothing is known
   bool resource = false;                // kind, apiVersion and metadata stay
-  bool keeps = false;                   // what is not known stays
-  const api::Type* metadata = nullptr;  // of a resource: its metadata has the fields of this type; null: any
+  bool keeps = false;                   // unknown members are kept
+  const api::Type* metadata = nullptr;  // a resource's metadata has the fields of this type; null: any
   const api::Type* built_in = nullptr;  // in place of `node`
 };
 
@@ -80,7 +80,7 @@ class Pruner {
   }
 
  private:
-  /// What becomes of one member.
+  /// The treatment of one member.
   struct Step {
     bool drops = false;
     bool goes_on = false;
@@ -168,8 +168,8 @@ bool wants_default(const Node& node, const Json* value) {
   return value == nullptr || (value->is_null() && !node.nullable);
 }
 
-/// What is missing of the defaults, as far as it fits. Looks at the object, and at what would come into it, nowhere
-/// else: a schema of many properties takes no longer.
+/// Computes the missing defaults up to a size. Visits the object and inserted defaults only, so that a schema with many
+/// properties costs no more.
 class Missing {
  public:
   explicit Missing(std::size_t bytes_max) : left_(bytes_max) {}
@@ -210,7 +210,7 @@ class Missing {
   std::size_t left_;
 };
 
-/// Whether anything is missing that has a default.
+/// True if a value with a default is missing.
 bool lacks_default(const Node& node, const Json& value) {
   return !Missing(0).fits(node, value);
 }

@@ -1,5 +1,5 @@
-// What of an object is kept and what is filled in. Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes
-// API with CustomResourceDefinitions", field pruning, defaulting, defaulting and nullable.
+// Pruning and defaulting of objects. Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with
+// CustomResourceDefinitions", field pruning, defaulting, defaulting and nullable.
 #pragma once
 
 #include "api/json/json.h"
@@ -25,7 +25,7 @@ std::vector<std::string> prune_value(const Node& node, api::Json& value);
 inline constexpr std::size_t kDefaultBytesMax = 4U << 20U;
 inline constexpr std::size_t kFillBytes = 64;
 
-/// Whether the defaults that are missing come to no more.
+/// True if the missing defaults are within the limit.
 bool defaults_fit(const Schema& schema, const api::Json& object);
 
 /// Removes nulls that may not be there and have no default, then puts defaults where there is nothing, or such a null:

@@ -22,7 +22,7 @@ Json reference(OpenApi version) {
               std::string(kObjectMeta));
 }
 
-/// Of a resource within: what any resource has.
+/// Describes an embedded resource: the members that every resource has.
 void describe_resource(Json& schema, OpenApi version) {
   Json& properties = schema["properties"];
   properties["apiVersion"] = Json::object(
@@ -57,7 +57,7 @@ void publish_below(Json& schema, OpenApi version, bool root) {
   for (auto& [name, property] : *properties->if_object()) property = published(property, version, false);
 }
 
-/// What OpenAPI v2 cannot say.
+/// Removes keywords that OpenAPI v2 lacks.
 void reduce(Json& schema) {
   Json::Object& members = *schema.if_object();
   for (const std::string_view name : {"allOf", "anyOf", "oneOf", "not"}) members.erase(name);

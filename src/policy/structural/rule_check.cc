@@ -23,11 +23,11 @@ using api::Json;
 
 constexpr std::size_t kMadeMessageBytesMax = 5U << 10U;
 
-/// What a value was.
+/// The former value at this place.
 struct Before {
   const Json* compared = nullptr;  // oldSelf; null: there is none
   const Json* found = nullptr;     // by whatever finds it; null: nothing
-  bool around_same = false;        // what is around is as it was
+  bool around_same = false;        // the surrounding value is unchanged
 };
 
 class RuleCheck {

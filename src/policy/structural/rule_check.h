@@ -17,7 +17,8 @@ struct Node;
 inline constexpr std::uint64_t kRuleUnitsMax = 1'000'000;
 inline constexpr std::uint64_t kObjectRuleUnitsMax = 10'000'000;
 
-/// What rules of one object have taken; beyond kObjectRuleUnitsMax, which is told, none is asked any more.
+/// Cost units spent by the rules of one object; beyond kObjectRuleUnitsMax, which is reported, no further rule is
+/// evaluated.
 struct RuleUnits {
   std::uint64_t used = 0;
 

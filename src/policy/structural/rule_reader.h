@@ -12,8 +12,8 @@
 
 namespace spillway::structural {
 
-inline constexpr std::size_t kRulesMax = 1'000;                // of one schema
-inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // of their texts together
+inline constexpr std::size_t kRulesMax = 1'000;                // rules in one schema
+inline constexpr std::size_t kRuleTextBytesMax = 256U << 10U;  // all their texts together
 
 /// Compiles x-kubernetes-validations of the document into `root`, which was read from it. Adds what is wrong with them;
 /// a rule that does not compile keeps its place and says why when it is asked.

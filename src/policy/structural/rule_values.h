@@ -1,5 +1,5 @@
-// What expressions see of an object: the types that its schema gives, and values of those types. Members that names of
-// expressions cannot say, and what has no type, are not seen. Thread: any (pure). Source: Kubernetes docs, "Extend the
+// An object as expressions see it: types from its schema, and values of those types. Members whose names are not
+// expressible, and members without a type, are invisible. Thread: any (pure). Source: Kubernetes docs, "Extend the
 // Kubernetes API with CustomResourceDefinitions", validation rules, escaping, type system.
 #pragma once
 

@@ -72,7 +72,7 @@ bool is_int_or_string(const Json::Array& alternatives) {
   return alternatives == kBoth;
 }
 
-/// What makes a schema not structural.
+/// Finds violations of the rules for structural schemas.
 class StructuralRules {
  public:
   StructuralRules(SchemaPatterns& patterns, FieldErrors& errors) : patterns_(patterns), errors_(errors) {}
@@ -220,8 +220,8 @@ class StructuralRules {
     }
   }
 
-  /// What combinations say something of has to be there outside of them. `schema` stands at `at`, what is checked
-  /// against it at `path`.
+  /// Every property in a combination (anyOf, …) must also be declared outside of it. `schema` stands at `at`, the
+  /// combination at `path`.
   void check_complete(const Json& schema, const Json& checks, const std::string& at, const std::string& path,
                       bool nested) {
     if (errors_.full()) return;
@@ -253,14 +253,14 @@ class StructuralRules {
   FieldErrors& errors_;
 };
 
-/// What holds of every schema of a document.
+/// Rules for every schema in a document.
 class DocumentRules {
  public:
   explicit DocumentRules(FieldErrors& errors) : errors_(errors) {}
 
   struct Around {
     bool root = false;
-    bool within_meta = false;           // of a resource: kind, apiVersion, metadata
+    bool within_meta = false;           // inside a resource: kind, apiVersion, metadata
     std::string_view no_defaults = {};  // why there can be none
   };
 

@@ -1,7 +1,7 @@
-// What a schema itself has to fulfil: that it is structural (every value has its type where it stands, and nothing but
-// checks of values within anyOf, oneOf, allOf and not), and that it asks nothing that cannot be done.
-// Thread: any (pure). Source: Kubernetes docs, "Extend the Kubernetes API with CustomResourceDefinitions", specifying a
-// structural schema; API reference, JSONSchemaProps.
+// Validation of schemas: they have to be structural (every value has its type in place; anyOf, oneOf, allOf and not
+// contain nothing but checks of values) and must not contradict themselves. Thread: any (pure). Source: Kubernetes
+// docs, "Extend the Kubernetes API with CustomResourceDefinitions", specifying a structural schema; API reference,
+// JSONSchemaProps.
 #pragma once
 
 #include "api/exchange/status.h"

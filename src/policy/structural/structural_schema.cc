@@ -214,7 +214,7 @@ std::optional<Schema> Schema::reread(const Json& document) {
   auto root = std::make_shared<Node>();
   SchemaPatterns patterns;
   if (!document.is_object() || !NodeReader(patterns).read(document, 1, *root)) return std::nullopt;
-  api::FieldErrors ignored_errors;  // what does not compile says so when it is asked
+  api::FieldErrors ignored_errors;  // rules that do not compile report it when evaluated
   read_rules(document, "", cel::Age::kStored, *root, ignored_errors);
   return Schema{document, std::move(root)};
 }

@@ -30,7 +30,7 @@ class Schema {
   /// stands: "spec.validation.openAPIV3Schema".
   static Schema read(const api::Json& document, std::string_view path, api::FieldErrors& errors);
 
-  /// What was accepted once. nullopt: it is no schema at all, or beyond the bounds.
+  /// Parses a schema that was accepted before. nullopt: it is no schema at all, or exceeds a limit.
   static std::optional<Schema> reread(const api::Json& document);
 
   const Node& root() const { return *root_; }

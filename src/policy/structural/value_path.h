@@ -17,7 +17,7 @@ class ValuePath {
 
   ValuePath member(std::string_view name) const& { return {this, name, 0, Kind::kMember}; }
 
-  /// Of a map: told as "[name]" in fields.
+  /// A map entry: "[name]" in the text of a path.
   ValuePath entry(std::string_view name) const& { return {this, name, 0, Kind::kEntry}; }
 
   ValuePath element(std::size_t index) const& { return {this, {}, index, Kind::kElement}; }

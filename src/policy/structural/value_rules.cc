@@ -22,7 +22,7 @@ using api::FieldError;
 using api::FieldReason;
 using api::Json;
 
-/// What the checks of one value came to. The errors of the alternative with the most matches are told.
+/// The result of one value's checks. Among alternatives, the errors of the one with the most matches are reported.
 struct Outcome {
   std::vector<FieldError> errors;
   int matches = 0;
@@ -40,7 +40,7 @@ struct Outcome {
   }
 };
 
-/// Of which type a value is, as messages have it.
+/// The type of a value, as named in messages.
 std::string_view type_name(const Json& value) {
   switch (value.type()) {
     case Json::Type::kNull:
@@ -62,7 +62,7 @@ std::string_view type_name(const Json& value) {
   return "";
 }
 
-/// What Go's decoder makes of a number that has no fraction and fits.
+/// True for numbers that Go's decoder reads as integers: no fraction, and in range.
 bool is_whole(const Json& value) {
   const std::optional<double> number = value.if_double();
   constexpr double kExact = 9007199254740991;  // beyond, whole numbers are no longer told from others

@@ -246,7 +246,7 @@ TEST(Definitions, WhatAnUpdateMayNotChange) {
   const Json old = created(widgets());
   Json changed = widgets();
   changed.make({"spec", "scope"}) = Json("Cluster");
-  EXPECT_EQ(update_problems(changed, old), Lines());  // nobody serves it yet
+  EXPECT_EQ(update_problems(changed, old), Lines());  // not served yet
   Json established = old;
   established["status"]["conditions"] = parsed(R"([{"type":"Established","status":"True"}])");
   EXPECT_EQ(update_problems(changed, established), Lines{"spec.scope: Invalid value: \"Cluster\": field is immutable"});

@@ -20,7 +20,7 @@ REFUSED = {(400,), (403,), (404,), (405,)}
 
 
 def spellings(word):
-    """What some reader of paths takes for "/WORD"."""
+    """Spellings that some path parsers read as "/WORD"."""
     for i, letter in enumerate(word):
         for escape in {f"%{ord(letter):02x}", f"%{ord(letter):02X}", f"%25{ord(letter):02x}"}:
             yield f"/{word[:i]}{escape}{word[i + 1:]}"

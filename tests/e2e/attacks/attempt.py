@@ -1,6 +1,6 @@
-"""An attempt is a row: what is sent, by which identity, and what must come back.
+"""An attempt is a row: the request, the identity that sends it, and the answer that must come back.
 
-No row may be answered with the value of the Secret nobody may read.
+No row may be answered with the value of the hidden Secret.
 """
 import base64
 import dataclasses
@@ -122,7 +122,8 @@ class Bytes:
 
 @dataclasses.dataclass(frozen=True)
 class Act:
-    """What is no single request: `act` takes the cluster and returns None, or what was seen instead of what must be. `slow`: it waits for
+    """An attempt of more than one request: `act` takes the cluster and returns None, or a text that describes the wrong
+    result. `slow`: it waits for
     a time-out of the server, so it runs on a thread of its own, beside the others."""
     name: str
     act: typing.Callable

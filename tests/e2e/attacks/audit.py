@@ -1,4 +1,4 @@
-"""The audit log: whoever is told of in it tries to write lines of his own into it, to fill the disk with it, or to read it."""
+"""The audit log: clients try to write lines of their own into it, to fill the disk with it, or to read it."""
 import itertools
 import json
 import os
@@ -9,7 +9,7 @@ from attacks.attempt import Act, Ask, shown
 from attacks.cluster import OURS
 from harness import wait_for
 
-LINE_MAX = 48 * 1024  # of one event without objects, whatever was sent
+LINE_MAX = 48 * 1024  # limit of one event without objects, whatever was sent
 NUMBERS = itertools.count()
 FORGED = '{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"forged","stage":"ResponseComplete","requestURI":"/","verb":"get",' \
          '"user":{"username":"forged"}}'
@@ -18,7 +18,8 @@ MAPS = f"{OURS}/configmaps"
 
 
 def lines_since(cluster, begin, mark):
-    """The lines from that byte on, once the log tells of a request whose URI holds `mark`. Nobody else asks meanwhile but who is slow."""
+    """The lines from that byte on, once the log has a request whose URI holds `mark`. Only slow attempts send requests
+    meanwhile."""
     def told():
         with open(cluster.audit_log, "rb") as log:
             log.seek(begin)
@@ -28,7 +29,7 @@ def lines_since(cluster, begin, mark):
 
 
 def judged(lines):
-    """What is wrong with these lines, or None."""
+    """A text that describes the problem of these lines, or None."""
     for line in lines:
         if any(byte < 0x20 or byte == 0x7f for byte in line):
             return f"a control character: {line[:300]!r}"

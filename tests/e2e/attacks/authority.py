@@ -1,4 +1,5 @@
-"""Certificates of any kind, made with `openssl`: by the cluster's own authority, as somebody who stole its key could, or by a stranger's."""
+"""Certificates of any kind, made with `openssl`: by the cluster's own authority, as a thief of its key could, or by a
+foreign one."""
 import datetime
 import itertools
 import pathlib

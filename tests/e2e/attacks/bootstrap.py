@@ -30,7 +30,7 @@ def token(cluster, namespace="kube-system", name=None, kind="bootstrap.kubernete
 
 
 def refused(row, sent=None, **given):
-    """What is sent is believed by nobody."""
+    """The token that is sent is not accepted."""
     def act(cluster):
         made = token(cluster, **given)
         cluster.bear("bootstrap-row", sent(made) if sent else made)

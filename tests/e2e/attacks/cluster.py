@@ -1,6 +1,8 @@
-"""The cluster under attack: an API server, a node with a real agent (n3), nodes that are objects only (n1, n2), and who tries to get in.
+"""The cluster under attack: an API server, a node with a real agent (n3), nodes that are objects only (n1, n2), and the
+attackers.
 
-What is worth stealing lies in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod "teller" as well.
+What is worth stealing lies in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod
+"teller" as well.
 Attackers have their rights, if any, in the namespace "ours".
 """
 import contextlib
@@ -24,7 +26,7 @@ rules:
 """
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 OURS, THEIRS = "/api/v1/namespaces/ours", "/api/v1/namespaces/theirs"
-# Who may do what: (name, namespace or None for everywhere, rules as (API groups, resources, verbs, names)).
+# Rights of the attackers: (name, namespace or None for everywhere, rules as (API groups, resources, verbs, names)).
 GRANTS = [
     ("creator", "ours", [("", "pods", "create", "")]),
     ("watcher", None, [("", "pods secrets", "watch", "")]),
@@ -152,7 +154,7 @@ class Cluster:
         return self.admin.get(path)["metadata"]["uid"]
 
     def furnish(self):
-        """What the attempts are about."""
+        """Creates the objects that the attempts target."""
         make = self.admin.create
         for name in ("ours", "theirs"):
             make("/api/v1/namespaces", {"metadata": {"name": name}})
@@ -218,7 +220,7 @@ class Cluster:
         return file
 
     def node_port(self):
-        """Of the agent's own server."""
+        """Address of the agent's own server."""
         return self.admin.get("/api/v1/nodes/n3")["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
 
     def run_pods(self):

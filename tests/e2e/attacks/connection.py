@@ -13,7 +13,7 @@ WAIT = 15.0  # seconds until a silent server counts as one that keeps the connec
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    codes: tuple  # of the answers, in their order
+    codes: tuple  # codes of the answers, in their order
     text: str     # everything that came
     ended: bool   # the server closed the connection
 

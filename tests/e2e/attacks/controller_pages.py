@@ -107,7 +107,7 @@ def at_the_pages(cluster, arguments, pages_of, odd_rows, first):
 
 
 def keeps_keys(cluster):
-    """What the scheduler shows of its configuration holds no key, for nobody."""
+    """The scheduler's configuration page shows no key to any user."""
     with running(cluster.folder, "scheduler", "--config", cluster.folder / "idle.yaml", "--kubeconfig", cluster.folder / "kubeconfig") as process:
         shown_there = Pages(cluster, process).ask("admin", "GET", "/configz", {})
         if shown_there[0] != 200 or "aWRsZQ==" not in shown_there[1]:

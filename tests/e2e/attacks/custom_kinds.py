@@ -1,4 +1,5 @@
-"""Definitions of custom kinds: by whoever may not write them, too large, too deep, too many, in place of what is built in, and with expressions that
+"""Definitions of custom kinds: by users that may not write them, too large, too deep, too many, in place of what is
+built in, and with expressions that
 cost too much."""
 import json
 
@@ -7,7 +8,8 @@ from attacks.cluster import rule
 from harness import wait_for
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-KEEPER, USER = "kind-keeper", "kind-user"  # of a namespace; of custom objects there, but not of their definition
+# rights in a namespace; rights on custom objects there, but not on their definition
+KEEPER, USER = "kind-keeper", "kind-user"
 THINGS = "/apis/attacks.example.com/v1/namespaces/ours/things"
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

@@ -24,7 +24,7 @@ def by_others():
 
 
 def on_that_way():
-    """Whoever may debug may do nothing else through the endpoint."""
+    """A user with the right to debug can do nothing else through the endpoint."""
     changes = {"an image": {"spec": {"containers": [{"name": "main", "image": "other"}]}}, "another node": {"spec": {"nodeName": "n2"}},
                "a label": {"metadata": {"labels": {"x": "y"}}}, "an annotation": {"metadata": {"annotations": {"x": "y"}}},
                "a finalizer": {"metadata": {"finalizers": ["a.example/b"]}}, "an owner": {"metadata": {"ownerReferences": [

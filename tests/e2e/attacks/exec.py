@@ -120,7 +120,7 @@ def nothing_left(cluster):
 
 
 def half_open(cluster):
-    """Whoever sends nothing, and goes: his program goes with him."""
+    """A client that sends nothing and disconnects: its program ends with it."""
     connections = [upgraded(cluster, "command=sleep&command=7654&stdin=true&stdout=true")[0] for _ in range(5)]
     for connection in connections:
         connection.close()

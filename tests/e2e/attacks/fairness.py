@@ -1,4 +1,5 @@
-"""Priority and fairness: whoever floods with few rights, chooses the flow that pays for him, or leaves what he has asked for waiting, keeps nobody out."""
+"""Priority and fairness: a client that floods with few rights, chooses the flow that is charged, or leaves its answers
+unread shuts no other client out."""
 import concurrent.futures
 import http.client
 import re
@@ -95,7 +96,8 @@ def left_once(cluster):
 
 
 def nobody_chokes(cluster):
-    """Who is anonymous has a few seats of the least level and no place to wait; who has shown who he is does not feel it."""
+    """Anonymous clients have a few seats of the lowest level and no queue; authenticated clients are not slowed
+    down."""
     with concurrent.futures.ThreadPoolExecutor(max_workers=HELD) as pool:
         asked = [pool.submit(one, cluster, "nobody", f"/api/v1/namespaces/{i}") for i in range(4 * HELD)]
         known = [cluster.ask("getter", "GET", f"{OURS}/pods/on-n1")[0] for _ in range(10)]

@@ -16,12 +16,12 @@ def mode(path):
 
 
 def others_may(path):
-    """Whether group or world may read or write."""
+    """True if group or world may read or write."""
     return mode(path) & 0o077 != 0
 
 
 def readable_by_others(folder):
-    """Files below `folder` that somebody else can reach: all folders above them, up to `folder`, let him through."""
+    """Files below `folder` that other users can reach: all folders above them, up to `folder`, let them through."""
     found = []
     for path in sorted(pathlib.Path(folder).rglob("*")):
         if path.is_symlink() or not path.is_file() or mode(path) & 0o044 == 0:
@@ -113,7 +113,7 @@ def is_written(path):
 
 
 def prepared(name, prepare, umask=0o022):
-    """A place where somebody was before us: a draft, a link, another's file."""
+    """A path that is taken already: by a draft, a link, or another user's file."""
     def act(cluster):
         place = Place(cluster, name)
         prepare(place)
@@ -133,7 +133,7 @@ def linked(path, victim):
 
 
 def held_open(cluster):
-    """Somebody who holds the draft open reads what is written into it."""
+    """A process that holds the draft open reads the text written into it."""
     place = Place(cluster, "held")
     of_another(place, place.draft)
     with open(place.draft, "rb") as held:
@@ -212,7 +212,7 @@ def second_server(cluster):
 
 
 def as_another_user(cluster):
-    """Somebody else reads none of it, tried as such."""
+    """Another user can read none of it, tried as that user."""
     if os.geteuid() != 0:
         return None
     secrets = [*cluster.pki.iterdir(), cluster.folder / "data/spillway.db", cluster.folder / "kubeconfig"]

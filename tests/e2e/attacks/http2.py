@@ -166,7 +166,7 @@ def once(cluster):
 
 
 def tiny_window(cluster):
-    """An answer that is taken byte by byte holds nobody up."""
+    """An answer that is taken byte by byte delays no other client."""
     with connect(cluster, 60) as connection:
         connection.sendall(BEGIN + frame(SETTINGS, 0, 0, struct.pack("!HI", 4, 1)) + ask(1, path="/openapi/v2"))
         begun = time.monotonic()

@@ -14,7 +14,8 @@ from attacks.connection import exchange, receive_all
 
 HIDDEN = f"{THEIRS}/secrets/hidden"
 SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
-LAST = "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"  # what the server answers if it believes the message before to be over
+# the server's answer if it takes the message before for complete
+LAST = "GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 SMUGGLED = f"GET {HIDDEN} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 REFUSED = (400,)
 
@@ -141,7 +142,7 @@ def too_much():
 
 
 def behind_a_refusal():
-    """What is refused before its body was read: the body is no request."""
+    """A request that is refused before its body was read: the body is not parsed as the next request."""
     body = SMUGGLED
     yield Bytes("a body that is a request, on a path nobody serves",
         f"POST /no/such HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}" + LAST, {(403, 200), (404, 200), (403,), (404,)},

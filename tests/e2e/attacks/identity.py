@@ -1,4 +1,4 @@
-"""Who somebody claims to be: no credentials, claims in headers, impersonation, reviews."""
+"""Claimed identities: no credentials, claims in headers, impersonation, reviews."""
 import base64
 import json
 
@@ -25,7 +25,7 @@ def anonymous_may_not():
 
 
 def claimed_in_headers():
-    """Headers that other servers believe behind a proxy of theirs: nobody here is behind one."""
+    """Headers that servers behind a proxy trust: this server is not behind one."""
     basic = "Basic " + base64.b64encode(b"admin:admin").decode()
     for name, headers in (
             ("X-Remote-User", {"X-Remote-User": "kubernetes-admin", "X-Remote-Group": "system:masters"}),

@@ -1,4 +1,4 @@
-"""Lists that are long, and clients that do not read them: they hold little memory, and keep nobody else from his own."""
+"""Lists that are long, and clients that do not read them: they hold little memory, and do not delay other clients."""
 import contextlib
 import socket
 import time
@@ -9,7 +9,7 @@ from process_memory import resident
 
 SECRETS = f"{OURS}/secrets"  # the audit policy wants no body of them: an answer that it wants is held up to 6 MiB
 LISTS = 20  # more than one user has places
-EACH_MAX = 3 << 20  # of memory for a list that nobody reads, of 6 MB
+EACH_MAX = 3 << 20  # memory for a list of 6 MB that is not read
 
 
 def fill(cluster):
@@ -30,7 +30,7 @@ def begin(cluster, path):
 
 
 def unread(cluster):
-    """Many lists that nobody reads: memory stays, and a list of somebody who reads is answered."""
+    """Many lists that are not read: memory stays bounded, and the list of another client is answered."""
     fill(cluster)
     before = resident(cluster.server)
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What the key of a node (n1) opens: itself and what its own pods refer to, and nothing else."""
+"""The key of a node (n1) gives access to itself and to the objects its own pods refer to, and to nothing else."""
 import json
 
 from attacks.attempt import Act, Ask, exposed, shown
@@ -49,7 +49,7 @@ def of_other_nodes():
 
 
 def recordings():
-    """What a node recorded names the pods of everybody: for those who may ask it anything else."""
+    """A node's recording names the pods of all users: it needs the right to the node's other pages."""
     for by in ("nobody", "alice", "log-reader", "editor", "getter", "n1", "n3"):
         for below in ("", "/segments/1"):
             yield Ask(f"recording{below} of a node by {by}", by, "GET", f"/api/v1/nodes/n3/proxy/debug/spillway/recording{below}", want=(401, 403))
@@ -231,7 +231,7 @@ def of_tokens():
 
 
 def through_the_gateway():
-    """A node says where the API server finds it: that must lead to nobody but the node."""
+    """A node reports its own address: the API server must reach only the node there."""
     def led_astray(address, port, path, by="proxier"):
         def act(cluster):
             where = port(cluster)

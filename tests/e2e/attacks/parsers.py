@@ -1,4 +1,5 @@
-"""Documents that are none, or that cost more than they say: JSON, YAML, protobuf, and answers in forms nobody serves."""
+"""Malformed documents, or documents that cost more than their size: JSON, YAML, protobuf, and answers in unknown
+formats."""
 import json
 import os
 import pathlib
@@ -157,7 +158,7 @@ def protobuf_bodies():
 
 
 def processor_seconds(process):
-    """What a process has taken so far: unlike the time that passes, it says the same on a busy machine."""
+    """Processor time that a process has used: unlike elapsed time it does not depend on the load of the machine."""
     fields = pathlib.Path(f"/proc/{process.child.pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -1,4 +1,4 @@
-"""Patches that grow, that write past an end, that change what nobody may change, or that claim what belongs to somebody else."""
+"""Patches that grow, that write past an end, that change immutable fields, or that claim fields of another manager."""
 import json
 
 from attacks.attempt import Act, Ask, shown

@@ -1,4 +1,4 @@
-"""Paths that look like one thing to whoever decides and like another to whoever acts."""
+"""Paths that authorization and the handler might read differently."""
 from attacks.attempt import Ask, Bytes
 from attacks.cluster import OURS, THEIRS
 
@@ -27,7 +27,7 @@ def from_an_open_page():
 
 
 def into_another_namespace():
-    """Whoever has rights in one namespace climbs to another."""
+    """A user with rights in one namespace tries to reach another."""
     for path in (f"{OURS}/../theirs/secrets/hidden", f"{OURS}/%2e%2e/theirs/secrets/hidden", f"{OURS}/pods/../../theirs/secrets/hidden",
             f"{OURS}%2f..%2ftheirs/secrets/hidden",
                  f"{OURS}/pods/..%2f..%2ftheirs%2fsecrets%2fhidden", f"{OURS}/secrets/..%2f..%2ftheirs%2fsecrets%2fhidden",

@@ -1,4 +1,5 @@
-"""Pods that their namespace does not allow, by whoever may create pods there: on every way that a pod, or more of one, is made."""
+"""Pods that their namespace does not allow, by users that may create pods there: by every request that creates or
+extends a pod."""
 import json
 
 from attacks.attempt import Act, Ask, shown
@@ -74,7 +75,7 @@ def new_pods():
 
 
 def changes():
-    """What a pod that is there becomes."""
+    """Changes of an existing pod."""
     debugger = [{"name": "e", "image": "x", "securityContext": POWER}]
     for method, type in (("PATCH", "strategic"), ("PATCH", "merge")):
         yield Ask(f"a container for debugging by {type}", KEEPER, method, f"{CALM}/ephemeralcontainers", {"spec": {"ephemeralContainers": debugger}},
@@ -108,7 +109,7 @@ def labels():
 
 
 def by_way_of(kind, plural):
-    """What makes pods may be made; its pods may not, whoever makes them."""
+    """A workload may be created, but its pods are refused, whichever user or controller creates them."""
     def act(cluster):
         path = f"{APPS}/{plural}"
         power = with_container("x", privileged=True, allowPrivilegeEscalation=True)

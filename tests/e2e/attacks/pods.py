@@ -81,7 +81,7 @@ def survivors():
 
 
 def surroundings(cluster):
-    """What a process is born with."""
+    """The initial state of a process: rights, ids, descriptors."""
     start(cluster, "born", "env; echo DESCRIPTORS $(ls /proc/self/fd | wc -l); for f in /proc/self/fd/*; do readlink $f; done; "
           "echo LIMITS; ulimit -c; echo THE-END; exec tail -f /dev/null", {MARK: "born"})
     text = output(cluster, "born")
@@ -103,7 +103,8 @@ def supervisors():
 
 
 def reaching_out(cluster):
-    """What a confined pod tries to reach: all of it is refused, since it is not there or not its own."""
+    """A confined pod reaches for files and processes of the machine: all are refused, because they are invisible or
+    belong to others."""
     agent, server, folder = cluster.agent.child.pid, cluster.server.child.pid, cluster.folder
     supervisor = wait_for("a supervisor", supervisors)[0]
     groups = " ".join(sorted({str(path.parent) for path in pathlib.Path("/sys/fs/cgroup").glob("*/cgroup.procs")} |
@@ -111,7 +112,7 @@ def reaching_out(cluster):
     outside = folder / "outside"
     outside.write_text("of the machine")
     outside.chmod(0o666)
-    same = "sh -c 'v=$(cat {0}) && echo \"$v\" > {0}'"  # what succeeds changes nothing
+    same = "sh -c 'v=$(cat {0}) && echo \"$v\" > {0}'"  # a success changes nothing
     commands = {
         "the key of the authority": f"cat {cluster.pki}/ca.key", "the key of tokens": f"cat {cluster.pki}/sa.key",
         "the kubeconfig of the administrator": f"cat {folder}/kubeconfig", "the kubeconfig of the node": f"cat {folder}/n3.kubeconfig",
@@ -163,7 +164,7 @@ def reaching_out(cluster):
 
 
 def promises(cluster):
-    """What a spec says is done, as the process itself sees it."""
+    """The settings of a spec are applied, as the process itself sees them."""
     status = "cat /proc/self/status; echo UID $(id -u) GID $(id -g) GROUPS $(id -G); cat /proc/self/uid_map | sed 's/^/MAP /'; " \
              "touch /a-file && echo WROTE; touch /tmp/a && echo WROTE-TMP; " \
              "unshare -U true && echo UNSHARED; ls /dev | wc -l; echo THE-END; exec tail -f /dev/null"
@@ -206,7 +207,7 @@ def not_taken(name, **more):
 
 
 def refused_pods(cluster):
-    """What the runtime cannot keep, it refuses: the container never runs."""
+    """A setting that the runtime cannot enforce is refused: the container never runs."""
     def waiting(name, reason, script="echo RAN", container=None, **spec):
         def act(cluster):
             start(cluster, name, script, container=container, **spec)

@@ -1,4 +1,5 @@
-"""Admission policies: by whoever may not say what others may write, to read through them what one may not, and to keep the server busy."""
+"""Admission policies: written without the right to write them, to read forbidden objects through them, and to keep the
+server busy."""
 import json
 import time
 
@@ -9,7 +10,8 @@ from webhook_server import GROUP
 
 POLICIES, BINDINGS = f"{GROUP}/validatingadmissionpolicies", f"{GROUP}/validatingadmissionpolicybindings"
 MAPS = f"{OURS}/configmaps"
-KEEPER, READER, AUTHOR = "policy-keeper", "policy-reader", "policy-author"  # of a namespace; to read; of policies, and of ConfigMaps in "ours"
+# rights in a namespace; right to read; rights on policies, and on ConfigMaps in "ours"
+KEEPER, READER, AUTHOR = "policy-keeper", "policy-reader", "policy-author"
 SELECT = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ours"}}}
 NUMBERS = "[" + ",".join(map(str, range(60))) + "]"
 RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]
@@ -48,7 +50,7 @@ def strangers():
 
 
 def parameters(cluster):
-    """What an author may not read, no policy of his reads for him."""
+    """A policy reads no object for its author that the author may not read."""
     for kind in ("Secret", "ConfigMap"):
         yield Ask(f"a policy over {kind}s", AUTHOR, "POST", POLICIES, policy("taken", paramKind={"apiVersion": "v1", "kind": kind}), want=422,
                   says="permission on all objects of the referenced paramKind", absent=f"{POLICIES}/taken")
@@ -73,7 +75,7 @@ def parameters(cluster):
 
 
 def bombs():
-    """What even an administrator does not write."""
+    """Policies that are refused even from an administrator."""
     for name, expression, says in (
         ("that is deep", "(" * 20_000, "recursion limit exceeded"), ("that is wide", "object" + ".a" * 40_000, "max recursion depth exceeded"),
         ("that is long", "true" + " " * 200_000 + "|| true", "exceeds limit"),

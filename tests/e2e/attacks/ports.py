@@ -93,7 +93,7 @@ def works(cluster):
 
 
 def first_error(cluster, port):
-    """What the error stream says of a port."""
+    """The error stream's text for a port."""
     with Spdy(cluster, FORWARD, PORTS) as client:
         client.connection.sendall(client.open(1, streamtype="error", port=str(port), requestid="0")
                                   + client.open(3, streamtype="data", port=str(port), requestid="0") + data(3, b"GET / HTTP/1.1\r\n\r\n"))

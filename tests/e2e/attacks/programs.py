@@ -1,6 +1,7 @@
-"""Programs that print credentials, which are somebody else's: what they print, how long they take, what they leave behind.
+"""Credential plug-ins, which are programs of others: their output, their run time, the processes they leave behind.
 
-Each is run by `spillway zones` with a kubeconfig that names it. A refusal is one line that names the program, and exit code 1; nothing of what the program printed
+Each is run by `spillway zones` with a kubeconfig that names it. A refusal is one line that names the program, and exit
+code 1; nothing of what the program printed
 is in it. Also what an administrator may switch off of admission."""
 import json
 import pathlib
@@ -87,7 +88,7 @@ def inherits_nothing(cluster):
 
 
 def admission_stays(name):
-    """What guards the cluster cannot be switched off by a flag."""
+    """Admission checks that protect the cluster cannot be switched off by a flag."""
     def act(cluster):
         code, _, err = run("apiserver", "--data-dir", cluster.folder / f"admission-{name}", "--port", "0", "--disable-admission-plugins", name)
         return None if code == 2 and len(err.strip().splitlines()) == 1 and name in err else f"exit {code}: {err[:300]}"

@@ -11,7 +11,7 @@ from harness import wait_for
 from http_peer import Peer, own_address
 
 POD = f"{OURS}/pods/on-n1"
-SILENT = f"{OURS}/pods/silent-on-n1"  # of its own: it is asked beside all others, who move theirs
+SILENT = f"{OURS}/pods/silent-on-n1"  # a pod of its own: other attempts move theirs
 ENDPOINTS = f"{OURS}/endpoints/front"
 MERGE = {"Content-Type": "application/merge-patch+json"}
 BEGINNINGS = ("", "http:", "https:")
@@ -38,7 +38,7 @@ def by_others():
 
 
 def lies(cluster, peer):
-    """A node writes where its pods are; services are pointed to by whoever writes endpoints."""
+    """A node writes the addresses of its pods, and users with rights on endpoints direct services."""
     def reached(address, ports):
         def act(_):
             code, text = place(cluster, address)
@@ -84,7 +84,7 @@ def names(peer):
 
 
 def paths(cluster, peer):
-    """What reaches the server is one request, below its root, with nothing added."""
+    """The server behind the proxy receives one request, below its root, with nothing added."""
     def act(rest):
         def one(_):
             before = len(peer.seen)

@@ -1,4 +1,5 @@
-"""Rights somebody does not hold: taken by each way to write a role or a binding, or by asking for something else than what is done."""
+"""Escalation of rights: by each way to write a role or a binding, or by a request that is checked as one thing and
+carried out as another."""
 import json
 
 from attacks.attempt import Act, Ask, TYPES
@@ -278,7 +279,7 @@ def other_verbs():
 
 
 def promises_himself(cluster):
-    """Whoever creates a pod writes its status in vain."""
+    """The status in a created pod is ignored."""
     body = {"metadata": {"name": "promised"}, "spec": {"schedulerName": "nobody", "containers": [{"name": "c", "image": "none"}]},
             "status": {"nominatedNodeName": "n2"}}
     code, text = cluster.ask("creator", "POST", f"{OURS}/pods", json.dumps(body).encode(), {"Content-Type": "application/json"})

@@ -189,7 +189,7 @@ def jobs():
 
 
 def endpoints():
-    """Addresses that lead to whoever uses them, and more of everything than a slice holds."""
+    """Addresses that lead back to the API server's own machine, and more of everything than a slice holds."""
     objects, slices = "/api/v1/namespaces/ours/endpoints", "/apis/discovery.k8s.io/v1/namespaces/ours/endpointslices"
     for address in ("127.0.0.1", "::1", "0.0.0.0", "169.254.169.254", "224.0.0.1", "fe80::1", "10.0.0.1/8", "localhost", "\0"):
         yield tried(f"Endpoints at {address!r}", {"metadata": {"name": "sized"}, "subsets": [{"addresses": [{"ip": address}], "ports": [{"port": 1}]}]}, path=objects)
@@ -203,7 +203,7 @@ def endpoints():
 
 
 def cron_jobs():
-    """Zones that are paths, schedules that would keep somebody busy, numbers that leave the calendar."""
+    """Zones that are paths, schedules that would keep the controller busy, numbers that leave the calendar."""
     path = "/apis/batch/v1/namespaces/ours/cronjobs"
 
     def cron(**spec):
@@ -334,7 +334,7 @@ def autoscalers():
 
 
 def quotas():
-    """Somebody who may edit a namespace, and wants more of it than its quota has."""
+    """A user that may edit a namespace tries to exceed its quota."""
     def at_once(cluster):
         """Twenty pods through twenty connections, half of them with names that the server makes."""
         def post(number):

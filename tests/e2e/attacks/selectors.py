@@ -1,4 +1,4 @@
-"""Selectors, pages and watches: expressions that are none, positions that nobody gave out, numbers beyond their range."""
+"""Selectors, pages and watches: malformed expressions, forged continue tokens, numbers beyond their range."""
 import base64
 import json
 import urllib.parse

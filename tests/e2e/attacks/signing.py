@@ -1,4 +1,5 @@
-"""Signing requests: the requestor is who asked, approval and signing need their verbs on the signer, and nobody becomes a master by one."""
+"""Signing requests: the server sets the requestor, approval and signing need their verbs on the signer, and no request
+leads to system:masters."""
 import base64
 import json
 
@@ -32,7 +33,7 @@ def is_true_requestor(cluster, name, user):
     if found is None:
         return f"{name} was not made"
     spec = found["spec"]
-    own = user == "kubernetes-admin"  # who is a master
+    own = user == "kubernetes-admin"  # a member of system:masters
     if spec.get("username") != user or ("system:masters" in spec.get("groups",
             []) and not own) or spec.get("uid") == "forged" or "scopes" in spec.get("extra", {}):
         return f"the requestor of {name} became {json.dumps({key: spec.get(key) for key in FORGED})}"
@@ -134,7 +135,7 @@ def approval(cluster, request):
 
 
 def requests(cluster, request):
-    """What may not even be asked for."""
+    """Requests that are refused at once."""
     def asked(name, want, by="requester", **more):
         body = csr("taken", more.pop("request", request), **more)
         return Ask(name, by, "POST", CSRS, body, want=want, absent=f"{CSRS}/taken")
@@ -171,7 +172,7 @@ def requests(cluster, request):
 
 
 def serving(cluster):
-    """The certificates that nodes serve with are signed unseen: for the node that asks, and nobody else."""
+    """Serving certificates of nodes are approved automatically: only for the node that requests them."""
     shop, usages = cluster.workshop, ["digital signature", "server auth"]
     names = "subjectAltName=IP:127.0.0.1,DNS:localhost\n"
     good, other = "/O=system:nodes/CN=system:node:n1", "/O=system:nodes/CN=system:node:n2"

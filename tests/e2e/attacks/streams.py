@@ -102,7 +102,7 @@ def ends_by_itself(cluster):
 
 
 def second_request_behind_a_watch(cluster):
-    """What is sent behind a watch waits until it is over; it is not mixed into the stream."""
+    """A request sent behind a watch waits until the watch ends; its answer is not mixed into the stream."""
     with cluster.open("pod-admin") as connection:
         seen = exchange(connection, head(f"{MAPS}?watch=1&timeoutSeconds=1") + head("/version", close=True))
     return None if seen.codes == (200, 200) and seen.text.index('"gitVersion"') > seen.text.index("0\r\n\r\n") else f"{seen.codes} {shown(seen.text)}"
@@ -143,7 +143,7 @@ def grows_little(begin, most):
         before, opened = resident(*watched), begin(cluster)
         try:
             begun, peak = time.monotonic(), 0
-            while time.monotonic() < begun + 3:  # what is asked for is made within this time
+            while time.monotonic() < begun + 3:  # requests of this time count
                 peak = max(peak, resident(*watched))
                 asked = time.monotonic()
                 code, text = cluster.ask("n1", "GET", "/api/v1/nodes/n1")
@@ -170,7 +170,7 @@ def silent(cluster):
     try:
         for _ in range(4_300):
             opened.append(socket.create_connection((cluster.host, cluster.port), timeout=20))
-        cluster.close()  # what was open does not count
+        cluster.close()  # open connections do not count
         for by in ("admin", "n1", "pod-admin"):
             begun = time.monotonic()
             code, text = cluster.ask(by, "GET", "/version")

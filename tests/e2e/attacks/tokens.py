@@ -59,7 +59,7 @@ class Forge:
 
 
 def forged(forge):
-    """(name, token) of what nobody who lacks the key could be believed with."""
+    """(name, token) of forgeries made without the key."""
     own = forge.cluster.workshop.key
     header, payload, signature = forge.parts
     der = openssl("pkey", "-pubin", "-outform", "DER", given=forge.public)

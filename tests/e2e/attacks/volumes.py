@@ -104,7 +104,7 @@ def names_of_others():
 
 
 def from_within(cluster):
-    """What a pod tries with the volumes that it has."""
+    """Attempts of a pod with its own volumes."""
     closed = cluster.folder / "offered"
     closed.mkdir(exist_ok=True)
     cluster.folder.chmod(0o755)

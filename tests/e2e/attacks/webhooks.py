@@ -1,4 +1,4 @@
-"""Admission webhooks: by whoever may not say where the server sends its questions, and by webhooks that mean ill."""
+"""Admission webhooks: written without the right to do so, and malicious webhooks."""
 import json
 
 from attacks.attempt import Act, Ask, shown
@@ -8,7 +8,7 @@ from webhook_server import GROUP, WebhookServer, allow, deny, path_of, patch
 
 MUTATING, VALIDATING = f"{GROUP}/mutatingwebhookconfigurations", f"{GROUP}/validatingwebhookconfigurations"
 MAPS = f"{OURS}/configmaps"
-KEEPER, READER = "hook-keeper", "hook-reader"  # of a namespace; of configurations, to read
+KEEPER, READER = "hook-keeper", "hook-reader"  # rights in a namespace; rights to read configurations
 SELECT = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ours"}}}
 
 
@@ -37,7 +37,7 @@ def strangers(hooks):
 
 
 def addresses(hooks):
-    """What even an administrator does not configure."""
+    """Configurations that are refused even from an administrator."""
     for name, client in {
         "plain HTTP": {"url": "http://127.0.0.1/"}, "a file": {"url": "file:///etc/passwd"}, "credentials": {"url": "https://a:b@127.0.0.1/"},
         "a query": {"url": "https://127.0.0.1/?a=b"}, "a header": {"url": "https://127.0.0.1/ HTTP/1.1\r\nX: y"}, "no host": {"url": "https:///a"},

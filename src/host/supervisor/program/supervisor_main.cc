@@ -28,8 +28,8 @@ namespace spillway::host {
 namespace {
 
 constexpr std::size_t kChunkBytes = 16'384;
-constexpr std::size_t kCopyBytesMax = 65'536;          // of one stream in one turn
-constexpr std::size_t kFinalCopyBytesMax = 1'048'576;  // what a full pipe can still hold at the end
+constexpr std::size_t kCopyBytesMax = 65'536;          // limit for one stream in one turn
+constexpr std::size_t kFinalCopyBytesMax = 1'048'576;  // a full pipe still holds this much after the end
 constexpr auto kByPidfd = static_cast<idtype_t>(3);    // P_PIDFD
 
 bool is_open(int fd) {
@@ -140,7 +140,7 @@ class Supervisor {
   void drain() {
     for (Stream& stream : streams_) {
       do {
-        packet_.clear();  // whoever listens and is that far behind hears the rest from the log
+        packet_.clear();  // a reader this far behind gets the rest from the log
         pump(stream, kFinalCopyBytesMax);
       } while (!packet_.empty());
       std::string records;
