@@ -54,6 +54,46 @@ TEST(CustomKinds, ADefinitionIsNamedEstablishedAndServed) {
   EXPECT_EQ(server.get("/apis/stable.example.com/v1/crontabs").code, 200);
 }
 
+TEST(CustomKinds, ADefinitionOfAProtectedGroupTellsOfItsApproval) {
+  constexpr std::string_view kCondition = "KubernetesAPIApprovalPolicyConformant";
+  TestServer server;
+  const auto annotated = [](std::string_view plural, std::string_view kind, std::string_view why) {
+    Json made = *api::parse_json(definition(plural, kind, "example.k8s.io", kV1, "[]"));
+    made.make({"metadata", "annotations", "api-approved.kubernetes.io"}) = why;
+    return api::to_text(made);
+  };
+  define(server, annotated("apprs", "Appr", "https://github.com/kubernetes/enhancements/pull/1"));
+  const std::string path = kDefinitionsPath + "/apprs.example.k8s.io";
+  const Answer approved = server.get(path);
+  EXPECT_EQ(condition(approved.body, kCondition), "True/ApprovedAnnotation");
+  EXPECT_NE(approved.text.find("approved in https://github.com/kubernetes/enhancements/pull/1"), std::string::npos);
+  define(server, annotated("others", "Other", "unapproved, experimental"));
+  const Answer bypassed = server.get(kDefinitionsPath + "/others.example.k8s.io");
+  EXPECT_EQ(condition(bypassed.body, kCondition), "False/UnapprovedAnnotation");
+  EXPECT_NE(bypassed.text.find(R"(not approved: \"unapproved, experimental\")"), std::string::npos) << bypassed.text;
+  ASSERT_EQ(server.merge(path, R"({"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved"}}})").code,
+            200);
+  server.settle();
+  EXPECT_EQ(condition(server.get(path).body, kCondition), "False/UnapprovedAnnotation") << "the annotation changed";
+  define(server, definition());
+  EXPECT_EQ(condition(server.get(kDefinitionsPath + "/crontabs.stable.example.com").body, kCondition), "");
+}
+
+TEST(CustomKinds, ADefinitionMayHaveAsManyBytesAsEtcdTakes) {
+  TestServer server;
+  const auto sized = [](std::string_view plural, std::string_view kind, std::size_t bytes) {
+    Json made = *api::parse_json(definition(plural, kind));
+    made.at({"spec", "versions"})->if_array()->front().make({"schema", "openAPIV3Schema", "description"}) =
+        std::string(bytes, 'd');
+    return api::to_text(made);
+  };
+  define(server, sized("crontabs", "CronTab", 1'400'000));
+  EXPECT_EQ(server.get(kTabs).code, 200);
+  const Answer larger = server.post(kDefinitionsPath, sized("others", "Other", 1'600'000));
+  EXPECT_EQ(larger.code, 413) << larger.text.substr(0, 500);
+  EXPECT_NE(larger.text.find("may have at most 1572864 bytes"), std::string::npos) << larger.text.substr(0, 500);
+}
+
 TEST(CustomKinds, DiscoveryTellsOfIt) {
   TestServer server;
   define(server, definition());

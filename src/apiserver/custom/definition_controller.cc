@@ -1,6 +1,7 @@
 #include "apiserver/custom/definition_controller.h"
 
 #include "apiserver/collect/bootstrap.h"
+#include "apiserver/resource/definition_approval.h"
 
 #include <algorithm>
 #include <utility>
@@ -87,7 +88,10 @@ const DefinitionController::Naming& DefinitionController::naming_of(const Stored
   if (naming.revision == definition.revision) return naming;
   const api::DocumentPtr document = definition.shared_document();
   Json part = Json::object();
-  for (const auto path : {std::initializer_list<std::string_view>{"spec", "group"}, {"spec", "names"}, {"status"}}) {
+  for (const auto path : {std::initializer_list<std::string_view>{"metadata", "annotations", kApprovalAnnotation},
+                          {"spec", "group"},
+                          {"spec", "names"},
+                          {"status"}}) {
     if (const Json* value = document->at(path)) part.make(path) = *value;
   }
   naming = {definition.revision, std::string(part.string_at({"spec", "group"})),

@@ -29,7 +29,7 @@ class DefinitionController final : public Collector {
     store::Revision revision;
     std::string group;
     bool is_accepted = false;
-    api::Json part;  // group and names of its spec, and its status
+    api::Json part;  // approval, group and names of its spec, and its status
   };
 
   // Collector

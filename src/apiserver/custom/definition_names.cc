@@ -1,5 +1,6 @@
 #include "apiserver/custom/definition_names.h"
 
+#include "apiserver/resource/definition_approval.h"
 #include "apiserver/resource/object_condition.h"
 
 #include <fmt/format.h>
@@ -124,6 +125,7 @@ Json with_names(Json definition, const TakenNames& taken, std::string_view refus
   } else {
     problem = {"GroupConflict", std::string(refusal)};
   }
+  set_approval_condition(definition, now);
   if (problem.reason.empty()) {
     set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
     set_condition(definition, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted",

@@ -2,6 +2,7 @@
 
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/resource/definition_approval.h"
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "policy/structural/field_place.h"
@@ -28,8 +29,6 @@ using api::Json;
 
 constexpr std::size_t kSelectableFieldsMax = 8;
 constexpr std::size_t kDeprecationWarningMax = 256;  // bytes
-constexpr std::string_view kApproval = "api-approved.kubernetes.io";
-constexpr std::string_view kApprovalHelp = "see https://github.com/kubernetes/enhancements/pull/1111";
 constexpr std::array<std::string_view, 2> kScopes{"Cluster", "Namespaced"};
 constexpr std::array<std::string_view, 2> kStrategies{"None", "Webhook"};
 constexpr std::array<std::string_view, 5> kColumnTypes{"boolean", "date", "integer", "number", "string"};
@@ -170,24 +169,15 @@ class DefinitionRules {
   }
 
   void check_approval() {
-    const std::string_view group = text(spec_, "group");
-    const auto is_within = [group](std::string_view domain) {
-      return group == domain ||
-             (group.ends_with(domain) && group.substr(0, group.size() - domain.size()).ends_with('.'));
-    };
-    if (!is_within("k8s.io") && !is_within("kubernetes.io")) return;
+    if (!is_protected_group(text(spec_, "group"))) return;
     const Approval now = approval_of(definition_);
     if (old_ != nullptr && approval_of(*old_) == now) return;
-    const std::string at = api::key_path("metadata.annotations", kApproval);
+    const std::string at = api::key_path("metadata.annotations", kApprovalAnnotation);
     const Json& annotations = value_of(value_of(definition_, "metadata"), "annotations");
     if (now == Approval::kMissing) {
-      errors_.required(
-          at, fmt::format("protected groups must have approval annotation \"{}\", {}", kApproval, kApprovalHelp));
+      errors_.required(at, approval_text(definition_));
     } else if (now == Approval::kInvalid) {
-      errors_.invalid(at, value_of(annotations, kApproval),
-                      fmt::format("protected groups must have approval annotation \"{}\" with either a URL or a "
-                                  "reason starting with \"unapproved\", {}",
-                                  kApproval, kApprovalHelp));
+      errors_.invalid(at, value_of(annotations, kApprovalAnnotation), approval_text(definition_));
     }
   }
 
@@ -215,18 +205,6 @@ class DefinitionRules {
   }
 
  private:
-  enum class Approval : std::uint8_t { kMissing, kInvalid, kApproved, kBypassed };
-
-  static Approval approval_of(const Json& definition) {
-    const std::string_view why = definition.string_at({"metadata", "annotations", kApproval});
-    if (why.empty()) return Approval::kMissing;
-    if (why.starts_with("unapproved")) return Approval::kBypassed;
-    const std::size_t scheme = why.find("://");
-    const bool url = scheme != std::string_view::npos && scheme > 0 && why.size() > scheme + 3 &&
-                     why[scheme + 3] != '/' && !why.contains(' ');
-    return url ? Approval::kApproved : Approval::kInvalid;
-  }
-
   template <typename Check>
   void for_each_version(Check check) {
     const Json::Array& versions = elements(spec_, "versions");

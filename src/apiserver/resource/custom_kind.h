@@ -25,10 +25,10 @@
 
 namespace spillway::apiserver {
 
-/// Definitions that one server holds, versions of each, and bytes of one.
+/// Definitions that one server holds, versions of each, and bytes of one: as many as etcd takes of any object.
 inline constexpr std::size_t kDefinitionsMax = 500;
 inline constexpr std::size_t kVersionsMax = 32;
-inline constexpr std::size_t kDefinitionBytesMax = 1U << 20U;
+inline constexpr std::size_t kDefinitionBytesMax = 3U << 19U;
 /// Bytes of all of them.
 inline constexpr std::size_t kDefinitionsBytesMax = 64U << 20U;
 
