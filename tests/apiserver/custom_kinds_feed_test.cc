@@ -130,20 +130,21 @@ class FollowedDefinitions : public ::testing::Test, public WatchCache::Listener 
   }
 
   /// The watch tells of a definition with that category.
-  void tell(std::string_view category, std::string_view filler = {}) {
-    Json document = *api::parse_json(definition());
+  void tell(std::string_view category, std::string_view filler = {}, std::string_view plural = "crontabs") {
+    Json document = *api::parse_json(definition(plural));
     document["metadata"]["uid"] = "u";
     document.make({"metadata", "annotations", "filler"}) = filler;
     Json& accepted = document.make({"status", "acceptedNames"});
     accepted = *std::as_const(document).at({"spec", "names"});
     accepted["categories"] = Json::array({category});
     document["status"]["conditions"] = Json::array({Json::object({{"type", "Established"}, {"status", "True"}})});
-    change(std::make_shared<const std::string>(api::to_text(document)));
+    change(std::make_shared<const std::string>(api::to_text(document)), plural);
   }
 
-  void change(const store::Value& value) {
+  void change(const store::Value& value, std::string_view plural = "crontabs") {
     const store::Revision at(++revision);
-    const std::string key = "/registry/apiextensions.k8s.io/customresourcedefinitions/" + std::string(kName);
+    const std::string key =
+        fmt::format("/registry/apiextensions.k8s.io/customresourcedefinitions/{}.stable.example.com", plural);
     cache.origins().front()->on_changes({{key, at, store::Revision(2), value, nullptr}});
   }
 
@@ -191,6 +192,31 @@ TEST_F(FollowedDefinitions, AKindThatIsReplacedBeforeItWasServedStaysForThoseWho
   EXPECT_EQ(kinds.kept(), 2U);
   advance(seconds(1));
   EXPECT_EQ(kinds.kept(), 0U);
+}
+
+/// A place is a cache: they are given back, and used again for other kinds.
+TEST_F(FollowedDefinitions, ThePlaceOfAKindThatHasGoneIsGivenBack) {
+  constexpr std::size_t kAtOnce = 100;
+  std::size_t places = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      const std::string plural = fmt::format("things{}x{}", round, i);
+      tell("all", {}, plural);
+      EXPECT_FALSE(cache.all().empty());
+      change(nullptr, plural);
+    }
+    EXPECT_EQ(kinds.names(), kAtOnce);
+    advance(CustomKinds::kKept);
+    EXPECT_EQ(kinds.kept(), 0U);
+    EXPECT_EQ(kinds.names(), 0U);
+    if (round == 0) places = cache.all().size();
+    EXPECT_EQ(cache.all().size(), places) << "caches are used again";
+  }
+  tell("again");
+  EXPECT_EQ(kinds.names(), 1U);
+  tell("changed");
+  advance(CustomKinds::kKept);
+  EXPECT_EQ(kinds.names(), 1U) << "a kind that is served keeps its place";
 }
 
 TEST_F(FollowedDefinitions, LargeOnesThatChangeWithoutEndWait) {

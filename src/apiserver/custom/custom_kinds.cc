@@ -141,6 +141,7 @@ void CustomKinds::keep(const Served& served) {
   if (served.kind == nullptr) return;
   const std::size_t bytes = served.bytes + kKindBytes;
   kept_.push_back({core_.now.mono, served.kind, bytes});
+  ++kept_of_name_[std::string(served.kind->name())];
   kept_bytes_ += bytes;
 }
 
@@ -160,11 +161,23 @@ void CustomKinds::publish() {
   for (const auto& waiting : std::exchange(waiting_, {})) waiting();
 }
 
+/// Gives the cache of a kind back that has gone for good: a later one of the same name would be in kinds_ or kept_.
+void CustomKinds::give_back_cache(const CustomKind& kind) {
+  const std::string name(kind.name());
+  const auto kept = kept_of_name_.find(name);
+  if (--kept->second != 0) return;
+  kept_of_name_.erase(kept);
+  if (kinds_.contains(name) || names_.erase(name) == 0) return;
+  core_.cache.release(kind.stored().storage);
+}
+
 void CustomKinds::arm_release() {
   const Instant kept_since = core_.now.mono - kKept;
   while (!kept_.empty() && kept_.front().since <= kept_since) {
     kept_bytes_ -= kept_.front().bytes;
+    const CustomKindPtr last = std::move(kept_.front().kind);
     kept_.pop_front();
+    give_back_cache(*last);
   }
   if (release_ || kept_.empty()) return;
   release_ = core_.timers.at(kept_.front().since + kKept, [this] {

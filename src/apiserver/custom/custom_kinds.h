@@ -1,8 +1,8 @@
 // Which custom kinds this server serves: those of established definitions, as its own watch tells of them, so that
 // every server of a store learns of each by itself. Of a new kind the objects in the store are read first; then it is
 // in the table of resources. It writes nothing. Thread: loop. Bounds: kDefinitionsMax kinds; a cache of each name that
-// was ever served, at most kNamesMax of them; requests that wait for a kind, kWaitingMax; of what was replaced in the
-// last ten minutes, 128 MiB of kinds. Source: docs/adr/0049.
+// was served in the last kKept, at most kNamesMax of them; requests that wait for a kind, kWaitingMax; of what was
+// replaced in the last ten minutes, 128 MiB of kinds. Source: docs/adr/0049.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -45,6 +45,9 @@ class CustomKinds final : public Collector {
   /// Kinds that were replaced, or have gone, less than kKept ago.
   std::size_t kept() const { return kept_.size(); }
 
+  /// Names that have a cache: those that are served, and those that have gone less than kKept ago.
+  std::size_t names() const { return names_.size(); }
+
   static constexpr std::size_t kWaitingMax = 1'000;
   static constexpr std::size_t kNamesMax = 4'096;
 
@@ -76,15 +79,17 @@ class CustomKinds final : public Collector {
   void keep(const Served& served);
   void publish();
   void arm_release();
+  void give_back_cache(const CustomKind& kind);
 
   Core& core_;
   ResourceRegistry& registry_;
   WatchHub& hub_;
   const ResourceCache& definitions_;
-  std::map<std::string, Served, std::less<>> kinds_;  // by the name of the definition
-  std::deque<Kept> kept_;                             // oldest first
+  std::map<std::string, Served, std::less<>> kinds_;              // by the name of the definition
+  std::deque<Kept> kept_;                                         // oldest first
+  std::map<std::string, std::size_t, std::less<>> kept_of_name_;  // entries of kept_, by name of the definition
   std::size_t kept_bytes_ = 0;
-  std::set<std::string> names_;  // that ever had a cache
+  std::set<std::string> names_;  // that have a cache
   std::set<std::string> dirty_;
   std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
   std::vector<std::function<void()>> waiting_;

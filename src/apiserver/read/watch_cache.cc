@@ -234,6 +234,12 @@ WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener, sto
 }
 
 ResourceCache& WatchCache::add_cache(const Resource& resource, Origin& origin) {
+  if (!free_.empty() && &origin == origins_.front().get()) {
+    ResourceCache& cache = *free_.back();
+    free_.pop_back();
+    by_prefix_.emplace(resource.storage, &cache);
+    return cache;
+  }
   caches_.push_back(std::make_unique<ResourceCache>(resource, origin, caches_.size()));
   by_prefix_.emplace(resource.storage, caches_.back().get());
   return *caches_.back();
@@ -261,6 +267,13 @@ void WatchCache::detach(ResourceCache& cache) {
   cache.forget_history(cache.origin().revision());
   cache.state_horizon_ = cache.horizon_;
   cache.kept_ = std::move(cache.custom_);
+}
+
+void WatchCache::release(std::string_view storage) {
+  const auto found = by_prefix_.find(storage);
+  if (found == by_prefix_.end() || !found->second->is_detached()) return;
+  free_.push_back(found->second);
+  by_prefix_.erase(found);
 }
 
 void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {

@@ -206,6 +206,9 @@ class WatchCache {
   void fill(ResourceCache& cache, const store::RangeResult& state);
   /// The kind is not served any more. The cache stays, empty: the kind may be served again.
   void detach(ResourceCache& cache);
+  /// Gives the cache of these keys back, which is detached: the next kind with other keys gets it. No row of its last
+  /// kind may be used any more.
+  void release(std::string_view storage);
 
   const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
 
@@ -270,6 +273,7 @@ class WatchCache {
   std::vector<std::unique_ptr<Origin>> origins_;
   std::vector<std::unique_ptr<ResourceCache>> caches_;
   std::map<std::string, ResourceCache*, std::less<>> by_prefix_;
+  std::vector<ResourceCache*> free_;  // released
   std::map<const std::string*, Expected> expected_;
   std::map<std::string, FinalState> expected_deletions_;
   std::deque<Parsed> parsed_;  // oldest first
