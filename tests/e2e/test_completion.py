@@ -32,13 +32,13 @@ class Completion(unittest.TestCase):
 
     def test_flags(self):
         self.assertEqual(self.bash(["up", "--log-f"]), ["--log-format"])
-        self.assertEqual(self.zsh(["up", "--log-f"]), ["--log-format:How lines are written"])
-        self.assertEqual(self.fish(["up", "--log-f"]), ["--log-format\tHow lines are written"])
+        self.assertEqual(self.zsh(["up", "--log-f"]), ["--log-format:Format of log lines"])
+        self.assertEqual(self.fish(["up", "--log-f"]), ["--log-format\tFormat of log lines"])
 
     def test_commands(self):
         self.assertEqual(self.bash(["store", "de"]), ["defrag"])
-        self.assertRegex("\n".join(self.zsh(["store", "de"])), r"^defrag:Write the store anew.*$")
-        self.assertRegex("\n".join(self.fish(["store", "de"])), r"^defrag\tWrite the store anew.*$")
+        self.assertRegex("\n".join(self.zsh(["store", "de"])), r"^defrag:Rewrite the store.*$")
+        self.assertRegex("\n".join(self.fish(["store", "de"])), r"^defrag\tRewrite the store.*$")
         self.assertIn("simulate", self.bash([""]))
 
     def test_values(self):

@@ -242,7 +242,7 @@ class EtcdOverrides(unittest.TestCase):
             code, _, err = run("apiserver", "--data-dir", self.folder / "bad", *flags)
             self.assertEqual(code, 2)
             self.assertIn(words, err)
-        for command, words in ((["check", main], "give the URLs of each"), (["copy", "--from", f"sqlite:{self.folder}", "--to", f"etcd:{url}"], "copy the whole store into each etcd")):
+        for command, words in ((["check", main], "give its URLs"), (["copy", "--from", f"sqlite:{self.folder}", "--to", f"etcd:{url}"], "copy the whole store into each etcd")):
             code, _, err = run("store", *command, f"--etcd-servers-overrides=/events#{url}")
             self.assertEqual(code, 2)
             self.assertIn(words, err)

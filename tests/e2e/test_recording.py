@@ -119,7 +119,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(sorted(left), ["controller.rec", "fetched.rec", "n.rec", "running.rec"])
 
     def test_wrong_command_lines(self):
-        for arguments, words in ((("-o", "x"), "say whose recording"), (("n",), "say where to: -o FILE"), (("node", "-o", "x"), "say which node"), (("n", "--dir", "/x", "-o", "x"), "say node or controller"),
+        for arguments, words in ((("-o", "x"), "expected a node's name or"), (("n",), "-o FILE is missing"), (("node", "-o", "x"), "expected a node's name (node/node"), (("n", "--dir", "/x", "-o", "x"), "--dir DIR needs node or controller"),
                                  (("a/b", "-o", "x"), '"a/b" is no node\'s name'), (("node/", "-o", "x"), "is no node's name"), (("n", "--list", "-o", "x"), "excludes"),
                                  (("--dir", "/x", "--lease", "a/b", "-o", "x"), "excludes"), (("--dir", "/x", "--context", "c", "-o", "x"), "excludes"), (("n", "--recent", "-o", "x"), "--recent"), (("n", "--controller", "https://x", "-o", "x"), "say controller, not a node"),
                                  (("n", "--kubeconfig", "/none", "-o", "x"), "/none")):

@@ -144,7 +144,7 @@ class Zones(unittest.TestCase):
             code, out, err = run("controller", "--config", file, "--node-eviction-rate", "0.25", "--use-service-account-credentials=true", "--print-config")
             self.assertEqual(code, 0, err)
             self.assertRegex(err, r"config.yaml:5: kubeCloudShared.clusterName: has no effect here")
-            self.assertIn("--use-service-account-credentials has no effect here: everything is done as whom the kubeconfig names", err)
+            self.assertIn("--use-service-account-credentials has no effect here: all requests use the kubeconfig's user", err)
             for line in ("nodeMonitorPeriod: 7s", "nodeEvictionRate: 0.25", "leaderElect: false", "limitTaints: 5/1m", "- -replicaset-controller"):
                 self.assertIn(line, out.replace('"', ""))
             (folder / "again.yaml").write_text(out)
@@ -235,8 +235,8 @@ class Zones(unittest.TestCase):
                      "horizontalPodAutoscalerTolerance: 0.2", "horizontalPodAutoscalerDownscaleStabilizationWindow: 0s",
                      "horizontalPodAutoscalerCPUInitializationPeriod: 4m0s", "horizontalPodAutoscalerInitialReadinessDelay: 45s"):
             self.assertIn(line, out)
-        for flag, why in (("--concurrent-replicaset-syncs", "sets are looked at one after the other"), ("--concurrent-gc-syncs", "what it is for is not here"),
-                          ("--concurrent-validating-admission-policy-status-syncs", "not here")):
+        for flag, why in (("--concurrent-replicaset-syncs", "objects are synced one after the other"), ("--concurrent-gc-syncs", "this feature does not exist here"),
+                          ("--concurrent-validating-admission-policy-status-syncs", "does not exist here")):
             self.assertRegex(run("controller", "--print-config", flag, "5")[2], f"^spillway: warning: {flag} has no effect here: .*{why}")
         for flag, value in (("--feature-gates", "X"), ("--leader-elect-resource-lock", "endpoints"), ("--kube-api-qps", "0"), ("--node-eviction-rate", "-1"),
                             ("--unhealthy-zone-threshold", "2"), ("--enable-taint-manager", "maybe"), ("--node-monitor-period", "0s"), ("--secure-port", "70000"),

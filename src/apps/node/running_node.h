@@ -44,7 +44,7 @@ struct NodePartOptions {
   /// The authority of the client certificates that the node's HTTPS server believes. nullopt: there is no server (the
   /// API server is in this process, and reaches the node without one).
   std::optional<std::string> client_authority_pem;
-  std::optional<std::uint16_t> port;  // of the node's server; 0: any free one; nullopt: the configuration's
+  std::optional<std::uint16_t> port;  // port of the node's server; 0: any free one; nullopt: the configuration's
   std::vector<std::string> ips;       // the node's addresses, at most two; empty: the machine's
   std::vector<std::string> hidden;    // files and directories that no pod sees, beside the state directory
   /// In place of the Service `kubernetes` in the variables of containers; nullopt: the Service itself.

@@ -29,23 +29,22 @@ Result<Duration> parse_interval(const std::string& text) {
 
 void define_top(Commands& commands) {
   const auto top = std::make_shared<TopCommand>();
-  CLI::App& app =
-      commands.add("top", "Show how near nodes are to evictions, when they get there, and who would be next");
+  CLI::App& app = commands.add(
+      "top", "Show how near nodes are to eviction, when they reach it, and which pods would be evicted next");
   add_parsed(app, "node", top->node, parse_top,
              "One node with all its thresholds, and its pods in the order of eviction", "nodes|node/NAME",
              "all nodes, the nearest first");
-  CLI::Option* watch = app.add_flag("-w,--watch", top->watch, "Look again and again, until Ctrl-C");
-  add_parsed(app, "--interval", top->interval, parse_interval, "How long after a look the next one is taken",
-             "DURATION", "2s")
+  CLI::Option* watch = app.add_flag("-w,--watch", top->watch, "Refresh until Ctrl-C");
+  add_parsed(app, "--interval", top->interval, parse_interval, "Interval between two refreshes", "DURATION", "2s")
       ->needs(watch);
   add_client_api(app, top->api);
   add_table_output(app, top->output);
   add_colour(app, top->colour);
   app.footer(
-      "Works with any kubelet: where no agent of Spillway answers, thresholds are those of /configz, and nothing is\n"
-      "foreseen. Needs the right to get nodes/proxy. With -o json, each look is one line.\n"
-      "Exit codes: 0 shown, or ended by Ctrl-C, 1 the cluster or the node could not be asked, 2 wrong command line,\n"
-      "3 there is no such node.");
+      "Works with any kubelet. Without an agent of Spillway, thresholds come from /configz, and no forecast is shown.\n"
+      "Needs the right to get nodes/proxy. With -o json, each refresh is one line.\n"
+      "Exit codes: 0 shown, or ended by Ctrl-C, 1 the cluster or the node did not answer,\n"
+      "2 wrong command line, 3 no such node.");
   commands.choose(app, top);
 }
 
@@ -69,18 +68,17 @@ Result<Duration> parse_since(const std::string& text) {
 void define_watch(Commands& commands) {
   const auto watch = std::make_shared<WatchCommand>();
   CLI::App& app = commands.add("watch", "Show decisions about pods and nodes as they happen, a line each");
-  app.add_option("--node", watch->node, "Only of this node")->type_name("NAME");
+  app.add_option("--node", watch->node, "Show only decisions of this node")->type_name("NAME");
   app.add_option("-n,--namespace", watch->name_space,
-                 "Only about pods of this namespace; no more is read of the cluster's events")
+                 "Show only decisions about pods of this namespace, and read only its events")
       ->type_name("NAME");
   add_taken(
       app, "--pod", [watch](const std::string& text) { return parse_watched_pod(text, *watch); },
-      "Only about pods of this name", "NAME|NAMESPACE/NAME", "");
-  app.add_option("--reason", watch->reasons,
-                 "Only with one of these reasons: of an event, also one that tells of no decision, or of a decision")
+      "Show only decisions about pods of this name", "NAME|NAMESPACE/NAME", "");
+  app.add_option("--reason", watch->reasons, "Show only these reasons (of events or decisions)")
       ->type_name("REASON[,REASON]")
       ->delimiter(',');
-  add_parsed(app, "--since", watch->since, parse_since, "Begin with what was decided so long before", "DURATION", "0s");
+  add_parsed(app, "--since", watch->since, parse_since, "Begin with the decisions of this long ago", "DURATION", "0s");
   add_controller_target(app, watch->target);
   add_output(app, watch->output);
   add_colour(app, watch->colour);
@@ -98,11 +96,11 @@ void define_watch(Commands& commands) {
 
 void define_zones(Commands& commands) {
   const auto zones = std::make_shared<ZonesCommand>();
-  CLI::App& app = commands.add("zones", "Show how the zones stand: nodes, rate, queue, next act, brake that holds");
+  CLI::App& app = commands.add("zones", "Show the state of the zones: nodes, rate, queue, next action, active brake");
   add_controller_target(app, zones->target);
   add_table_output(app, zones->output);
   add_colour(app, zones->colour);
-  app.footer("Exit codes: 0 answered, 1 no controller could be asked, 2 wrong command line.");
+  app.footer("Exit codes: 0 answered, 1 no controller answered, 2 wrong command line.");
   commands.choose(app, zones);
 }
 
@@ -110,15 +108,17 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
   const auto hold = std::make_shared<HoldCommand>();
   hold->act = act;
   const bool holds = act == HoldCommand::Act::kHold;
-  CLI::App& app = holds ? commands.add("hold", "Stop marking, tainting and deleting by the lifecycle controllers")
-                        : commands.add("resume", "End what `spillway hold` began");
+  CLI::App& app =
+      holds
+          ? commands.add("hold", "Stop the node lifecycle controllers: no node is marked or tainted, no pod is deleted")
+          : commands.add("resume", "End a hold of `spillway hold`");
   add_client_api(app, hold->api);
   add_parsed(
       app, "--zone", hold->zone, [](const std::string& text) -> Result<std::optional<std::string>> { return text; },
       "Only this zone: its name in `spillway zones`, or the value of its label; - for nodes without zone labels",
       "ZONE", "");
-  if (holds) app.add_option("--why", hold->why, "What is shown as the reason");
-  app.add_option("--hold-config-map", hold->config_map, "The ConfigMap the controllers look at")->capture_default_str();
+  if (holds) app.add_option("--why", hold->why, "Reason that is shown with the hold");
+  app.add_option("--hold-config-map", hold->config_map, "ConfigMap that the controllers watch")->capture_default_str();
   commands.choose(app, hold);
 }
 
@@ -127,12 +127,12 @@ void define_dashboard(Commands& commands) {
   CLI::App& app = commands.add("dashboard", "Serve a page that shows the cluster live, with your own credentials");
   add_client_api(app, dashboard->api);
   add_parsed(app, "--bind-address", dashboard->bind_address, parse_address,
-             "Where it is served; whoever reaches it and knows the URL acts as you, over plain HTTP", "ADDRESS",
-             "127.0.0.1");
-  add_parsed(app, "--port", dashboard->port, parse_port, "Its port; 0: any free one", "PORT", "0");
+             "Address to listen on (plain HTTP). Any client that reaches it and knows the URL acts with your rights",
+             "ADDRESS", "127.0.0.1");
+  add_parsed(app, "--port", dashboard->port, parse_port, "Port to listen on; 0: any free one", "PORT", "0");
   add_parsed(app, "--what-if", dashboard->what_if, parse_switch,
-             "Whether the page may have what would happen played here: one child process at a time, two minutes, 2Gi",
-             "on|off", "on");
+             "Allow what-if simulations on the page. One runs at a time, for two minutes at most, with 2Gi", "on|off",
+             "on");
   app.footer(
       "Prints the URL to open, which holds a secret that is new with every start, and serves until Ctrl-C. Works with\n"
       "any cluster; where Spillway's agents and controllers answer, the page shows more. It reads nodes, pods, events\n"

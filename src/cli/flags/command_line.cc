@@ -218,8 +218,8 @@ class Parser {
 }  // namespace
 
 void define_completion(Commands& commands, std::string& shell) {
-  CLI::App& app = commands.add("completion", "Print what makes a shell complete commands and flags of this program");
-  app.add_option("SHELL", shell, "Which shell")->check(one_of({"bash", "zsh", "fish"}))->required();
+  CLI::App& app = commands.add("completion", "Print the completion script of a shell");
+  app.add_option("SHELL", shell, "Shell that the script is for")->check(one_of({"bash", "zsh", "fish"}))->required();
   app.footer(
       "bash: source <(spillway completion bash)   zsh: source <(spillway completion zsh)\n"
       "fish: spillway completion fish | source");

@@ -25,43 +25,42 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
   app.add_option("--limit-node-deletions", args.limit_node_deletions,
                  "Brake: nodes deleted within a window because their machine is gone" + limits);
   app.add_option("--zone-full-disruption", args.full_disruption,
-                 "A fully disrupted zone is evicted at the normal rate, at the secondary rate (slow), or not (hold)")
+                 "Eviction rate in a fully disrupted zone: normal, slow (the secondary rate) or hold (none)")
       ->check(one_of({"normal", "slow", "hold"}))
       ->capture_default_str();
   app.add_option("--heartbeat-stall-fraction", args.stall_share,
-                 "Brake: if a larger share of the nodes is late at once, wait for --heartbeat-stall-max; 0: off")
+                 "Brake: if a larger share of the nodes is late at once, hold for up to --heartbeat-stall-max; 0: off")
       ->check(between_shares(0.0, 1.0))
       ->capture_default_str();
-  add_duration(app, "--heartbeat-stall-max", args.stall_max, "How long such a stall is not believed");
+  add_duration(app, "--heartbeat-stall-max", args.stall_max, "Hold actions at most this long after such a stall");
   add_optional_brake(app, "--watch-age-max", args.watch_age_max,
-                     "do nothing while our own watch was silent for longer");
+                     "hold while the watch of this process has been silent for longer");
   add_optional_brake(app, "--clock-jump-max", args.clock_jump_max,
-                     "do nothing for a grace period after a clock jumped, or this process stood still, for longer");
-  add_optional_brake(app, "--storm-cool-down", args.storm_cool_down,
-                     "do nothing for this long after a storm has passed");
+                     "hold for a grace period after the clock jumped or this process was stopped for longer");
+  add_optional_brake(app, "--storm-cool-down", args.storm_cool_down, "hold for this long after a storm has passed");
   app.add_option("--hold-config-map", args.hold_config_map,
-                 "Manual brake of `spillway hold`: what this ConfigMap names is left alone while it exists; empty: off")
+                 "ConfigMap of `spillway hold`: the controllers leave the zones that it names alone while it exists; "
+                 "empty: off")
       ->capture_default_str();
   app.add_flag("--respect-disruption-budgets", args.respect_budgets,
                "Brake: evict within PodDisruptionBudgets instead of deleting");
   app.add_flag("--wait-for-replacement", args.wait_for_replacement,
                "Brake: delete a pod only when its replacement could be placed");
   app.add_flag("--replace-before-deletion", args.replace_before_deletion,
-               "Brake: the same, and pods of ReplicaSets on failed nodes are replaced first, by priority, and deleted "
-               "once others run in their place");
-  app.add_flag(
-      "--eviction-backoff", args.eviction_backoff,
-      "Brake: replace pods that a node evicts again and again later each time, 10s to 15m, per owner and node");
+               "Brake: as --wait-for-replacement, and create replacements first for pods of ReplicaSets on failed "
+               "nodes, by priority. The old pods are deleted once the replacements run");
+  app.add_flag("--eviction-backoff", args.eviction_backoff,
+               "Brake: back off before replacing pods that a node evicts repeatedly, 10s to 15m, per owner and node");
 }
 
 }  // namespace
 
 namespace {
 
-constexpr const char* kNotHere = "what it is for is not here";
-constexpr const char* kOneByOne = "sets are looked at one after the other, and their calls do not wait for one another";
-constexpr const char* kByDelegation = "the kubeconfig says who is asked about callers";
-constexpr const char* kByKubeconfig = "everything is done as whom the kubeconfig names";
+constexpr const char* kNotHere = "this feature does not exist here";
+constexpr const char* kOneByOne = "objects are synced one after the other, and their requests run concurrently";
+constexpr const char* kByDelegation = "callers are authenticated and authorized with the kubeconfig's API server";
+constexpr const char* kByKubeconfig = "all requests use the kubeconfig's user";
 
 /// Flags of kube-controller-manager that are accepted and reported as without effect.
 constexpr StockFlag kOtherFlags[] = {{"--authentication-kubeconfig", kByDelegation},
@@ -128,7 +127,7 @@ std::string eviction_mode_of(const ControllerArgs& args) {
 
 std::vector<FlagWithoutEffect> flags_without_effect(const ControllerArgs& args) {
   if (!args.pod_eviction_timeout || eviction_mode_of(args) == "timeout") return {};
-  return {{"--pod-eviction-timeout", "pods leave by their tolerations of taints; see --eviction-mode=timeout"}};
+  return {{"--pod-eviction-timeout", "pods are evicted by taints and tolerations; see --eviction-mode=timeout"}};
 }
 
 void add_manager_flags(CLI::App& app, ControllerCommand& command) {
@@ -137,7 +136,7 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
                  "Writes to the API server per second, all controllers together")
       ->check(above_zero())
       ->capture_default_str();
-  app.add_option("--kube-api-burst", command.kube_api_burst, "How many may go at once after a rest")
+  app.add_option("--kube-api-burst", command.kube_api_burst, "Writes that may be sent at once after a pause")
       ->check(above_zero())
       ->capture_default_str();
   const auto taint_manager = [&command](const std::string& text) -> Outcome {
@@ -147,7 +146,7 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
     return {};
   };
   add_taken(app, "--enable-taint-manager", taint_manager,
-            "false: --eviction-mode=timeout, and NoExecute taints evict nobody", "BOOL", "true")
+            "false: --eviction-mode=timeout, and NoExecute taints evict no pod", "BOOL", "true")
       ->trigger_on_parse();
   add_taken(
       app, "--feature-gates", [&command](const std::string& text) { return take_gates(text, command); },
@@ -157,21 +156,24 @@ void add_manager_flags(CLI::App& app, ControllerCommand& command) {
     if (text == "leases") return {};
     return make_error(ErrorCode::kInvalid, "\"{}\" is not supported; expected leases", text);
   };
-  add_taken(app, "--leader-elect-resource-lock", lock, "Only leases", "KIND", "leases");
+  add_taken(app, "--leader-elect-resource-lock", lock, "Kind of the lock object: only leases is supported", "KIND",
+            "leases");
   add_without_effect(app, kOtherFlags, command.without_effect);
 }
 
 void add_process_serving(CLI::App& app, ProcessServingArgs& args) {
   begin_group(app, "Serving");
-  add_parsed(app, "--bind-address", args.bind_address, parse_address, "Where health and metrics are served", "ADDRESS",
-             args.bind_address);
-  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Its port; 0: any free one", "PORT",
+  add_parsed(app, "--bind-address", args.bind_address, parse_address, "Address that serves health and metrics",
+             "ADDRESS", args.bind_address);
+  add_parsed(app, "--secure-port", args.secure_port, parse_port, "Port to listen on; 0: any free one", "PORT",
              std::to_string(args.secure_port));
-  CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_cert_file, "Certificate to serve with, PEM")
-                                 ->check(CLI::ExistingFile)
-                                 ->default_str("of its own making");
+  CLI::Option* certificate =
+      app.add_option("--tls-cert-file", args.tls_cert_file, "PEM file: serve with this certificate")
+          ->check(CLI::ExistingFile)
+          ->default_str("a self-signed certificate");
   CLI::Option* key =
-      app.add_option("--tls-private-key-file", args.tls_private_key_file, "Its key, PEM")->check(CLI::ExistingFile);
+      app.add_option("--tls-private-key-file", args.tls_private_key_file, "PEM file: the key of --tls-cert-file")
+          ->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
 }
@@ -181,32 +183,36 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
   app.add_flag("--leader-elect,!--no-leader-elect", args.enabled, "Act only while holding the lease")
       ->capture_default_str();
   add_duration(app, "--leader-elect-lease-duration", args.lease_duration,
-               "How long others wait for a lease that is not renewed");
+               "Other processes take over a lease that was not renewed for this long");
   add_duration(app, "--leader-elect-renew-deadline", args.renew_deadline,
-               "How long a leader acts after its last renewal");
-  add_duration(app, "--leader-elect-retry-period", args.retry_period, "Between two attempts");
-  app.add_option("--leader-elect-resource-name", args.resource_name, "Name of the lease")->capture_default_str();
-  app.add_option("--leader-elect-resource-namespace", args.resource_namespace, "Its namespace")->capture_default_str();
+               "A leader stops acting this long after its last renewal");
+  add_duration(app, "--leader-elect-retry-period", args.retry_period,
+               "Interval between two attempts to get or renew the lease");
+  app.add_option("--leader-elect-resource-name", args.resource_name, "Name of the Lease for the election")
+      ->capture_default_str();
+  app.add_option("--leader-elect-resource-namespace", args.resource_namespace, "Namespace of the Lease")
+      ->capture_default_str();
 }
 
 void add_autoscaling(CLI::App& app, autoscaling::Settings& settings) {
   begin_group(app, "Autoscaling");
   add_duration(app, "--horizontal-pod-autoscaler-sync-period", settings.period,
-               "From one look at an autoscaler to the next");
+               "Interval between two syncs of an autoscaler");
   app.add_option("--horizontal-pod-autoscaler-tolerance", settings.tolerance,
-                 "Share by which a metric may be off its target without a change")
+                 "Tolerated deviation of a metric from its target, as a share")
       ->check(not_negative())
       ->capture_default_str();
   add_parsed(app, "--horizontal-pod-autoscaler-downscale-stabilization", settings.down_stabilization,
              parse_duration_from_zero,
-             "For so long the highest number of replicas that was recommended holds, where an autoscaler has no window",
+             "Window in which the highest recommendation counts when scaling down, for autoscalers without a window of "
+             "their own",
              "DURATION", "5m0s");
   add_parsed(app, "--horizontal-pod-autoscaler-cpu-initialization-period", settings.start_periods.cpu_initialization,
              parse_duration_from_zero,
-             "After its start the processor time of a pod counts only once it is ready and measured anew", "DURATION",
-             "5m0s");
+             "Period after a pod's start in which its processor usage counts only once it is ready and measured again",
+             "DURATION", "5m0s");
   add_parsed(app, "--horizontal-pod-autoscaler-initial-readiness-delay", settings.start_periods.initial_readiness,
-             parse_duration_from_zero, "A pod that was not ready within this time of its start counts as never ready",
+             parse_duration_from_zero, "Period after a pod's start in which readiness changes count as its first start",
              "DURATION", "30s");
 }
 
@@ -216,7 +222,7 @@ void add_node_ranges(CLI::App& app, ControllerArgs& args) {
   app.add_flag("--allocate-node-cidrs,!--no-allocate-node-cidrs", args.allocate_node_cidrs,
                "Give each node blocks of pod addresses of --cluster-cidr (spec.podCIDRs)")
       ->capture_default_str();
-  app.add_option("--cluster-cidr", ranges.cluster_cidr, "Range of pod addresses; of two families: IPV4/N,IPV6/N")
+  app.add_option("--cluster-cidr", ranges.cluster_cidr, "Range of pod addresses; for two families: IPV4/N,IPV6/N")
       ->capture_default_str();
   app.add_option("--node-cidr-mask-size", ranges.node_cidr_mask_size,
                  "Prefix of a node's block, where --cluster-cidr is one range; IPv4 24, IPv6 64 if not given")
@@ -228,7 +234,7 @@ void add_node_ranges(CLI::App& app, ControllerArgs& args) {
       ->check(between(1, 128))
       ->default_str("64");
   app.add_option("--service-cluster-ip-range", ranges.service_cluster_ip_range,
-                 "Range of Services' addresses, of which no node gets a block")
+                 "Range of Service addresses; no node gets a block in it")
       ->capture_default_str();
 }
 
@@ -236,29 +242,34 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
   begin_group(app, "Node lifecycle");
   add_duration(app, "--node-monitor-period", args.node_monitor_period, "Period of the node health pass");
   add_parsed(app, "--node-monitor-grace-period", args.node_monitor_grace_period, parse_optional_duration,
-             "Silence after which a node is Unknown; with --compat up to v1.29 40s if not given", "DURATION",
-             api::format_duration(grace_period_of(args)));
-  add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period, "The same for a node never heard");
-  app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes per second tainted in a healthy zone")
+             "Time without heartbeats after which a node is Unknown; with --compat up to v1.29 40s if not given",
+             "DURATION", api::format_duration(grace_period_of(args)));
+  add_duration(app, "--node-startup-grace-period", args.node_startup_grace_period,
+               "As --node-monitor-grace-period, for a node that has never sent a heartbeat");
+  app.add_option("--node-eviction-rate", args.node_eviction_rate, "Nodes tainted per second in a healthy zone")
       ->check(not_negative())
       ->capture_default_str();
   app.add_option("--secondary-node-eviction-rate", args.secondary_node_eviction_rate,
-                 "The same in a large zone that is partially down")
+                 "Nodes tainted per second in a large zone that is partially down")
       ->check(not_negative())
       ->capture_default_str();
-  app.add_option("--large-cluster-size-threshold", args.large_cluster_size_threshold, "Zones above it are large")
+  app.add_option("--large-cluster-size-threshold", args.large_cluster_size_threshold,
+                 "Number of nodes above which a zone is large")
       ->check(not_negative())
       ->capture_default_str();
   app.add_option("--unhealthy-zone-threshold", args.unhealthy_zone_threshold,
                  "Share of unhealthy nodes that makes a zone partially down")
       ->check(between_shares(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold, "Finished pods that are kept")
+  app.add_option("--terminated-pod-gc-threshold", args.terminated_pod_gc_threshold,
+                 "Number of finished pods that are kept")
       ->capture_default_str();
   app.add_flag("--terminated-pod-gc-fair", args.terminated_pod_gc_fair,
-               "Beyond it the oldest of the owner with most finished pods go first, and an event tells it");
+               "Above --terminated-pod-gc-threshold, delete pods of the owner with the most finished pods first, and "
+               "record an event");
   add_parsed(app, "--pod-eviction-timeout", args.pod_eviction_timeout, parse_optional_duration,
-             "Silence after which the pods of a node are deleted; --eviction-mode=timeout only", "DURATION", "5m0s");
+             "Time without heartbeats after which the pods of a node are deleted; only with --eviction-mode=timeout",
+             "DURATION", "5m0s");
   app.add_option("--eviction-mode", args.eviction_mode,
                  "taint: NoExecute taints and tolerations; timeout: --pod-eviction-timeout, the default of --compat "
                  "v1.7")
@@ -266,10 +277,10 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
       ->trigger_on_parse()  // others say the same in their own words: the last one counts
       ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
-                 "Program that is asked which machines of nodes that are not Ready are gone or shut down (JSON)");
+                 "Program that reports (as JSON) which machines of nodes that are not Ready were deleted or shut down");
   add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,
-               "How long its answer may take");
-  app.add_option("--compat", args.compat, "Behave as this Kubernetes line, defects included")
+               "Time limit of --cloud-instance-check-command");
+  app.add_option("--compat", args.compat, "Behave as this Kubernetes release line, defects included")
       ->check(one_of({"v1.7", "v1.19", "v1.29", "v1.34"}));
   add_brakes(app, args.brakes);
   add_autoscaling(app, args.autoscaling);

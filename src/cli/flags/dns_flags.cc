@@ -73,24 +73,23 @@ void add_dns(CLI::App& app, DnsArgs& args, const std::string& prefix, const std:
   const auto flag = [&](const std::string& name) { return "--" + prefix + name; };
   add_parsed(app, prefix.empty() ? "--cluster-domain" : "--dns-domain", args.cluster_domain, parse_domain,
              "Domain of the cluster's names", "DOMAIN", "cluster.local");
-  add_parsed(app, flag("listen"), args.listen, parse_listen, "Where it answers, by UDP and TCP; port 0: any free one",
-             "ADDRESS:PORT,...", shown_listen);
+  add_parsed(app, flag("listen"), args.listen, parse_listen,
+             "Address to listen on, by UDP and TCP; port 0: any free one", "ADDRESS:PORT,...", shown_listen);
   add_parsed(app, flag("allow-from"), args.allow_from, parse_ranges,
-             "Ranges of clients that are answered, beside this machine. Others get no answer", "CIDR,...", "none");
+             "Address ranges of clients that get answers, besides this machine", "CIDR,...", "none");
   app.add_option(flag("resolv-conf"), args.resolv_conf,
-                 "File that names the servers to ask for names that are not the cluster's; empty: none")
+                 "File that names the servers for names outside the cluster (resolv.conf); empty: none")
       ->capture_default_str();
-  add_parsed(app, flag("upstream"), args.upstream, parse_servers, "Servers to ask in place of those of that file",
-             "ADDRESS[:PORT],...", "");
+  add_parsed(app, flag("upstream"), args.upstream, parse_servers,
+             "Servers for names outside the cluster, in place of those in --resolv-conf", "ADDRESS[:PORT],...", "");
   app.add_option(flag("pod-names"), args.pod_names,
-                 "Names of pods: insecure (any address), verified (addresses of pods) or disabled")
+                 "Answers for names of pods: insecure (any address), verified (addresses of existing pods) or disabled")
       ->check(one_of({"insecure", "verified", "disabled"}))
       ->capture_default_str();
-  app.add_option(flag("ttl"), args.ttl_seconds, "Seconds for which clients may keep an answer of the cluster")
+  app.add_option(flag("ttl"), args.ttl_seconds, "Lifetime in seconds of the cluster's answers in clients' caches")
       ->check(between(0, kTtlMaxSeconds))
       ->capture_default_str();
-  app.add_option(flag("client-rate"), args.client_rate,
-                 "Queries per second that one address may send; more get no answer")
+  app.add_option(flag("client-rate"), args.client_rate, "Queries per second of one address; further ones get no answer")
       ->check(above_zero())
       ->capture_default_str();
 }

@@ -107,15 +107,14 @@ Outcome parse_explained(const std::string& text, ExplainCommand& command) {
 
 void define_explain(Commands& commands) {
   const auto explain = std::make_shared<ExplainCommand>();
-  CLI::App& app = commands.add(
-      "explain",
-      "Say why a pod was evicted, why nothing is, who would be next, what rollouts and replacements wait for, and how "
-      "jobs, cron jobs, autoscalers and services stand");
+  CLI::App& app = commands.add("explain",
+                               "Explain why a pod was evicted, waits or fails. Also: which pods of a node would be "
+                               "evicted next, and the state of rollouts, jobs, cron jobs, autoscalers and services");
   app.footer(
-      "Exit codes: 0 answered, 1 could not be asked, 2 wrong command line, 3 nothing is known about it.\n"
-      "When the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
+      "Exit codes: 0 answered, 1 the cluster did not answer, 2 wrong command line, 3 nothing is known about it.\n"
+      "If the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
   bool& is_last = explain->last;
-  CLI::Option* last = app.add_flag("--last", is_last, "The last decision of all nodes, or of the journal");
+  CLI::Option* last = app.add_flag("--last", is_last, "Show the last decision of all nodes, or of the journal");
   app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod or workload")
       ->default_str("that of the context, or default");
   CLI::Option* what = app.add_option_function<std::string>(
@@ -129,16 +128,16 @@ void define_explain(Commands& commands) {
   what->type_name("pod/NAME|node/NAME|KIND/NAME")->excludes(last);
   add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
-  app.add_option("--node", explain->node, "Ask only this node");
+  app.add_option("--node", explain->node, "Query only this node");
   app.add_option("--scheduler-config", explain->scheduler_config,
-                 "KubeSchedulerConfiguration (YAML): a pod that waits is judged by the profile of its schedulerName")
+                 "KubeSchedulerConfiguration (YAML) whose profiles apply to waiting pods")
       ->check(CLI::ExistingFile)
       ->default_str("the default profile");
   add_output(app, explain->output);
   add_colour(app, explain->colour);
   app.callback([&commands, explain, what, last] {
     if (what->count() == 0 && last->count() == 0) {
-      throw CLI::ValidationError("explain", "say what to explain: pod/NAME, node/NAME, KIND/NAME or --last");
+      throw CLI::ValidationError("explain", "expected pod/NAME, node/NAME, KIND/NAME or --last");
     }
     commands.choose([explain]() -> Command { return *explain; });
   });

@@ -167,27 +167,29 @@ void add_etcd(CLI::App& app, EtcdArgs& args) {
 }
 
 void add_etcd_access(CLI::App& app, EtcdArgs& args) {
-  app.add_option("--etcd-prefix", args.prefix, "What the keys in etcd begin with")
+  app.add_option("--etcd-prefix", args.prefix, "Prefix of all keys in etcd")
       ->check([](const std::string& text) {
         return text.size() > 1 && text.starts_with('/') && !text.ends_with('/')
                    ? std::string()
                    : fmt::format("must begin with a slash and not end with one, got \"{}\"", text);
       })
       ->capture_default_str();
-  app.add_option("--etcd-cafile", args.ca_file, "PEM file: who signs the certificates of etcd")
+  app.add_option("--etcd-cafile", args.ca_file, "PEM file: the authority that signs etcd's certificates")
       ->check(CLI::ExistingFile);
   auto* certificate =
-      app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the certificate shown to etcd")
+      app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the client certificate for etcd")
           ->check(CLI::ExistingFile);
-  auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: its key")->check(CLI::ExistingFile);
+  auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: the key of the client certificate for etcd")
+                  ->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
-  auto* user = app.add_option("--etcd-username", args.username, "As whom to speak to an etcd that asks for passwords");
-  auto* password = app.add_option("--etcd-password-file", args.password_file, "A file whose first line is the password")
-                       ->check(CLI::ExistingFile);
+  auto* user = app.add_option("--etcd-username", args.username, "User name for an etcd with password authentication");
+  auto* password =
+      app.add_option("--etcd-password-file", args.password_file, "File whose first line is the password for etcd")
+          ->check(CLI::ExistingFile);
   user->needs(password);
   password->needs(user);
-  app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd of another machine");
+  app.add_flag("--etcd-insecure", args.insecure, "Allow plain HTTP to an etcd on another machine");
 }
 
 void check_etcd_servers(const std::string& flag, const std::vector<std::string>& servers, bool insecure) {
@@ -197,11 +199,9 @@ void check_etcd_servers(const std::string& flag, const std::vector<std::string>&
     }
     const std::string_view host = plain_host(url);
     if (host.empty() || insecure || is_loopback(std::string(host))) continue;
-    throw CLI::ValidationError(
-        flag,
-        fmt::format("whoever is on the way reads and changes everything in plain HTTP: use https or, where the network "
-                    "is trusted, --etcd-insecure, got \"{}\"",
-                    url));
+    throw CLI::ValidationError(flag, fmt::format("plain HTTP can be read and changed on the network: use https or, "
+                                                 "where the network is trusted, --etcd-insecure, got \"{}\"",
+                                                 url));
   }
 }
 
@@ -234,13 +234,12 @@ void add_etcd_stores(CLI::App& app, EtcdArgs& args) {
          [&args](const std::vector<std::string>& texts) {
            for (const std::string& text : texts) args.overrides.push_back(parse_etcd_override(text));
          },
-         "Keep the objects of these resources in an etcd of their own: GROUP/RESOURCE#URL;URL, separated by commas; "
-         "the group of events is empty")
+         "Keep the objects of these resources in an etcd of their own: GROUP/RESOURCE#URL;URL, separated by commas. "
+         "The core group is empty, as in /events#URL")
       ->delimiter(',')
       ->type_name("TEXT");
   add_parsed(app, "--etcd-compaction-interval", args.compaction_interval, parse_compaction_interval,
-             "So much of the history of each etcd is kept for watches and lists of the past; 0: this server compacts "
-             "none",
+             "Keep this much history in each etcd, for watches and consistent lists; 0: this server does not compact",
              "DURATION", "5m");
 }
 
@@ -264,35 +263,36 @@ void add_audit(CLI::App& app, AuditArgs& args) {
   constexpr std::int32_t kCountMax = 1'000'000;
   begin_group(app, "Audit log");
   app.add_option("--audit-policy-file", args.policy_file,
-                 "What the audit log says of which requests: an audit.k8s.io/v1 Policy")
-      ->default_str("metadata of writes, but not of leases and events");
-  app.add_option("--audit-log-path", args.log_path, "Write the audit log here; - is standard output")
+                 "Policy for the audit log (audit.k8s.io/v1): which requests are recorded, and in how much detail")
+      ->default_str("metadata of all writes except those of leases and events");
+  app.add_option("--audit-log-path", args.log_path, "Write the audit log to this file; - means standard output")
       ->default_str("no audit log");
-  app.add_option("--audit-log-maxage", args.max_age_days, "Days after which a renamed audit log is removed; 0: never")
+  app.add_option("--audit-log-maxage", args.max_age_days, "Remove rotated audit logs after this many days; 0: never")
       ->check(between(0, kCountMax))
       ->capture_default_str();
-  app.add_option("--audit-log-maxbackup", args.max_backups, "Renamed audit logs that are kept; 0: all")
+  app.add_option("--audit-log-maxbackup", args.max_backups, "Keep this many rotated audit logs; 0: all")
       ->check(between(0, kCountMax))
       ->capture_default_str();
-  app.add_option("--audit-log-maxsize", args.max_size_mb,
-                 "Megabytes after which the audit log is renamed and begun anew; 0: 100")
+  app.add_option("--audit-log-maxsize", args.max_size_mb, "Rotate the audit log at this size in megabytes; 0: 100")
       ->check(between(0, kCountMax))
       ->capture_default_str();
-  app.add_flag("--audit-log-compress", args.compress, "Compress renamed audit logs with gzip");
+  app.add_flag("--audit-log-compress", args.compress, "Compress rotated audit logs with gzip");
   app.add_option("--audit-log-format", args.format, "json")->check(one_of({"json"}))->capture_default_str();
   app.add_option("--audit-log-mode", args.mode,
-                 "batch: requests never wait for the audit log, events are lost rather; blocking: they do; "
-                 "blocking-strict: and fail where it cannot be written")
+                 "batch: requests never wait, and events are dropped when the log falls behind. blocking: requests "
+                 "wait for the log. blocking-strict: they also fail if it cannot be written")
       ->check(one_of({"batch", "blocking", "blocking-strict"}))
       ->capture_default_str();
   app.add_flag("--audit-log-truncate-enabled", args.truncates,
-               "Leave the objects out of audit events that are too long");
+               "Leave out the objects of audit events that are too long");
   constexpr std::int64_t kTruncateMin = 1'024;
   constexpr std::int64_t kTruncateMax = std::int64_t{1} << 30U;
-  app.add_option("--audit-log-truncate-max-event-size", args.truncated_event_bytes, "Bytes of such an event")
+  app.add_option("--audit-log-truncate-max-event-size", args.truncated_event_bytes,
+                 "Size in bytes from which an audit event is too long")
       ->check(between(kTruncateMin, kTruncateMax))
       ->capture_default_str();
-  app.add_option("--audit-log-truncate-max-batch-size", args.truncated_batch_bytes, "Bytes that are written at a time")
+  app.add_option("--audit-log-truncate-max-batch-size", args.truncated_batch_bytes,
+                 "Bytes of audit events in one write")
       ->check(between(kTruncateMin, kTruncateMax))
       ->capture_default_str();
 }
@@ -302,33 +302,33 @@ void add_flow(CLI::App& app, FlowArgs& args) {
   constexpr std::int32_t kRequestsMax = 1'000'000;
   begin_group(app, "Priority and fairness");
   app.add_option("--enable-priority-and-fairness", args.enabled,
-                 "Hold requests back and refuse them by flow schemas and priority levels")
+                 "Queue and reject requests by flow schemas and priority levels")
       ->default_str("true");
   app.add_option("--max-requests-inflight", args.requests_max,
-                 "Seats for requests in flight, which priority levels share; together with the next")
+                 "Concurrent requests that the priority levels share, together with --max-mutating-requests-inflight")
       ->check(between(1, kRequestsMax))
       ->capture_default_str();
-  app.add_option("--max-mutating-requests-inflight", args.mutating_requests_max, "More of them")
+  app.add_option("--max-mutating-requests-inflight", args.mutating_requests_max,
+                 "Further concurrent requests, added to --max-requests-inflight")
       ->check(between(0, kRequestsMax))
       ->capture_default_str();
   app.add_option("--flow-config", args.config_file,
-                 "Flow schemas and priority levels in place of built-in ones of the same name, and more: a FlowSchema, "
-                 "a PriorityLevelConfiguration or a List of them")
+                 "File with FlowSchemas and PriorityLevelConfigurations (or a List of them). They replace built-in "
+                 "ones of the same name")
       ->check(CLI::ExistingFile);
 }
 
 void add_certificate_files(CLI::App& app, ServingArgs& args) {
-  app.add_option(
-         "--client-ca-file", args.client_ca_file,
-         "PEM file: also believe client certificates that one of these authorities has signed. This and the next "
-         "two are read again when they change")
+  app.add_option("--client-ca-file", args.client_ca_file,
+                 "PEM file: also accept client certificates signed by one of these authorities. This file and the next "
+                 "two are reloaded when they change")
       ->check(CLI::ExistingFile);
   CLI::Option* certificate = app.add_option("--tls-cert-file", args.tls_certificate_file,
-                                            "PEM file: show this certificate (or chain, leaf first) to clients")
+                                            "PEM file: serve with this certificate (or chain, leaf first)")
                                  ->check(CLI::ExistingFile)
                                  ->default_str("one of DATA_DIR/pki");
   CLI::Option* key = app.add_option("--tls-private-key-file", args.tls_key_file,
-                                    "PEM file, which nobody else may read: the key of that certificate")
+                                    "PEM file: the key of --tls-cert-file. It must not be readable by other users")
                          ->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
@@ -336,73 +336,68 @@ void add_certificate_files(CLI::App& app, ServingArgs& args) {
 
 void add_serving(CLI::App& app, ServingArgs& args) {
   begin_group(app, "Store");
-  app.add_option("--data-dir", args.data_dir, "Where the database, certificates and kubeconfig live")
+  app.add_option("--data-dir", args.data_dir, "Directory of the database, the certificates and the kubeconfig")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
   add_etcd_stores(app, args.etcd);
-  app.add_option("--storage-media-type", args.storage_media_type, "In which form objects are stored; both are read")
+  app.add_option("--storage-media-type", args.storage_media_type, "Encoding of stored objects; both can be read")
       ->check(one_of({"application/json", "application/vnd.kubernetes.protobuf"}))
-      ->default_str("what the store holds, application/json if it is empty");
+      ->default_str("that of the store, application/json if it is empty");
   app.add_flag("--storage-drop-unknown-fields", args.drop_unknown_fields,
-               "Write objects that a newer version has stored, without the fields that this one does not know");
-  add_parsed(app, "--event-ttl", args.event_ttl, parse_event_ttl, "How long Events are kept after their last write",
+               "Allow writes of objects from a newer version, and drop the fields that this version does not know");
+  add_parsed(app, "--event-ttl", args.event_ttl, parse_event_ttl, "Delete Events this long after their last write",
              "DURATION", "1h");
   app.add_option("--lease-reuse-duration-seconds", args.etcd.lease_reuse_seconds,
-                 "For so long events in etcd are given one lease, at most a twentieth of --event-ttl")
+                 "Share one etcd lease among the events of this many seconds, at most a twentieth of --event-ttl")
       ->check(between(1, 3'600))
       ->capture_default_str();
   begin_group(app, "Serving");
   add_parsed(app, "--bind-address", args.bind_address, parse_address, "Address to listen on", "ADDRESS",
              args.bind_address);
-  add_parsed(app, "--advertise-address", args.advertise_address, parse_advertised,
-             "Where pods reach this server: what is behind the Service kubernetes; also in its certificate", "ADDRESS",
-             "--bind-address, where that is any address the machine's; none if it is a loopback address");
+  add_parsed(
+      app, "--advertise-address", args.advertise_address, parse_advertised,
+      "Address of this server for pods: the endpoint of the Service kubernetes, and a name in the server's certificate",
+      "ADDRESS", "--bind-address; the machine's address if that is 0.0.0.0 or ::; none if it is a loopback address");
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
-  app.add_option("--tls-san", args.names_to_clients,
-                 "Name or address by which clients reach this server, for its certificate: a load balancer's, for "
-                 "example; may be given several times");
+  app.add_option(
+      "--tls-san", args.names_to_clients,
+      "Additional name or address in the server's certificate, for example that of a load balancer; may be repeated");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
-                 "Write the administrator's kubeconfig here once the server answers")
+                 "Write the administrator's kubeconfig to this file once the server is ready")
       ->default_str("DATA_DIR/kubeconfig");
   begin_group(app, "Callers and certificates");
   app.add_option("--token-auth-file", args.token_auth_file,
                  "Static bearer tokens: lines of token,user,uid[,\"groups\"]")
       ->check(CLI::ExistingFile);
   app.add_option("--service-account-signing-key-file", args.token_signing_key_file,
-                 "PEM file: the private key (RSA or ECDSA P-256) that service account tokens are signed with")
+                 "PEM file: the private key (RSA or ECDSA P-256) that signs service account tokens")
       ->default_str("DATA_DIR/pki/sa.key")
       ->check(CLI::ExistingFile);
-  app.add_option("--service-account-key-file", args.token_key_files,
-                 "PEM file with keys or certificates: accept service account tokens that these have signed as well; "
-                 "may be given several times")
+  app.add_option(
+         "--service-account-key-file", args.token_key_files,
+         "PEM file with keys or certificates: also accept service account tokens signed by these; may be repeated")
       ->check(CLI::ExistingFile);
   add_certificate_files(app, args);
-  app.add_option("--kubelet-certificate-authority", args.kubelet_certificate_authority,
-                 "PEM file: also believe agents and kubelets whose serving certificate for system:node:NAME this "
-                 "authority has signed")
+  app.add_option(
+         "--kubelet-certificate-authority", args.kubelet_certificate_authority,
+         "PEM file: also trust serving certificates of agents and kubelets (system:node:NAME) signed by this authority")
       ->check(CLI::ExistingFile);
   app.add_flag("--kubelet-insecure-tls", args.kubelet_insecure_tls,
-               "Do not verify who answers for a node: for kubelets with certificates of their own making");
+               "Do not verify the serving certificates of nodes: for kubelets with self-signed certificates");
   app.add_flag("--enable-bootstrap-token-auth", args.bootstrap_tokens,
-               "Believe the bootstrap tokens in Secrets of kube-system, with which a machine asks to become a node");
+               "Accept the bootstrap tokens in Secrets of kube-system, with which new nodes join");
   add_parsed(app, "--service-account-max-token-expiration", args.token_life_max, parse_token_life,
-             "Tokens of service accounts that are asked for with a longer life get this one", "DURATION",
-             "as long as is asked for");
+             "Longest lifetime of service account tokens; longer requests are shortened to it", "DURATION", "no limit");
   begin_group(app, "Admission");
-  app.add_option(
-         "--disable-admission-plugins", args.admission_off,
-         "LimitRanger: LimitRanges are not applied; PodSecurity: pods are not held against the Pod Security "
-         "Standards; PodTolerationRestriction: pods "
-         "that are not BestEffort get no toleration of memory pressure; ResourceQuota: ResourceQuotas hold nothing "
-         "back; ValidatingAdmissionPolicy: admission policies are not applied; MutatingAdmissionWebhook, "
-         "ValidatingAdmissionWebhook: webhooks are not asked")
+  app.add_option("--disable-admission-plugins", args.admission_off,
+                 "Switch off these admission plug-ins. PodTolerationRestriction here only adds the toleration of "
+                 "memory pressure to pods that are not BestEffort")
       ->check(one_of({"LimitRanger", "MutatingAdmissionWebhook", "PodSecurity", "PodTolerationRestriction",
                       "ResourceQuota", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook"}))
       ->delimiter(',');
-  app.add_option(
-         "--admission-control-config-file", args.admission_config_file,
-         "AdmissionConfiguration file: the defaults and exemptions of the plug-in PodSecurity, what ResourceQuota "
-         "limits without a quota")
+  app.add_option("--admission-control-config-file", args.admission_config_file,
+                 "AdmissionConfiguration file: defaults and exemptions of PodSecurity, and resources that "
+                 "ResourceQuota limits without a quota")
       ->check(CLI::ExistingFile);
   begin_group(app, "Connections");
   app.add_flag("--disable-http2-serving", args.http2_off, "Speak HTTP/1.1 only");
@@ -410,40 +405,40 @@ void add_serving(CLI::App& app, ServingArgs& args) {
                  "Threads that serve connections, 1 to 64 (default: half as many as processors, 1 to 4)")
       ->check(between(1, 64));
   app.add_option("--goaway-chance", args.goaway_chance,
-                 "Chance of a request over HTTP/2 that its client is told to connect anew afterwards, 0 to 0.02 "
-                 "(default 0), so that a balancer can deal clients to servers anew; needs --etcd-servers")
+                 "Share of HTTP/2 requests after which the client is asked to reconnect, 0 to 0.02 (default 0). Lets a "
+                 "load balancer redistribute clients; needs --etcd-servers")
       ->check(between_shares(0.0, 0.02));
   add_audit(app, args.audit);
   add_flow(app, args.flow);
   begin_group(app, "Serving");
   add_parsed(app, "--what-if", args.what_if, parse_switch,
-             "Whether the page at /ui/ may have what would happen played here, for users with the verb post on "
-             "/ui/what-if: one child process at a time, two minutes, 2Gi",
+             "Allow what-if simulations on the page /ui/, for users with the verb post on /ui/what-if. One runs at a "
+             "time, for two minutes at most, with 2Gi",
              "on|off", "on");
   app.add_flag("--insecure-http", args.insecure_http,
-               "Serve plain HTTP, everybody an administrator (for tests, on a loopback address only)");
+               "Serve plain HTTP and treat every client as administrator (for tests, on a loopback address only)");
   app.parse_complete_callback([&args] {
     check_etcd(args.etcd);
     check_etcd_stores(args.etcd);
     if (args.insecure_http && !(args.client_ca_file + args.tls_certificate_file).empty()) {
-      throw CLI::ValidationError("--insecure-http",
-                                 "without TLS nobody shows a certificate: not with "
-                                 "--client-ca-file or --tls-cert-file");
+      throw CLI::ValidationError(
+          "--insecure-http",
+          "plain HTTP has no certificates: it cannot be combined with --client-ca-file or --tls-cert-file");
     }
     if (args.goaway_chance > 0 && args.etcd.servers.empty()) {
       throw CLI::ValidationError("--goaway-chance",
-                                 "needs --etcd-servers: with a store of its own this server is the only one");
+                                 "needs --etcd-servers: with an embedded database this server is the only one");
     }
     if (!args.insecure_http || is_loopback(args.bind_address)) return;
     throw CLI::ValidationError("--insecure-http",
-                               fmt::format("makes everybody an administrator, so --bind-address must be a loopback "
+                               fmt::format("makes every client an administrator, so --bind-address must be a loopback "
                                            "address such as 127.0.0.1 or ::1, got \"{}\"",
                                            args.bind_address));
   });
 }
 
 void add_api(CLI::App& app, ClusterArgs& args) {
-  app.add_option("--kubeconfig", args.kubeconfig, "How to reach the API server")
+  app.add_option("--kubeconfig", args.kubeconfig, "Kubeconfig file that names the API server and the credentials")
       ->check(CLI::ExistingFile)
       ->default_str("the files of $KUBECONFIG");
   app.add_option("--context", args.context, "Context of the kubeconfig")->default_str("its current-context");
@@ -454,7 +449,7 @@ void add_api(CLI::App& app, ClusterArgs& args) {
 void add_client_api(CLI::App& app, ClusterArgs& args) {
   add_api(app, args);
   app.get_option("--kubeconfig")
-      ->default_str("the files of $KUBECONFIG, else the one `spillway up` has written, else ~/.kube/config");
+      ->default_str("the files of $KUBECONFIG, else the one that `spillway up` wrote, else ~/.kube/config");
 }
 
 namespace {
@@ -472,10 +467,10 @@ void add_choice(CLI::App& app, const std::string& flag, T& into, const std::stri
 void add_log(CLI::App& app, LogArgs& args) {
   using telemetry::Level;
   add_choice<Level>(
-      app, "--log-level", args.level, "The least severe lines that are logged",
+      app, "--log-level", args.level, "Log lines of this level and above",
       {{"info", Level::kInfo}, {"debug", Level::kDebug}, {"warning", Level::kWarning}, {"error", Level::kError}});
   using telemetry::LogFormat;
-  add_choice<LogFormat>(app, "--log-format", args.format, "How lines are written",
+  add_choice<LogFormat>(app, "--log-format", args.format, "Format of log lines",
                         {{"logfmt", LogFormat::kLogfmt}, {"json", LogFormat::kJson}});
   for (const char* flag : {"--log-level", "--log-format"})
     app.get_option(flag)->each([&args](const std::string&) { args.given = true; });
@@ -483,12 +478,12 @@ void add_log(CLI::App& app, LogArgs& args) {
 
 void add_output(CLI::App& app, OutputFormat& output) {
   add_choice<OutputFormat>(
-      app, "-o,--output", output, "How the answer is written",
+      app, "-o,--output", output, "Output format",
       {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}});
 }
 
 void add_table_output(CLI::App& app, OutputFormat& output) {
-  add_choice<OutputFormat>(app, "-o,--output", output, "How the answer is written; wide: with more columns or rows",
+  add_choice<OutputFormat>(app, "-o,--output", output, "Output format; wide: more columns or rows",
                            {{"text", OutputFormat::kText},
                             {"wide", OutputFormat::kWide},
                             {"json", OutputFormat::kJson},

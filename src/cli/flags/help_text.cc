@@ -82,7 +82,7 @@ class HelpText final : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override {
     const std::string footer = CLI::Formatter::make_footer(app);
     if (app->get_parent() == nullptr) return footer;
-    return footer + "Every command takes --log-level and --log-format as well.\n";
+    return footer + "Every command also takes --log-level and --log-format.\n";
   }
 
  private:

@@ -22,10 +22,9 @@ std::shared_ptr<ImagesCommand> define_images(Commands& commands, CLI::App& group
   const auto args = std::make_shared<ImagesCommand>();
   args->act = act;
   CLI::App& app = Commands::add_to(group, name, help);
-  app.add_option("--data-dir", args->data_dir, "The data directory of the `spillway up` whose containerd is meant")
+  app.add_option("--data-dir", args->data_dir, "Data directory of the `spillway up` whose containerd is used")
       ->default_str("/var/lib/spillway for root, else ~/.local/share/spillway");
-  add_parsed(app, "--runtime", args->socket, parse_runtime_socket, "Another container runtime, by its socket", "SOCKET",
-             "");
+  add_parsed(app, "--runtime", args->socket, parse_runtime_socket, "Socket of another container runtime", "SOCKET", "");
   app.footer("Exit codes: 0 done, 1 not done, 2 wrong command line.");
   commands.choose(app, args);
   *made = &app;
@@ -35,14 +34,13 @@ std::shared_ptr<ImagesCommand> define_images(Commands& commands, CLI::App& group
 }  // namespace
 
 void define_image_commands(Commands& commands) {
-  CLI::App& group = commands.add("images", "Look after the images of the containers on this machine");
+  CLI::App& group = commands.add("images", "Manage container images on this machine");
   group.require_subcommand(1);
   CLI::App* app = nullptr;
-  const auto import =
-      define_images(commands, group, ImagesAct::kImport, "import",
-                    "Store the images of an archive (tar), as docker save and podman save write them", &app);
-  app->add_option("FILE", import->file, "The archive")->type_name("FILE")->required();
-  app->add_option("--name", import->name, "The name of the image, in place of the archive's")->type_name("IMAGE");
+  const auto import = define_images(commands, group, ImagesAct::kImport, "import",
+                                    "Load images from a tar archive, as written by docker save or podman save", &app);
+  app->add_option("FILE", import->file, "Archive file")->type_name("FILE")->required();
+  app->add_option("--name", import->name, "Name of the image, in place of the one in the archive")->type_name("IMAGE");
   const auto list = define_images(commands, group, ImagesAct::kList, "list", "List images with their sizes", &app);
   add_output(*app, list->output);
   const auto pull = define_images(commands, group, ImagesAct::kPull, "pull", "Pull an image from its registry", &app);

@@ -168,20 +168,21 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
               "SIGNAL<VALUE,...", "");
   add_setting(app, config, "--eviction-soft-grace-period", "evictionSoftGracePeriod", equals,
-              "e.g. memory.available=1m30s", "SIGNAL=DURATION,...", "");
-  add_setting(app, config, "--eviction-minimum-reclaim", "evictionMinimumReclaim", equals, "e.g. memory.available=50Mi",
-              "SIGNAL=VALUE,...", "");
+              "Grace periods of soft thresholds, e.g. memory.available=1m30s", "SIGNAL=DURATION,...", "");
+  add_setting(app, config, "--eviction-minimum-reclaim", "evictionMinimumReclaim", equals,
+              "Free this much more than the threshold requires, e.g. memory.available=50Mi", "SIGNAL=VALUE,...", "");
   add_setting(app, config, "--eviction-pressure-transition-period", "evictionPressureTransitionPeriod",
-              duration_setting, "How long a pressure condition lingers", "DURATION", "5m0s");
+              duration_setting, "Keep a pressure condition this long after its threshold was last met", "DURATION",
+              "5m0s");
   add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
-              "Ceiling of a pod's grace in soft evictions, in seconds", "INT", "0");
+              "Longest grace period of pods in soft evictions, in seconds", "INT", "0");
   begin_group(app, "Reservations");
   add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
-              "Kept from pods for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
+              "Resources reserved for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");
   add_setting(app, config, "--system-reserved", "systemReserved", resources_setting,
-              "Kept from pods for the operating system", "RESOURCE=QUANTITY,...", "");
+              "Resources reserved for the operating system", "RESOURCE=QUANTITY,...", "");
   add_setting(app, config, "--enforce-node-allocatable", "enforceNodeAllocatable", list_setting,
-              "What the reservations are enforced on: pods, system-reserved, kube-reserved, "
+              "Cgroups on which reservations are enforced: pods, system-reserved, kube-reserved, "
               "system-reserved-compressible, kube-reserved-compressible or none",
               "WHAT,...", "pods");
   add_setting(app, config, "--system-reserved-cgroup", "systemReservedCgroup", text_setting,
@@ -190,51 +191,51 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Cgroup of the node's daemons, e.g. /runtime.slice; it has to exist", "PATH", "");
   begin_group(app, "Registration and status");
   add_setting(app, config, "--register-node", "registerNode", switch_setting,
-              "false: register nothing, report the status of the node that somebody else makes", "true|false", "true");
+              "Create the Node object; false: report the status of a Node that exists already", "true|false", "true");
   add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
               "Taints the node registers with, e.g. dedicated=gpu:NoSchedule", "KEY[=VALUE]:EFFECT,...", "");
   add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
-              "How often the status is computed", "DURATION", "10s");
+              "Interval at which the node status is computed", "DURATION", "10s");
   add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
-              "How often an unchanged status is reported", "DURATION", "5m0s");
+              "Interval at which an unchanged node status is reported", "DURATION", "5m0s");
   add_setting(app, config, "--node-status-max-images", "nodeStatusMaxImages", integer_setting,
-              "Images the status lists; -1: all", "INT", "50");
+              "Images listed in the node status; -1: all", "INT", "50");
   add_setting(app, config, "--node-lease-duration-seconds", "nodeLeaseDurationSeconds", count_setting,
-              "Renewed at a quarter of it", "INT", "40");
+              "Duration of the node's lease in seconds; it is renewed after a quarter of it", "INT", "40");
   begin_group(app, "CPUs, memory and topology");
   add_setting(app, config, "--topology-manager-policy", "topologyManagerPolicy", text_setting,
-              "none, best-effort, restricted or single-numa-node", "POLICY", "none");
-  add_setting(app, config, "--topology-manager-scope", "topologyManagerScope", text_setting, "container or pod",
-              "SCOPE", "container");
+              "Topology manager policy: none, best-effort, restricted or single-numa-node", "POLICY", "none");
+  add_setting(app, config, "--topology-manager-scope", "topologyManagerScope", text_setting,
+              "Unit that the topology manager aligns: container or pod", "SCOPE", "container");
   add_setting(app, config, "--topology-manager-policy-options", "topologyManagerPolicyOptions", equals,
-              "e.g. prefer-closest-numa-nodes=true", "OPTION=VALUE,...", "");
-  add_setting(app, config, "--cpu-manager-policy", "cpuManagerPolicy", text_setting, "none or static", "POLICY",
-              "none");
+              "Options of the topology manager, e.g. prefer-closest-numa-nodes=true", "OPTION=VALUE,...", "");
+  add_setting(app, config, "--cpu-manager-policy", "cpuManagerPolicy", text_setting,
+              "CPU manager policy: none or static", "POLICY", "none");
   add_setting(app, config, "--cpu-manager-policy-options", "cpuManagerPolicyOptions", equals,
-              "e.g. full-pcpus-only=true", "OPTION=VALUE,...", "");
+              "Options of the CPU manager policy, e.g. full-pcpus-only=true", "OPTION=VALUE,...", "");
   add_setting(app, config, "--reserved-cpus", "reservedSystemCPUs", text_setting,
-              "CPUs no container gets for itself, e.g. 0-1; wins over reserved cpu", "CPUS", "");
-  add_setting(app, config, "--memory-manager-policy", "memoryManagerPolicy", text_setting, "None or Static", "POLICY",
-              "None");
+              "CPUs reserved for daemons, e.g. 0-1; replaces the reserved amount of cpu", "CPUS", "");
+  add_setting(app, config, "--memory-manager-policy", "memoryManagerPolicy", text_setting,
+              "Memory manager policy: None or Static", "POLICY", "None");
   add_setting(app, config, "--reserved-memory", "reservedMemory", reserved_memory_setting,
-              "Of the NUMA nodes, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]", "");
+              "Memory reserved on each NUMA node, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]",
+              "");
   begin_group(app, "Pods");
-  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Pods this node takes", "INT", "110");
-  add_setting(
-      app, config, "--container-runtime-endpoint", "containerRuntimeEndpoint", text_setting,
-      "CRI socket of the container runtime that runs the pods, e.g. unix:///run/containerd/containerd.sock; "
-      "without one they are processes of this machine. With --companion: it is asked what containers and images "
-      "have on disk",
-      "SOCKET", "");
+  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Largest number of pods on this node", "INT", "110");
+  add_setting(app, config, "--container-runtime-endpoint", "containerRuntimeEndpoint", text_setting,
+              "CRI socket of the container runtime, e.g. unix:///run/containerd/containerd.sock. Without one, pods run "
+              "as processes of this machine. With --companion it reports disk usage only",
+              "SOCKET", "");
   add_setting(app, config, "--pod-manifest-path", "staticPodPath", path_setting,
-              "File or directory of pods that this node runs whatever the API server says", "PATH", "");
+              "File or directory of static pods, which this node runs independently of the API server", "PATH", "");
   add_setting(app, config, "--file-check-frequency", "fileCheckFrequency", duration_setting,
-              "It is read again at least this often", "DURATION", "20s");
-  add_setting(app, config, "--sync-frequency", "syncFrequency", duration_setting,
-              "ConfigMaps and Secrets of volumes are read again after this and up to half of it more", "DURATION",
-              "1m0s");
-  add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting, "Pods per core; 0: no such limit", "INT",
-              "0");
+              "Interval at which static pod files are read again", "DURATION", "20s");
+  add_setting(
+      app, config, "--sync-frequency", "syncFrequency", duration_setting,
+      "Interval at which ConfigMaps and Secrets in volumes are refreshed, plus a random part of up to half of it",
+      "DURATION", "1m0s");
+  add_setting(app, config, "--pods-per-core", "podsPerCore", integer_setting,
+              "Largest number of pods per core; 0: no such limit", "INT", "0");
 }
 
 Result<eviction::MemoryEstimator> parse_estimator(const std::string& text) {
@@ -254,25 +255,25 @@ Result<Bytes> parse_recording_size(const std::string& text) {
 void add_memory_watch(CLI::App& app, eviction::MemoryWatch& watch) {
   begin_group(app, "Eviction");
   add_parsed(app, "--memory-estimator", watch.estimator, parse_estimator,
-             "What memory.available is: what the working set leaves (workingset, the kubelet's), what the kernel says "
-             "could be taken without swapping (available: page cache counts as free), or what the working set leaves "
-             "of memory and swap together (workingset+swap). Metrics and explain show all three",
+             "Meaning of memory.available. workingset: memory minus working set, as in the kubelet. available: the "
+             "kernel's MemAvailable, in which page cache counts as free. workingset+swap: memory and swap minus "
+             "working set. Metrics and explain show all three",
              "ESTIMATOR", "workingset");
   add_parsed(app, "--mem-available-floor", watch.mem_available_floor, parse_optional_bytes,
-             "Guard: less MemAvailable than this is memory pressure, and a pod is evicted as at a hard threshold, "
-             "whatever memory.available says, which counts memory that nobody can have",
+             "Guard: treat less MemAvailable than this as a met hard threshold, whatever memory.available is. The "
+             "estimator may count memory that cannot be allocated",
              "QUANTITY", "off");
   app.add_flag_callback(
       "--memory-brake", [&watch] { watch.brake = eviction::Brake::kOn; },
-      "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, so that the OOM killer "
-      "does not come first; slows pods with much page cache as well; cgroup version 2 only");
+      "Brake: slow all pods down (memory.high) shortly before a hard memory threshold, ahead of the OOM killer. It "
+      "also slows pods with much page cache. Needs cgroup version 2");
 }
 
 }  // namespace
 
 void add_recording_size(CLI::App& app, Bytes& size, const std::string& what) {
   add_parsed(app, "--recording-max-size", size, parse_recording_size,
-             "How long the recording of " + what + " may grow; 0: none", "QUANTITY", "64Mi");
+             "Largest size of the recording of " + what + "; 0: no recording", "QUANTITY", "64Mi");
 }
 
 void add_node(CLI::App& app, NodeArgs& args) {
@@ -283,21 +284,21 @@ void add_node(CLI::App& app, NodeArgs& args) {
                "Register the node as schedulable")
       ->default_str("true");
   add_parsed(app, "--node-memory", args.memory, parse_optional_bytes,
-             "Make the node a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
+             "Limit the node to a cgroup with this much memory instead of the whole machine", "QUANTITY", "");
   app.add_option("--node-pids", args.pids_max, "Limit of processes in the node's cgroup")->check(above_zero());
   add_memory_watch(app, args.memory_watch);
   begin_group(app, "Node");
-  add_recording_size(app, args.recording_max, "what evictions are decided from");
+  add_recording_size(app, args.recording_max, "the inputs of evictions");
   app.add_option("--node-status-compat", args.status_compat,
                  "Report as agents up to this version: condition OutOfDisk, no lease, a patch at every update")
       ->check(one_of({"v1.12"}));
-  app.add_option(
-         "--process-isolation", args.process_isolation,
-         "How pods are kept to themselves: namespaces (user, mount, pid, ipc and cgroup namespaces, no rights on "
-         "this machine), or none (every pod is root here, and sees everything)")
+  app.add_option("--process-isolation", args.process_isolation,
+                 "Isolation of pods that are processes. namespaces: user, mount, pid, ipc and cgroup namespaces, "
+                 "without rights on this machine. none: every pod is root on this machine and sees everything")
       ->check(one_of({"namespaces", "none"}))
       ->capture_default_str();
-  app.add_option("--state-dir", args.state_dir, "Pod logs and directories")->default_str("/var/lib/spillway/nodes");
+  app.add_option("--state-dir", args.state_dir, "Directory of the nodes' state: pod logs, volumes, journal")
+      ->default_str("/var/lib/spillway/nodes");
   app.add_option("--cni-bin-dir", args.cni_bin_dir, "Directory of CNI plug-ins, for pods that are processes")
       ->default_str("/opt/cni/bin, /usr/lib/cni");
 }

@@ -42,111 +42,112 @@ Result<SeedRange> parse_seeds(const std::string& text) {
 void define_demo(Commands& commands) {
   const auto demo = std::make_shared<DemoCommand>();
   CLI::App& app = commands.add("demo", "Show an eviction and a node failure on this machine, in a minute");
-  app.add_flag("--keep", demo->keep, "Leave the temporary directory with database and logs");
+  app.add_flag("--keep", demo->keep, "Keep the temporary directory with database and logs");
   commands.choose(app, demo);
 }
 
 void define_doctor(Commands& commands) {
   const auto doctor = std::make_shared<DoctorCommand>();
   CLI::App& app =
-      commands.add("doctor", "Say what of this machine, or of the way to a cluster, is in the way, and what mends it");
+      commands.add("doctor", "Check this machine and the connection to a cluster; report obstacles and their remedies");
   app.add_option("--config", doctor->config, "Also lint this KubeletConfiguration")->check(CLI::ExistingFile);
-  app.add_option("--data-dir", doctor->data_dir, "Of an API server here: its certificates are looked at")
+  app.add_option("--data-dir", doctor->data_dir, "Data directory of an API server here, whose certificates are checked")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
-  add_parsed(app, "--port", doctor->port, parse_port, "Where an API server would listen", "PORT", "6443");
-  add_parsed(app, "--node-port", doctor->node_port, parse_port, "Where an agent would listen", "PORT", "10250");
+  add_parsed(app, "--port", doctor->port, parse_port, "Port that an API server would listen on", "PORT", "6443");
+  add_parsed(app, "--node-port", doctor->node_port, parse_port, "Port that an agent would listen on", "PORT", "10250");
   add_client_api(app, doctor->api);
   add_output(app, doctor->output);
   add_colour(app, doctor->colour);
-  app.footer("Exit codes: 0 nothing is in the way, 1 something is, 2 wrong command line, 4 warnings only.");
+  app.footer("Exit codes: 0 no problem, 1 problems, 2 wrong command line, 4 warnings only.");
   commands.choose(app, doctor);
 }
 
 void define_stress(Commands& commands) {
   const auto stress = std::make_shared<StressCommand>();
   CLI::App& app = commands.add("stress", "Allocate and touch memory at a rate, then hold it");
-  add_parsed(app, "--memory", stress->memory, parse_bytes, "How much", "QUANTITY", "")->required();
-  add_parsed(app, "--rate", stress->rate_per_second, parse_rate, "How fast, e.g. 60Mi/s", "QUANTITY/s",
-             "as fast as possible");
-  add_duration(app, "--hold", stress->hold, "How long it is kept");
+  add_parsed(app, "--memory", stress->memory, parse_bytes, "Memory to allocate", "QUANTITY", "")->required();
+  add_parsed(app, "--rate", stress->rate_per_second, parse_rate, "Memory allocated per second, e.g. 60Mi/s",
+             "QUANTITY/s", "as fast as possible");
+  add_duration(app, "--hold", stress->hold, "Keep the memory this long");
   commands.choose(app, stress);
 }
 
 void define_end_pods(Commands& commands) {
   const auto end_pods = std::make_shared<EndPodsCommand>();
-  CLI::App& app = commands.add("end-pods", "End the pods that nodes of this machine have left running, for good");
+  CLI::App& app = commands.add("end-pods", "End the pods that stopped nodes have left running on this machine");
   app.add_option("DIRECTORY", end_pods->directories,
-                 "A data directory of `spillway up`, or a --state-dir of `spillway agent`")
+                 "Data directory of `spillway up`, or --state-dir of `spillway agent`")
       ->type_name("DIR")
       ->required();
   app.footer(
-      "For packages and units: no agent will take these pods over any more. They get SIGTERM and 5 s. A containerd\n"
-      "of `spillway up` ends with its containers; pods of other container runtimes are not touched. A node that a\n"
-      "process runs is left as it is.\n"
-      "Exit codes: 0 nothing is left, 1 something is, 2 wrong command line.");
+      "For packages and units: no agent will take these pods over any more. They get SIGTERM, and SIGKILL after 5 s.\n"
+      "A containerd of `spillway up` ends with its containers; pods of other container runtimes are not touched.\n"
+      "Nodes that still run are left alone.\n"
+      "Exit codes: 0 all pods ended, 1 pods are left, 2 wrong command line.");
   commands.choose(app, end_pods);
 }
 
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
-  CLI::App& app = commands.add("lint", "Say what a KubeletConfiguration does, and what in it is wrong or dangerous");
+  CLI::App& app = commands.add("lint", "Check a KubeletConfiguration: its effects, errors and dangerous settings");
   app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own; -: standard input")
       ->type_name("FILE")
       ->required();
   add_choice<LintedProgram>(app, "--for", lint->program,
-                            "Which program reads them: the kubelet implements fields that the agent does not",
+                            "Program that reads the files: the kubelet implements fields that the agent does not",
                             {{"agent", LintedProgram::kAgent}, {"kubelet", LintedProgram::kKubelet}});
   add_parsed(app, "--memory", lint->memory, parse_optional_bytes, "Memory of the node", "QUANTITY", "this machine's");
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");
   add_output(app, lint->output);
-  app.footer("Exit codes: 0 nothing to say, 1 dangerous, 2 invalid, 3 a file cannot be read, 4 warnings only.");
+  app.footer("Exit codes: 0 no findings, 1 dangerous, 2 invalid, 3 a file cannot be read, 4 warnings only.");
   commands.choose(app, lint);
 }
 
 void define_simulate(Commands& commands) {
   const auto simulate = std::make_shared<SimulateCommand>();
-  CLI::App& app = commands.add("simulate", "Play what would happen to a cluster, on the product in virtual time");
+  CLI::App& app =
+      commands.add("simulate", "Simulate a cluster with this program's own controllers and agents, in virtual time");
   app.add_option("SCENARIO", simulate->scenarios,
-                 "Files (docs/simulate.md), or names of scenarios that come with the program, or all of these")
+                 "Scenario files (docs/simulate.md), names of built-in scenarios, or all for every built-in one")
       ->type_name("FILE")
       ->required();
-  app.add_option("--seed", simulate->seed, "Everything random comes from it")->default_str("the file's, else 1");
+  app.add_option("--seed", simulate->seed, "Seed of all random choices")->default_str("the file's, else 1");
   app.add_option("--nodes", simulate->nodes, "Nodes of a generated cluster, in place of the file's")
       ->check(between(1, 200000));
   app.add_option("--zones", simulate->zones, "Zones of a generated cluster, in place of the file's")
       ->check(between(1, 1000));
-  app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, whatever the file says");
-  auto* const compare = app.add_flag("--compare", simulate->compare, "Two scenarios: what differs first");
-  auto* const a = app.add_option("--config-a", simulate->config_a, "One scenario under this configuration …");
-  auto* const b = app.add_option("--config-b", simulate->config_b, "… and under this one: what differs first");
+  app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, in place of the file's setting");
+  auto* const compare =
+      app.add_flag("--compare", simulate->compare, "Compare two scenarios: print the first difference");
+  auto* const a = app.add_option("--config-a", simulate->config_a,
+                                 "Compare one scenario under this configuration and that of --config-b");
+  auto* const b = app.add_option("--config-b", simulate->config_b,
+                                 "The other configuration for --config-a: print the first difference");
   a->type_name("FILE")->needs(b)->excludes(compare);
   b->type_name("FILE")->needs(a)->excludes(compare);
-  auto* const live =
-      app.add_flag("--from-cluster", simulate->from_cluster, "The cluster of a kubeconfig, in place of the file's");
+  auto* const live = app.add_flag("--from-cluster", simulate->from_cluster,
+                                  "Simulate the cluster of a kubeconfig, in place of the file's");
   app.add_option("--from-lists", simulate->from_lists,
-                 "The cluster of a file of lists, each on one line as `kubectl get --raw` prints it, in place of the "
-                 "scenario's")
+                 "Simulate the cluster in a file of lists, each on one line as `kubectl get --raw` prints it")
       ->type_name("FILE")
       ->excludes(live);
   add_client_api(app, simulate->api);
-  app.add_option("--report", simulate->report,
-                 "Write what happened as one HTML file that opens in any browser and loads nothing")
+  app.add_option("--report", simulate->report, "Write a report as one self-contained HTML file")
       ->type_name("FILE.html");
   add_output(app, simulate->output);
   app.footer(
-      "Exit codes: 0 everything held, 1 could not be done, 2 wrong command line or file, 3 an expectation failed,\n"
-      "4 an invariant of the product was violated, 128 + N ended by signal N.");
+      "Exit codes: 0 all expectations met, 1 the run failed, 2 wrong command line or file, 3 an expectation failed.\n"
+      "4: an invariant was violated. 128 + N: ended by signal N.");
   commands.choose(app, simulate);
 }
 
 void define_advise(Commands& commands) {
   const auto advise = std::make_shared<AdviseCommand>();
   CLI::App& app =
-      commands.add("advise", "Play scenarios and recordings under several settings and say what each costs");
-  app.add_option(
-         "SCENARIO", advise->scenarios,
-         "Files (docs/simulate.md), names of scenarios that come with the program, or recordings (spillway record)")
+      commands.add("advise", "Simulate scenarios and recordings under several settings, and compare their cost");
+  app.add_option("SCENARIO", advise->scenarios,
+                 "Scenario files (docs/simulate.md), names of built-in scenarios, or recordings (spillway record)")
       ->type_name("FILE")
       ->required();
   app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
@@ -159,41 +160,40 @@ void define_advise(Commands& commands) {
       ->type_name("LIST")
       ->delimiter(',')
       ->check(one_of({"on", "off"}));
-  app.add_option("--config", advise->configs,
-                 "Files to try, with members of config: of a scenario, e.g. values of brakes")
+  app.add_option("--config", advise->configs, "Files to try; each holds members of a scenario's config:, e.g. brakes")
       ->type_name("LIST")
       ->delimiter(',');
-  app.add_option("--seeds", advise->seeds, "Seeds that each scenario is played under")
+  app.add_option("--seeds", advise->seeds, "Number of seeds for each scenario")
       ->check(between(1, 1000))
       ->capture_default_str();
-  app.add_flag("--from-cluster", advise->from_cluster, "The cluster of a kubeconfig, in place of the files'");
+  app.add_flag("--from-cluster", advise->from_cluster, "Simulate the cluster of a kubeconfig, in place of the files'");
   add_client_api(app, advise->api);
   add_output(app, advise->output);
   app.footer(
-      "A recorded node shows what thresholds cost, recorded controllers what brakes and their configuration do.\n"
-      "Exit codes: 0 done, 1 could not be done, 2 wrong command line or file,\n"
-      "4 an invariant of the product was violated, 128 + N ended by signal N.");
+      "A recording of a node compares thresholds, a recording of controllers compares brakes and other settings.\n"
+      "Exit codes: 0 done, 1 a run failed, 2 wrong command line or file, 4 an invariant was violated,\n"
+      "128 + N ended by signal N.");
   commands.choose(app, advise);
 }
 
 void define_swarm(Commands& commands) {
   const auto swarm = std::make_shared<SwarmCommand>();
-  CLI::App& app = commands.add("swarm", "Run random seeds with faults in the simulator against invariants");
-  add_parsed(app, "--seeds", swarm->seeds, parse_seeds, "How many, or from which one to which one", "COUNT|FIRST..LAST",
-             "20");
-  app.add_option("--first-seed", swarm->first_seed, "The first of them")->capture_default_str();
-  app.add_option("--seed", swarm->only, "Replay this one seed; the log of all its engines goes to standard error");
-  app.add_option("--jobs", swarm->jobs, "Seeds at a time; 0: one per processor")
+  CLI::App& app = commands.add("swarm", "Run the simulator with random seeds and faults, and check invariants");
+  add_parsed(app, "--seeds", swarm->seeds, parse_seeds, "Number of seeds, or a range", "COUNT|FIRST..LAST", "20");
+  app.add_option("--first-seed", swarm->first_seed, "First seed")->capture_default_str();
+  app.add_option("--seed", swarm->only, "Run only this seed, with the log of all engines on standard error");
+  app.add_option("--jobs", swarm->jobs, "Seeds that run at the same time; 0: one per processor")
       ->check(between(0, 256))
       ->capture_default_str();
   app.add_option("--minimise", swarm->minimise_runs,
-                 "Runs to make the scenario of the first failing seed small; 0: it is not printed")
+                 "Runs spent on a smaller scenario of the first failing seed; 0: no scenario is printed")
       ->capture_default_str();
-  app.add_option("--write", swarm->write, "Write that scenario to this file, for spillway simulate")->type_name("FILE");
+  app.add_option("--write", swarm->write, "Write the scenario of --minimise to this file, for spillway simulate")
+      ->type_name("FILE");
   add_output(app, swarm->output);
   app.footer(
-      "Exit codes: 0 every property (docs/properties.md) held, 1 one was violated, 2 wrong command line,\n"
-      "128 + N ended by signal N: the summary is of the seeds until then.");
+      "Exit codes: 0 every property (docs/properties.md) held, 1 a property was violated, 2 wrong command line,\n"
+      "128 + N ended by signal N. The summary then covers the seeds that have run.");
   commands.choose(app, swarm);
 }
 

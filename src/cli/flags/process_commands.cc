@@ -31,15 +31,15 @@ void add_trace(CLI::App& app, TraceArgs& args, Traced traced) {
              "URL", "none");
   if (traced == Traced::kEvictions) return;
   app.add_option("--trace-requests-per-million", args.requests_ppm,
-                 "Of a million requests so many are traced, besides those that take half a second or more")
+                 "Trace this many requests in a million, and all that take half a second or more")
       ->check(between(0, kMillion))
       ->capture_default_str();
 }
 
 void add_pods_at_stop(CLI::App& app, std::string& into) {
-  app.add_option("--pods-at-stop", into,
-                 "What becomes of the pods when it is told to stop: leave (they run on, and the next start takes them "
-                 "over) or end")
+  app.add_option(
+         "--pods-at-stop", into,
+         "Treatment of pods when this process stops: leave (they run on, and the next start takes them over) or end")
       ->check(one_of({"leave", "end"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // a unit says it, and its owner after it
       ->capture_default_str();
@@ -48,8 +48,8 @@ void add_pods_at_stop(CLI::App& app, std::string& into) {
 void add_kubernetes_service(CLI::App& app, std::string& into) {
   app.add_option(
          "--kubernetes-service", into,
-         "What KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers name: cluster-ip (of the Service "
-         "kubernetes, which only a service proxy on the node leads on) or api-server (as the agent reaches it)")
+         "Address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers. cluster-ip: the Service "
+         "kubernetes, which needs a service proxy on the node. api-server: the server that the agent uses")
       ->check(one_of({"cluster-ip", "api-server"}))
       ->capture_default_str();
 }
@@ -64,12 +64,12 @@ Result<std::string> parse_runtime(const std::string& text) {
 
 void add_runtime(CLI::App& app, RuntimeArgs& args) {
   add_parsed(app, "--runtime", args.wanted, parse_runtime,
-             "Run pods in a containerd that is started for them, as processes, or in the runtime at SOCKET. auto: in "
-             "containerd where it is installed",
+             "Runtime of pods: a private containerd, processes of this machine, or the runtime at SOCKET. auto: "
+             "containerd where it is installed, else processes",
              "auto|containerd|process|SOCKET", "auto");
-  app.add_option("--containerd", args.containerd, "The program containerd, if it is not on PATH")
+  app.add_option("--containerd", args.containerd, "Path of the program containerd, if it is not on PATH")
       ->check(CLI::ExistingFile);
-  app.add_option("--runc", args.runc, "The low-level runtime that containerd runs, if it is not on PATH")
+  app.add_option("--runc", args.runc, "Path of containerd's low-level runtime (runc), if it is not on PATH")
       ->check(CLI::ExistingFile);
 }
 
@@ -83,10 +83,12 @@ void define_up(Commands& commands) {
   up->controller.node_ranges.service_cluster_ip_range = "10.96.0.0/16";  // the API server's
   add_controller(app, up->controller);
   begin_group(app, "Nodes of this machine");
-  app.add_option("--nodes", up->nodes, "Nodes to run on this machine")->check(between(0, 64))->capture_default_str();
-  app.add_option("--node-name", up->node_name, "Name of the node; of several: prefix, followed by -1, -2, ...");
+  app.add_option("--nodes", up->nodes, "Number of nodes to run on this machine")
+      ->check(between(0, 64))
+      ->capture_default_str();
+  app.add_option("--node-name", up->node_name, "Name of the node; with several nodes the prefix of -1, -2, ...");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
-               "Delete nodes that were run with this data directory before and are not now, with their pods");
+               "Delete Nodes, and their pods, that ran with this data directory before and no longer do");
   app.add_option("--scheduler-config", up->scheduler_config,
                  "KubeSchedulerConfiguration (YAML): profiles, back-offs and extenders of the scheduler")
       ->check(CLI::ExistingFile);
@@ -95,14 +97,13 @@ void define_up(Commands& commands) {
   add_pods_at_stop(app, up->pods_at_stop);
   add_kubernetes_service(app, up->kubernetes_service);
   app.add_option("--proxy", up->proxy,
-                 "Carry Services to their endpoints on this machine, by nftables: auto (if this process may), on, off")
+                 "Run the Service proxy of this machine (nftables): on, off, or auto (if this process has the rights)")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
   app.add_option(
          "--pod-network", up->pod_network,
-         "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the "
-         "machine's network. auto: on where root, plug-ins, iptables and a --bind-address that pods reach are at "
-         "hand")
+         "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the machine's "
+         "network. auto: on if run as root, with plug-ins, iptables and a --bind-address that pods can reach")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
   begin_group(app, "DNS of the cluster");
@@ -132,23 +133,24 @@ Result<bool> parse_pod_source(const std::string& text) {
 void add_companion(CLI::App& app, CompanionArgs& args) {
   begin_group(app, "Beside a kubelet");
   app.add_flag("--companion", args.enabled,
-               "Run beside the kubelet of this machine: register nothing, evict earlier by its rules");
-  app.add_flag("--shadow", args.shadow,
-               "With --companion: do nothing; report what would have been evicted, and whether the kubelet agrees");
-  app.add_option("--kubelet", args.kubelet, "With --companion: where the kubelet serves /configz and /pods")
+               "Run beside the kubelet of this machine: register no node, evict earlier by the kubelet's rules");
+  app.add_flag(
+      "--shadow", args.shadow,
+      "With --companion: evict nothing; report the evictions that it would make, and whether the kubelet agrees");
+  app.add_option("--kubelet", args.kubelet, "With --companion: address at which the kubelet serves /configz and /pods")
       ->capture_default_str();
   app.add_option("--kubelet-certificate-authority", args.kubelet_authority,
-                 "With --companion: believe the kubelet's certificate only if this authority (PEM) signed it")
+                 "With --companion, PEM file: accept the kubelet's certificate only if this authority signed it")
       ->check(CLI::ExistingFile);
   add_parsed(app, "--pods-from", args.pods_from_kubelet, parse_pod_source,
-             "With --companion: who names the pods: the API server, or the kubelet's /pods", "api|kubelet", "api");
+             "With --companion: source of the pods: the API server, or the kubelet's /pods", "api|kubelet", "api");
   add_duration(app, "--shadow-window", args.shadow_window,
-               "With --shadow: how long an eviction waits for the same one of the kubelet");
+               "With --shadow: time in which the kubelet has to make the same eviction");
   add_parsed(app, "--pages-address", args.pages_address, parse_pages_address,
-             "With --companion: where it serves /metrics, /healthz and /debug/spillway; 0: nowhere", "ADDRESS:PORT",
+             "With --companion: address that serves /metrics, /healthz and /debug/spillway; 0: none", "ADDRESS:PORT",
              "127.0.0.1:10270");
   app.add_option("--root-dir", args.root_dir,
-                 "With --companion: the kubelet's directory; nodefs is the file system it is on")
+                 "With --companion: the kubelet's directory, which is on the file system nodefs")
       ->capture_default_str();
 }
 
@@ -170,20 +172,20 @@ void define_agent(Commands& commands) {
   app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
   add_api(app, agent->api);
   app.get_option("--kubeconfig")->get_validator()->active(false);  // it may be written before it is read
-  app.add_option(
-         "--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
-         "If --kubeconfig has no certificate that is still good: with these credentials (a bootstrap token) one is "
-         "asked for, written there, and from then on renewed in time")
+  app.add_option("--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
+                 "Kubeconfig with a bootstrap token. If --kubeconfig has no valid certificate, the agent requests one "
+                 "with it and writes it there. Later it renews that certificate")
       ->check(CLI::ExistingFile);
   app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
   add_parsed(app, "--node-ip", agent->node_ips, parse_node_ips,
-             "Address the node reports, and serves logs and metrics on; with a comma, one of the other family besides",
+             "Address that the node reports, and serves logs and metrics on; a second one, after a comma, is of the "
+             "other family",
              "ADDRESS[,ADDRESS]", "the machine's");
-  app.add_option("--port", agent->port, "Its port; 0: any free one")->default_str("10250");
+  app.add_option("--port", agent->port, "Port to listen on; 0: any free one")->default_str("10250");
   add_pods_at_stop(app, agent->pods_at_stop);
   add_kubernetes_service(app, agent->kubernetes_service);
   app.add_option("--cni-conf-dir", agent->cni_conf_dir,
-                 "Directory of the CNI configuration of the network that pods are attached to (processes only); empty: "
+                 "Directory of the CNI configuration for the pod network (only for pods that are processes); empty: "
                  "pods use the machine's network");
   add_node(app, agent->node);
   add_companion(app, agent->companion);
@@ -205,19 +207,21 @@ void define_controller(Commands& commands) {
   add_controller(app, controller->controller);
   add_process_serving(app, controller->serving);
   add_parsed(app, "--advertise-address", controller->serving.advertise_address, parse_address,
-             "How `spillway zones` reaches it, kept on the lease", "ADDRESS", "the bind address");
+             "Address for `spillway zones`, published on the lease", "ADDRESS", "the bind address");
   add_leader_election(app, controller->leader_election);
   add_manager_flags(app, *controller);
   begin_group(app, "Controllers");
-  app.add_option("--controllers", controller->controllers, "Which to run: names, -name to leave one out, * for all")
+  app.add_option("--controllers", controller->controllers,
+                 "Controllers to run: names, -name to leave one out, * for all")
       ->capture_default_str();
   app.add_flag("--shadow", controller->shadow,
-               "Write nothing; report where the cluster differs from what would have been done");
+               "Write nothing; report each difference between the cluster and this process's decisions");
   app.add_option("--recording-dir", controller->recording_dir,
-                 "Record below this directory what the node lifecycle is told and decides; empty: nowhere");
-  add_recording_size(app, controller->recording_max, "what the node lifecycle is told and decides");
-  app.add_flag("--beside-stock-controllers", controller->beside_stock,
-               "Run although kube-controller-manager holds its lease: its controllers of these names are off");
+                 "Record inputs and decisions of the node lifecycle controllers below this directory; empty: none");
+  add_recording_size(app, controller->recording_max, "the node lifecycle controllers");
+  app.add_flag(
+      "--beside-stock-controllers", controller->beside_stock,
+      "Run although kube-controller-manager holds its lease; its controllers of the same names have to be off");
   commands.choose(app, controller);
 }
 
@@ -239,14 +243,14 @@ void define_scheduler(Commands& commands) {
   }
   begin_group(app, "Placement");
   app.add_flag("--node-conditions-literally", scheduler->conditions_literally,
-               "Ask the conditions of nodes, as up to 1.17, and not only the taints made of them");
+               "Filter nodes by their conditions as well, as Kubernetes up to 1.17, and not only by taints");
   add_duration(app, "--pod-max-in-unschedulable-pods-duration", scheduler->unschedulable_max,
-               "After this time a pod that no node takes is tried again, whether anything changed or not");
+               "Retry an unschedulable pod after this time, even without a change in the cluster");
   begin_group(app, "Preemption");
   app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
-               "Brake: a pod keeps waiting if making room for it would violate a PodDisruptionBudget");
+               "Brake: no preemption that would violate a PodDisruptionBudget");
   app.add_option("--limit-deletions", scheduler->preemption.limit_deletions,
-                 "Brake: pods deleted by preemptions within a window; ACTS/DURATION[,owner=ACTS/DURATION]")
+                 "Brake: pods deleted by preemption within a window; ACTS/DURATION[,owner=ACTS/DURATION]")
       ->check([](const std::string& text) {
         return text.find("zone=") == std::string::npos ? std::string()
                                                        : "zone= is a limit of the controllers, not of preemptions";

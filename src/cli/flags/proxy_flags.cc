@@ -12,14 +12,14 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kOnlyNftables = "rules are always those of nftables";
-constexpr const char* kSysctlsStay = "sysctls of connection tracking are left as they are";
-constexpr const char* kWithoutRate = "requests are few and have no rate";
-constexpr const char* kObjectsAreWatched = "objects are watched, not read again";
+constexpr const char* kOnlyNftables = "the rules are always nftables rules";
+constexpr const char* kSysctlsStay = "connection tracking sysctls are not changed";
+constexpr const char* kWithoutRate = "requests have no rate limit";
+constexpr const char* kObjectsAreWatched = "objects are watched, never listed again at an interval";
 
 /// Flags of kube-proxy 1.32 that are accepted, and reported as without effect.
 constexpr StockFlag kStockProxyFlags[] = {
-    {"--bind-address-hard-fail", "an address that cannot be served ends the process"},
+    {"--bind-address-hard-fail", "the process always exits if an address cannot be served"},
     {"--config-sync-period", kObjectsAreWatched},
     {"--conntrack-max-per-core", kSysctlsStay},
     {"--conntrack-min", kSysctlsStay},
@@ -42,9 +42,9 @@ constexpr StockFlag kStockProxyFlags[] = {
     {"--ipvs-tcpfin-timeout", kOnlyNftables},
     {"--ipvs-udp-timeout", kOnlyNftables},
     {"--kube-api-burst", kWithoutRate},
-    {"--kube-api-content-type", "the server and this program agree on it"},
+    {"--kube-api-content-type", "the encoding is negotiated with the server"},
     {"--kube-api-qps", kWithoutRate},
-    {"--oom-score-adj", "the manager of the service sets it"},
+    {"--oom-score-adj", "the service manager sets it"},
     {"--profiling", "no profiles of the process are served"},
     {"--proxy-mode", kOnlyNftables},
     {"--proxy-port-range", "no port is opened for a Service"},
@@ -63,7 +63,7 @@ CLI::Validator range_or(const std::string& word) {
 
 void define_proxy(Commands& commands) {
   const auto proxy = std::make_shared<ProxyCommand>();
-  CLI::App& app = commands.add("proxy", "Carry Services to their endpoints on this node, in place of kube-proxy");
+  CLI::App& app = commands.add("proxy", "Run the Service proxy of this node, in place of kube-proxy");
   add_api(app, proxy->api);
   begin_group(app, "Node");
   app.add_option("--hostname-override", proxy->hostname_override, "Name of this node; default: the host name");
@@ -72,36 +72,37 @@ void define_proxy(Commands& commands) {
   app.add_flag("--cleanup", proxy->cleanup, "Remove all rules of this program from the machine, and exit");
   begin_group(app, "Traffic");
   app.add_option("--cluster-cidr", proxy->cluster_cidrs,
-                 "Ranges of pods, one a family, separated by a comma: traffic from elsewhere is masqueraded")
+                 "Address ranges of pods, one per family, separated by a comma: traffic to Services from other "
+                 "addresses is masqueraded")
       ->delimiter(',')
       ->check(range_or(""));
-  app.add_option("--detect-local-mode", proxy->detect_local_mode, "Tells traffic of pods from other traffic")
+  app.add_option("--detect-local-mode", proxy->detect_local_mode, "Method that recognizes traffic of local pods")
       ->check(one_of({"ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"}))
       ->capture_default_str();
   app.add_option("--pod-bridge-interface", proxy->pod_bridge_interface,
-                 "With BridgeInterface: the bridge that pods are behind");
+                 "With BridgeInterface: the bridge that pods are attached to");
   app.add_option("--pod-interface-name-prefix", proxy->pod_interface_name_prefix,
-                 "With InterfaceNamePrefix: the begin of the names of pods' interfaces");
+                 "With InterfaceNamePrefix: the prefix of pods' interface names");
   app.add_option("--nodeport-addresses", proxy->node_port_addresses,
-                 "Ranges of addresses at which node ports answer, or primary: the address of the node")
+                 "Address ranges of this machine that serve node ports, or primary: the node's own address")
       ->delimiter(',')
       ->check(range_or("primary"))
       ->default_str("primary");
   app.add_option("--service-cidr", proxy->service_cidrs,
-                 "Ranges of Services: traffic to addresses in them that no Service has is dropped")
+                 "Address ranges of Services: traffic to unused addresses in them is dropped")
       ->delimiter(',')
       ->check(range_or(""));
   app.add_flag("--masquerade-all", proxy->masquerade_all, "Masquerade all traffic to addresses of Services");
-  app.add_option("--masquerade-bit", proxy->masquerade_bit, "Bit of the packet mark that asks for it")
+  app.add_option("--masquerade-bit", proxy->masquerade_bit, "Bit of the packet mark that requests masquerading")
       ->check(between(0, 31))
       ->capture_default_str();
   begin_group(app, "Serving and timing");
   add_parsed(app, "--healthz-bind-address", proxy->healthz_bind_address, parse_pages_address,
-             "Where health is served; empty: nowhere", "ADDRESS:PORT", proxy->healthz_bind_address);
+             "Address that serves health checks; empty: none", "ADDRESS:PORT", proxy->healthz_bind_address);
   add_parsed(app, "--metrics-bind-address", proxy->metrics_bind_address, parse_pages_address,
-             "Where metrics are served; empty: nowhere", "ADDRESS:PORT", proxy->metrics_bind_address);
-  add_duration(app, "--sync-period", proxy->sync_period, "Longest wait before rules that failed are loaded again");
-  add_duration(app, "--min-sync-period", proxy->min_sync_period, "Least time between two changes of rules");
+             "Address that serves metrics; empty: none", "ADDRESS:PORT", proxy->metrics_bind_address);
+  add_duration(app, "--sync-period", proxy->sync_period, "Longest back-off before failed rules are loaded again");
+  add_duration(app, "--min-sync-period", proxy->min_sync_period, "Shortest interval between two changes of rules");
   add_without_effect(app, kStockProxyFlags, proxy->without_effect);
   commands.choose(app, proxy);
 }

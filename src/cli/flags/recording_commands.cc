@@ -17,33 +17,33 @@ void choose_whose(const std::string& whose, RecordCommand& record) {
   record.of = whose == "controller" ? RecordCommand::Of::kController : RecordCommand::Of::kNode;
   if (!record.directory.empty()) {
     if (!whose.empty() && whose != "node" && whose != "controller")
-      wrong("--dir DIR is of a node or of a controller: say node or controller, got \"" + whose + "\"");
+      wrong("--dir DIR needs node or controller before it, got \"" + whose + "\"");
     return;
   }
-  if (whose.empty()) wrong("say whose recording: a node's name or controller; or --dir DIR on the machine itself");
+  if (whose.empty()) wrong("expected a node's name or \"controller\"; or --dir DIR on the machine itself");
   if (record.of == RecordCommand::Of::kController) return;
   if (!record.target.controller.empty())
     wrong("--controller is where to find a controller: say controller, not a node");
   record.node = whose.starts_with(kNode) ? whose.substr(kNode.size()) : whose;
-  if (whose == "node")
-    wrong("say which node: its name (node/node if that is \"node\"), or --dir DIR on the node itself");
+  if (whose == "node") wrong("expected a node's name (node/node if that is \"node\"), or --dir DIR on the node itself");
   if (record.node.empty() || record.node.contains('/')) wrong("\"" + whose + "\" is no node's name");
 }
 
 void define_record(Commands& commands) {
   const auto record = std::make_shared<RecordCommand>();
   const auto whose = std::make_shared<std::string>();
-  CLI::App& app =
-      commands.add("record", "Fetch what a node recorded of its evictions, or a controller of nodes, as one file");
+  CLI::App& app = commands.add(
+      "record", "Fetch the recording of a node's evictions, or of the node lifecycle controllers, as one file");
   app.add_option("OF", *whose,
-                 "Whose recording: a node's name, or controller; with --dir: node (the default) or controller")
+                 "Source of the recording: a node's name, or controller; with --dir: node (the default) or controller")
       ->type_name("NODE|controller");
   auto* const directory = app.add_option("--dir", record->directory,
                                          "Read it on this machine, without a server: the node's state directory "
                                          "(STATE_DIR/NODE), or the controller's --recording-dir")
                               ->type_name("DIR");
-  auto* const kept = app.add_option("--kept", record->kept, "A copy that was kept aside, in place of the latest");
-  auto* const list = app.add_flag("--list", record->list, "Only say which copies were kept aside");
+  auto* const kept =
+      app.add_option("--kept", record->kept, "Name of a kept copy to fetch, in place of the latest recording");
+  auto* const list = app.add_flag("--list", record->list, "List the kept copies only");
   auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
   add_controller_target(app, record->target);
   for (const char* const flag : {"--kubeconfig", "--context", "--cluster", "--user", "--controller", "--lease"})
@@ -51,13 +51,14 @@ void define_record(Commands& commands) {
   kept->excludes(list);
   file->excludes(list);
   app.footer(
-      "A node is asked through the API server: you need the right to get nodes/proxy of it. A controller is asked as\n"
-      "`spillway zones` does: you need the right to get /debug/spillway/recording and what is below it. FILE appears\n"
-      "when it is whole.\n"
+      "A node's recording is fetched through the API server, with the right to get its nodes/proxy. A controller's\n"
+      "recording needs the right to get /debug/spillway/recording and the paths below it. FILE appears when it is\n"
+      "complete.\n"
       "Exit codes: 0 done, 1 there is no recording, or it cannot be fetched or written, 2 wrong command line.");
   app.callback([&commands, record, whose, file, list] {
     choose_whose(*whose, *record);
-    if (file->count() == 0 && list->count() == 0) throw CLI::ValidationError("record", "say where to: -o FILE");
+    if (file->count() == 0 && list->count() == 0)
+      throw CLI::ValidationError("record", "-o FILE is missing: the file to write");
     commands.choose([record]() -> Command { return *record; });
   });
 }
@@ -65,16 +66,16 @@ void define_record(Commands& commands) {
 void define_replay(Commands& commands) {
   const auto replay = std::make_shared<ReplayCommand>();
   CLI::App& app = commands.add(
-      "replay", "Show what a node or a controller decided, and what another configuration would have decided");
-  app.add_option("FILE", replay->file, "A recording: what `spillway record` wrote")->type_name("FILE")->required();
+      "replay", "Show the decisions of a node or a controller, and those that another configuration would have made");
+  app.add_option("FILE", replay->file, "Recording written by `spillway record`")->type_name("FILE")->required();
   app.add_option(
          "--config", replay->config,
-         "Another KubeletConfiguration, in place of the node's own; of a controller: a file as of simulate --config-a")
+         "KubeletConfiguration to use in place of the node's own; for a controller a file as for simulate --config-a")
       ->type_name("FILE");
   add_output(app, replay->output);
   app.footer(
-      "Exit codes: 0 nothing differs, 2 wrong command line or file, 3 the other configuration decides otherwise,\n"
-      "4 its own configuration does: the recording is of another version of the program.");
+      "Exit codes: 0 no decision differs, 2 wrong command line or file, 3 the other configuration differs,\n"
+      "4 the recorded configuration differs. Then another version of the program made the recording.");
   commands.choose(app, replay);
 }
 

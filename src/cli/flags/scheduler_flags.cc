@@ -7,9 +7,10 @@
 namespace spillway::cli {
 namespace {
 
-constexpr const char* kCallersByKubeconfig = "the kubeconfig says who is asked about callers";
+constexpr const char* kCallersByKubeconfig =
+    "callers are authenticated and authorized with the kubeconfig's API server";
 constexpr const char* kNoProfiles = "no profiles of the process are served";
-constexpr const char* kUnlimited = "bindings wait for their answers, 64 at a time, not for a rate";
+constexpr const char* kUnlimited = "at most 64 bindings are in flight; there is no rate limit";
 
 /// Flags of kube-scheduler 1.32 that are accepted, and reported as without effect.
 constexpr StockFlag kStockFlags[] = {{"--authentication-kubeconfig", kCallersByKubeconfig},

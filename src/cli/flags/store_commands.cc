@@ -25,7 +25,7 @@ Upkeep define(Commands& commands, CLI::App& group, Act act, const std::string& n
   const auto args = std::make_shared<StoreCommand>();
   args->act = act;
   CLI::App& app = Commands::add_to(group, name, help);
-  CLI::Option* data_dir = app.add_option("--data-dir", args->data_dir, "The directory of the API server")
+  CLI::Option* data_dir = app.add_option("--data-dir", args->data_dir, "Data directory of the API server")
                               ->default_str("/var/lib/spillway for root, else ~/.local/share/spillway");
   add_output(app, args->output);
   commands.choose(app, args);
@@ -33,10 +33,10 @@ Upkeep define(Commands& commands, CLI::App& group, Act act, const std::string& n
 }
 
 void define_backup(Commands& commands, CLI::App& group) {
-  const Upkeep it = define(commands, group, Act::kBackup, "backup",
-                           "Copy the store, as it stands at one revision, to a file; a server may run");
-  it.app.add_option("--to", it.args->file, "The file to make")->required();
-  it.app.add_flag("--force", it.args->force, "Replace the file if it is there");
+  const Upkeep it =
+      define(commands, group, Act::kBackup, "backup", "Copy the store at one revision to a file; the server may run");
+  it.app.add_option("--to", it.args->file, "File to write")->required();
+  it.app.add_flag("--force", it.args->force, "Replace the file if it exists");
   it.app.footer(
       "Exit codes: 0 done, 1 not done, 2 wrong command line, 128 + N ended by signal N.\n"
       "The keys below DATA_DIR/pki are not part of the store: copy them as well.");
@@ -44,13 +44,12 @@ void define_backup(Commands& commands, CLI::App& group) {
 
 void define_restore(Commands& commands, CLI::App& group) {
   const Upkeep it =
-      define(commands, group, Act::kRestore, "restore", "Put a backup in place of the store; no server may run");
-  it.app.add_option("--from", it.args->file, "The backup")->required();
-  it.app.add_flag("--force", it.args->force, "Replace the store that is there; it is kept beside under another name");
+      define(commands, group, Act::kRestore, "restore", "Replace the store by a backup; no server may run");
+  it.app.add_option("--from", it.args->file, "Backup file")->required();
+  it.app.add_flag("--force", it.args->force, "Replace an existing store; it is renamed and kept beside");
   it.app.footer(
-      "Revisions go on far ahead of the backup's: whoever watched before is told to list again.\n"
-      "Exit codes: 0 done, 1 not done, 2 wrong command line or a file that cannot be read, 128 + N ended by "
-      "signal N.");
+      "Revisions continue far ahead of the backup's, so that earlier watches expire and clients list again.\n"
+      "Exit codes: 0 done, 1 not done, 2 wrong command line or a file that cannot be read, 128 + N ended by signal N.");
 }
 
 constexpr std::string_view kSqlite = "sqlite:";
@@ -90,10 +89,12 @@ void define_copy(Commands& commands, CLI::App& group) {
   CLI::App& app =
       Commands::add_to(group, "copy", "Copy everything from the embedded store to etcd, or back; no server may run");
   const auto ends = std::make_shared<std::pair<std::string, std::string>>();
-  app.add_option("--from", ends->first, "sqlite:DIR, the data directory of an API server, or etcd:URL,URL")->required();
-  app.add_option("--to", ends->second, "The other one")->required();
-  app.add_flag("--overwrite", args->force,
-               "Replace what is there: a store in a file is kept beside under another name, keys in etcd are removed");
+  app.add_option("--from", ends->first, "Source: sqlite:DIR (the data directory of an API server) or etcd:URL,URL")
+      ->required();
+  app.add_option("--to", ends->second, "Destination: the other kind of store")->required();
+  app.add_flag(
+      "--overwrite", args->force,
+      "Replace an existing destination: an embedded store is renamed and kept beside, keys in etcd are removed");
   add_etcd_access(app, args->etcd);
   refuse_etcd_overrides(app,
                         "a copy has two ends: copy the whole store into each etcd, a server takes from each what lives "
@@ -101,18 +102,18 @@ void define_copy(Commands& commands, CLI::App& group) {
   add_output(app, args->output);
   app.parse_complete_callback([args, ends] { take_ends(ends->first, ends->second, *args); });
   app.footer(
-      "Revisions never fall: a store in a file goes on far ahead, and an etcd that is behind is refused.\n"
-      "Exit codes: 0 done and compared, 1 not done, 2 wrong command line, 128 + N ended by signal N. A copy into etcd\n"
-      "that did not end is marked, and no server starts on it.");
+      "Revisions never fall: an embedded store continues far ahead, and an etcd with lower revisions is refused.\n"
+      "Exit codes: 0 done and compared, 1 not done, 2 wrong command line, 128 + N ended by signal N.\n"
+      "An unfinished copy in etcd is marked, and no server starts on it.");
   commands.choose(app, args);
 }
 
 void define_check(Commands& commands, CLI::App& group) {
   const Upkeep it = define(commands, group, Act::kCheck, "check",
-                           "Look at every page, revision and object of the store; a server may run");
-  CLI::Option* file = it.app.add_option("--file", it.args->file, "Look at this backup instead")->excludes(it.data_dir);
+                           "Verify every page, revision and object of the store; the server may run");
+  CLI::Option* file = it.app.add_option("--file", it.args->file, "Verify this backup instead")->excludes(it.data_dir);
   add_etcd(it.app, it.args->etcd);
-  refuse_etcd_overrides(it.app, "one etcd is looked at in one run: give the URLs of each to --etcd-servers");
+  refuse_etcd_overrides(it.app, "one run checks one etcd: give its URLs to --etcd-servers");
   it.app.get_option("--etcd-servers")->excludes(it.data_dir)->excludes(file);
   it.app.parse_complete_callback([args = it.args] { check_etcd(args->etcd); });
   it.app.footer(
@@ -122,7 +123,7 @@ void define_check(Commands& commands, CLI::App& group) {
 
 void define_defrag(Commands& commands, CLI::App& group) {
   const Upkeep it =
-      define(commands, group, Act::kDefrag, "defrag", "Write the store anew, without unused pages; no server may run");
+      define(commands, group, Act::kDefrag, "defrag", "Rewrite the store without unused pages; no server may run");
   it.app.footer(
       "Needs free space for a second copy while it works.\n"
       "Exit codes: 0 done, 1 not done, 2 wrong command line, 128 + N ended by signal N.");
@@ -131,8 +132,7 @@ void define_defrag(Commands& commands, CLI::App& group) {
 }  // namespace
 
 void define_store_commands(Commands& commands) {
-  CLI::App& group =
-      commands.add("store", "Look after the store of an API server: backup, restore, check, defrag, copy");
+  CLI::App& group = commands.add("store", "Maintain the store of an API server: backup, restore, check, defrag, copy");
   group.require_subcommand(1);
   define_backup(commands, group);
   define_restore(commands, group);

@@ -125,8 +125,8 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "the kernel killed container {container}: out of memory[, its limit is {limit_bytes}][; last at {ended_at}][, "
      "{restarts:restart|restarts} so far]"},
     {kPodCrashes,
-     "container {container} ends again and again: exit code {exit_code}[ ({reason})][: {message}][, last at "
-     "{ended_at}][, {restarts:restart|restarts} so far]; it is started again after a wait that grows"},
+     "container {container} crashes repeatedly: exit code {exit_code}[ ({reason})][: {message}][, last at "
+     "{ended_at}][, {restarts:restart|restarts} so far]; it restarts after a growing back-off"},
     {kPodContainerFailed,
      "container {container} ended with exit code {exit_code}[ ({reason})][: {message}][, at {ended_at}]"},
 });

@@ -1,7 +1,7 @@
 """The cluster under attack: an API server, a node with a real agent (n3), nodes that are objects only (n1, n2), and the
 attackers.
 
-What is worth stealing lies in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod
+The objects worth stealing are in the namespace "theirs": the Secret "hidden", whose value stands in the log of the pod
 "teller" as well.
 Attackers have their rights, if any, in the namespace "ours".
 """
