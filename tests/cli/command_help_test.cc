@@ -87,7 +87,7 @@ TEST(Help, SaysWhatAFlagTakes) {
   EXPECT_THAT(help, HasSubstr("--process-isolation namespaces|none"));
   EXPECT_THAT(help, HasSubstr("--nodes 0..64"));
   EXPECT_THAT(help, HasSubstr("--etcd-certfile FILE"));
-  EXPECT_THAT(help, HasSubstr("PEM file: the key of the client certificate for etcd (together with --etcd-certfile)"));
+  EXPECT_THAT(help, HasSubstr("PEM file: the key of --etcd-certfile (together with --etcd-certfile)"));
   EXPECT_THAT(help_of("zones"), HasSubstr("-o, --output text|wide|json|yaml"));
 }
 

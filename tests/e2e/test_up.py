@@ -128,7 +128,7 @@ class OnATerminal(unittest.TestCase):
             flags = flags_of_up(folder, "--container-runtime-endpoint", f"unix://{folder}/none.sock", "--kubelet-insecure-tls")
             with terminal(*flags) as shown:
                 shown.wait_for("Waiting for node n: ")
-                self.assertIn("spillway: warning: whoever answers for a node is believed (flag --kubelet-insecure-tls)\n", shown.text())
+                self.assertIn("spillway: warning: serving certificates of nodes are not verified (flag --kubelet-insecure-tls)\n", shown.text())
                 self.assertIn("spillway: warning: no container runtime yet: ", shown.text())
                 self.assertNotIn("level=", shown.text())
                 self.assertNotIn("Ready", shown.text().replace("it has not reported that it is ready", ""))

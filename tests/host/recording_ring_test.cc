@@ -179,13 +179,13 @@ TEST_F(RecordingRings, ADiskThatTakesNothingIsSaidOnceAndTriedAgain) {
     wait_for(*ring);
     EXPECT_FALSE(ring->append("lost"));
   }
-  EXPECT_EQ(logged("the recording cannot be written; what follows is missing from it"), 1u);
+  EXPECT_EQ(logged("the recording cannot be written; later records are missing from it"), 1u);
   fs::rename(aside, directory());
   ASSERT_TRUE(ring->begin_segment("b"));
   EXPECT_TRUE(ring->append("c"));
   wait_for(*ring);
   EXPECT_EQ(all(directory()), "abc");
-  EXPECT_EQ(logged("the recording goes on"), 1u);
+  EXPECT_EQ(logged("recording resumed"), 1u);
 }
 
 TEST_F(RecordingRings, ADirectoryThatIsALinkIsRefused) {

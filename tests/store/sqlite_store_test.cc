@@ -388,7 +388,7 @@ TEST_F(FullDisk, IsSaidOnce) {
   ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
   std::vector<std::string> said = events();
   ASSERT_FALSE(said.empty());
-  EXPECT_EQ(said.back(), "store does not take writes");
+  EXPECT_EQ(said.back(), "store does not accept writes");
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(client_->put("/registry/pods/large", std::string(500'000, 'x')));
   EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 0\n"));
@@ -396,7 +396,7 @@ TEST_F(FullDisk, IsSaidOnce) {
   for (int i = 0; i < 150; ++i) ASSERT_TRUE(client_->remove(fmt::format("/registry/pods/p{:05}", i)));
   ASSERT_TRUE(client_->put("/registry/pods/small", "x"));
   EXPECT_FALSE(store_->refusing());
-  said.emplace_back("store takes writes again");
+  said.emplace_back("store accepts writes again");
   EXPECT_EQ(events(), said);
   EXPECT_THAT(metrics_.text(), HasSubstr("spillway_store_takes_writes 1\n"));
   EXPECT_THAT(metrics_.text(), HasSubstr(fmt::format("spillway_store_revision {}\n", store_->revision().number())));

@@ -87,7 +87,7 @@ void DeviceManager::on_event(const DeviceEvent& event, Now now) {
 
     void operator()(const PluginRegistered& e) const {
       if (const Outcome taken = manager.pool_.on_registered(e); !taken) {
-        manager.context_.log.warning("device plugin not taken", {{"error", taken.error().text()}});
+        manager.context_.log.warning("device plugin rejected", {{"error", taken.error().text()}});
         return;
       }
       manager.context_.log.info("device plugin registered", {{"resource", e.resource}});
@@ -107,7 +107,7 @@ void DeviceManager::on_event(const DeviceEvent& event, Now now) {
     void operator()(const PluginGone& e) const {
       const auto resource = manager.pool_.on_gone(e.plugin, now.mono);
       if (!resource) return;
-      manager.context_.log.warning("device plugin is gone", {{"resource", *resource}});
+      manager.context_.log.warning("device plugin disconnected", {{"resource", *resource}});
       if (manager.on_changed_) manager.on_changed_(now);
       manager.arm(now);
     }

@@ -299,7 +299,7 @@ void EvictionEngine::mind_victims(Now now) {
   }
   const std::size_t gave_up = victims_.give_up(now.mono);
   if (gave_up == 0) return;
-  context_.log.warning("evicted pod is not gone in time", {{"pods", gave_up}});
+  context_.log.warning("evicted pod did not end in time", {{"pods", gave_up}});
   if (victims_.empty()) pass_wanted_ = true;
 }
 

@@ -179,7 +179,7 @@ void EvictionEngine::end_reclaim(const api::Summary* after, Now now) {
 
 /// Memory does not wait for a disk: the pass about the disk is dropped and repeated later.
 void EvictionEngine::supersede_reclaim() {
-  context_.log.info("memory goes first: the node is no longer waited for", {{"id", reclaim_->id}});
+  context_.log.info("memory is short: pods are evicted without waiting for the node's cleanup", {{"id", reclaim_->id}});
   policy::Decision& decision = reclaim_->result.decision;
   decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kReclaimSuperseded, {}});
   record({.decision = std::move(decision), .eviction = {}});

@@ -152,7 +152,7 @@ void NodeStatusEngine::on_node(const api::Node& node, Now now) {
 /// A running sync finds out by itself.
 void NodeStatusEngine::on_node_deleted(Now now) {
   if (state_ != State::kIdle) return;
-  context_.log.warning("node deleted by somebody", {{"node", context_.options.node_name}});
+  context_.log.warning("node was deleted by another client", {{"node", context_.options.node_name}});
   begin(now);
 }
 
@@ -182,7 +182,7 @@ void NodeStatusEngine::try_live(int attempt, Now now) {
   }
   context_.heartbeats.get(heartbeat_path(), [this, attempt](const Result<api::Json>& outcome, Now answered) {
     if (!outcome && outcome.error().code == ErrorCode::kNotFound) {
-      context_.log.warning("node is gone", {{"node", context_.options.node_name}});
+      context_.log.warning("node was deleted", {{"node", context_.options.node_name}});
       return begin(answered);
     }
     const Result<api::Node> live = outcome ? api::decode<api::Node>(*outcome) : Result<api::Node>(outcome.error());

@@ -29,7 +29,7 @@ void PodWorkers::take_over(const PodsFound& found) {
 
 void PodWorkers::end_unclaimed() {
   for (const auto& [uid, pod] : std::exchange(found_, {})) {
-    context_.log.info("what is left of a pod that is no more is ended", {{"pod_uid", uid}});
+    context_.log.info("remaining containers of a deleted pod are ended", {{"pod_uid", uid}});
     context_.host_commands.emplace_back(StopPod{uid, seconds(kStopSecondsMin)});
     context_.host_commands.emplace_back(RemovePod{uid});
   }

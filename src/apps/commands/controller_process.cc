@@ -180,7 +180,7 @@ class ControllerProcess {
                                    "--beside-stock-controllers, or watch with --shadow",
                                    holder));
         }};
-    process_.log().info("looking whether the stock controllers run", {{"lease", kStockLease}});
+    process_.log().info("checking for running kube-controller-manager", {{"lease", kStockLease}});
     process_.add(std::make_unique<EnginePart>(
         process_.loop(),
         std::make_unique<client::LeaseGuard>(client::LeaseGuard::Options{}, rng_.fork("guard"), std::move(listener)),
@@ -241,7 +241,7 @@ class ControllerProcess {
       process_.log().info("would write", {{"write", write}, {"body", body}});
     };
     options.on_difference = [this](const client::ShadowEngine::Difference& difference) {
-      process_.log().warning("the cluster differs from what would have been done",
+      process_.log().warning("the cluster differs from the decisions of this process",
                              {{"write", difference.write},
                               {"body", difference.body},
                               {"wanted_s", std::chrono::duration<double>(difference.wanted).count()}});

@@ -101,7 +101,7 @@ Result<std::unique_ptr<RunningCompanion>> RunningCompanion::create(Process& proc
     SPILLWAY_TRY_VOID(agent::check_clearance(eviction.thresholds, *settings, parts.capacities));
   }
   if (const auto estimator = eviction.memory_watch.estimator; estimator != eviction::MemoryEstimator::kWorkingSet) {
-    process.log().warning("memory.available is not what it is for the kubelet: which threshold is met first is open",
+    process.log().warning("memory.available is defined differently by the kubelet: its thresholds may be met first",
                           {{"estimator", to_string(estimator)}, {"kubelets_estimator", "workingset"}});
   }
   const std::string thresholds = thresholds_text(eviction.thresholds);

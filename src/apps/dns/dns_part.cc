@@ -89,7 +89,7 @@ Result<std::unique_ptr<DnsPart>> DnsPart::create(Process& process, const cli::Dn
   const std::set<api::IpAddress> own = wire::own_addresses();
   const auto loops = [&](const wire::DnsServerPlace& each) { return is_own(each, places, own); };
   if (std::erase_if(servers, loops) > 0)
-    process.operator_log().warning("a name server to ask is this server itself, and is left out",
+    process.operator_log().warning("an upstream name server is this server itself; it is ignored",
                                    {{"file", args.resolv_conf}});
   if (servers.empty())
     process.operator_log().warning("no other name servers are known: names outside of the cluster are refused",

@@ -91,7 +91,8 @@ void ContainerdPart::end_left_one() {
         const Outcome ended = host::end_left_daemon(places);
         return [this, alive, ended] {
           if (alive.expired()) return;
-          if (!ended) process_.log().warning("something is left of containerd", {{"error", ended.error().text()}});
+          if (!ended)
+            process_.log().warning("some files of containerd could not be removed", {{"error", ended.error().text()}});
           if (stopped_) return std::exchange(stopped_, nullptr)();
           std::exchange(ready_, nullptr)();
         };
@@ -112,7 +113,7 @@ void ContainerdPart::finish() {
   if (!options_.settings) return done();
   if (daemon_) process_.loop().unwatch_fd(daemon_->process.get());
   if (options_.leaves_pods) {
-    process_.log().info("containerd runs on with the pods, until it is taken over", {});
+    process_.log().info("containerd keeps running with the pods; the next start takes it over", {});
     daemon_.reset();
     return done();
   }
@@ -123,7 +124,8 @@ void ContainerdPart::finish() {
         const Outcome ended = daemon ? host::end_daemon(places, *std::move(daemon)) : host::end_left_daemon(places);
         return [this, alive, ended, finished] {
           if (alive.expired()) return;
-          if (!ended) process_.log().warning("something is left of containerd", {{"error", ended.error().text()}});
+          if (!ended)
+            process_.log().warning("some files of containerd could not be removed", {{"error", ended.error().text()}});
           (*finished)();
         };
       });

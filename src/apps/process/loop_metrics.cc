@@ -29,7 +29,7 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
   if (!report) return;
   const std::int64_t longest = report->longest / milliseconds(1);
   if (report->longest > kTurnWarned) {
-    log_.warning("the loop was held up in the last minute",
+    log_.warning("the event loop had slow turns in the last minute",
                  {{"cause", report->cause}, {"longest_milliseconds", longest}, {"slow_turns", report->turns}});
   } else {
     log_.debug("turns of the loop were slow in the last minute",

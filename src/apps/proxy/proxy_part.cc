@@ -76,7 +76,7 @@ void ProxyPart::carry_out() {
                           [this](proxy::DeleteFlows& flows) {
                             loader_.delete_flows(std::move(flows.judge), [this](const Result<std::size_t>& deleted) {
                               if (deleted) return;
-                              process_.log().warning("UDP flows of endpoints that are gone could not be ended",
+                              process_.log().warning("UDP flows of removed endpoints could not be deleted",
                                                      {{"error", deleted.error().text()}});
                             });
                           },

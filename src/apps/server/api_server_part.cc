@@ -365,7 +365,7 @@ Outcome ApiServerPart::take_part() {
       store::ServerLease::Listener{
           .on_taken =
               [this, act] {
-                process_.log().info("this server collects what is gone, for all of its etcd");
+                process_.log().info("this server runs the garbage collector of its etcd");
                 act(true);
               },
           .on_lost =
@@ -375,7 +375,7 @@ Outcome ApiServerPart::take_part() {
               },
           .on_waiting =
               [this](const std::string& other) {
-                process_.log().info("another server of this etcd collects what is gone", {{"server", other}});
+                process_.log().info("another server runs the garbage collector of this etcd", {{"server", other}});
               },
           .on_failure =
               [this](const Error& error) {
@@ -486,7 +486,7 @@ std::string ApiServerPart::kubeconfig_file() const {
 
 Outcome ApiServerPart::open_certificates() {
   if (args_.kubelet_insecure_tls) {
-    process_.log().warning("whoever answers for a node is believed", {{"flag", "--kubelet-insecure-tls"}});
+    process_.log().warning("serving certificates of nodes are not verified", {{"flag", "--kubelet-insecure-tls"}});
   }
   certificates_ = std::make_unique<ServerCertificates>(
       ServerCertificates::Options{

@@ -179,8 +179,8 @@ void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   auto* certificate =
       app.add_option("--etcd-certfile", args.certificate_file, "PEM file: the client certificate for etcd")
           ->check(CLI::ExistingFile);
-  auto* key = app.add_option("--etcd-keyfile", args.key_file, "PEM file: the key of the client certificate for etcd")
-                  ->check(CLI::ExistingFile);
+  auto* key =
+      app.add_option("--etcd-keyfile", args.key_file, "PEM file: the key of --etcd-certfile")->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
   auto* user = app.add_option("--etcd-username", args.username, "User name for an etcd with password authentication");

@@ -74,7 +74,7 @@ void CloudCheck::run(Now now) {
   if (answer) {
     judge(*answer, now);
   } else {
-    shared_.log.warning("the cloud could not be asked", {{"error", answer.error().text()}});
+    shared_.log.warning("the cloud instance check failed", {{"error", answer.error().text()}});
   }
   shared_.client.at(now.mono + options_.period, [this](Now then) { ask(then); });
 }
@@ -106,7 +106,8 @@ void CloudCheck::remove(const NodePtr& node, Now now) {
   const std::string zone = lifecycle::zone_key(node->metadata.labels, options_.profile.zone_labels);
   if (gate_.ask({lifecycle::ActKind::kDeleteNode, zone, {}}, subject_of(name), now)) return;  // asked for again
   if (!deleting_.insert(name).second) return;
-  shared_.log.info("deleting a node whose machine is gone", {{"node", name}, {"provider_id", node->spec.provider_id}});
+  shared_.log.info("deleting a node whose machine no longer exists",
+                   {{"node", name}, {"provider_id", node->spec.provider_id}});
   const std::string message =
       options_.profile.cloud_check
           ? fmt::format("Node {} event: Deleting Node {} because it's not present according to cloud provider", name,

@@ -197,7 +197,7 @@ void Scheduler::end_round(const RoundPtr& round, Now now) {
                                         volumes.filter(), placer_.surroundings());
   }
   if (placement.node) return settle(pod, placement, volumes, now);
-  log_.info("no node is left that extenders allowed", {{"pod", pod->key().text()}});
+  log_.info("extenders rejected all nodes", {{"pod", pod->key().text()}});
   queue_.fail(pod->key().text(), now.mono);
 }
 

@@ -273,7 +273,7 @@ void CronJobController::end(const LookPtr& look, Now now) {
 
 void CronJobController::give_up(const LookPtr& look, const Error& error, Now now) {
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
-    shared_.log.warning("a cron job is held up", {{"cron_job", look->key}, {"error", error.text()}});
+    shared_.log.warning("cron job sync failed", {{"cron_job", look->key}, {"error", error.text()}});
   }
   queue_.done(look->key);
   queue_.retry(look->key, now.mono);

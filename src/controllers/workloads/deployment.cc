@@ -192,7 +192,7 @@ void DeploymentController::give_up(const Look& look, const Error& error, Now now
   // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
   // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
-    shared_.log.warning("a deployment is held up", {{"deployment", look.key}, {"error", error.text()}});
+    shared_.log.warning("deployment sync failed", {{"deployment", look.key}, {"error", error.text()}});
   }
   queue_.done(look.key);
   queue_.retry(look.key, now.mono);

@@ -244,7 +244,7 @@ void JobController::give_up(const LookPtr& look, const Error& error, Now now) {
   // Another client wrote first, or the object is gone: the watch reports both. Not found is also the answer where
   // writes are off.
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
-    shared_.log.warning("a job is held up", {{"job", look->key}, {"error", error.text()}});
+    shared_.log.warning("job sync failed", {{"job", look->key}, {"error", error.text()}});
   }
   job_metrics_.count_look(*look->job, look->plan.action, JobMetrics::Result::kError, now.mono - look->begin);
   queue_.done(look->key);

@@ -458,7 +458,7 @@ void StatefulSetController::end(const LookPtr& look, Now now) {
 
 void StatefulSetController::give_up(const LookPtr& look, const Error& error, Now now) {
   if (error.code != ErrorCode::kConflict && error.code != ErrorCode::kNotFound) {
-    shared_.log.warning("a stateful set is held up", {{"stateful_set", look->key}, {"error", error.text()}});
+    shared_.log.warning("stateful set sync failed", {{"stateful_set", look->key}, {"error", error.text()}});
   }
   queue_.done(look->key);
   queue_.retry(look->key, now.mono);

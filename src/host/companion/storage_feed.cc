@@ -111,7 +111,7 @@ void StorageFeed::refresh(std::vector<PodFolder> pods) {
     // `this` is touched only by what follows on the loop, while the thread's owner lives.
     return [this, reading = read_storage(*client, directory, pods, now)]() mutable { take(std::move(reading)); };
   });
-  if (!queued) log_.error("storage not asked for", {});
+  if (!queued) log_.error("storage usage not requested", {});
 }
 
 void StorageFeed::take(Result<agent::StorageReading> reading) {

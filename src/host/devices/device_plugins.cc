@@ -267,7 +267,7 @@ struct DevicePlugins::Impl {
 
   void on_register(const Registered& request) {
     if (plugins.size() >= 2 * agent::kPluginsMax) {
-      log.warning("device plugin not taken", {{"resource", request.resource}, {"error", "too many of them"}});
+      log.warning("device plugin rejected", {{"resource", request.resource}, {"error", "too many of them"}});
       return;
     }
     for (auto it = plugins.begin(); it != plugins.end();) {

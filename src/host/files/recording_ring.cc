@@ -165,7 +165,7 @@ void RecordingRing::carry_out(const Item& item) {
   }
   if (!done) return fail(done.error());
   if (item.act != Act::kBegin || !std::exchange(said_, false)) return;
-  options_.log.info("the recording goes on", {{"directory", options_.directory}});
+  options_.log.info("recording resumed", {{"directory", options_.directory}});
 }
 
 void RecordingRing::fail(const Error& why) {
@@ -173,7 +173,7 @@ void RecordingRing::fail(const Error& why) {
   broken_ = true;
   lost_.add();
   if (std::exchange(said_, true)) return;
-  options_.log.warning("the recording cannot be written; what follows is missing from it", {{"error", why.text()}});
+  options_.log.warning("the recording cannot be written; later records are missing from it", {{"error", why.text()}});
 }
 
 std::string RecordingRing::path_of(std::uint64_t number) const {

@@ -187,7 +187,7 @@ std::optional<std::vector<std::string>> PodNetworks::keep(const std::string& uid
 
 void PodNetworks::remove_leftovers() {
   for (const auto& [uid, ips] : std::exchange(left_, {})) {
-    log_.info("network of a pod that is gone is removed", {{"pod_uid", uid}});
+    log_.info("network of a deleted pod is removed", {{"pod_uid", uid}});
     entries_.try_emplace(uid);
     start_detach(uid);
   }

@@ -78,7 +78,7 @@ void CriRuntime::on_lists(const Json& sandboxes, const Json& containers) {
     listed[uid->second].containers.push_back({std::string(each.string_at({"id"})), container_state(each)});
   }
   if (const std::size_t again = records_.to_inspect().size(); again > 0)
-    log_.debug("pods are looked at again", {{"pods", static_cast<std::uint64_t>(again)}});
+    log_.debug("resyncing pods", {{"pods", static_cast<std::uint64_t>(again)}});
   for (const auto& [uid, events] : records_.on_list(std::move(listed), loop_.now().mono)) {
     records_.on_inspected(uid, true);
     Pod* pod = find(uid);
@@ -132,7 +132,7 @@ void CriRuntime::on_doubted(const std::string& uid, const std::string& id, const
 
 void CriRuntime::remove_stray(const std::string& id, bool is_sandbox) {
   if (!strays_.insert(id).second) return;
-  log_.info("what nobody waits for any more is removed from the runtime", {{"id", id}});
+  log_.info("an orphan is removed from the runtime", {{"id", id}});
   const auto done = [this, id](Result<Json>) { strays_.erase(id); };
   if (!is_sandbox) return call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax, done);
   const Json request = Json::object({{"pod_sandbox_id", id}});

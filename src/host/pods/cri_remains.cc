@@ -84,7 +84,7 @@ void CriRuntime::tell_remains(agent::RemainsListed listed) {
         listed.directories = directories_in(folder);
         return [this, listed = std::move(listed)]() mutable { emit(std::move(listed)); };
       });
-  if (!queued) log_.warning("what is left of pods is not looked at: too much is being removed");
+  if (!queued) log_.warning("remains of pods are not checked: too many removals are under way");
 }
 
 void CriRuntime::on_command(agent::RemoveRemains command) {
@@ -174,7 +174,7 @@ void CriRuntime::remove_directories(std::vector<std::string> names) {
         std::ranges::any_of(mounts, [&](const std::string& each) { return each.starts_with(path + "/"); });
     if (!plain || used) continue;
     if (holds) {
-      log_.warning("directory of a pod that is gone not removed: something is mounted in it", {{"directory", path}});
+      log_.warning("directory of a deleted pod not removed: it contains a mount", {{"directory", path}});
       continue;
     }
     const bool queued = files_.submit([path]() -> runtime::Loop::Task {
@@ -182,7 +182,7 @@ void CriRuntime::remove_directories(std::vector<std::string> names) {
       fs::remove_all(path, error);
       return {};
     });
-    if (!queued) return log_.warning("directory of a pod that is gone not removed", {{"directory", path}});
+    if (!queued) return log_.warning("directory of a deleted pod not removed", {{"directory", path}});
   }
 }
 

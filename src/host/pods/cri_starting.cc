@@ -190,7 +190,7 @@ void CriRuntime::claim(Pod& pod, agent::CreatePod command) {
     const auto configured = configure_sandbox(pod);
     if (!configured) made = configured.error();
   }
-  if (!made) log_.error("pod not taken over whole", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
+  if (!made) log_.error("pod taken over in part", {{"pod", pod.command.pod.text()}, {"error", made.error().text()}});
   change_target(pod);
   update_class_limits();
 }

@@ -312,7 +312,7 @@ void ProcessRuntime::clear_strays() {
     if (known.contains(pid)) continue;
     unknown.insert(pid);
     if (!strays_.contains(pid)) continue;
-    log_.warning("a supervisor that nobody knows is ended", {{"pid", static_cast<std::int64_t>(pid)}});
+    log_.warning("an unknown supervisor is ended", {{"pid", static_cast<std::int64_t>(pid)}});
     if (const UniqueFd process = try_open_pidfd(pid)) static_cast<void>(try_send_signal(process.get(), SIGKILL));
   }
   strays_ = std::move(unknown);

@@ -92,7 +92,7 @@ void ContainerProcess::on_supervisor_end() {
   loop_.unwatch_fd(supervisor_->pidfd());
   ignored(reap(supervisor_->pidfd()), "it may be another agent's child");
   if (end_) return;
-  log_.error("the supervisor of a container is gone: the container is ended", {{"container", name()}});
+  log_.error("the supervisor of a container has died: the container is ended", {{"container", name()}});
   kill();
 }
 

@@ -378,14 +378,14 @@ struct Writer::Impl {
   }
 
   void tell_of_refusal(const Error& cause) {
-    options.log.error("store does not take writes", {{"file", path}, {"cause", cause.message}});
+    options.log.error("store does not accept writes", {{"file", path}, {"cause", cause.message}});
   }
 
   void space_is_back() {
     if (!std::exchange(short_of_space, false)) return;
     bound_growth();
     metrics.takes_writes.set(1);
-    options.log.info("store takes writes again", {{"file", path}});
+    options.log.info("store accepts writes again", {{"file", path}});
   }
 
   /// Works while no request waits: deletes history, gives pages back to the file system, until there is nothing left to
