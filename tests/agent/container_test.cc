@@ -264,7 +264,7 @@ TEST(CommandLine, NeedsAtLeastOneWord) {
   api::Container container;
   container.name = "c";
   EXPECT_EQ(command_line_of(container, {}).error().text(),
-            "process runtime needs command: container c has neither command nor args");
+            "container c needs a command: this node runs programs of the machine and ignores images (docs/runtimes.md)");
   container.args = {"only", "args"};
   EXPECT_EQ(command_line_of(container, {}).value(), container.args);
 }

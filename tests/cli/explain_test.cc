@@ -112,8 +112,8 @@ TEST(Explain, PaintsOnATerminalOnly) {
 TEST(Explain, SaysWhatItMeansForAnotherPod) {
   EXPECT_EQ(
       headline(eviction_of_hog(), api::PodKey{"shop", "modest-but-long"}),
-      "pod shop/modest-but-long was not evicted at 2023-11-14 22:13:20.000Z: pod shop/hog went instead; it stands 2 of "
-      "2 in the order");
+      "pod shop/modest-but-long was not evicted at 2023-11-14 22:13:20.000Z: pod shop/hog went instead; it is 2 of "
+      "2 in the order of eviction");
 }
 
 TEST(Explain, SaysWhyNothingIsEvicted) {

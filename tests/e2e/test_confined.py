@@ -183,7 +183,7 @@ class Confined(unittest.TestCase):
     def test_what_every_pod_does_without_is_said_once(self):
         self.running("image", "echo up; exec sleep 1000")
         said = wait_for("the event", lambda: [each for each in self.events("image") if each[1] == "ImageNotUsed"])
-        self.assertEqual(said, [("Normal", "ImageNotUsed", "The process runtime runs programs of this machine: no file of an image is used. "
+        self.assertEqual(said, [("Normal", "ImageNotUsed", "Images are ignored: this node has no container runtime and runs programs of the machine. "
                                  "To run images, install containerd, runc and containernetworking-plugins (docs/runtimes.md)")])
 
     def test_references_to_nothing(self):

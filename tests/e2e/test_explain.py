@@ -133,8 +133,8 @@ class Explain(unittest.TestCase):
                 "restartPolicy": "Always", "containers": [{"name": "main", "image": "img", "command": command}]}}
 
         self.apply(pod("crashes", ["sh", "-c", "exit 3"]), pod("missing", ["/no/such/program"]))
-        said = self.comes_to("pod/crashes", "ends again and again: exit code 3 (Error)")
-        self.assertTrue(said.startswith("pod default/crashes: container main ends again and again"), said)
+        said = self.comes_to("pod/crashes", "crashes repeatedly: exit code 3 (Error)")
+        self.assertTrue(said.startswith("pod default/crashes: container main crashes repeatedly"), said)
         said = self.comes_to("pod/missing", "container main cannot be started (RunContainerError)")
         self.assertIn("/no/such/program", said)
         answer = json.loads(self.explain("pod/missing", "-o", "json"))

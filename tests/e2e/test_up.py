@@ -290,7 +290,7 @@ class Up(unittest.TestCase):
                 self.assertNotIn("not run any more", process.log.read_text())
                 wait_for("two nodes", lambda api=serving(process, folder / "kubeconfig"): len(api.nodes_ready()) == 2)
             with up() as process:
-                wait_for("the warning", lambda: "are not run any more" in process.log.read_text())
+                wait_for("the warning", lambda: "do not run any more" in process.log.read_text())
                 self.assertIn("kubectl delete node n-1 n-2, or --remove-missing-nodes", process.log.read_text())
                 api = serving(process, folder / "kubeconfig")
                 wait_for("the third", lambda: names(api) == ["n", "n-1", "n-2"])

@@ -52,7 +52,7 @@ TEST(ClusterImport, TakesWhatIsSimulatedAndNamesTheRest) {
   EXPECT_EQ(reason_for(*inventory, "Pod shop/lost"), "its node is not simulated");
   EXPECT_EQ(reason_for(*inventory, "Pod shop/job"), "it has ended");
   EXPECT_EQ(reason_for(*inventory, "Pod shop/db-0 metadata.ownerReferences"),
-            "nobody acts for StatefulSet/shop/db here");
+            "no controller acts for StatefulSet/shop/db here");
   EXPECT_EQ(reason_for(*inventory, "Deployment shop/web"), "it has no template");
 }
 

@@ -23,10 +23,10 @@ test('two futures', () => {
   assert.equal(outcome.a.lostPerBin[0], 1);
   assert.equal(outcome.a.lostPerBin[BINS - 1], 1);
   assert.equal(outcome.a.taintedPerBin[BINS - 1], 1);
-  assert.equal(verdictOf(outcome, ['off', 'on']), '2 pods are lost off, 0 on; all is well not by the end off, after 90 s on');
+  assert.equal(verdictOf(outcome, ['off', 'on']), '2 pods are lost off, 0 on; recovery: not by the end off, after 90 s on');
   assert.deepEqual(outcome.figures.filter((each) => each.differs).map((each) => each.what), ['Pods evicted by their node', 'Pods deleted by controllers', 'All well again', 'Brakes that held']);
   const same = outcomeOf({ a: run([event('evicted', 1)], { unrecovered: ['pod x'] }), b: run([event('evicted', 1)]) })!;
-  assert.equal(verdictOf(same, ['off', 'on']), '1 pod is lost either way; not all is well at the end');
+  assert.equal(verdictOf(same, ['off', 'on']), '1 pod is lost either way; the cluster does not recover');
   assert.deepEqual(same.notWell, [['pod x'], []]);
   assert.equal(outcomeOf({}), null);
   assert.equal(outcomeOf([]), null);

@@ -264,7 +264,10 @@ Result<std::vector<std::string>> words_of(const api::Container& container, const
 
 Result<std::vector<std::string>> command_line_of(const api::Container& container, const Environment& variables) {
   if (container.command.empty() && container.args.empty()) {
-    return invalid({}, "process runtime needs command: container {} has neither command nor args", container.name);
+    return invalid(
+        {},
+        "container {} needs a command: this node runs programs of the machine and ignores images (docs/runtimes.md)",
+        container.name);
   }
   return words_of(container, variables);
 }

@@ -178,8 +178,8 @@ std::optional<StartRefusal> refusal_without_confinement(const api::Pod& pod) {
 
 std::vector<LeftOut> left_out_of(const api::Pod&) {
   return {{LeftOut::Weight::kNormal, "ImageNotUsed",
-           "The process runtime runs programs of this machine: no file of an image is used. To run images, install "
-           "containerd, runc and containernetworking-plugins (docs/runtimes.md)"}};
+           "Images are ignored: this node has no container runtime and runs programs of the machine. To run images, "
+           "install containerd, runc and containernetworking-plugins (docs/runtimes.md)"}};
 }
 
 }  // namespace spillway::agent

@@ -48,7 +48,7 @@ ReplayOutcome outcome_of(const JournalEntry& entry, Now at) {
     made.reasons += (made.reasons.empty() ? "" : "; ") + policy::render(reason);
   }
   if (!entry.eviction) {
-    made.what = entry.decision.message.empty() ? "nobody evicted" : entry.decision.message;
+    made.what = entry.decision.message.empty() ? "no pod evicted" : entry.decision.message;
     return made;
   }
   made.subject = entry.eviction->pod.text();

@@ -91,9 +91,9 @@ Json ComponentStatuses::by_leases(std::span<const std::string_view> names) const
     const auto lease = api::decode<api::Lease>(object->document());
     if (!lease) continue;
     if (is_held(*lease, core_.now.wall)) return well();
-    lost = lease->renew_time ? fmt::format("nobody holds the lease kube-system/{}, last renewed at {}", name,
+    lost = lease->renew_time ? fmt::format("no process holds the lease kube-system/{}, last renewed at {}", name,
                                            api::format_time(*lease->renew_time))
-                             : fmt::format("nobody holds the lease kube-system/{}", name);
+                             : fmt::format("no process holds the lease kube-system/{}", name);
   }
   if (components_ == Components::kInProcess) return well();
   if (!lost.empty()) return unwell("False", lost);

@@ -12,10 +12,10 @@ void StorageReport::choose_media_type() {
   const auto found = core_.cache.media_type_at_rest();
   std::string_view why = "--storage-media-type";
   if (!chosen) {
-    why = found ? "so the store holds them" : "the store is empty";
+    why = found ? "as in the existing store" : "the store is empty";
     chosen = found.value_or(StorageMediaType::kJson);
   }
-  core_.log.info("values are stored in this form", {{"media_type", to_string(*chosen)}, {"because", why}});
+  core_.log.info("storage format of new objects", {{"media_type", to_string(*chosen)}, {"because", why}});
   count();
 }
 

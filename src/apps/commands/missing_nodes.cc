@@ -45,8 +45,9 @@ void MissingNodes::on_nodes(const api::Json& list) {
   if (missing.empty()) return;
   if (!options_.remove) {
     const std::string names = fmt::format("{}", fmt::join(missing, " "));
-    log_.warning("nodes of this data directory are not run any more: they and their pods stay until they are deleted",
-                 {{"nodes", names}, {"delete_with", "kubectl delete node " + names + ", or --remove-missing-nodes"}});
+    log_.warning(
+        "Nodes of an earlier start do not run any more: they and their pods stay in the API until they are deleted",
+        {{"nodes", names}, {"delete_with", "kubectl delete node " + names + ", or --remove-missing-nodes"}});
     return;
   }
   for (const api::Json& node : *items->if_array()) {

@@ -63,8 +63,8 @@ void add_rows(std::string& text, const std::vector<const ReplayRow*>& rows, cons
     if (evident && !evidence.holds(*row)) {
       evident = false;
       text +=
-          "  -- no evidence from here on: the readings hold the pod that would have gone, or lack the one that would "
-          "have stayed --\n";
+          "  -- from here on the recording proves nothing: another pod would have been evicted than the one that was "
+          "--\n";
     }
     const ReplayOutcome& named = row->decided ? *row->decided : *row->would_be;
     fmt::format_to(out, "  {:<27}  {:<{}}  {:<{}}  {}\n", time_of(named), named.subject, subject, decided_text(*row),
@@ -104,7 +104,9 @@ std::string head_text(const ReplayReport& report, const std::string& config) {
   auto out = std::back_inserter(text);
   if (report.drifts > 0) fmt::format_to(out, "{} segments begin with another state than replayed\n", report.drifts);
   if (report.estimated > 0) {
-    fmt::format_to(out, "{} times it would have looked at the pods when nobody did: their figures are the last ones\n",
+    fmt::format_to(out,
+                   "{} times the other configuration would have read the pods when the recorded one did not: the last "
+                   "figures are used\n",
                    report.estimated);
   }
   return text;

@@ -33,7 +33,7 @@ api::Response ControllerPages::page(std::string_view path) const {
     const std::string key(path.substr(kPodsPage.size()));
     const auto waits = set_->report().explain_pod(key, now);
     if (waits) return json_response(200, policy::to_json(*waits));
-    return status_response(make_error(ErrorCode::kNotFound, "nobody is about to delete a pod \"{}\"", key));
+    return status_response(make_error(ErrorCode::kNotFound, "no deletion of a pod \"{}\" is planned", key));
   }
   const std::string name(path.substr(kNodesPage.size()));
   const auto decision = set_->report().explain_node(name, now);

@@ -83,7 +83,7 @@ int Demo::run() {
   if (interrupted()) return kExitInterrupted;
   const bool good = told && screen_.failures() == 0;
   screen_.line(good ? "\n   All of that happened, and nothing is left behind."
-                    : fmt::format("\n   {} of the claims above did not hold.", std::max(screen_.failures(), 1)));
+                    : fmt::format("\n   {} of the checks above failed.", std::max(screen_.failures(), 1)));
   return good ? cli::kExitOk : cli::kExitFailure;
 }
 
@@ -207,9 +207,8 @@ void Demo::explain_eviction() {
   screen_.line("`spillway explain pod/hog` reads the journal that was written before the kill:\n");
   std::istringstream lines(cli::explain(entry->decision, std::nullopt, cli::Paint::kNone));
   for (std::string line; std::getline(lines, line);) screen_.line(line);
-  screen_.passed(
-      fmt::format("evicted: {}{}", entry->decision.subject.text(),
-                  entry->emergency ? " (at once: the memory left would not have lasted for its grace)" : ""));
+  screen_.passed(fmt::format("evicted: {}{}", entry->decision.subject.text(),
+                             entry->emergency ? " (at once: memory would have run out during its grace period)" : ""));
 }
 
 void Demo::check_survivors() {

@@ -101,7 +101,7 @@ Outcome EtcdEnd::write(std::vector<store::Write> writes) {
         if (!result)
           failure = result.error();
         else if (!result->committed)
-          failure = Error{ErrorCode::kConflict, "was written by somebody else", key};
+          failure = Error{ErrorCode::kConflict, "was written by another client", key};
         begin();
         if (open == 0) loop_.stop();
       });

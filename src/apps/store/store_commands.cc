@@ -131,8 +131,8 @@ class StoreUpkeep {
     print(command_.output, store_, *report, took());
     if (std::error_code problem; !std::filesystem::exists(data_dir_ + "/pki", problem)) {
       print_err(
-          "spillway: note: {}/pki is not there: unless it is copied from the old server, the next one makes new "
-          "keys and believes no certificate and token of before\n",
+          "spillway: note: {}/pki does not exist: copy it from the old server, or all existing certificates and tokens "
+          "become invalid\n",
           data_dir_);
     }
     return cli::kExitOk;

@@ -81,7 +81,7 @@ void add_dns(CLI::App& app, DnsArgs& args, const std::string& prefix, const std:
                  "File that names the servers for names outside the cluster (resolv.conf); empty: none")
       ->capture_default_str();
   add_parsed(app, flag("upstream"), args.upstream, parse_servers,
-             "Servers for names outside the cluster, in place of those in --resolv-conf", "ADDRESS[:PORT],...", "");
+             "Servers for names outside the cluster, in place of those in that file", "ADDRESS[:PORT],...", "");
   app.add_option(flag("pod-names"), args.pod_names,
                  "Answers for names of pods: insecure (any address), verified (addresses of existing pods) or disabled")
       ->check(one_of({"insecure", "verified", "disabled"}))

@@ -65,7 +65,7 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
   if (decision.candidates[static_cast<std::size_t>(place)].reason.code == ReasonCode::kCriticalPodSpared) {
     return text + "; it is critical and never is";
   }
-  return text + fmt::format("; it stands {} of {} in the order", place + 1,
+  return text + fmt::format("; it is {} of {} in the order of eviction", place + 1,
                             std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
 }
 

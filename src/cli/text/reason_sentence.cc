@@ -147,8 +147,8 @@ std::string manual_hold(const Facts& facts) {
 }
 
 std::string next_deletion(const Facts& facts) {
-  return fmt::format("{} of its pods leave by their tolerations; the first, {}, in {}", facts["pods"], facts["pod"],
-                     facts["due_seconds"]);
+  return fmt::format("{} of its pods are deleted when their tolerations end; the first, {}, in {}", facts["pods"],
+                     facts["pod"], facts["due_seconds"]);
 }
 
 std::string rolled_out(const Facts& facts) {
@@ -241,7 +241,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kReclaimFellShort, kCause},
     {kReclaimSuperseded, kCause, "memory ran short meanwhile and goes first"},
     {kVictimOverdue, kCause},
-    {kEmergency, kCause, "memory would not have lasted for its grace, so it was killed at once"},
+    {kEmergency, kCause, "memory would have run out during its grace period, so it was killed at once"},
     {kShadow, kRemark, "nothing was done: this agent only watches (shadow)"},
     {kHeld, kCause, "", held},
     {kKubeletEvicted, kCause, "", kubelet_evicted},

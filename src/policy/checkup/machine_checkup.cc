@@ -84,8 +84,9 @@ class Examination {
 
   void clock() {
     if (!facts_.clock_is_in_step) return;
-    if (*facts_.clock_is_in_step) return add(Level::kFine, "clock", "in step with a time server");
-    add(Level::kWarning, "clock", "in step with no time server: certificates and times of objects may be wrong",
+    if (*facts_.clock_is_in_step) return add(Level::kFine, "clock", "synchronized with a time server");
+    add(Level::kWarning, "clock",
+        "not synchronized with a time server: certificates may be rejected, and times of objects may be wrong",
         "timedatectl set-ntp true");
   }
 
@@ -121,7 +122,7 @@ class Examination {
   void look_at(const Port& port) {
     const std::string subject = fmt::format("port {}", port.number);
     if (port.problem.empty()) return add(Level::kFine, subject, fmt::format("free, for {}", port.what));
-    add(Level::kProblem, subject, fmt::format("not to be had for {}: {}", port.what, port.problem),
+    add(Level::kProblem, subject, fmt::format("not available for {}: {}", port.what, port.problem),
         fmt::format("ss -ltnp 'sport = :{}', or --port", port.number));
   }
 
@@ -140,7 +141,7 @@ class Examination {
   }
 
   void cluster() {
-    if (!facts_.cluster) return add(Level::kFine, "cluster", "no kubeconfig: none was asked");
+    if (!facts_.cluster) return add(Level::kFine, "cluster", "no kubeconfig: the cluster was not checked");
     const Cluster& cluster = *facts_.cluster;
     if (!cluster.problem.empty())
       return add(Level::kProblem, "cluster", fmt::format("{}: {}", cluster.server, cluster.problem),

@@ -223,7 +223,8 @@ class Importer {
     const std::string owner = owner_of(pod);
     const bool replaced = owner.starts_with("ReplicaSet/") || owner.starts_with("DaemonSet/");
     if (!owner.empty() && !replaced) {
-      leave_out(text_of_object(pod) + " metadata.ownerReferences", fmt::format("nobody acts for {} here", owner));
+      leave_out(text_of_object(pod) + " metadata.ownerReferences",
+                fmt::format("no controller acts for {} here", owner));
     }
     Json out = plain(pod);
     out["spec"] = spec_of(*pod.find("spec"), use_of_pod(pod));

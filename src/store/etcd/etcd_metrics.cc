@@ -9,7 +9,7 @@ EtcdMetrics::EtcdMetrics(telemetry::Registry* registry, std::string_view store) 
   };
   repeats = counter("spillway_etcd_repeated_calls_total", "Calls made again, at another member or later");
   uncertain = counter("spillway_etcd_uncertain_writes_total",
-                      "Writes that were answered with 504, as nobody can say whether they were done");
+                      "Writes that were answered with 504, because their outcome is unknown");
   watch_resumes = counter("spillway_etcd_watch_resumes_total", "Watches begun again where they had ended");
   watch_repeats = counter("spillway_etcd_watch_repeats_total", "Events that came again and were dropped");
   watch_gaps = counter("spillway_etcd_watch_gaps_total", "Revisions that a watch left out");

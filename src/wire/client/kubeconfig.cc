@@ -175,7 +175,7 @@ Outcome read_program(const Field& exec, Kubeconfig& config) {
   program.wants_cluster = wants_cluster;
   SPILLWAY_TRY(mode, exec.child("interactiveMode").text());
   if (mode == "Always")
-    return exec.child("interactiveMode").wrong("Always is not supported: nobody answers its questions");
+    return exec.child("interactiveMode").wrong("Always is not supported: this process has no terminal");
   if (!mode.empty() && mode != "Never" && mode != "IfAvailable") {
     return exec.child("interactiveMode").wrong("expected Never, IfAvailable or Always, got \"{}\"", mode);
   }

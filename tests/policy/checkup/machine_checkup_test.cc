@@ -105,7 +105,7 @@ TEST(Checkup, EachFaultIsOneFinding) {
 TEST(Checkup, WhatIsNotKnownIsNotSaid) {
   const std::vector<Finding> findings = examine({.is_root = true, .cgroup_version = 2}, kNow);
   ASSERT_EQ(findings.size(), 3U);
-  EXPECT_EQ(findings[2].what, "no kubeconfig: none was asked");
+  EXPECT_EQ(findings[2].what, "no kubeconfig: the cluster was not checked");
   EXPECT_EQ(worst_of(findings), Level::kFine);
 }
 

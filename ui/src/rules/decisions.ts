@@ -85,7 +85,7 @@ const SENTENCES: Record<string, string | Sentence> = {
   'local-storage-exceeded': (of) => `it used ${of('used_bytes')} of local storage, more than its limit of ${of('limit_bytes')} (${of('limit')})`,
   'reclaim-sufficed': 'what the node could free by itself was enough',
   'reclaim-superseded': 'memory ran short meanwhile and goes first',
-  emergency: 'memory would not have lasted for its grace, so it was killed at once',
+  emergency: 'memory would have run out during its grace period, so it was killed at once',
   shadow: 'nothing was done: this agent only watches (shadow)',
   held: (of) => `acting is held: ${of('why')}`,
   'kubelet-evicted': (of) => `the kubelet evicted it on its own: ${of('kubelet_message')}`,
@@ -104,7 +104,7 @@ const SENTENCES: Record<string, string | Sentence> = {
   'master-disruption': 'every zone is fully disrupted: nothing is evicted',
   'manual-hold': (of) => `${of('zone') === '' ? 'everything is' : `zone ${of('zone')} is`} held by hand${of('why') === '' ? '' : `: ${of('why')}`}`,
   'zone-state': (of) => `zone ${of('zone') || '-'} is ${of('state')}: ${of('ready_nodes')} of ${of('nodes')} nodes are ready`,
-  'next-deletion': (of) => `${of('pods')} of its pods leave by their tolerations; the first, ${of('pod')}, in ${of('due_seconds')}`,
+  'next-deletion': (of) => `${of('pods')} of its pods are deleted when their tolerations end; the first, ${of('pod')}, in ${of('due_seconds')}`,
 };
 
 const REMARKS = new Set(['threshold-not-met', 'shadow', 'estimate-agrees', 'estimate-disagrees', 'in-blind-zone']);
@@ -153,7 +153,7 @@ function headlineForOther(decision: Decision, pod: Pod): string {
   text += decision.verdict === 'acts' ? ` at ${timeText(decision.at)}: ${subjectText(decision.subject)} went instead` : cause === '' ? '' : `: ${cause}`;
   if (place < 0) return text;
   if (decision.candidates[place]!.reason.code === 'critical-pod-spared') return `${text}; it is critical and never is`;
-  return `${text}; it stands ${place + 1} of ${Math.max(decision.candidatesTotal, decision.candidates.length)} in the order`;
+  return `${text}; it is ${place + 1} of ${Math.max(decision.candidatesTotal, decision.candidates.length)} in the order of eviction`;
 }
 
 /** The answer in one sentence. `pod`: whom it is asked about; null: whom the decision is about. */

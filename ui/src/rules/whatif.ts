@@ -78,6 +78,6 @@ export function outcomeOf(document: any): Outcome | null {
 export function verdictOf({ a, b }: Outcome, [left, right]: [string, string]): string {
   const pods = (count: number): string => (count === 0 ? 'no pod is lost' : count === 1 ? '1 pod is lost' : `${count} pods are lost`);
   const same = a.lost === b.lost ? `${pods(a.lost)} either way` : `${pods(a.lost)} ${left}, ${b.lost} ${right}`;
-  if (a.recovered === b.recovered) return `${same}; ${a.recovered === null ? 'not all is well at the end' : `all is well ${a.recovered}`}`;
-  return `${same}; all is well ${a.recovered ?? 'not by the end'} ${left}, ${b.recovered ?? 'not by the end'} ${right}`;
+  if (a.recovered === b.recovered) return `${same}; the cluster ${a.recovered === null ? 'does not recover' : `recovers ${a.recovered}`}`;
+  return `${same}; recovery: ${a.recovered ?? 'not by the end'} ${left}, ${b.recovered ?? 'not by the end'} ${right}`;
 }
