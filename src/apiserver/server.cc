@@ -296,7 +296,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return serving_ && !feeds_.front()->is_rebasing() ? "" : "loading";
   }
 
-  /// Nor of this resource.
+  /// As above, for one resource: empty if it can be served.
   std::string why_not_served(const Resource* resource) const {
     if (std::string why = why_not_served(); !why.empty() || resource == nullptr || !resource->stored()) return why;
     const CacheFeed& feed = feed_of(core_.cache.of(*resource).origin());

@@ -1,5 +1,5 @@
-// Which resources live in an etcd of their own (--etcd-servers-overrides): what was asked for against the table of
-// resources, as stores and what lives in each. Thread: any (pure). Source: kube-apiserver, --etcd-servers-overrides;
+// Resources with an etcd of their own (--etcd-servers-overrides): checks the flag against the table of resources and
+// lists the stores with their resources. Thread: any (pure). Source: kube-apiserver, --etcd-servers-overrides;
 // docs/adr/0029-stores-of-resources.md.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Which events go out, and as what: many that differ in their text alone become one, and an object about which too much
-// is said falls silent. What is held back is counted all the same, so that the next one that goes out has the number.
-// Thread: loop. Bounds: `known_max` objects, as many reasons of objects, nine texts of each.
-// Source: Kubernetes "Event" API page; spec "Node agent", 6.2.
+// Aggregates and limits events: events that differ only in their text become one, and an object with too many events is
+// silenced. Suppressed events are counted, and the next event that is sent carries the count. Thread: loop. Bounds:
+// `known_max` objects, as many reasons of objects, nine texts of each. Source: Kubernetes "Event" API page; spec "Node
+// agent", 6.2.
 #pragma once
 
 #include "api/object/event.h"

@@ -41,7 +41,7 @@ namespace spillway::controllers {
 
 class ControllerSet final : public client::ApiEngine {
  public:
-  /// Which of them run; names are upstream's.
+  /// The enabled controllers; names are upstream's.
   struct Enabled {
     bool node_lifecycle = true;
     bool taint_eviction = true;

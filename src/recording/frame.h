@@ -12,7 +12,7 @@
 
 namespace spillway::recording {
 
-/// Whose recordings are meant.
+/// The kind of recording: of a node's evictions, or of the node lifecycle.
 struct Kind {
   std::string_view header;  // the first line, with the version of the records
   std::string_view of;      // "an agent"

@@ -1,5 +1,5 @@
-// Which work becomes spans, their names for each other, and the spans that wait to be sent.
-// Thread: loop. Bounds: kWaitingMax spans wait; what comes then is dropped and counted.
+// Creates spans and their ids, and keeps the spans that wait to be sent. Thread: loop. Bounds: kWaitingMax spans wait;
+// further spans are dropped and counted.
 #pragma once
 
 #include "base/rng.h"

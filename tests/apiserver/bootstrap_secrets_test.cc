@@ -1,4 +1,4 @@
-// Which Secrets are bootstrap tokens, and that the table of those that are believed follows them.
+// Parsing of bootstrap tokens in Secrets, and the table of accepted tokens that follows the Secrets.
 #include "apiserver/access/bootstrap_secrets.h"
 
 #include "api/text/base64.h"

@@ -1,4 +1,4 @@
-// Which requests leave spans, and what these say.
+// Sampling of requests into spans, and the content of these spans.
 #include "apiserver/server_fixture.h"
 #include "telemetry/tracer.h"
 

@@ -64,7 +64,7 @@ inline api::Response patch(const TestWebhooks::Asked& asked, std::string_view op
       asked, Json::object({{"allowed", true}, {"patchType", "JSONPatch"}, {"patch", api::encode_base64(operations)}}));
 }
 
-/// Which webhook it is: the host of its URL.
+/// The webhook's name: the host of its URL.
 inline std::string host(const TestWebhooks::Asked& asked) {
   return asked.call.origin.substr(8);
 }

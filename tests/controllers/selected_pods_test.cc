@@ -1,4 +1,4 @@
-// Which pods Services select, kept from changes, against a scan of all of them.
+// Pods that Services select: the incremental index against a scan of all pods.
 #include "controllers/endpoints/selected_pods.h"
 
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-// Which connection carries what: rules, and each small case against what must hold in all.
+// The choice of a connection: rules, and each small case against what must hold in all.
 #include "wire/client/connection_plan.h"
 
 #include <gtest/gtest.h>

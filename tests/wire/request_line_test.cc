@@ -1,4 +1,4 @@
-// Which request is carried out next, and which one is refused.
+// The choice of the next request, and of requests to refuse.
 #include "wire/server/bounds/request_line.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@
 
 namespace spillway::agent {
 
-/// Whose are the thresholds of disks?
+/// Owner of the disk thresholds: the kubelet alone, or the companion as well.
 enum class Disks { kLeftToKubelet, kWatched };
 
 struct KubeletSettings {

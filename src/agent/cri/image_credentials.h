@@ -1,6 +1,6 @@
-// Which user names and passwords of pull Secrets are tried at the registry of an image, in which order.
-// Thread: any (pure). Source: Kubernetes docs, "Pull an Image from a Private Registry"; spec "Pod lifecycle", 8.6;
-// vectors pod-lifecycle/image_credentials.
+// The user names and passwords of pull Secrets for an image's registry, in the order in which they are tried. Thread:
+// any (pure). Source: Kubernetes docs, "Pull an Image from a Private Registry"; spec "Pod lifecycle", 8.6; vectors
+// pod-lifecycle/image_credentials.
 #pragma once
 
 #include "agent/contract/runtime_ports.h"

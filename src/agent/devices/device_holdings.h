@@ -1,6 +1,6 @@
-// Which container holds which devices, and the checkpoint of it: what survives a restart of the agent.
-// Thread: any (plain values). Invariant: a device that is held is not handed to another pod.
-// Source: Kubernetes docs, "Device Plugins"; spec "Pod admission", 5.
+// Devices held by each container, and their checkpoint, which survives a restart of the agent. Thread: any (plain
+// values). Invariant: a device that is held is not handed to another pod. Source: Kubernetes docs, "Device Plugins";
+// spec "Pod admission", 5.
 #pragma once
 
 #include "agent/contract/device_ports.h"

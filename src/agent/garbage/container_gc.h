@@ -1,6 +1,5 @@
-// Which dead containers, idle sandboxes and logs of pods that are gone are removed, and in which order.
-// Thread: any (pure). Source: Kubernetes docs, "Garbage Collection", containers and images; spec "Node agent", 18;
-// vectors node-agent/container_gc.
+// Selects dead containers, idle sandboxes and logs of deleted pods for removal, in order. Thread: any (pure). Source:
+// Kubernetes docs, "Garbage Collection", containers and images; spec "Node agent", 18; vectors node-agent/container_gc.
 #pragma once
 
 #include "agent/contract/remains_ports.h"

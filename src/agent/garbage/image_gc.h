@@ -1,6 +1,6 @@
-// Which images go, and in which order, when their file system is full or their time is over.
-// Thread: any. A class that keeps when each image was first seen and last used. Source: Kubernetes docs, "Garbage
-// Collection", unused container images; spec "Node agent", 17; vectors node-agent/image_gc.
+// Selects images for removal, in order, when their file system is full or they have been unused for too long. Thread:
+// any. A class that keeps when each image was first seen and last used. Source: Kubernetes docs, "Garbage Collection",
+// unused container images; spec "Node agent", 17; vectors node-agent/image_gc.
 #pragma once
 
 #include "agent/contract/image_settings.h"

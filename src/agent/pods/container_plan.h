@@ -1,7 +1,6 @@
-// Which containers of a worker to start and to stop now: what containers::compute_pod_actions() says, once the
-// back-offs of those to be started are over; and what becomes of them afterwards. Thread: any (pure). Source:
-// Kubernetes docs, "Init Containers", "Sidecar Containers", "Pod Lifecycle", container restart policy; spec "Pod
-// lifecycle", 5.
+// Selects the containers of a worker to start and stop now: those of containers::compute_pod_actions() whose back-off
+// is over; and computes their next states. Thread: any (pure). Source: Kubernetes docs, "Init Containers", "Sidecar
+// Containers", "Pod Lifecycle", container restart policy; spec "Pod lifecycle", 5.
 #pragma once
 
 #include "agent/pods/pod_worker.h"

@@ -45,7 +45,7 @@ bool waits_for_hook(const PodWorker& worker) {
   return std::ranges::any_of(worker.init_containers, hooked) || std::ranges::any_of(worker.containers, hooked);
 }
 
-/// Which list of the pod's the container is in.
+/// Name of the pod's list that contains the container.
 std::string_view list_name(const PodWorker& worker, const std::string& container) {
   const auto is_it = [&](const ContainerRun& run) { return run.spec->name == container; };
   if (std::ranges::any_of(worker.init_containers, is_it)) return "initContainers";

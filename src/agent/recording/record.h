@@ -18,7 +18,7 @@
 
 namespace spillway::agent {
 
-/// Whose engine it was: does not change within a run of a process.
+/// Identity of the recorded engine: it does not change within a run of a process.
 struct RecordedNode {
   std::string name;
   std::string program;  // "agent", "companion"

@@ -1,5 +1,5 @@
-// Which instance of a container `kubectl logs` is shown, and what it is told if there is none.
-// Thread: any (pure). Source: Kubernetes 1.32's answers (vectors pod-lifecycle/log_selection).
+// Chooses the instance of a container for `kubectl logs`, or the error if there is none. Thread: any (pure). Source:
+// Kubernetes 1.32's answers (vectors pod-lifecycle/log_selection).
 #pragma once
 
 #include "api/object/pod.h"

@@ -14,7 +14,7 @@ namespace spillway::agent {
 /// or a key that cannot be one.
 Result<std::string> metadata_field(const api::Pod& pod, std::string_view path);
 
-/// Whose unset limits count as what the node has to give; those of the others are 0.
+/// Containers whose unset limits default to the node's resources; those of the others are 0.
 enum class LimitDefaults { kRegularContainers, kAllContainers };
 
 /// A limit or request in units of the divisor, rounded up. kInvalid, in upstream's words: no such container or

@@ -1,5 +1,5 @@
-// Which volumes of a pod have to be made, and as what.
-// Thread: any (pure). Source: Kubernetes docs, "Volumes"; spec "Pod lifecycle", 7.1, 7.3, 7.4.
+// The volumes that a pod needs, and how each is made. Thread: any (pure). Source: Kubernetes docs, "Volumes"; spec "Pod
+// lifecycle", 7.1, 7.3, 7.4.
 #pragma once
 
 #include "agent/contract/volume_ports.h"

@@ -1,5 +1,5 @@
-// Which streams an exec or attach is to have: as an agent reads its query, and as an API server writes it.
-// Thread: any (pure). Source: spec "Pod lifecycle", 11.1, 11.7; vectors pod-lifecycle/stream_options.
+// The streams of an exec or attach: parsed by an agent from its query, and encoded by an API server. Thread: any
+// (pure). Source: spec "Pod lifecycle", 11.1, 11.7; vectors pod-lifecycle/stream_options.
 #pragma once
 
 #include "api/exchange/exchange.h"

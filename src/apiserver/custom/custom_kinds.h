@@ -1,8 +1,8 @@
-// Which custom kinds this server serves: those of established definitions, as its own watch tells of them, so that
-// every server of a store learns of each by itself. Of a new kind the objects in the store are read first; then it is
-// in the table of resources. It writes nothing. Thread: loop. Bounds: kDefinitionsMax kinds; a cache of each name that
-// was served in the last kKept, at most kNamesMax of them; requests that wait for a kind, kWaitingMax; of what was
-// replaced in the last ten minutes, 128 MiB of kinds. Source: docs/adr/0049.
+// The custom kinds that this server serves: those of established definitions, from its own watch, so that every server
+// of a store follows by itself. The objects of a new kind are read from the store before the kind enters the table of
+// resources. This class writes nothing. Thread: loop. Bounds: kDefinitionsMax kinds; a cache of each name that was
+// served in the last kKept, at most kNamesMax of them; requests that wait for a kind, kWaitingMax; of what was replaced
+// in the last ten minutes, 128 MiB of kinds. Source: docs/adr/0049.
 #pragma once
 
 #include "apiserver/read/collector.h"

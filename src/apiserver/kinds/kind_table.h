@@ -1,4 +1,4 @@
-// Which kind has which hooks: the one place where kinds register. Pure.
+// The table of kinds and their hooks: the one place where kinds register. Pure.
 #pragma once
 
 #include "apiserver/resource/kind_hooks.h"

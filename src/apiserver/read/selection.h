@@ -1,5 +1,5 @@
-// Which objects of a resource a list, watch or deletecollection is about: namespace, name, labels, fields.
-// Thread: any (pure). Source: spec "API server contract", 9.4, 9.5.
+// Selects the objects of a list, watch or deletecollection: namespace, name, labels, fields. Thread: any (pure).
+// Source: spec "API server contract", 9.4, 9.5.
 #pragma once
 
 #include "api/exchange/exchange.h"

@@ -1,6 +1,6 @@
-// Which fields of a custom object have owners under server-side apply, as its schema says: objects by their members,
-// lists of type map by their keys, sets by their values, all else as a whole.
-// Thread: any (pure). Source: Kubernetes docs, "Server-Side Apply", merge strategy, custom resources.
+// Units of ownership of a custom object under server-side apply, from its schema: objects by their members, lists of
+// type map by their keys, sets by their values, all else as a whole. Thread: any (pure). Source: Kubernetes docs,
+// "Server-Side Apply", merge strategy, custom resources.
 #pragma once
 
 #include "api/schema/derived_types.h"

@@ -53,7 +53,7 @@ class VerbSet {
 
 enum class Scope { kCluster, kNamespaced };
 
-/// Which names are legal.
+/// Rule for the names of a kind's objects.
 enum class NameRule { kDnsSubdomain, kDnsLabel, kDns1035Label, kPathSegment };
 
 enum class SubresourceId {

@@ -98,7 +98,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     const Authorizer& authorizer;
   };
 
-  /// Which phases have a rule for it.
+  /// Admission phases that have a rule for a request.
   struct Phases {
     bool mutating = false;
     bool validating = false;

@@ -15,7 +15,7 @@
 
 namespace spillway::apiserver {
 
-/// Which way an update of a lease took, and why not the short one.
+/// The path that an update of a lease took, and the reason if it was not the short one.
 enum class RenewalPath : std::uint8_t {
   kSpliced,    // the times were put into the stored bytes
   kUnchanged,  // it says what is stored: nothing was written

@@ -27,7 +27,7 @@ int run_hold(const cli::HoldCommand& command);
 int run_explain(const cli::ExplainCommand& command);
 int run_record(const cli::RecordCommand& command);
 int run_replay(const cli::ReplayCommand& command);
-/// Which settings cost what.
+/// Runs scenarios under several settings and prints what each costs.
 int run_advise(const cli::AdviseCommand& command);
 int run_simulate(const cli::SimulateCommand& command);
 /// `store backup | restore | check | defrag`.

@@ -57,7 +57,7 @@ class ServerCertificates {
   /// Whom clients have to believe to reach this server.
   std::string server_authority_pem() const;
 
-  /// Which authorities' client certificates are believed.
+  /// PEM of the authorities whose client certificates are accepted.
   std::string client_authorities_pem() const;
 
   /// The credentials found by the last refresh().
@@ -72,7 +72,7 @@ class ServerCertificates {
 
   /// Sets the gauges.
   void tell(WallTime now);
-  /// Which certificate has ended; empty: none.
+  /// Names an expired certificate; empty: none.
   std::string problem(WallTime now) const;
 
  private:

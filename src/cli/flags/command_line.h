@@ -178,7 +178,7 @@ struct AuditArgs {
   std::int64_t truncated_batch_bytes = 10'485'760;
 };
 
-/// Which requests go before which, and how many are in flight.
+/// Flow control: priorities of requests, and their concurrency.
 struct FlowArgs {
   bool enabled = true;
   std::string config_file;  // empty: the built-in flow schemas and priority levels
@@ -282,7 +282,7 @@ struct CompanionArgs {
   friend bool operator==(const CompanionArgs&, const CompanionArgs&) = default;
 };
 
-/// Which API server, and as whom. Empty: as the kubeconfig has it.
+/// The API server and the user to act as. Empty: from the kubeconfig.
 struct ClusterArgs {
   std::string kubeconfig;  // a file; empty: see apps/view/remote.h
   std::string context;

@@ -1,5 +1,5 @@
-// Which pods the Services of a namespace select, kept from the changes of both caches, so that neither the sync of a
-// Service reads every pod nor a change of a pod every Service. Pods are kept by the labels that selectors name, no
+// The pods that each Service of a namespace selects, updated on changes of both caches, so that the sync of a Service
+// does not read every pod, nor a change of a pod every Service. Pods are kept by the labels that selectors name, no
 // others; a Service by the first label of its selector. Thread: loop. Bounds: an entry for each pod and each label of
 // it that a selector names. Cost: a label that no selector named before reads every pod once.
 #pragma once

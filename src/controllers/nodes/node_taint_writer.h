@@ -33,7 +33,7 @@ class NodeTaintWriter {
 
   using Done = std::function<void(Outcome outcome, Now now)>;
 
-  /// Which errors are answered by another attempt.
+  /// Errors that lead to another attempt.
   enum class Retry { kAll, kConflicts };
 
   NodeTaintWriter(client::ApiClient& client, client::Informer<api::Node>& nodes, Rng rng, const telemetry::Log& log,

@@ -171,9 +171,9 @@ class Scheduler final : public client::ApiEngine {
   void ask_next_about_victims(const VictimRoundPtr& round, Now now);
   void on_victims(const VictimRoundPtr& round, const Result<std::string>& body, Now now);
 
-  /// It counts on the node from now on.
+  /// Counts the pod on the node until the binding is seen, or give_up() is called.
   void assume(const api::Pod& pod, const std::string& node);
-  /// It does not after all; it gets another turn after its back-off.
+  /// Takes the assumption back; the pod is tried again after its back-off.
   void give_up(const PodPtr& pod, const std::string& node, Now now);
   void bind(const PodPtr& pod, const std::string& node, Now now);
   void bind_by_api(const PodPtr& pod, const std::string& node, Now now);

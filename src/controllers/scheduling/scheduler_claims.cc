@@ -13,7 +13,7 @@ namespace spillway::controllers {
 
 namespace {
 
-/// As kube-scheduler calls changes of one kind.
+/// kube-scheduler's names for the events of one kind.
 struct EventNames {
   std::string_view add;
   std::string_view update;

@@ -1,8 +1,8 @@
-// Which replacements of evicted pods a controller holds back, by owner: by policy/workloads/eviction_backoff.h, which
-// is fed with the changes of pods; reported in an event about the owner and to users who ask. Switched off, nothing is
-// ever held. The state is the process's own: after a restart, or in another process, it begins anew, and evicted pods
-// in a cache's first list do not count. Thread: loop. Bounds: one back-off per owner that has had evictions, dropped
-// with the owner or once all of its nodes are forgotten.
+// Holds back replacements of evicted pods, by owner, by the rules of policy/workloads/eviction_backoff.h, which gets
+// the changes of pods; reported in an event about the owner and to users who ask. Switched off, nothing is ever held.
+// The state is the process's own: after a restart, or in another process, it begins anew, and evicted pods in a cache's
+// first list do not count. Thread: loop. Bounds: one back-off per owner that has had evictions, dropped with the owner
+// or once all of its nodes are forgotten.
 #pragma once
 
 #include "base/time.h"

@@ -14,8 +14,8 @@
 
 namespace spillway::host {
 
-/// Which driver made the tree below `cgroup_root`: the one whose kubepods is there, `configured` if both are.
-/// kNotFound: neither is, and how that can be.
+/// Detects the driver that made the tree below `cgroup_root`: the one whose kubepods exists, `configured` if both do.
+/// kNotFound: neither exists; the error says why that can be.
 Result<agent::CgroupDriver> detect_driver(const CgroupDir& root, const std::string& cgroup_root,
                                           agent::CgroupDriver configured);
 

@@ -117,7 +117,7 @@ Result<std::vector<std::string>> recording_segments(const std::string& directory
 std::vector<std::string> recording_copies(const std::string& directory);
 /// Where the copy of that name lies.
 std::string recording_copy(const std::string& directory, const std::string& name);
-/// Which one a segment's path names; nullopt: it is none.
+/// The number in a segment's path; nullopt: the path is not a segment's.
 std::optional<std::uint64_t> recording_segment_number(const std::string& path);
 /// The bytes of a recording or a segment, as long as it is when it is opened. kNotFound: it is gone. kInvalid: no
 /// ordinary file, or longer than `bytes_max`.

@@ -247,7 +247,7 @@ Outcome ContainerProcess::start() {
   Outcome made;
   Result<ContainerLog> log_file = ContainerLog::create(start_.log_path, start_.log_limits);
   if (log_file) {
-    if (!start_.supervision) log_file_ = *std::move(log_file);  // else it writes it
+    if (!start_.supervision) log_file_ = *std::move(log_file);  // else the supervisor writes the log
     started_at_ = loop_.now().wall;
     made = spawn_process();
   } else {

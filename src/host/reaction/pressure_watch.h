@@ -25,7 +25,7 @@ class PressureWatch {
   /// The notifications of the memory controller: usage thresholds and memory.events.
   enum class ControllerWakes { kUsed, kLeftOut };
 
-  /// Which sources work here.
+  /// Event sources that work on this machine.
   struct Sources {
     PsiWindow psi = PsiWindow::kNone;
     bool memory_events = false;

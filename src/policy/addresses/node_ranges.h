@@ -1,6 +1,6 @@
-// Which ranges the nodes of a cluster get their blocks of pod addresses from, as the flags of kube-controller-manager
-// say it. Thread: any (values). Source: Kubernetes docs, "kube-controller-manager", --cluster-cidr,
-// --node-cidr-mask-size*, --service-cluster-ip-range.
+// Ranges for the nodes' blocks of pod addresses, parsed from the flags of kube-controller-manager. Thread: any
+// (values). Source: Kubernetes docs, "kube-controller-manager", --cluster-cidr, --node-cidr-mask-size*,
+// --service-cluster-ip-range.
 #pragma once
 
 #include "api/text/ip_address.h"

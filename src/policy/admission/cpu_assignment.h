@@ -1,8 +1,7 @@
-// Which CPUs a container gets: whole NUMA nodes and sockets first, then whole cores, then single threads; or the same
-// number from several NUMA nodes.
-// Thread: any (pure). Complexity: packed, cpus x units; spread, over the sets of NUMA nodes, of which there are few.
-// Source: Kubernetes docs, "Control CPU Management Policies on the Node", static policy and its options; KEP-3570,
-// KEP-2902.
+// Assigns CPUs to a container: whole NUMA nodes and sockets first, then whole cores, then single threads; or the same
+// number from several NUMA nodes. Thread: any (pure). Complexity: packed, cpus x units; spread, over the sets of NUMA
+// nodes, of which there are few. Source: Kubernetes docs, "Control CPU Management Policies on the Node", static policy
+// and its options; KEP-3570, KEP-2902.
 #pragma once
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
-// Which core, socket and NUMA node each CPU of a machine belongs to, and what memory the nodes have.
-// Thread: any (plain values). Invariant: core numbers are unique in the machine. Source: kernel documents
-// "ABI/stable/sysfs-devices-system-cpu", "ABI/stable/sysfs-devices-node".
+// The core, socket and NUMA node of each CPU, and the memory of each NUMA node. Thread: any (plain values). Invariant:
+// core numbers are unique in the machine. Source: kernel documents "ABI/stable/sysfs-devices-system-cpu",
+// "ABI/stable/sysfs-devices-node".
 #pragma once
 
 #include "policy/admission/cpu_set.h"

@@ -1,6 +1,6 @@
-// Which kernel parameters a pod may set: the safe ones of this kernel, and what the operator allowed on top.
-// Thread: any (pure). Source: Kubernetes docs, "Using sysctls in a Kubernetes Cluster"; spec "Pod admission", 4;
-// vectors admission/sysctl.
+// Kernel parameters that a pod may set: the safe ones of this kernel, and those that the operator has allowed. Thread:
+// any (pure). Source: Kubernetes docs, "Using sysctls in a Kubernetes Cluster"; spec "Pod admission", 4; vectors
+// admission/sysctl.
 #pragma once
 
 #include "api/object/pod.h"

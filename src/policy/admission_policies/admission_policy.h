@@ -18,7 +18,7 @@
 
 namespace spillway::admission_policies {
 
-/// Which requests something is about.
+/// Requests that a policy or binding applies to.
 struct MatchResources {
   std::vector<webhooks::Rule> rules;
   std::vector<webhooks::Rule> excluded;

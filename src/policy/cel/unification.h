@@ -1,5 +1,5 @@
-// Which types may stand for which, with types among them that are not known yet: what is found out about one holds
-// wherever it stands. Thread: one check. Source: CEL language definition, gradual type checking.
+// Unifies types, some of which are still unknown: a type found for an unknown holds wherever that unknown appears.
+// Thread: one check. Source: CEL language definition, gradual type checking.
 #pragma once
 
 #include "policy/cel/type.h"

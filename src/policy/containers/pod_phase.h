@@ -17,8 +17,8 @@ enum class PodProgress { kOngoing, kTerminal };
 /// "Pending", "Running", "Succeeded" or "Failed". `statuses`: those of init and regular containers, by name.
 std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerStatus> statuses, PodProgress progress);
 
-/// Which phase is told, and why. What has ended stays ended, as this node or the API server says; a reason belongs to a
-/// phase and stays with it. `previous`: what this node said last.
+/// The phase to report, and its reason. A terminal phase stays, whether this node or the API server has set it; a
+/// reason belongs to a phase and stays with it. `previous`: the status that this node reported last.
 struct PhaseTold {
   std::string phase;
   std::string reason;

@@ -1,8 +1,7 @@
-// Which EndpointSlices a Service has to have, and the few changes that lead there from the present ones: endpoints stay
-// in the slice that they are in; new ones go where something is written anyway, then into the fullest slice that takes
-// all that are left, then into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds:
-// `per_slice` endpoints in a slice. Source: Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and
-// workloads", 16.
+// Computes the EndpointSlices of a Service, with few changes to the present ones: endpoints stay in the slice that they
+// are in; new ones go where something is written anyway, then into the fullest slice that takes all that are left, then
+// into new slices. Nothing is moved from slice to slice. Thread: any (pure). Bounds: `per_slice` endpoints in a slice.
+// Source: Kubernetes docs, "EndpointSlices"; Kubernetes 1.32; spec "Scheduler and workloads", 16.
 #pragma once
 
 #include "api/object/endpoints.h"

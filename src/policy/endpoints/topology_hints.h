@@ -1,4 +1,4 @@
-// Which zones the endpoints of a Service are meant for, as hints in its EndpointSlices: those of their own zone
+// Computes topology hints, the zones that each endpoint of a Service serves: those of their own zone
 // (trafficDistribution PreferClose), or shared out by the CPU of the nodes of each zone (topology-mode Auto), where no
 // zone may get so few that its endpoints carry a fifth more than their share. Thread: any (pure). Bounds: those of the
 // slices. Source: Kubernetes docs, "Topology Aware Routing", "Service", traffic distribution; KEP-2433, KEP-4444;

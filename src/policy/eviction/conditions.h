@@ -1,7 +1,6 @@
-// Which pressure conditions a node reports: those of all thresholds met now, and those that were met less than the
-// transition period ago, so that a node does not flap.
-// Thread: any (plain values). Source: Kubernetes docs, "Node-pressure Eviction", node condition oscillation; spec
-// "Eviction manager", 5 (steps 9, 10), 13.
+// Pressure conditions that a node reports: those of all thresholds met now, and those that were met less than the
+// transition period ago, so that a node does not flap. Thread: any (plain values). Source: Kubernetes docs,
+// "Node-pressure Eviction", node condition oscillation; spec "Eviction manager", 5 (steps 9, 10), 13.
 #pragma once
 
 #include "base/time.h"

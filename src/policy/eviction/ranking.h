@@ -54,7 +54,7 @@ struct PidRank {
   friend bool operator==(const PidRank& a, const PidRank& b) { return (a <=> b) == 0; }
 };
 
-/// Which local storage of a pod counts against a filesystem.
+/// Parts of a pod's local storage that count against a filesystem.
 struct DiskParts {
   bool rootfs = false;
   bool logs = false;

@@ -31,7 +31,8 @@ struct JudgedRanking {
 JudgedRanking judge_ranking(Signal signal, StorageLayout layout, std::span<const MeasuredPod> pods,
                             std::size_t candidates_max);
 
-/// Which key puts `a` before `b`: "missing-stats", "exceeds-request", "priority", "above-request", "processes", "name".
+/// The sort key that puts `a` before `b`: "missing-stats", "exceeds-request", "priority", "above-request", "processes",
+/// "name".
 std::string_view deciding_key(const UsageRank& a, const UsageRank& b);
 std::string_view deciding_key(const PidRank& a, const PidRank& b);
 

@@ -56,8 +56,8 @@ bool contains(std::span<const Threshold> thresholds, const Threshold& wanted);
 /// `a`, then what `b` adds.
 std::vector<Threshold> merge_thresholds(std::vector<Threshold> a, std::span<const Threshold> b);
 
-/// Which of two met thresholds acts first: memory before anything, hard before soft, then the order of signals, then
-/// the larger amount at the observed capacity. Source: spec "Eviction manager", 5.1 (upstream leaves most of it open).
+/// Orders met thresholds by urgency: memory before anything, hard before soft, then the order of signals, then the
+/// larger amount at the observed capacity. Source: spec "Eviction manager", 5.1 (upstream leaves most of it open).
 std::strong_ordering urgency(const Threshold& a, const Threshold& b, const Observations& seen);
 
 }  // namespace spillway::eviction

@@ -1,7 +1,6 @@
-// Which flow a request belongs to and how much of the server its priority level has: flow schemas in the order of their
-// precedence, the first that matches decides. Thread: any (pure).
-// Source: Kubernetes docs, "API Priority and Fairness"; flowcontrol.apiserver.k8s.io/v1; spec "API server at
-// scale", 6.1.
+// Assigns requests to flows, and priority levels to shares of the server: flow schemas in the order of their
+// precedence, the first that matches decides. Thread: any (pure). Source: Kubernetes docs, "API Priority and Fairness";
+// flowcontrol.apiserver.k8s.io/v1; spec "API server at scale", 6.1.
 #pragma once
 
 #include "base/error.h"

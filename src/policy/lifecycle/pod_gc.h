@@ -38,7 +38,7 @@ struct PodGcView {
   const std::set<std::string, std::less<>>& gone;
 };
 
-/// Which finished pods go beyond the threshold.
+/// Order in which finished pods above the threshold are deleted.
 enum class FinishedOrder {
   kEvictedFirst,  // the evicted, then the oldest, whose ever they are: as upstream
   kFair,          // the oldest of the owner that has most of them, one after another

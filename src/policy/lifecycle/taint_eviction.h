@@ -1,7 +1,7 @@
-// Which pods leave a node with NoExecute taints, and when: the rule, and the timers between evaluations.
-// TaintEvictions does no I/O: it is told what changed and answers with orders, which its caller carries out.
-// Thread: loop. Bound: one timer or mark per pod. Source: Kubernetes docs, "Taints and Tolerations"; KEP-3902; spec
-// "Node lifecycle", S11; vectors lifecycle/taint_eviction.
+// Evictions from nodes with NoExecute taints: the rule, and the timers between evaluations. TaintEvictions does no I/O:
+// it gets changes and returns commands, which its caller executes. Thread: loop. Bound: one timer or mark per pod.
+// Source: Kubernetes docs, "Taints and Tolerations"; KEP-3902; spec "Node lifecycle", S11; vectors
+// lifecycle/taint_eviction.
 #pragma once
 
 #include "api/object/pod.h"

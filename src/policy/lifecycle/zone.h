@@ -18,7 +18,7 @@ enum class ZoneState { kInitial, kNormal, kPartialDisruption, kFullDisruption };
 /// "Normal", …
 std::string_view to_string(ZoneState state);
 
-/// Which labels name zone and region.
+/// Labels that name zone and region.
 enum class ZoneLabels {
   kTopology,  // failure-domain.beta.kubernetes.io/… if present, even if empty, else topology.kubernetes.io/…
   kBetaOnly,  // before 1.17
@@ -29,7 +29,7 @@ std::string zone_key(const api::StringMap& labels, ZoneLabels rule = ZoneLabels:
 /// For people and metrics: "r1::a"; the zone without labels is empty.
 std::string readable_zone(std::string_view key);
 
-/// Which nodes do not count for the state of their zone.
+/// Nodes that do not count for the state of their zone.
 enum class ZoneExclusion {
   kLabel,        // label node.kubernetes.io/exclude-disruption, any value
   kName,         // "…master" or "…master-xyz" (1.7)

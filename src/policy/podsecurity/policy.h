@@ -1,5 +1,5 @@
-// Which of the Pod Security Standards a namespace asks for: a level and the version of it, for each of three modes.
-// Thread: any (pure). Source: Kubernetes docs, "Pod Security Admission", "Pod Security Standards".
+// The Pod Security policy of a namespace: a level and its version, for each of three modes. Thread: any (pure). Source:
+// Kubernetes docs, "Pod Security Admission", "Pod Security Standards".
 #pragma once
 
 #include "api/exchange/status.h"

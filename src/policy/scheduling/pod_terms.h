@@ -1,6 +1,5 @@
-// Which other pods a pod wants near, and which it does not: its affinity and anti-affinity to pods, taken apart once.
-// Thread: any (plain values). Source: Kubernetes docs, "Assigning Pods to Nodes", inter-pod affinity; vectors
-// scheduling/interpod_affinity.
+// A pod's affinity and anti-affinity to other pods, parsed once. Thread: any (plain values). Source: Kubernetes docs,
+// "Assigning Pods to Nodes", inter-pod affinity; vectors scheduling/interpod_affinity.
 #pragma once
 
 #include "api/object/pod.h"

@@ -56,7 +56,7 @@ struct SpreadConstraint {
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
 
-/// Which nodes a profile allows its pods, and which it prefers, besides what they ask for themselves.
+/// Node affinity that a profile adds to its pods: required and preferred nodes.
 struct AddedAffinity {
   std::optional<api::NodeSelector> required;
   std::vector<api::PreferredNodeTerm> preferred;

@@ -1,5 +1,5 @@
-// Which volume a claim gets. Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reserving a
-// PersistentVolume; "Storage Classes", Volume Binding Mode.
+// Chooses the volume for a claim. Thread: any (pure). Source: Kubernetes docs, "Persistent Volumes", Binding, Reserving
+// a PersistentVolume; "Storage Classes", Volume Binding Mode.
 #pragma once
 
 #include "api/object/storage.h"

@@ -21,7 +21,7 @@ enum class Phase : std::uint8_t { kMutating, kValidating };
 
 enum class Scope : std::uint8_t { kAny, kCluster, kNamespaced };
 
-/// Which requests a webhook is for: one entry of each list has to fit.
+/// The requests that a webhook applies to: one entry of each list has to match.
 struct Rule {
   std::vector<std::string> operations;  // "CREATE", "UPDATE", "DELETE", "CONNECT", "*"
   std::vector<std::string> groups;

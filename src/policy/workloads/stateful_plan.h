@@ -74,7 +74,7 @@ struct CannotCreate {
 
 using StatefulStep = std::variant<CreateClaim, CreateStatefulPod, OwnClaim, MendPod, DeleteStatefulPod, CannotCreate>;
 
-/// Whose step it is: what follows of the same pod is left out when it fails.
+/// The pod of a step: if the step fails, later steps of the same pod are skipped.
 const std::string& pod_of(const StatefulStep& step);
 
 struct StatefulPlan {

@@ -1,5 +1,5 @@
-// Which pod of a workload that has too many goes first: the one that is least far along. Thread: any (pure).
-// Source: Kubernetes docs, "ReplicaSet", "Scaling a ReplicaSet"; spec "Scheduler and workloads", 14.
+// The order in which surplus pods of a workload are deleted: the least advanced first. Thread: any (pure). Source:
+// Kubernetes docs, "ReplicaSet", "Scaling a ReplicaSet"; spec "Scheduler and workloads", 14.
 #pragma once
 
 #include "api/object/pod.h"
@@ -9,9 +9,9 @@
 
 namespace spillway::workloads {
 
-/// Which pods go first when there are too many: not yet bound, not running, not ready, crowded together on a node,
-/// ready for a shorter time, restarted more often, younger; then by name. Pure. `on_same_node`: active pods of the set
-/// there.
+/// Sort key of surplus pods; the first are deleted first: not yet bound, not running, not ready, crowded together on a
+/// node, ready for a shorter time, restarted more often, younger; then by name. Pure. `on_same_node`: active pods of
+/// the set there.
 struct SurplusRank {
   bool bound = false;
   int phase = 0;  // Pending 0, Unknown 1, Running 2

@@ -1,4 +1,4 @@
-// Which connection of an HttpClient carries an exchange. Pure. Over HTTP/2 calls and streams share a connection up to
+// Chooses the connection of an HttpClient for an exchange. Pure. Over HTTP/2 calls and streams share a connection up to
 // as many as it takes, then there is another one; heartbeats have connections of their own, so that no list holds them
 // up. Over HTTP/1.1 calls share a few connections and every stream has its own. What leaves HTTP always has its own,
 // over HTTP/1.1. Thread: any. Source: spec "HTTP/2", 8.2.

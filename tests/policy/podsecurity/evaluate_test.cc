@@ -27,7 +27,7 @@ std::string ids(const LevelVersion& by) {
   return text;
 }
 
-/// Which checks hold for which version, in which order.
+/// The checks of each version of the standards, in order.
 TEST(PodSecurityStandards, GrowWithTheirVersions) {
   const std::string baseline_ids =
       "appArmorProfile capabilities_baseline hostNamespaces hostPathVolumes hostPorts privileged procMount "

@@ -1,4 +1,4 @@
-// Which of several fitting nodes is chosen, and why.
+// The choice among several fitting nodes, and its reasons.
 #include "policy/scheduling/place.h"
 
 #include "policy/scheduling/score.h"

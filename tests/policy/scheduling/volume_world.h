@@ -25,7 +25,7 @@ struct VolumeWorld {
   api::PersistentVolumeClaim& add_claim(const std::string& name, const std::string& handle,
                                         const std::string& driver = "disk.example.com");
   void attach(const std::string& node, const std::string& handle, const std::string& driver = "disk.example.com");
-  /// It counts on the node.
+  /// Counts the pod on the node.
   void run(const std::string& node, const api::Pod& pod);
   VolumeView view() const;
   /// The refusals of each node because of the pod's volumes, "node: text"; a refusal of all nodes is "*: text".

@@ -1,5 +1,5 @@
-// Which webhooks a request meets: every combination of a small world of rules against a small world of requests, held
-// against the sentences of the documentation, written out once more.
+// Matching of webhooks and requests: every combination of a small world of rules against a small world of requests,
+// held against the sentences of the documentation, written out once more.
 #include "policy/webhooks/match.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Which pods of a DaemonSet go first when its template has changed.
+// Pods of a DaemonSet that are deleted first after its template has changed.
 #include "policy/workloads/daemon_update.h"
 
 #include <gtest/gtest.h>

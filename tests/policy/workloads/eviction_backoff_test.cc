@@ -1,5 +1,5 @@
-// Which replacements of evicted pods wait, and for how long: every short sequence of evictions against the rule in
-// words, a loop over a day, and pods that only happen to leave together.
+// Back-off of replacements for evicted pods: every short sequence of evictions against the rule in words, a loop over a
+// day, and pods that only happen to leave together.
 #include "policy/workloads/eviction_backoff.h"
 
 #include <gtest/gtest.h>

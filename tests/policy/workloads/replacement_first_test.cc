@@ -1,5 +1,5 @@
-// Which pods of failed nodes are replaced before they are deleted, and when they go: the mark, the stages, and every
-// small set against what the rule says in words.
+// Replacement of pods on failed nodes before their deletion: the mark, the stages, and every small set against what the
+// rule says in words.
 #include "policy/workloads/replacement_first.h"
 
 #include <fmt/format.h>

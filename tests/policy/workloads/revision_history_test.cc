@@ -1,4 +1,4 @@
-// Which revision is the present one, what it is numbered, which of the old ones go.
+// The current revision, revision numbers, and the old revisions to delete.
 #include "policy/workloads/revision_history.h"
 
 #include <gmock/gmock.h>

@@ -33,7 +33,7 @@ void check_amount(std::string_view name, const CheckedField& field) {
   }
 }
 
-/// Which kinds of resources a list names.
+/// Sorts of resources that a list names.
 struct NamedResources {
   bool cpu_or_memory = false;
   bool huge_pages = false;

@@ -1,6 +1,6 @@
-// Which request is carried out next: heartbeats of nodes before those of controllers, those before all others, within a
-// class each client in turn. No class waits for ever: of sixteen turns heartbeats take eight at most, others of vital
-// clients six. A class has so many seats, for requests that are being carried out, and so many places to wait.
+// Chooses the next request to carry out: heartbeats of nodes before those of controllers, those before all others,
+// within a class each client in turn. No class waits for ever: of sixteen turns heartbeats take eight at most, others
+// of vital clients six. A class has so many seats, for requests that are being carried out, and so many places to wait.
 // Thread: any.
 #pragma once
 
