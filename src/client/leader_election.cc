@@ -50,7 +50,9 @@ Outcome LeaderElection::check(const Options& options) {
     return invalid("--leader-elect-lease-duration", "must be longer than --leader-elect-renew-deadline");
   }
   if (whole_seconds(options.lease_duration) * seconds(1) <= options.renew_deadline) {
-    return invalid("--leader-elect-lease-duration", "leases carry whole seconds: more than one that is not counted");
+    return invalid("--leader-elect-lease-duration",
+                   "without its fraction of a second it must still be longer than --leader-elect-renew-deadline: "
+                   "leases count whole seconds");
   }
   if (options.retry_period <= Duration::zero()) return invalid("--leader-elect-retry-period", "must be positive");
   if (std::chrono::duration<double>(options.renew_deadline) <=

@@ -122,7 +122,7 @@ struct Companion::Parts {
 
   void update_hold() {
     std::optional<std::string> why = hold;
-    if (!why && shadow.is_open()) why = "waiting for what the kubelet does";
+    if (!why && shadow.is_open()) why = "waiting for the kubelet's own eviction";
     pods.set_hold(std::move(why));
   }
 

@@ -30,7 +30,8 @@ void ControllersPart::ask_cloud(const std::vector<controllers::InstanceQuestion>
                                  : Result<std::vector<controllers::InstanceAnswer>>(answer.error()));
         };
       });
-  if (!taken) on_cloud_answer(make_error(ErrorCode::kTooManyRequests, "the last question is still open"));
+  if (!taken)
+    on_cloud_answer(make_error(ErrorCode::kTooManyRequests, "the previous cloud instance check is still running"));
 }
 
 /// The engine handles the answer in a step, so that the fence of the election applies.

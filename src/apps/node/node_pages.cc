@@ -26,7 +26,7 @@ Result<std::int32_t> choose_attempt(const RunningNode& node, const api::PodKey& 
     if (pod.key() != key) continue;
     SPILLWAY_TRY(id, agent::choose_log(pod, container, wanted));
     if (const auto attempt = node.runtime->attempt_of(id)) return *attempt;
-    return make_error(ErrorCode::kInternalError, "\"{}\" is no container of this agent", id);
+    return make_error(ErrorCode::kInternalError, "container \"{}\" does not belong to this agent", id);
   }
   return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
 }

@@ -108,7 +108,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "it has no selector: its endpoints are written by hand or by another controller[, {endpoints} now]"},
     {kServiceNoMatch, "no pod answers: no pod of its namespace has the labels {selector}"},
     {kServiceNoneReady, "no pod answers: none of its pods ({pods}) is ready[; {pod}: {why}]"},
-    {kServiceDraining, "{pods:pod answers|pods answer}, all are being deleted: no other is ready"},
+    {kServiceDraining, "{pods:pod answers|pods answer}, all of them being deleted: no other pod is ready"},
     {kServiceReady, "connections go to {ready} of its {pods:pod|pods}"},
     {kServiceHeadless, "it is headless: DNS gives the addresses of the pods themselves"},
     {kServiceNotReadyPublished, "pods that are not ready count as if they were (publishNotReadyAddresses)"},

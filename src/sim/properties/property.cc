@@ -54,8 +54,7 @@ constexpr std::array<PropertyInfo, 18> kProperties = {{
      "spec etcd-store; ADR-0017"},
     {Property::kNoSharedAddress, "no-shared-address", "Service", "No two services have the same address or node port.",
      "spec api-server; ADR-0017"},
-    {Property::kNamespacesEmpty, "namespaces-empty", "Namespace", "A namespace that is gone is empty.",
-     "spec api-server"},
+    {Property::kNamespacesEmpty, "namespaces-empty", "Namespace", "A deleted namespace is empty.", "spec api-server"},
     {Property::kComesToRest, "comes-to-rest", "Cluster",
      "Once everything is healed, nodes are ready and untainted, workloads have what they ask for and what was deleted "
      "is "

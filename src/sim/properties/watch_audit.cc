@@ -72,9 +72,8 @@ void WatchAudit::Stream::on_event(std::string_view type, std::uint64_t revision,
   const auto missed = std::ranges::upper_bound(*due_, told_);
   const bool is_missed = missed != due_->end() && (is_bookmark ? *missed <= revision : *missed < revision);
   if (is_missed) {
-    verdicts_->violate(
-        {Property::kWatchesWhole, collection_of(what_)}, now,
-        fmt::format("a watch of {} is told {} of {}, and nothing of {}", what_, type, revision, *missed));
+    verdicts_->violate({Property::kWatchesWhole, collection_of(what_)}, now,
+                       fmt::format("a watch of {} received {} of {}, but missed {}", what_, type, revision, *missed));
   }
   told_ = revision;
 }

@@ -25,8 +25,9 @@ StoreMetrics::StoreMetrics(telemetry::Registry* registry) {
   checkpoints = checkpoint("thread");
   writer_checkpoints = checkpoint("writer");
   failed_checkpoints = checkpoint("nobody");
-  checkpoint_seconds = registry->histogram("spillway_store_checkpoint_seconds", "Time of a move beside the writer",
-                                           {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5});
+  checkpoint_seconds =
+      registry->histogram("spillway_store_checkpoint_seconds", "Time of a checkpoint by its own thread",
+                          {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5});
   takes_writes.set(1);
 }
 
