@@ -372,6 +372,16 @@ TEST(Pods, ARefusalOfTheNodeKeepsItsStatusAndWords) {
     server.gateway().refusal = api::Response{status, {}, "no"};
     EXPECT_EQ(server.get(pod_path("p", "/log")).code, status);
   }
+  // A node that does not answer: the gateway refuses with a Status, whose message is the client's too.
+  server.gateway().refusal =
+      api::Response{503,
+                    {},
+                    R"({"apiVersion":"v1","code":503,"kind":"Status","message":"cannot reach node \"n1\": no route",)"
+                    R"("reason":"ServiceUnavailable","status":"Failure"})"};
+  const Answer unreachable = server.get(pod_path("p", "/log"));
+  EXPECT_EQ(unreachable.code, 503);
+  EXPECT_EQ(unreachable.string_at({"reason"}), "ServiceUnavailable");
+  EXPECT_EQ(unreachable.string_at({"message"}), R"(cannot reach node "n1": no route)");
   server.gateway().refusal = api::Response{500, {}, std::string(100'000, 'x')};
   EXPECT_LT(server.get(pod_path("p", "/log")).text.size(), 5000U);
 }

@@ -3,6 +3,7 @@
 #include "api/exchange/upgrade.h"
 #include "api/stream/stream_options.h"
 #include "api/stream/websocket.h"
+#include "apiserver/nodes/agent_refusal.h"
 #include "apiserver/nodes/pod_container.h"
 
 #include <algorithm>
@@ -14,8 +15,6 @@ namespace spillway::apiserver {
 namespace {
 
 using api::Json;
-
-constexpr std::size_t kReasonBytesMax = 4096;  // limit for the text of an agent's refusal
 
 /// Headers that the two ends negotiate with. None of them identifies the client.
 constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
@@ -31,13 +30,7 @@ class ConnectSink final : public api::UpgradingSink {
  public:
   explicit ConnectSink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
-  void on_response(api::Response response) override {
-    std::string_view why = std::string_view(response.body).substr(0, kReasonBytesMax);
-    why = why.substr(0, why.find_last_not_of("\r\n") + 1);
-    const int status = response.ok() ? 500 : response.status;
-    exchange_->fail(
-        make_error(api::error_code_of({}, status), "{}", why.empty() ? "the node agent gave no reason" : why));
-  }
+  void on_response(api::Response response) override { exchange_->fail(agent_refusal(response)); }
 
   void on_stream(api::Response head) override {
     static_cast<void>(head);

@@ -1,6 +1,7 @@
 #include "apiserver/nodes/pod_log.h"
 
 #include "api/exchange/paced_sink.h"
+#include "apiserver/nodes/agent_refusal.h"
 #include "apiserver/nodes/node_address.h"
 #include "apiserver/nodes/pod_container.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using api::Json;
 
-constexpr std::size_t kLogRefusalBytesMax = 4096;  // limit for the text of an agent's refusal
 constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "sinceSeconds", "sinceTime",
                                                     "tailLines", "limitBytes", "timestamps"};
 
@@ -29,10 +29,7 @@ class RelaySink final : public api::PacedSink {
   void on_response(api::Response response) override {
     answers(response.status >= 500);
     if (response.ok()) return exchange_->answer(response.status, std::move(response.body), "text/plain");
-    std::string_view why = std::string_view(response.body).substr(0, kLogRefusalBytesMax);
-    why = why.substr(0, why.find_last_not_of("\r\n") + 1);
-    exchange_->fail(
-        make_error(api::error_code_of({}, response.status), "{}", why.empty() ? "the node agent gave no reason" : why));
+    exchange_->fail(agent_refusal(response));
   }
 
   void on_stream(api::Response head) override {
