@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <fstream>
 #include <thread>
 
@@ -413,6 +414,32 @@ TEST_F(ClientOfHttp2, AReadOnAConnectionThatHasDiedIsRepeatedOnANewOne) {
   EXPECT_TRUE(engine.call(request_of("/x")));
   const auto answer = engine.call(request_of("/x"));
   EXPECT_TRUE(answer) << answer.error().text();
+}
+
+TEST_F(ClientOfHttp2, AHeartbeatWithoutAnswerGetsANewConnection) {
+  std::atomic<bool> left = false;
+  const FrameServer server(trust(), {[&](FrameServer::Peer& peer) {
+                                       peer.next(FrameType::kHeaders);
+                                       peer.say(ok_answer(1));
+                                       peer.wait_for_end();  // a balancer has forgotten the connection
+                                       left = true;
+                                     },
+                                     [](FrameServer::Peer& peer) {
+                                       peer.next(FrameType::kHeaders);
+                                       peer.say(ok_answer(1));
+                                       peer.wait_for_end();
+                                     }});
+  LoopRoom loops;
+  Engine engine(loops, {.endpoint = reach(server.port)});
+  const auto beat = [&](const std::string& timeout) {
+    return engine.call(request_of("/api/v1/nodes/n1/status?timeout=" + timeout, api::Method::kPatch, "{}"));
+  };
+  EXPECT_TRUE(beat("60s"));
+  const auto lost = beat("50ms");
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().text(), HasSubstr("no answer within 50 ms"));
+  EXPECT_TRUE(beat("60s")) << "the first connection is not used again";
+  EXPECT_TRUE(left);
 }
 
 TEST_F(ClientOfHttp2, ASilentServerIsAskedAndThenLeft) {

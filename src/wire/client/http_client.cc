@@ -67,8 +67,10 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     const auto it = exchanges_.find(id);
     if (it == exchanges_.end()) return;
     cancel_timer(it->second.timer);
+    const bool heartbeat = it->second.wanted.lane == Lane::kHeartbeats;
     leave(id, it->second);
     exchanges_.erase(it);
+    if (heartbeat) retire_heartbeat_connections();  // its sender has waited long enough
   }
 
   void pause(std::uint64_t id, bool paused) {
@@ -245,6 +247,15 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
       keys.push_back(key);
     }
     for (const std::uint64_t key : keys) settle(key);
+  }
+
+  /// A heartbeat that gets no answer may have a connection that a balancer has forgotten, and so may the next one: it
+  /// gets a new connection, whatever is open.
+  void retire_heartbeat_connections() {
+    retire_connections([](const Connection& connection) {
+      if (connection.single || !connection.carrier) return false;
+      return connection.spoken == Spoken::kHttp2 ? connection.lane == Lane::kHeartbeats : connection.exchanges.empty();
+    });
   }
 
   /// The authorization header of each request. A new token gets a new connection over HTTP/2, where a server or a
@@ -425,7 +436,9 @@ class HttpClient::Pool final : public ExchangeCarrier::Owner, public std::enable
     if (it == exchanges_.end()) return;
     it->second.timer.reset();
     const auto waited = std::chrono::duration_cast<milliseconds>(it->second.answer_max);
+    const Lane lane = it->second.wanted.lane;
     leave(id, it->second);
+    if (lane == Lane::kHeartbeats) retire_heartbeat_connections();
     finish(id, unavailable(fmt::format("no answer within {} ms", waited.count())));
   }
 

@@ -21,6 +21,10 @@ constexpr std::size_t kErrorBytesMax = std::size_t{1024} * 1024;
 constexpr std::size_t kQueuedBytesHigh = std::size_t{8} * 1024 * 1024;
 constexpr std::size_t kQueuedBytesLow = std::size_t{2} * 1024 * 1024;
 
+/// A heartbeat that has had no answer for so long is given up by its engine, as a kubelet gives up a renewal of its
+/// lease: the connection is not used for the next one.
+constexpr Duration kHeartbeatMax = seconds(10);
+
 /// The time the caller gives the server, if it says one.
 Duration time_for(const api::Request& request, Duration at_most) {
   const auto target = api::parse_target(request.target);
@@ -181,7 +185,9 @@ void HttpsTransport::start(const DeliveryDesk::EntryPtr& entry, api::Request req
                            std::shared_ptr<HttpClient::Listener> listener) {
   decoding_->apply(request);
   // A watch also carries "timeout", which means its whole length there.
-  const Duration at_most = kind == HttpClient::Kind::kCall ? time_for(request, answer_max_) : answer_max_;
+  const bool heartbeat = lane_of(kind, request.method, request.target) == Lane::kHeartbeats;
+  const Duration longest = heartbeat ? std::min(answer_max_, kHeartbeatMax) : answer_max_;
+  const Duration at_most = kind == HttpClient::Kind::kCall ? time_for(request, longest) : answer_max_;
   io_.loop().post([client = client_.get(), work = entry->work, request = std::move(request), kind, at_most,
                    listener = std::move(listener)]() mutable {
     client->start(work, std::move(request), kind, at_most, std::move(listener));
