@@ -31,6 +31,7 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Optio
       reading_(std::make_shared<std::set<RequestId>>()),
       logs_(loop),
       sessions_(loop, runtime) {
+  if (options_.node_logs) node_logs_.emplace(loop);
   for (const auto& [path, page] : options_.pages) {
     SPILLWAY_CHECK(std::ranges::any_of(agent::node_routes(), [&path](const agent::NodeRoute& route) {
       return route.handler == agent::NodeHandler::kPage && route.path == path;
@@ -41,6 +42,7 @@ KubeletEndpoint::KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Optio
 bool KubeletEndpoint::serves(const agent::NodeRequest& asked) const {
   const agent::NodeRoute& route = asked.route();
   if (route.handler == agent::NodeHandler::kPage) return options_.pages.contains(std::string(route.path));
+  if (route.handler == agent::NodeHandler::kNodeLogs) return node_logs_.has_value();
   return route.handler != agent::NodeHandler::kRecording || options_.recording != nullptr;
 }
 
@@ -70,6 +72,9 @@ KubeletEndpoint::RequestId KubeletEndpoint::handle(const agent::NodeRequest& ask
       break;
     case agent::NodeHandler::kLogs:
       handle_logs(id, asked.target(), sink);
+      break;
+    case agent::NodeHandler::kNodeLogs:
+      handle_node_logs(id, asked.target(), sink);
       break;
     case agent::NodeHandler::kSummary:
       handle_summary(asked.target(), *sink);
@@ -130,6 +135,14 @@ void KubeletEndpoint::handle_logs(RequestId id, const api::Target& target,
   if (!path) return sink->on_response(error_answer(path.error()));
   streams_[id] = logs_.open(*path, *query, [this, path = *path] { return runtime_.is_log_live(path); }, sink);
   std::erase_if(streams_, [this](const auto& entry) { return !logs_.is_open(entry.second); });
+}
+
+void KubeletEndpoint::handle_node_logs(RequestId id, const api::Target& target,
+                                       const std::shared_ptr<api::ResponseSink>& sink) {
+  reading_->insert(id);
+  node_logs_->get(target, [reading = reading_, id, sink](api::Response response) {
+    if (reading->erase(id) > 0) sink->on_response(std::move(response));
+  });
 }
 
 void KubeletEndpoint::handle_recording(RequestId id, const std::string& path,

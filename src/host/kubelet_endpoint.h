@@ -8,6 +8,7 @@
 #include "api/exchange/exchange.h"
 #include "host/files/recording_pages.h"
 #include "host/logs/log_reader.h"
+#include "host/node_logs.h"
 #include "host/pods/pod_runtime.h"
 #include "host/streams/stream_sessions.h"
 #include "runtime/loop.h"
@@ -49,6 +50,8 @@ class KubeletEndpoint {
     std::function<std::vector<HealthCheck>()> health = {};
     /// The pages of the node's recording, which must outlive the endpoint. Null: there are none.
     RecordingPages* recording = nullptr;
+    /// Answers /logs/?query=... (NodeLogQuery); false: 404.
+    bool node_logs = false;
   };
 
   KubeletEndpoint(runtime::Loop& loop, PodRuntime& runtime, Options options);
@@ -73,6 +76,7 @@ class KubeletEndpoint {
   void handle_health(const api::Target& target, api::ResponseSink& sink) const;
   void handle_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
   void handle_summary(const api::Target& target, api::ResponseSink& sink);
+  void handle_node_logs(RequestId id, const api::Target& target, const std::shared_ptr<api::ResponseSink>& sink);
   void handle_recording(RequestId id, const std::string& path, const std::shared_ptr<api::ResponseSink>& sink);
 
   runtime::Loop& loop_;
@@ -80,7 +84,8 @@ class KubeletEndpoint {
   Options options_;
   RequestId last_id_ = 0;
   std::map<RequestId, LogReader::StreamId> streams_;
-  std::shared_ptr<std::set<RequestId>> reading_;  // whose part of the recording is being read
+  std::shared_ptr<std::set<RequestId>> reading_;  // whose part of the recording, or logs of the node, are being read
+  std::optional<NodeLogs> node_logs_;
   LogReader logs_;
   StreamSessions sessions_;
 };

@@ -87,13 +87,18 @@ struct Refused {
 /// Makes the document while it is parsed.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(const std::string& file, LeadingZero leading_zero) : file_(file), leading_zero_(leading_zero) {}
+  Builder(const std::string& file, LeadingZero leading_zero, RepeatedKeys repeated, std::size_t documents_max)
+      : file_(file), leading_zero_(leading_zero), repeated_(repeated), documents_max_(documents_max) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (std::exchange(begun_, true)) refuse(mark, "expected one document, got more");
+    if (documents_.size() == documents_max_)
+      refuse(mark, "expected {}, got more",
+             documents_max_ == 1 ? "one document" : fmt::format("{} documents", documents_max_));
+    document_ = Document();
+    anchors_.clear();
   }
 
-  void OnDocumentEnd() override {}
+  void OnDocumentEnd() override { documents_.push_back(std::move(document_)); }
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (is_key()) refuse_key(mark);
@@ -137,7 +142,7 @@ class Builder : public YAML::EventHandler {
 
   void OnMapEnd() override { close(); }
 
-  Document take() { return std::move(document_); }
+  std::vector<Document> take() { return std::move(documents_); }
 
  private:
   /// A list or mapping whose end has not come.
@@ -169,7 +174,11 @@ class Builder : public YAML::EventHandler {
     if (key.size() > kKeyMax) refuse(mark, "a key is longer than {} bytes", kKeyMax);
     if (key == "<<") refuse(mark, "merge keys are not read");
     const auto [first, fresh] = map.lines.emplace(key, mark.line + 1);
-    if (!fresh) refuse(mark, "key \"{}\" is there twice; first in line {}", shortened(key, kKeyShown), first->second);
+    if (!fresh && repeated_ == RepeatedKeys::kLastCounts) {
+      document_.repeated.push_back({mark.line + 1, first->second, key});
+    } else if (!fresh) {
+      refuse(mark, "key \"{}\" is there twice; first in line {}", shortened(key, kKeyShown), first->second);
+    }
     count_bytes(mark, key.size());
     map.key = key;
     map.key_mark = mark;
@@ -272,15 +281,40 @@ class Builder : public YAML::EventHandler {
 
   const std::string& file_;
   LeadingZero leading_zero_;
+  RepeatedKeys repeated_;
+  std::size_t documents_max_;
   Document document_;
+  std::vector<Document> documents_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   Origins::Id last_ = Origins::kRoot;  // the value that begins or ends
   std::size_t values_ = 0;
   std::size_t bytes_ = 0;
   std::size_t aliases_ = 0;
-  bool begun_ = false;
 };
+
+/// Reads `documents_max` documents at most.
+Result<std::vector<Document>> read_all(const std::string& file, const std::string& text, LeadingZero leading_zero,
+                                       RepeatedKeys repeated, std::size_t documents_max) {
+  if (text.size() > kTextMax) return invalid(file, "larger than {} bytes", kTextMax);
+  if (const auto at = find_non_text(text)) {
+    const auto line = std::ranges::count(std::string_view(text).substr(0, *at), '\n') + 1;
+    return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
+                   static_cast<unsigned char>(text[*at]));
+  }
+  Builder builder(file, leading_zero, repeated, documents_max);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    // Not YAML::LoadAll(): of some texts it never stops making documents.
+    for (std::size_t tried = 0; tried <= documents_max && parser.HandleNextDocument(builder);) ++tried;
+  } catch (const Refused& refused) {
+    return refused.error;
+  } catch (const YAML::Exception& error) {
+    return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);
+  }
+  return builder.take();
+}
 
 /// A string, or a key. Characters that no terminal may be given are written as escapes.
 void emit_text(YAML::Emitter& out, const std::string& text) {
@@ -352,24 +386,12 @@ std::optional<Origins::Id> Origins::child(Id parent, std::string_view name) cons
 }
 
 Result<Document> parse(const std::string& file, const std::string& text, LeadingZero leading_zero) {
-  if (text.size() > kTextMax) return invalid(file, "larger than {} bytes", kTextMax);
-  if (const auto at = find_non_text(text)) {
-    const auto line = std::ranges::count(std::string_view(text).substr(0, *at), '\n') + 1;
-    return invalid(fmt::format("{}:{}", file, line), "expected UTF-8 text, found byte {:#04x}",
-                   static_cast<unsigned char>(text[*at]));
-  }
-  Builder builder(file, leading_zero);
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    // Not YAML::LoadAll(): of some texts it never stops making documents.
-    for (int tried = 0; tried < 2 && parser.HandleNextDocument(builder);) ++tried;
-  } catch (const Refused& refused) {
-    return refused.error;
-  } catch (const YAML::Exception& error) {
-    return invalid(fmt::format("{}:{}", file, error.mark.line + 1), "{}", error.msg);
-  }
-  return builder.take();
+  SPILLWAY_TRY(documents, read_all(file, text, leading_zero, RepeatedKeys::kRefused, 1));
+  return documents.empty() ? Document() : std::move(documents.front());
+}
+
+Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated) {
+  return read_all(file, text, LeadingZero::kRefused, repeated, kDocumentsMax);
 }
 
 Result<Document> read_file(const std::string& file) {
@@ -378,7 +400,7 @@ Result<Document> read_file(const std::string& file) {
   return read_stream(stream, file);
 }
 
-Result<Document> read_stream(std::istream& stream, const std::string& file) {
+Result<std::string> read_text(std::istream& stream, const std::string& file) {
   std::string text;
   std::array<char, 64 * 1024> piece;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   while (stream && text.size() <= kTextMax) {
@@ -386,6 +408,11 @@ Result<Document> read_stream(std::istream& stream, const std::string& file) {
     text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
   }
   if (stream.bad()) return Error{ErrorCode::kNotFound, "cannot be read", file};
+  return text;
+}
+
+Result<Document> read_stream(std::istream& stream, const std::string& file) {
+  SPILLWAY_TRY(text, read_text(stream, file));
   return parse(file, text);
 }
 

@@ -70,10 +70,21 @@ class Origins {
   std::map<Key, Id, Before> children_;
 };
 
+/// A key that its mapping has had before.
+struct RepeatedKey {
+  int line = 0;
+  int first_line = 0;
+  std::string key;
+};
+
 struct Document {
   api::Json value;
   Origins origins;
+  std::vector<RepeatedKey> repeated = {};  // with RepeatedKeys::kLastCounts
 };
+
+/// A key that is there twice is an error, or its last value counts, as decoders of JSON have it.
+enum class RepeatedKeys { kRefused, kLastCounts };
 
 /// How a number with a leading zero is read: YAML 1.1 means an octal one, YAML 1.2 a decimal one.
 enum class LeadingZero {
@@ -84,6 +95,11 @@ enum class LeadingZero {
 /// Parses a document. kInvalid: "FILE:LINE" and the mistake.
 Result<Document> parse(const std::string& file, const std::string& text,
                        LeadingZero leading_zero = LeadingZero::kRefused);
+/// All documents of a text, kDocumentsMax at most; none in an empty text. Errors as parse.
+inline constexpr std::size_t kDocumentsMax = 64;
+Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated);
+/// kNotFound or kInvalid: the file cannot be read or is too large.
+Result<std::string> read_text(std::istream& stream, const std::string& file);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.
 Result<Document> read_file(const std::string& file);
 

@@ -38,7 +38,39 @@ Json effective(std::string_view members) {
 TEST(KubeletConfig, NamesAnUnknownKeyAndTheNearestOne) {
   EXPECT_EQ(errors(R"({"evictionHrad": {}})"),
             std::vector<std::string>{"k.yaml: evictionHrad: unknown key; did you mean evictionHard?"});
+  EXPECT_EQ(errors(R"({"authentication": {"webhook": {"cacheTLT": "2m"}}})"),
+            std::vector<std::string>{"k.yaml: authentication[webhook][cacheTLT]: unknown key; did you mean cacheTTL?"});
   EXPECT_EQ(errors(R"({"zzzzzzzz": 1})"), std::vector<std::string>{"k.yaml: zzzzzzzz: unknown key"});
+}
+
+TEST(KubeletConfig, StartsWithUnknownKeysAsAKubeletDoes) {
+  ConfigDocument given = document(R"({"anonymousAuth": false, "maxPods": 7})");
+  given.repeated.push_back({.line = 9, .first_line = 4, .key = "maxPods"});
+  const CheckedConfig checked = check_config(given);
+  ASSERT_EQ(checked.findings.size(), 2U);
+  for (const ConfigFinding& each : checked.findings) EXPECT_EQ(each.kind, ConfigFinding::Kind::kTolerated);
+  EXPECT_EQ(checked.findings.front().text(),
+            "k.yaml:9: maxPods: is there twice, first in line 4: the last value counts");
+  EXPECT_EQ(checked.value.find("anonymousAuth"), nullptr);
+  EXPECT_EQ(options_of(effective_config(checked.value, std::nullopt))->pods_max, 7);
+}
+
+TEST(KubeletConfig, ReadsWhatConfigzAnswers) {
+  const auto file = [](std::string_view text) {
+    return as_config_file(
+        {.file = "k.json", .value = api::parse_json(text).value(), .origins = [](std::string_view path) {
+           return std::optional(ScalarOrigin{path == "kubeletconfig[maxPods]" ? 3 : 1, {}});
+         }});
+  };
+  const ConfigFile whole = file(R"({"kubeletconfig": {"maxPods": 7}})");
+  EXPECT_FALSE(whole.has_header);
+  EXPECT_EQ(whole.document.value.string_at({"kind"}), "KubeletConfiguration");
+  EXPECT_EQ(whole.document.origin_of("maxPods").line, 3);
+  EXPECT_TRUE(check_config(whole.document).findings.empty());
+  EXPECT_TRUE(check_config(file(R"({"maxPods": 7})").document).findings.empty());
+  const ConfigFile half = file(R"({"kind": "KubeletConfiguration", "maxPods": 7})");
+  EXPECT_TRUE(half.has_header);
+  EXPECT_EQ(check_config(half.document).findings.front().path, "apiVersion");
 }
 
 TEST(KubeletConfig, NamesAWrongType) {
@@ -140,8 +172,6 @@ TEST(KubeletConfig, RefusesAGateThatCannotBe) {
   };
   EXPECT_EQ(error(R"({"authorization": {"mode": "RBAC"}})"),
             "authorization[mode]: unknown authorization mode \"RBAC\"; expected Webhook or AlwaysAllow");
-  EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTLT": "2m"}}})"),
-            "authentication[webhook][cacheTLT]: unknown key; did you mean cacheTTL?");
   EXPECT_EQ(error(R"({"authentication": {"webhook": {"cacheTTL": "2"}}})"),
             "authentication[webhook][cacheTTL]: expected a duration such as 2m, got \"2\"");
   EXPECT_EQ(error(R"({"authentication": {"anonymous": {"enabled": "no"}}})"),

@@ -70,7 +70,7 @@ class InContainerd(Node):
         cls.resolver_file.write_text("nameserver 192.0.2.53\n")
         cls.node = cls.enterClassContext(one_node(
             cls.folder, f"--container-runtime-endpoint=unix://{cls.containerd.socket}", "--config",
-            cls.configuration(containerLogMaxSize="256Ki", containerLogMaxFiles=3, containerLogMaxWorkers=2, evictionPressureTransitionPeriod="1s",
+            cls.configuration(podLogsDir=str(cls.folder / "logs"), containerLogMaxSize="256Ki", containerLogMaxFiles=3, containerLogMaxWorkers=2, evictionPressureTransitionPeriod="1s",
                               resolvConf=str(cls.resolver_file))))
         cls.api = cls.node.api
 
@@ -191,7 +191,7 @@ class InContainerd(Node):
         numbers = [int(line.split()[0]) for line in followed.decode().splitlines()]
         self.assertEqual(len(numbers), LINES)
         self.assertEqual(numbers, list(range(1, LINES + 1)))
-        folder = self.folder / f"state/n/pods/default_{name}_{self.get(name)['metadata']['uid']}/main"
+        folder = self.folder / f"logs/default_{name}_{self.get(name)['metadata']['uid']}/main"
 
         def files():
             return sorted(each.name for each in folder.iterdir())
@@ -199,6 +199,12 @@ class InContainerd(Node):
         self.assertFalse(files()[2].endswith(".gz"), files())
         (folder / "0.log").unlink()
         wait_for("another file", lambda: (folder / "0.log").exists())
+        # The link by which collectors of logs find it, which goes with the pod.
+        found = self.status(name)["containerID"].removeprefix("containerd://")
+        link = pathlib.Path(f"/var/log/containers/{name}_default_main-{found}.log")
+        self.assertEqual(os.readlink(link), str(folder / "0.log"))
+        self.api.delete(f"{PODS}/{name}", grace=0)
+        wait_for("its logs and the link to go", lambda: not folder.parent.exists() and not link.is_symlink())
 
     def test_the_handler_of_a_runtime_class(self):
         self.add_class("plain", "runc", overhead={"podFixed": {"memory": "8Mi"}}, scheduling={"nodeSelector": {"kubernetes.io/os": "linux"}})

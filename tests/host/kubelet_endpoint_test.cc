@@ -107,6 +107,24 @@ TEST_F(KubeletEndpointTest, SummaryCanBeNarrowedToProcessorAndMemory) {
   EXPECT_NE(api::parse_json(get("/stats/summary?only_cpu_and_memory=1").body)->at({"node", "fs"}), nullptr);
 }
 
+TEST_F(KubeletEndpointTest, AnswersQueriesForLogsOfTheNodeIfTheyAreOn) {
+  EXPECT_EQ(get("/logs/?query=kubelet").status, 404) << "off";
+  options_.node_logs = true;
+  endpoint_ = std::make_unique<KubeletEndpoint>(loop_, *runtime_, options_);
+  EXPECT_EQ(get("/logs").status, 404) << "asks for nothing";
+  EXPECT_EQ(get("/logs/?query=").status, 400);
+  EXPECT_EQ(get("/logs/?query=kubelet&tailLines=ten").body,
+            "tailLines: Invalid value: \"ten\": strconv.Atoi: parsing \"ten\": invalid syntax\n");
+  const api::Response refused = get("/logs/?query=a%3Breboot");
+  EXPECT_EQ(refused.status, 406);
+  EXPECT_EQ(refused.body, "query: Invalid value: \"a;reboot\": input contains unsupported characters\n");
+  EXPECT_EQ(
+      get("/logs/?query=/../../etc/passwd").body,
+      "query: Invalid value: []string{\"/../../etc/passwd\"}: stat /var/log/etc/passwd: no such file or directory\n")
+      << "no file outside of /var/log";
+  EXPECT_EQ(parsed("/logs/?query=kubelet")->access(agent::FineGrained::kOff).subresource, "log");
+}
+
 TEST_F(KubeletEndpointTest, HealthIsOneWordOrAList) {
   EXPECT_EQ(get("/healthz?verbose").body, "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n");
   EXPECT_EQ(get("/healthz/syncloop").body, "ok");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/companion/pod_cgroup.h"
+#include "agent/contract/log_paths.h"
 #include "agent/contract/options.h"
 #include "api/json/json.h"
 #include "base/error.h"
@@ -23,7 +24,7 @@ struct KubeletSettings {
   eviction::ThresholdConfig thresholds;
   std::string cgroup_root;  // "" and "/": the root of the hierarchy
   CgroupDriver driver = CgroupDriver::kCgroupfs;
-  std::string log_directory = "/var/log/pods";  // for all pods
+  std::string log_directory{kPodLogsDirectory};  // for all pods
 };
 
 /// From {"kubeletconfig": {...}}. kInvalid: it is something else.

@@ -19,7 +19,6 @@ namespace {
 using api::Json;
 
 constexpr std::string_view kMemory = "memory.available";
-constexpr std::string_view kNodeFs = "nodefs.available";
 
 std::string text_of(Bytes amount) {
   return bytes_text(static_cast<double>(amount.count()));
@@ -27,20 +26,34 @@ std::string text_of(Bytes amount) {
 
 class Linter {
  public:
-  Linter(const ConfigDocument& document, const LintMachine& machine, LintTarget target)
-      : document_(document),
+  Linter(const ConfigFile& file, const LintMachine& machine, LintTarget target)
+      : document_(file.document),
+        has_header_(file.has_header),
         machine_(machine),
         target_(target),
+        ignored_(target == LintTarget::kKubelet ? "the kubelet starts without it"
+                                                : "the agent starts without it, unless --strict-config is given"),
         refusal_(fmt::format("the {} refuses to start", target == LintTarget::kKubelet ? "kubelet" : "agent")) {}
 
   LintReport run() {
+    if (!has_header_) {
+      report_.findings.push_back({LintSeverity::kWarning,
+                                  0,
+                                  "apiVersion",
+                                  "missing, and kind too: /configz leaves them out, a file needs them",
+                                  {}});
+    }
     const CheckedConfig checked = check_config(document_);
     value_ = checked.value;
     for (const ConfigFinding& finding : checked.findings) {
-      const bool error = finding.kind == ConfigFinding::Kind::kError;
-      if (!error && target_ == LintTarget::kKubelet) continue;  // a kubelet implements it
-      report_.findings.push_back({error ? LintSeverity::kInvalid : LintSeverity::kWarning, finding.line, finding.path,
-                                  finding.message, error ? refusal_ : std::string()});
+      const bool none = finding.kind == ConfigFinding::Kind::kNotImplemented;
+      if (none && target_ == LintTarget::kKubelet) continue;  // a kubelet implements it
+      const bool refused = finding.kind == ConfigFinding::Kind::kError;
+      report_.findings.push_back({none ? LintSeverity::kWarning : LintSeverity::kInvalid, finding.line, finding.path,
+                                  finding.message,
+                                  refused ? refusal_
+                                  : none  ? std::string()
+                                          : ignored_});
     }
     effective_ = effective_config(value_, std::nullopt);
     config_ = threshold_config_of(effective_);
@@ -386,8 +399,10 @@ class Linter {
   }
 
   const ConfigDocument& document_;
+  bool has_header_;
   const LintMachine& machine_;
   LintTarget target_;
+  std::string ignored_;
   std::string refusal_;  // why an invalid value matters
   Json value_;
   Json effective_;
@@ -411,7 +426,8 @@ std::string_view to_string(LintSeverity severity) {
 }
 
 LintReport lint_config(const ConfigDocument& document, const LintMachine& machine, LintTarget target) {
-  return Linter(document, machine, target).run();
+  const ConfigFile file = as_config_file(document);
+  return Linter(file, machine, target).run();
 }
 
 }  // namespace spillway::agent

@@ -39,8 +39,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"enableDebuggingHandlers", FieldType::kBool, Effect::kNone, ""},
     {"enableProfilingHandler", FieldType::kBool, Effect::kNone, ""},
     {"enableServer", FieldType::kBool, Effect::kHere, R"(true)"},
-    {"enableSystemLogHandler", FieldType::kBool, Effect::kNone, ""},
-    {"enableSystemLogQuery", FieldType::kBool, Effect::kNone, ""},
+    {"enableSystemLogHandler", FieldType::kBool, Effect::kHere, ""},
+    {"enableSystemLogQuery", FieldType::kBool, Effect::kHere, ""},
     {"enforceNodeAllocatable", FieldType::kTextList, Effect::kHere, R"(["pods"])"},
     {"eventBurst", FieldType::kInteger, Effect::kNone, ""},
     {"eventRecordQPS", FieldType::kInteger, Effect::kNone, ""},
@@ -55,8 +55,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"featureGates", FieldType::kGates, Effect::kHere, ""},
     {"fileCheckFrequency", FieldType::kDuration, Effect::kHere, R"("20s")"},
     {"hairpinMode", FieldType::kString, Effect::kNone, ""},
-    {"healthzBindAddress", FieldType::kString, Effect::kNone, ""},
-    {"healthzPort", FieldType::kInteger, Effect::kNone, ""},
+    {"healthzBindAddress", FieldType::kString, Effect::kHere, R"("127.0.0.1")"},
+    {"healthzPort", FieldType::kInteger, Effect::kHere, ""},
     {"httpCheckFrequency", FieldType::kDuration, Effect::kNone, ""},
     {"imageGCHighThresholdPercent", FieldType::kInteger, Effect::kHere, R"(85)"},
     {"imageGCLowThresholdPercent", FieldType::kInteger, Effect::kHere, R"(80)"},
@@ -88,7 +88,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"nodeStatusUpdateFrequency", FieldType::kDuration, Effect::kHere, R"("10s")"},
     {"oomScoreAdj", FieldType::kInteger, Effect::kNone, ""},
     {"podCIDR", FieldType::kString, Effect::kNone, ""},
-    {"podLogsDir", FieldType::kString, Effect::kNone, ""},
+    {"podLogsDir", FieldType::kString, Effect::kHere, R"("/var/log/pods")"},
     {"podPidsLimit", FieldType::kInteger, Effect::kHere, R"(-1)"},
     {"podsPerCore", FieldType::kInteger, Effect::kHere, R"(0)"},
     {"port", FieldType::kInteger, Effect::kHere, R"(10250)"},
@@ -149,7 +149,8 @@ const ConfigField* find_config_field(std::string_view name) {
 }
 
 bool is_known_gate(std::string_view name) {
-  constexpr auto kKnown = std::to_array({kCpuPeriodGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate, kPressureGate});
+  constexpr auto kKnown =
+      std::to_array({kCpuPeriodGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate, kNodeLogQueryGate, kPressureGate});
   return std::ranges::find(kKnown, name) != kKnown.end();
 }
 

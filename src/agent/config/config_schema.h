@@ -42,6 +42,7 @@ inline constexpr std::string_view kCpuPeriodGate = "CustomCPUCFSQuotaPeriod";
 inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";
 inline constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
 inline constexpr std::string_view kMemoryQosGate = "MemoryQoS";
+inline constexpr std::string_view kNodeLogQueryGate = "NodeLogQuery";
 inline constexpr std::string_view kPressureGate = "KubeletPSI";
 
 bool is_known_gate(std::string_view name);

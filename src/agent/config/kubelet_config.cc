@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -50,6 +51,12 @@ std::string shown(const Json& value) {
   return fmt::format("{} {}", type_name(value), api::to_text(value));
 }
 
+/// Members of the mappings that the agent reads by member.
+constexpr std::string_view kSectionMembers =
+    R"({"authentication":{"anonymous":{"enabled":null},"webhook":{"cacheTTL":null,"enabled":null},)"
+    R"("x509":{"clientCAFile":null}},"authorization":{"mode":null,)"
+    R"("webhook":{"cacheAuthorizedTTL":null,"cacheUnauthorizedTTL":null}},"memorySwap":{"swapBehavior":null}})";
+
 class Checker {
  public:
   explicit Checker(const ConfigDocument& document) : document_(document) {}
@@ -62,6 +69,14 @@ class Checker {
     }
     check_header("apiVersion", kApiVersion);
     check_header("kind", kKind);
+    for (const RepeatedConfigKey& each : document_.repeated) {
+      result_.findings.push_back(
+          {.kind = ConfigFinding::Kind::kTolerated,
+           .file = document_.file,
+           .line = each.line,
+           .path = each.key,
+           .message = fmt::format("is there twice, first in line {}: the last value counts", each.first_line)});
+    }
     for (const auto& [name, value] : *document_.value.if_object()) check_field(name, value);
     return std::move(result_);
   }
@@ -95,8 +110,7 @@ class Checker {
     if (field == nullptr) {
       std::vector<std::string> known;
       for (const ConfigField& each : config_fields()) known.emplace_back(each.name);
-      const auto near = nearest_key(name, known);
-      return wrong(name, near ? fmt::format("unknown key; did you mean {}?", *near) : std::string("unknown key"));
+      return unknown(name, name, known);
     }
     if (value.is_null()) return;  // as if it were absent
     const auto read = read_value(name, field->type, value);
@@ -105,6 +119,26 @@ class Checker {
       add(ConfigFinding::Kind::kNotImplemented, name, "has no effect here: this agent does not implement it yet");
     }
     result_.value[name] = *read;
+    static const Json kSections = api::parse_json(kSectionMembers).value_or(Json::object());
+    if (const Json* members = kSections.find(name)) check_section(name, value, *members);
+  }
+
+  void unknown(const std::string& path, std::string_view name, const std::vector<std::string>& known) {
+    const auto near = nearest_key(name, known);
+    add(ConfigFinding::Kind::kTolerated, path,
+        near ? fmt::format("unknown key; did you mean {}?", *near) : std::string("unknown key"));
+  }
+
+  /// Members of a mapping, against those that there are; a member that is null in `members` has none of its own.
+  void check_section(const std::string& path, const Json& value, const Json& members) {
+    if (!value.is_object() || !members.is_object()) return;
+    std::vector<std::string> known;
+    for (const auto& [name, below] : *members.if_object()) known.push_back(name);
+    for (const auto& [name, each] : *value.if_object()) {
+      const std::string at = fmt::format("{}[{}]", path, name);
+      const Json* below = members.find(name);
+      below == nullptr ? unknown(at, name, known) : check_section(at, each, *below);
+    }
   }
 
   /// A string, or a plain scalar that YAML takes for something else: as it was written.
@@ -256,6 +290,15 @@ bool is_true(const Json& effective, std::string_view key) {
   return found != nullptr && found->if_bool().value_or(false);
 }
 
+/// In upstream's words.
+Outcome check_logs_directory(std::string_view path) {
+  if (!path.starts_with('/')) return invalid("podLogsDir", "pod logs path \"{}\" must be absolute path", path);
+  if (std::filesystem::path(path).lexically_normal() != path || (path.size() > 1 && path.ends_with('/')))
+    return invalid("podLogsDir", "pod logs path \"{}\" must be normalized", path);
+  const bool ascii = std::ranges::all_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return ascii ? Outcome() : invalid("podLogsDir", "pod logs path \"{}\" must have ASCII characters only", path);
+}
+
 /// Numbers that bound something, with the words upstream refuses them in.
 Outcome read_bounds(const Json& effective, AgentOptions& options) {
   options.status_images_max = integer_at(effective, "nodeStatusMaxImages");
@@ -277,6 +320,12 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
   if (port < 0 || port > 65535) {
     return invalid("port", "port (--port) {} must be between 1 and 65535, inclusive (0: any free one)", port);
   }
+  const std::int64_t healthz_port = integer_at(effective, "healthzPort");
+  if (healthz_port < 0 || healthz_port > 65535) {
+    return invalid("healthzPort", "healthzPort (--healthz-port) {} must be between 1 and 65535, inclusive",
+                   healthz_port);
+  }
+  SPILLWAY_TRY_VOID(check_logs_directory(effective.string_at({"podLogsDir"})));
   options.container_log_files_max = integer_at(effective, "containerLogMaxFiles");
   if (options.container_log_files_max <= 1) {
     return invalid("containerLogMaxFiles", "containerLogMaxFiles must be greater than 1");
@@ -323,6 +372,27 @@ CheckedConfig check_config(const ConfigDocument& document) {
   return Checker(document).run();
 }
 
+ConfigFile as_config_file(ConfigDocument document) {
+  constexpr std::string_view kAround = "kubeletconfig";
+  if (!document.value.is_object()) return {.document = std::move(document)};
+  const Json* inner = document.value.find(kAround);
+  if (inner != nullptr && inner->is_object() && document.value.if_object()->size() == 1) {
+    Json value = *inner;
+    document.value = std::move(value);
+    if (document.origins) {
+      document.origins = [around = std::move(document.origins), kAround](std::string_view path) {
+        const std::size_t end = std::min(path.find('['), path.size());
+        return around(fmt::format("{}[{}]{}", kAround, path.substr(0, end), path.substr(end)));
+      };
+    }
+  }
+  if (document.value.find("apiVersion") != nullptr || document.value.find("kind") != nullptr)
+    return {.document = std::move(document)};
+  document.value["apiVersion"] = kApiVersion;
+  document.value["kind"] = kKind;
+  return {.document = std::move(document), .has_header = false};
+}
+
 Json merge_config(Json base, const Json& over) {
   if (!base.is_object() || !over.is_object()) return over;
   for (const auto& [key, value] : *over.if_object()) {
@@ -335,7 +405,12 @@ Json merge_config(Json base, const Json& over) {
 Json apply_flags(Json base, const Json& flags) {
   if (!base.is_object()) base = Json::object();
   if (!flags.is_object()) return base;
-  for (const auto& [key, value] : *flags.if_object()) base[key] = value;
+  for (const auto& [key, value] : *flags.if_object()) {
+    const ConfigField* field = find_config_field(key);
+    const bool by_member = field != nullptr && (field->type == FieldType::kMapping || field->type == FieldType::kGates);
+    Json& target = base[key];
+    target = by_member ? merge_config(std::move(target), value) : value;
+  }
   return base;
 }
 

@@ -27,11 +27,19 @@ struct ScalarOrigin {
 /// The origin of the value with this path ("evictionHard[memory.available]"); nullopt: it is not known.
 using OriginFinder = std::function<std::optional<ScalarOrigin>(std::string_view path)>;
 
+/// A key that its mapping has had before: the last value counts.
+struct RepeatedConfigKey {
+  int line = 0;
+  int first_line = 0;
+  std::string key;
+};
+
 /// A document, and a way to the places of its values.
 struct ConfigDocument {
   std::string file;  // empty: flags
   api::Json value;
   OriginFinder origins = {};  // empty: none is known
+  std::vector<RepeatedConfigKey> repeated = {};
 
   ScalarOrigin origin_of(std::string_view path) const {
     return origins ? origins(path).value_or(ScalarOrigin{}) : ScalarOrigin{};
@@ -39,7 +47,8 @@ struct ConfigDocument {
 };
 
 struct ConfigFinding {
-  enum class Kind { kError, kNotImplemented };
+  /// kTolerated: a mistake with which a kubelet starts all the same, as its lenient decoding does.
+  enum class Kind { kError, kTolerated, kNotImplemented };
   Kind kind = Kind::kError;
   std::string file;
   int line = 0;  // 0: not known
@@ -55,12 +64,23 @@ struct CheckedConfig {
   std::vector<ConfigFinding> findings;
 };
 
-/// Unknown keys (with the nearest known one), wrong types and values that are none; fields without an effect there.
+/// Unknown keys (with the nearest known one) and repeated ones, wrong types and values that are none; fields without an
+/// effect there.
 CheckedConfig check_config(const ConfigDocument& document);
+
+/// The document in the form of a file: what a kubelet's /configz answers has the member kubeletconfig around it, and
+/// neither apiVersion nor kind. `has_header`: false if they were missing and are added. Lines stay those of the file.
+struct ConfigFile {
+  ConfigDocument document;
+  bool has_header = true;
+};
+
+ConfigFile as_config_file(ConfigDocument document);
 
 /// `over` wins: mappings merge key by key, lists and scalars are replaced, as upstream merges drop-in files.
 api::Json merge_config(api::Json base, const api::Json& over);
-/// The same, but eviction and reservation maps are replaced as a whole, as flags do.
+/// The same, but eviction and reservation maps are replaced as a whole, as flags do; feature gates and mappings with
+/// members of their own are not.
 api::Json apply_flags(api::Json base, const api::Json& flags);
 
 /// Every default filled in. Hard thresholds that are not named are upstream's (for a small node: of its size), unless

@@ -1,6 +1,7 @@
 #include "agent/cri/container_config.h"
 
 #include "agent/containers/container_hash.h"
+#include "agent/contract/log_paths.h"
 #include "agent/cri/sandbox_config.h"
 
 #include <fmt/format.h>
@@ -128,7 +129,7 @@ Result<Json> container_config(const api::Pod& pod, const api::Container& contain
                                    {kPodNamespaceLabel, pod.metadata.ns},
                                    {kPodUidLabel, pod.metadata.uid},
                                    {kContainerNameLabel, container.name}});
-  config["log_path"] = fmt::format("{}/{}.log", container.name, wish.restart_count);
+  config["log_path"] = container_log_path(container.name, wish.restart_count);
   SPILLWAY_TRY(words, words_of(container, wish.environment));
   put(config, "command", list_of(words, 0, container.command.size()));
   put(config, "args", list_of(words, container.command.size(), container.args.size()));

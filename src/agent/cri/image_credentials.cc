@@ -1,9 +1,9 @@
 #include "agent/cri/image_credentials.h"
 
+#include "agent/cri/image_match.h"
 #include "api/json/json.h"
 #include "api/text/base64.h"
 
-#include <algorithm>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -53,45 +53,6 @@ Outcome add(const PullSecret& secret, Keyring& ring) {
   return {};
 }
 
-struct Place {
-  std::vector<std::string_view> labels;
-  std::string_view port;
-  std::string_view path;
-};
-
-Place place_of(std::string_view text) {
-  Place made;
-  const std::size_t slash = text.find('/');
-  if (slash != std::string_view::npos) made.path = text.substr(slash);
-  std::string_view host = text.substr(0, slash);
-  if (const std::size_t colon = host.find(':'); colon != std::string_view::npos) {
-    made.port = host.substr(colon + 1);
-    host = host.substr(0, colon);
-  }
-  for (;;) {
-    const std::size_t dot = host.find('.');
-    made.labels.push_back(host.substr(0, dot));
-    if (dot == std::string_view::npos) return made;
-    host.remove_prefix(dot + 1);
-  }
-}
-
-/// "*" any text, "?" any character.
-bool is_like(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*')
-    return is_like(pattern.substr(1), text) || (!text.empty() && is_like(pattern, text.substr(1)));
-  return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
-         is_like(pattern.substr(1), text.substr(1));
-}
-
-bool matches(std::string_view key, std::string_view repository) {
-  const Place wanted = place_of(key);
-  const Place given = place_of(repository);
-  return wanted.port == given.port && given.path.starts_with(wanted.path) &&
-         std::ranges::equal(wanted.labels, given.labels, is_like);
-}
-
 bool is_default_registry(std::string_view repository) {
   const std::size_t slash = repository.find('/');
   const std::string_view first = repository.substr(0, slash);
@@ -100,18 +61,30 @@ bool is_default_registry(std::string_view repository) {
          first.find_first_of(".:") == std::string_view::npos;
 }
 
+std::vector<ImageCredential> look_up(const Keyring& ring, const std::string& repository) {
+  std::vector<ImageCredential> found;
+  for (const auto& [key, credentials] : ring)
+    if (is_image_below(key, repository).value_or(false))
+      found.insert(found.end(), credentials.begin(), credentials.end());
+  if (!found.empty() || !is_default_registry(repository)) return found;
+  const auto fallback = ring.find(std::string(kDefaultRegistry));
+  return fallback == ring.end() ? found : fallback->second;
+}
+
 }  // namespace
 
 Result<std::vector<ImageCredential>> credentials_for(const std::string& repository,
                                                      const std::vector<PullSecret>& secrets) {
   Keyring ring;
   for (const PullSecret& each : secrets) SPILLWAY_TRY_VOID(add(each, ring));
-  std::vector<ImageCredential> found;
-  for (const auto& [key, credentials] : ring)
-    if (matches(key, repository)) found.insert(found.end(), credentials.begin(), credentials.end());
-  if (!found.empty() || !is_default_registry(repository)) return found;
-  const auto fallback = ring.find(std::string(kDefaultRegistry));
-  return fallback == ring.end() ? found : fallback->second;
+  return look_up(ring, repository);
+}
+
+std::vector<ImageCredential> credentials_among(const std::string& repository,
+                                               const std::vector<PlacedCredential>& answered) {
+  Keyring ring;
+  for (const PlacedCredential& each : answered) ring[key_of(each.place)].push_back(each.credential);
+  return look_up(ring, repository);
 }
 
 }  // namespace spillway::agent

@@ -1,6 +1,6 @@
 // The user names and passwords of pull Secrets for an image's registry, in the order in which they are tried. Thread:
 // any (pure). Source: Kubernetes docs, "Pull an Image from a Private Registry"; spec "Pod lifecycle", 8.6; vectors
-// pod-lifecycle/image_credentials.
+// pod-lifecycle/image_credentials, kubelet-surface/credential_match.
 #pragma once
 
 #include "agent/contract/runtime_ports.h"
@@ -18,8 +18,17 @@ struct ImageCredential {
   friend bool operator==(const ImageCredential&, const ImageCredential&) = default;
 };
 
+/// A credential, and the place below which it is for: "*.registry.io/team".
+struct PlacedCredential {
+  std::string place;
+  ImageCredential credential;
+};
+
 /// For the repository of an image (ImageName). Empty: none fits, it is tried without. kInvalid: a Secret that is none.
 Result<std::vector<ImageCredential>> credentials_for(const std::string& repository,
                                                      const std::vector<PullSecret>& secrets);
+/// The same of what plug-ins have answered. Places that are none match nothing.
+std::vector<ImageCredential> credentials_among(const std::string& repository,
+                                               const std::vector<PlacedCredential>& answered);
 
 }  // namespace spillway::agent

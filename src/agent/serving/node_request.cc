@@ -38,6 +38,7 @@ constexpr auto kNodeRoutes = std::to_array<NodeRoute>({
     {.path = "/metrics/slis"},
     {.path = "/stats/summary", .handler = NodeHandler::kSummary, .methods = NodeMethods::kGetAndPost},
     {.path = "/containerLogs/*/*/*", .handler = NodeHandler::kLogs},
+    {.path = "/logs", .handler = NodeHandler::kNodeLogs},
     streamed("/exec/*/*/*", NodeHandler::kExec),
     streamed("/exec/*/*/*/*", NodeHandler::kExec),
     streamed("/attach/*/*/*", NodeHandler::kAttach),
@@ -67,6 +68,9 @@ NodeRequest::NodeRequest(api::Request request, api::Target target, const NodeRou
     : request_(std::move(request)), target_(std::move(target)), route_(&route) {}
 
 Result<NodeRequest> NodeRequest::parse(api::Request request) {
+  // The one path that clients spell with a slash at its end.
+  constexpr std::string_view kLogsSpelling = "/logs/?";
+  if (request.target.starts_with(kLogsSpelling)) request.target.erase(kLogsSpelling.size() - 2, 1);
   SPILLWAY_TRY(target, api::parse_strict_target(request.target));
   const auto route = std::ranges::find_if(
       kNodeRoutes, [&target](const NodeRoute& each) { return matches_row(each.path, target.segments); });

@@ -11,7 +11,7 @@
 
 namespace spillway::agent {
 
-enum class NodeHandler { kPage, kHealth, kLogs, kSummary, kRecording, kExec, kAttach, kPortForward };
+enum class NodeHandler { kPage, kHealth, kLogs, kNodeLogs, kSummary, kRecording, kExec, kAttach, kPortForward };
 
 /// One row of the table.
 struct NodeRoute {

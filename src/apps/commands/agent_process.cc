@@ -1,4 +1,5 @@
 // `spillway agent`: one node, after it has become one.
+#include "agent/config/kubelet_config.h"
 #include "apps/commands/commands.h"
 #include "apps/node/client_identity.h"
 #include "apps/node/node_config.h"
@@ -7,6 +8,7 @@
 #include "apps/node/runtime_facts.h"
 #include "apps/process/host_name.h"
 #include "apps/process/process.h"
+#include "apps/proxy/pages_server.h"
 #include "apps/server/data_dir.h"
 #include "apps/view/remote.h"
 
@@ -101,9 +103,31 @@ class AgentProcess {
                                          .cni_configuration = command_.cni_conf_dir},
                                         std::move(server.transport)));
     process_.add(std::move(node));
+    SPILLWAY_TRY_VOID(serve_health());
     if (command_.bootstrap_kubeconfig.empty()) return {};
     SPILLWAY_TRY(rotation, RotationPart::create(process_, name_, command_.api.kubeconfig, transport));
     process_.add(std::move(rotation));
+    return {};
+  }
+
+  /// A page without TLS that says "ok", as kubeadm waits for it, where the configuration names its port. A port that
+  /// another process has is logged, and the node runs without the page.
+  Outcome serve_health() {
+    SPILLWAY_TRY(config, read_node_config(command_.node.config));
+    const api::Json effective = agent::effective_config(config.value, std::nullopt);
+    const api::Json* port = effective.find("healthzPort");
+    const std::int64_t wanted = port == nullptr ? 0 : port->if_int64().value_or(0);
+    if (wanted <= 0) return {};
+    auto server = PagesServer::create(process_, std::string(effective.string_at({"healthzBindAddress"})),
+                                      static_cast<std::uint16_t>(wanted), [](std::string_view path) {
+                                        const bool known = path == "/healthz" || path == "/healthz/ping";
+                                        return known ? page_of(200, "ok") : page_of(404, "404 page not found\n");
+                                      });
+    if (server) {
+      process_.add(*std::move(server));
+    } else {
+      process_.log().warning("no page for health checks", {{"error", server.error().text()}});
+    }
     return {};
   }
 
@@ -121,6 +145,7 @@ int run_agent(const cli::LogArgs& log, const cli::AgentCommand& command) {
     print_error(invalid("--pods-at-stop", "the pods beside --companion are the kubelet's"));
     return cli::kExitUsage;
   }
+  warn_of_flags_without_effect(command.without_effect);
   if (command.companion.enabled) return run_companion(log, command);
   if (command.companion != cli::CompanionArgs{}) {
     print_error(invalid("agent",

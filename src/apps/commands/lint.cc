@@ -109,19 +109,21 @@ int run_lint(const cli::LintCommand& command) {
   int exit_code = 0;
   api::Json reports = api::Json::array();
   for (const std::string& given : command.files) {
-    const auto document = read_config_document(given);
+    const auto documents = read_config_documents(given);
     const std::string file = given == "-" ? "standard input" : given;
-    if (!document) {
-      print_error(document.error());
-      exit_code = worse(exit_code, document.error().code == ErrorCode::kNotFound ? kExitUnreadable : kExitInvalid);
+    if (!documents) {
+      print_error(documents.error());
+      exit_code = worse(exit_code, documents.error().code == ErrorCode::kNotFound ? kExitUnreadable : kExitInvalid);
       continue;
     }
-    const agent::LintReport report = agent::lint_config(*document, machine, target);
-    exit_code = worse(exit_code, exit_code_of(report));
-    if (cli::is_document(command.output)) {
-      reports.if_array()->push_back(to_json(file, report));
-    } else {
-      print_text(file, report, machine);
+    for (const agent::ConfigDocument& document : *documents) {
+      const agent::LintReport report = agent::lint_config(document, machine, target);
+      exit_code = worse(exit_code, exit_code_of(report));
+      if (cli::is_document(command.output)) {
+        reports.if_array()->push_back(to_json(file, report));
+      } else {
+        print_text(file, report, machine);
+      }
     }
   }
   if (command.output == cli::OutputFormat::kJson) {

@@ -7,6 +7,7 @@
 #include "agent/node/allocatable.h"
 #include "agent/node/node_object.h"
 #include "api/text/names.h"
+#include "apps/node/credential_providers.h"
 #include "apps/process/drop_in.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -50,6 +52,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   if (!options) return options.error();
   const auto gate = agent::gate_of(agent::effective_config(config.value, std::nullopt));
   if (!gate) return gate.error();
+  const auto log_queries = agent::answers_log_queries(agent::effective_config(config.value, std::nullopt));
+  if (!log_queries) return log_queries.error();
   const auto images = agent::image_gc_of(agent::effective_config(config.value, std::nullopt));
   if (!images) return images.error();
   return {};
@@ -64,6 +68,29 @@ Outcome check_reservations(const agent::AgentOptions& options, std::optional<Byt
   return reserved ? Outcome() : Outcome(reserved.error());
 }
 
+/// At least one, if only an empty one.
+Result<std::vector<yaml::Document>> yaml_documents(const std::string& file) {
+  std::ifstream input(file == "-" ? "/dev/stdin" : file, std::ios::binary);
+  const std::string name = file == "-" ? "standard input" : file;
+  if (!input) return Error{ErrorCode::kNotFound, "cannot be opened", name};
+  SPILLWAY_TRY(text, yaml::read_text(input, name));
+  SPILLWAY_TRY(documents, yaml::parse_documents(name, text, yaml::RepeatedKeys::kLastCounts));
+  if (documents.empty()) documents.emplace_back();
+  return std::move(documents);
+}
+
+agent::ConfigDocument config_document(const std::string& file, yaml::Document parsed) {
+  const auto find = [origins =
+                         std::make_shared<const yaml::Origins>(std::move(parsed.origins))](std::string_view path) {
+    const yaml::Origin* origin = origins->find(path);
+    return origin == nullptr ? std::nullopt : std::optional(agent::ScalarOrigin{origin->line, origin->text});
+  };
+  agent::ConfigDocument made{.file = file, .value = std::move(parsed.value), .origins = find};
+  for (yaml::RepeatedKey& each : parsed.repeated)
+    made.repeated.push_back({each.line, each.first_line, std::move(each.key)});
+  return made;
+}
+
 Outcome check_node_values(const cli::NodeArgs& args, const std::vector<std::string>& names,
                           const std::vector<std::string>& ips) {
   for (const std::string& name : names) {
@@ -76,6 +103,7 @@ Outcome check_node_values(const cli::NodeArgs& args, const std::vector<std::stri
       !std::filesystem::is_directory(args.state_dir, error)) {
     return invalid("--state-dir", "expected a directory, got \"{}\"", args.state_dir);
   }
+  SPILLWAY_TRY_VOID(read_credential_providers(args));
   SPILLWAY_TRY(config, read_node_config(args.config));
   const api::Json effective = agent::effective_config(config.value, args.memory);
   if (const auto socket = agent::runtime_socket(effective); !socket) {
@@ -101,14 +129,21 @@ bool NodeConfig::usable() const {
 }
 
 Result<agent::ConfigDocument> read_config_document(const std::string& file) {
-  std::ifstream input;
-  if (file == "-") input.open("/dev/stdin", std::ios::binary);
-  SPILLWAY_TRY(yaml, file == "-" ? yaml::read_stream(input, "standard input") : yaml::read_file(file));
-  const auto find = [origins = std::make_shared<const yaml::Origins>(std::move(yaml.origins))](std::string_view path) {
-    const yaml::Origin* origin = origins->find(path);
-    return origin == nullptr ? std::nullopt : std::optional(agent::ScalarOrigin{origin->line, origin->text});
+  SPILLWAY_TRY(documents, yaml_documents(file));
+  if (documents.size() > 1) return invalid(file, "expected one document, got {}", documents.size());
+  return config_document(file, std::move(documents.front()));
+}
+
+Result<std::vector<agent::ConfigDocument>> read_config_documents(const std::string& file) {
+  SPILLWAY_TRY(documents, yaml_documents(file));
+  const auto is_other = [](const yaml::Document& each) {
+    const std::string_view kind = each.value.string_at({"kind"});
+    return each.value.is_null() || (!kind.empty() && kind != "KubeletConfiguration");
   };
-  return agent::ConfigDocument{.file = file, .value = std::move(yaml.value), .origins = find};
+  if (std::ranges::any_of(documents, std::not_fn(is_other))) std::erase_if(documents, is_other);
+  std::vector<agent::ConfigDocument> made;
+  for (yaml::Document& each : documents) made.push_back(config_document(file, std::move(each)));
+  return made;
 }
 
 Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
@@ -117,6 +152,10 @@ Result<NodeConfig> read_node_config(const cli::NodeConfigArgs& args) {
   for (const std::string& file : files) {
     SPILLWAY_TRY(document, read_config_document(file));
     agent::CheckedConfig checked = agent::check_config(document);
+    for (agent::ConfigFinding& finding : checked.findings) {
+      if (args.strict && finding.kind == agent::ConfigFinding::Kind::kTolerated)
+        finding.kind = agent::ConfigFinding::Kind::kError;
+    }
     config.value = agent::merge_config(std::move(config.value), checked.value);
     std::ranges::move(checked.findings, std::back_inserter(config.findings));
   }

@@ -21,6 +21,9 @@ struct NodeConfig {
 
 /// One file; "-": standard input, to its end. kNotFound: it cannot be read; kInvalid: it is no YAML document.
 Result<agent::ConfigDocument> read_config_document(const std::string& file);
+/// All documents of a file that may be a KubeletConfiguration: of several those of another kind are left out, as in a
+/// file for kubeadm. At least one. Errors as read_config_document.
+Result<std::vector<agent::ConfigDocument>> read_config_documents(const std::string& file);
 
 /// File, then the directory's *.conf in the order of their names, then flags. Errors as read_config_document; what is
 /// wrong with the content is in the findings.

@@ -125,6 +125,7 @@ Result<NodeSetup> make_node_setup(const cli::NodeArgs& args, std::string node_na
     setup.agent.registration = agent::Registration::kUnschedulable;
   }
   setup.agent.eviction.memory_watch = args.memory_watch;
+  if (args.cloud_provider == "external") setup.agent.cloud_provider = agent::CloudProvider::kExternal;
   if (!args.status_compat.empty()) setup.agent.status_profile = agent::StatusProfile::kOutOfDisk;
   return setup;
 }

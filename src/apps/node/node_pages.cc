@@ -1,5 +1,6 @@
 #include "apps/node/node_pages.h"
 
+#include "agent/config/gate_config.h"
 #include "agent/serving/scrape.h"
 #include "api/codec/codec.h"
 #include "api/text/duration.h"
@@ -64,6 +65,7 @@ host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& n
   const std::string json = "application/json";
   const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
   host::KubeletEndpoint::Options options;
+  options.node_logs = agent::answers_log_queries(node.configuration).value_or(false);
   options.pages["/pods"] = {json, [&node] { return pod_list(*node.agent); }};
   options.pages["/configz"] = {
       json, [&node] { return api::to_text(api::Json::object({{"kubeletconfig", node.configuration}})); }};

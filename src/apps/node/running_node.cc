@@ -3,11 +3,13 @@
 #include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_schema.h"
 #include "agent/config/resource_config.h"
+#include "agent/contract/log_paths.h"
 #include "agent/devices/pinning_checkpoint.h"
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/node_object.h"
 #include "agent/node/node_software.h"
+#include "apps/node/credential_providers.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
 #include "apps/node/node_tree.h"
@@ -87,6 +89,7 @@ struct NodeFacts {
   agent::MachineInfo machine;
   NodeSetup setup;
   std::string runtime_socket;  // empty: pods are processes
+  std::vector<agent::CredentialProvider> credential_providers;
 };
 
 /// Reads the container runtime's name, version and features. A runtime that does not answer yet is read later.
@@ -142,7 +145,8 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
   if (options.dns && setup.agent.dns.cluster_dns.empty()) setup.agent.dns.cluster_dns = {options.dns->address};
   host::set_blind_zones(*node.slice, setup.agent.eviction);
   SPILLWAY_TRY_VOID(check_reserved_cgroups(*node.slice, agent::enforced_limits(machine, setup.agent)));
-  return NodeFacts{std::move(machine), std::move(setup), std::move(socket)};
+  SPILLWAY_TRY(providers, read_credential_providers(options.args));
+  return NodeFacts{std::move(machine), std::move(setup), std::move(socket), std::move(providers)};
 }
 
 /// Its server, if it has one, and the configuration that says so.
@@ -250,6 +254,10 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
                                .log_workers = static_cast<std::size_t>(facts.setup.agent.container_log_workers),
                                .secure_streams = probe_streams()};
   made.slices = node.slices.get();
+  made.pod_logs_dir = configuration.string_at({"podLogsDir"});
+  made.log_links_dir = agent::kLogLinksDirectory;
+  made.credential_plugin_dir = options.args.credential_plugin_dir;
+  made.credential_providers = facts.credential_providers;
   made.resources = resource_facts(facts, node);
   return made;
 }

@@ -44,6 +44,7 @@ struct TraceArgs {
 struct NodeConfigArgs {
   std::string file;                       // empty: none
   std::string directory;                  // with *.conf files, merged in the order of their names; empty: none
+  bool strict = false;                    // unknown and repeated keys are errors
   api::Json flags = api::Json::object();  // members of a KubeletConfiguration that flags named
 };
 
@@ -59,7 +60,10 @@ struct NodeArgs {
   std::string state_dir;
   std::string process_isolation = "namespaces";  // "none": pods are processes like any other
   std::string status_compat;                     // "v1.12": as agents up to it report; empty: as today's
-  std::string cni_bin_dir;                       // holds network plug-ins; empty: /opt/cni/bin, /usr/lib/cni
+  std::string cloud_provider;                    // "external", or empty
+  std::string credential_plugin_file;  // a CredentialProviderConfig; with credential_plugin_dir, or both empty
+  std::string credential_plugin_dir;
+  std::string cni_bin_dir;  // holds network plug-ins; empty: /opt/cni/bin, /usr/lib/cni
 };
 
 /// Brakes of the lifecycle controllers; empty or absent: off. Limits are still text: policy/lifecycle parses them.
@@ -305,6 +309,7 @@ struct AgentCommand {
   NodeArgs node;
   CompanionArgs companion;
   TraceArgs trace;
+  std::vector<FlagWithoutEffect> without_effect;
 };
 
 struct ControllerCommand {

@@ -81,6 +81,9 @@ struct StockFlag {
 
 /// Each is taken, with or without a value, is not in the help, and is noted in `given`.
 void add_without_effect(CLI::App& app, std::span<const StockFlag> flags, std::vector<FlagWithoutEffect>& given);
+/// Flags of a kubelet that `spillway agent` has no words of its own for: they set a member of the KubeletConfiguration,
+/// or are taken with a warning, so that its command line is taken as it is.
+void add_kubelet_flags(CLI::App& app, AgentCommand& command);
 /// Flags of kube-controller-manager that change little or nothing here, so that its command line is taken as it is.
 void add_manager_flags(CLI::App& app, ControllerCommand& command);
 void add_process_serving(CLI::App& app, ProcessServingArgs& args);

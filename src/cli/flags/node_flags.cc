@@ -160,6 +160,8 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   app.add_option("--config-dir", config.directory,
                  "Directory of *.conf files merged over it, in the order of their names")
       ->check(CLI::ExistingDirectory);
+  app.add_flag("--strict-config", config.strict,
+               "Refuse to start with unknown or repeated keys in these files, of which a kubelet only warns");
   const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
   const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
   begin_group(app, "Eviction");
@@ -299,6 +301,13 @@ void add_node(CLI::App& app, NodeArgs& args) {
       ->capture_default_str();
   app.add_option("--state-dir", args.state_dir, "Directory of the nodes' state: pod logs, volumes, journal")
       ->default_str("/var/lib/spillway/nodes");
+  app.add_option(
+         "--image-credential-provider-config", args.credential_plugin_file,
+         "File (CredentialProviderConfig) that lists credential plug-ins: programs with passwords of registries")
+      ->check(CLI::ExistingFile);
+  app.add_option("--image-credential-provider-bin-dir", args.credential_plugin_dir,
+                 "Directory of the credential plug-ins; each of the two flags needs the other")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--cni-bin-dir", args.cni_bin_dir, "Directory of CNI plug-ins, for pods that are processes")
       ->default_str("/opt/cni/bin, /usr/lib/cni");
 }

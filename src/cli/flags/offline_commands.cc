@@ -90,7 +90,9 @@ void define_end_pods(Commands& commands) {
 void define_lint(Commands& commands) {
   const auto lint = std::make_shared<LintCommand>();
   CLI::App& app = commands.add("lint", "Check a KubeletConfiguration: its effects, errors and dangerous settings");
-  app.add_option("FILE", lint->files, "KubeletConfiguration files, each on its own; -: standard input")
+  app.add_option("FILE", lint->files,
+                 "KubeletConfiguration files, each document on its own, or what a kubelet's /configz answers; -: "
+                 "standard input")
       ->type_name("FILE")
       ->required();
   add_choice<LintedProgram>(app, "--for", lint->program,

@@ -188,6 +188,7 @@ void define_agent(Commands& commands) {
                  "Directory of the CNI configuration for the pod network (only for pods that are processes); empty: "
                  "pods use the machine's network");
   add_node(app, agent->node);
+  add_kubelet_flags(app, *agent);
   add_companion(app, agent->companion);
   add_trace(app, agent->trace, Traced::kEvictions);
   commands.choose(app, agent);

@@ -1,5 +1,6 @@
 #include "host/companion/foreign_runtime.h"
 
+#include "agent/contract/log_paths.h"
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
 #include "host/kernel/pidfd.h"
@@ -171,7 +172,7 @@ std::shared_ptr<const ReactionTarget> ForeignRuntime::find_target(const std::str
 PodFolder ForeignRuntime::folder_of(const agent::PodPlace& place) const {
   const std::string& uid = place.cgroup_uid;
   return {.uid = uid,
-          .logs = fmt::format("{}/{}_{}_{}", options_.log_directory, place.pod.ns, place.pod.name, uid),
+          .logs = agent::pod_log_directory(options_.log_directory, place.pod, uid),
           .directory = fmt::format("{}/pods/{}", options_.node_directory, uid),
           .volumes = place.volumes};
 }

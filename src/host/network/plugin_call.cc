@@ -24,7 +24,6 @@ namespace spillway::host {
 
 namespace {
 
-constexpr std::size_t kOutputMax = std::size_t{1} << 20;
 constexpr int kSignalCode = 128;
 
 struct Pipe {
@@ -119,9 +118,9 @@ Result<pid_t> start(const PluginCall& call, const std::array<int, 3>& standard) 
 }
 
 /// Reads all that is there. False: the other end is closed.
-bool drain(int fd, std::string& into) {
+bool drain(int fd, std::string& into, std::size_t output_max) {
   std::array<char, 16384> part{};
-  while (into.size() <= kOutputMax) {
+  while (into.size() <= output_max) {
     const ssize_t count = ::read(fd, part.data(), part.size());
     if (count == 0) return false;
     if (count < 0 && errno == EINTR) continue;
@@ -148,8 +147,8 @@ Result<PluginAnswer> call_plugin(const PluginCall& call) {
     if (input.write && written == call.input.size()) input.write.reset();
     // A process that the plug-in left behind may hold its outputs open: the plug-in's own end counts.
     const bool ended = group.has_ended();
-    if (ended && output.read) drain(output.read.get(), answer.output);
-    if (ended && errors.read) drain(errors.read.get(), answer.errors);
+    if (ended && output.read) drain(output.read.get(), answer.output, call.output_max);
+    if (ended && errors.read) drain(errors.read.get(), answer.errors, call.output_max);
     if (ended) break;
     const Duration left = deadline - runtime::RealClock::read().mono;
     if (left <= Duration::zero()) {
@@ -170,10 +169,10 @@ Result<PluginAnswer> call_plugin(const PluginCall& call) {
       if (count > 0) written += static_cast<std::size_t>(count);
       if (count < 0 && errno != EINTR && errno != EAGAIN) input.write.reset();  // it reads no more
     }
-    if (wait[1].revents != 0 && !drain(output.read.get(), answer.output)) output.read.reset();
-    if (wait[2].revents != 0 && !drain(errors.read.get(), answer.errors)) errors.read.reset();
-    if (std::max(answer.output.size(), answer.errors.size()) > kOutputMax) {
-      return make_error(ErrorCode::kInternalError, "it said more than {} bytes", kOutputMax);
+    if (wait[1].revents != 0 && !drain(output.read.get(), answer.output, call.output_max)) output.read.reset();
+    if (wait[2].revents != 0 && !drain(errors.read.get(), answer.errors, call.output_max)) errors.read.reset();
+    if (std::max(answer.output.size(), answer.errors.size()) > call.output_max) {
+      return make_error(ErrorCode::kInternalError, "it said more than {} bytes", call.output_max);
     }
   }
   answer.code = group.end();

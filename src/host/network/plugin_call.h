@@ -1,11 +1,12 @@
 // One call of a plug-in: a program that gets its input on standard input, and whose output counts when it has ended.
-// Thread: one that may wait. Bounds: the time, and 1 MiB of each output; a program that takes longer is killed with its
-// process group. Source: CNI specification 1.0.0, section 2.
+// Thread: one that may wait. Bounds: the time, and the bytes of each output; a program that takes longer is killed with
+// its process group. Source: CNI specification 1.0.0, section 2.
 #pragma once
 
 #include "base/error.h"
 #include "base/time.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PluginCall {
   std::vector<std::string> environment = {};  // "NAME=value"; on top of this process's own
   std::string input = {};
   Duration time_max = seconds(30);
+  std::size_t output_max = std::size_t{1} << 20;  // bytes of each output
 };
 
 struct PluginAnswer {

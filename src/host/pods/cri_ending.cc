@@ -122,7 +122,7 @@ void CriRuntime::inspect(const std::string& uid, const std::string& name, Durati
 std::string CriRuntime::termination_message(const Pod& pod, const std::string& name, const Json& status) const {
   const Container& container = pod.containers.at(name);
   return read_termination_message({.message_file = container.termination_log,
-                                   .log = fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt),
+                                   .log = log_in(pod.logs, name, container.attempt),
                                    .from_logs = container.message_from_logs,
                                    .exit_code = static_cast<std::int32_t>(number_in(status, {"exit_code"})),
                                    .reason = std::string(status.string_at({"reason"})),
@@ -348,10 +348,13 @@ void CriRuntime::forget(const std::string& uid) {
   Pod pod = std::move(entry->second);
   pods_.erase(entry);
   update_class_limits();
-  const auto leave = [this, alive = std::weak_ptr(alive_), directory = pod.directory] {
+  for (const auto& [name, container] : pod.containers) log_folders_.unlink(pod.command.pod, name, container.id);
+  for (const auto& [instance, id] : pod.ended) log_folders_.unlink(pod.command.pod, instance.first, id);
+  const auto leave = [this, alive = std::weak_ptr(alive_), directory = pod.directory, logs = pod.logs] {
     if (alive.expired() || directory.empty()) return;
-    const bool queued = files_.submit([directory]() -> runtime::Loop::Task {
+    const bool queued = files_.submit([directory, logs]() -> runtime::Loop::Task {
       std::error_code error;
+      fs::remove_all(logs, error);  // before the directory, by which it is found again
       fs::remove_all(directory, error);
       return {};
     });

@@ -19,13 +19,12 @@ void CriRuntime::rotate_logs() {
   for (auto& [uid, pod] : pods_) {
     for (auto& [name, container] : pod.containers) {
       if (!container.running || container.rotating || pod.stopping) continue;
-      container.rotating =
-          log_files_.submit([this, uid = uid, name = name, id = container.id, limits = options_.logs,
-                             path = fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt),
-                             now = loop_.now().wall]() -> runtime::Loop::Task {
-            Result<LogTurn> turn = turn_log(path, limits, now);
-            return [this, uid, name, id, turn = std::move(turn)] { on_turned(uid, name, id, turn); };
-          });
+      container.rotating = log_files_.submit([this, uid = uid, name = name, id = container.id, limits = options_.logs,
+                                              path = log_in(pod.logs, name, container.attempt),
+                                              now = loop_.now().wall]() -> runtime::Loop::Task {
+        Result<LogTurn> turn = turn_log(path, limits, now);
+        return [this, uid, name, id, turn = std::move(turn)] { on_turned(uid, name, id, turn); };
+      });
     }
   }
   loop_.at(loop_.now().mono + kRotateInterval, [this, alive = std::weak_ptr(alive_)] {
@@ -78,10 +77,10 @@ void CriRuntime::on_command(const agent::RemoveContainer& command) {
 /// Its logs go first. What cannot be removed is there for the next look at what the runtime lists.
 void CriRuntime::remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt) {
   const Pod* pod = find(uid);
-  if (pod == nullptr || pod->directory.empty() || name.contains('/')) return;
+  if (pod == nullptr || pod->logs.empty() || name.contains('/')) return;
   const auto instance = pod->ended.find({name, attempt});
   if (instance == pod->ended.end()) return;
-  const std::string folder = fmt::format("{}/{}", pod->directory, name);
+  const std::string folder = fmt::format("{}/{}", pod->logs, name);
   const auto remove = [this, uid, key = instance->first, id = instance->second](const Outcome& deleted) {
     if (!deleted)
       return log_.warning("log of an ended container not removed",
@@ -93,11 +92,10 @@ void CriRuntime::remove_ended(const std::string& uid, const std::string& name, s
            if (Pod* again = find(uid)) again->ended.erase(key);
          });
   };
-  const bool queued =
-      files_.submit([folder, log = fmt::format("{}/{}.log", folder, attempt), remove]() -> runtime::Loop::Task {
-        Outcome deleted = delete_log(folder, log);
-        return [remove, deleted = std::move(deleted)] { remove(deleted); };
-      });
+  const bool queued = files_.submit([folder, log = log_in(pod->logs, name, attempt), remove]() -> runtime::Loop::Task {
+    Outcome deleted = delete_log(folder, log);
+    return [remove, deleted = std::move(deleted)] { remove(deleted); };
+  });
   if (!queued) log_.warning("log of an ended container not removed", {{"pod_uid", uid}, {"container", name}});
 }
 

@@ -79,6 +79,10 @@ void CriRuntime::on_command(const agent::ListRemains& /*command*/) {
 }
 
 void CriRuntime::tell_remains(agent::RemainsListed listed) {
+  std::set<std::string> running;
+  for (const agent::RemainingContainer& each : listed.containers)
+    if (each.state == agent::RuntimeState::kRunning) running.insert(each.id);
+  log_folders_.remove_old_links(running);
   const bool queued = files_.submit(
       [this, folder = options_.state_dir + "/pods", listed = std::move(listed)]() mutable -> runtime::Loop::Task {
         listed.directories = directories_in(folder);
@@ -177,8 +181,10 @@ void CriRuntime::remove_directories(std::vector<std::string> names) {
       log_.warning("directory of a deleted pod not removed: it contains a mount", {{"directory", path}});
       continue;
     }
-    const bool queued = files_.submit([path]() -> runtime::Loop::Task {
+    const std::string logs = log_folders_.folder_of_remains(name);
+    const bool queued = files_.submit([path, logs]() -> runtime::Loop::Task {
       std::error_code error;
+      fs::remove_all(logs, error);
       fs::remove_all(path, error);
       return {};
     });

@@ -34,10 +34,12 @@ CriRuntime::CriRuntime(runtime::Loop& loop, const NodeSlice& slice, std::unique_
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax),
+      log_folders_(files_, log_, {.pods = options_.pod_logs_dir, .links = options_.log_links_dir}),
       log_files_(loop, options_.log_workers, kRotationsMax),
       volumes_(loop, VolumeThread::Namespace::kMachine),
       calls_(std::move(calls)),
       storage_(loop_, {.socket = options_.socket, .node_directory = options_.state_dir}, log_, [] {}),
+      credential_plugins_(loop_, log_, options_.credential_plugin_dir, options_.credential_providers),
       image_collector_(loop_,
                        {.calls = *calls_,
                         .file_system = [this] { return image_file_system(); },
@@ -55,6 +57,7 @@ Result<std::unique_ptr<CriRuntime>> CriRuntime::create(runtime::Loop& loop, cons
   options.state_dir = state.string();
   fs::create_directories(state / "pods", error);
   if (error) return errno_error((state / "pods").string(), error.value());
+  if (!options.pod_logs_dir.empty()) SPILLWAY_TRY_VOID(make_directories(options.pod_logs_dir));
   std::unique_ptr<CriRuntime> runtime(  // NOLINT: private constructor
       new CriRuntime(loop, slice, std::move(calls), receiver, std::move(log), std::move(options)));
   runtime->observer_.report_own_cgroup();
@@ -139,7 +142,7 @@ Result<std::string> CriRuntime::find_log(const api::PodKey& key, const std::stri
   if (pod == nullptr) return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
   if (container.contains('/') || container.starts_with('.'))
     return invalid("container", "\"{}\" cannot name a container", container);
-  const fs::path file = fs::path(pod->directory) / container / fmt::format("{}.log", attempt);
+  const fs::path file = log_in(pod->logs, container, attempt);
   std::error_code error;
   if (fs::exists(file, error)) return file.string();
   return make_error(ErrorCode::kNotFound, "container \"{}\" in pod \"{}\": the log of attempt {} is gone", container,
@@ -149,7 +152,7 @@ Result<std::string> CriRuntime::find_log(const api::PodKey& key, const std::stri
 bool CriRuntime::is_log_live(const std::string& path) const {
   for (const auto& [uid, pod] : pods_) {
     for (const auto& [name, container] : pod.containers) {
-      if (container.running && path == fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt)) return true;
+      if (container.running && path == log_in(pod.logs, name, container.attempt)) return true;
     }
   }
   return false;

@@ -2,9 +2,9 @@
 // cgroupfs driver does, and containers are in them: who is to be killed at once is killed through his cgroup, whatever
 // the runtime does. An ended container is noticed by its process, and by lists of the runtime every second.
 // Thread: loop. Never waits; events come later, never from inside execute(). Bounds: Options::pods_max pods, a deadline
-// on every call; pulls one at a time. Files are kept under <state>/pods/<namespace>_<name>_<uid>/: <container>/
-// <attempt>.log, _volumes, _files. Source: agent/contract/ports.h; spec "Pod lifecycle", 2, 5, 6, 8, 12, 13;
-// docs/adr/0011-container-runtime.md.
+// on every call; pulls one at a time. Files are kept under <state>/pods/<namespace>_<name>_<uid>/: _volumes, _files,
+// _ends; logs under <pod_logs_dir>/<namespace>_<name>_<uid>/<container>/<attempt>.log. Source: agent/contract/ports.h;
+// spec "Pod lifecycle", 2, 5, 6, 8, 12, 13; docs/adr/0011-container-runtime.md.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -22,7 +22,9 @@
 #include "host/logs/container_log.h"
 #include "host/logs/log_rotation.h"
 #include "host/observation/observer.h"
+#include "host/pods/credential_plugins.h"
 #include "host/pods/image_collector.h"
+#include "host/pods/log_folders.h"
 #include "host/pods/pod_runtime.h"
 #include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
@@ -62,6 +64,10 @@ struct CriRuntimeOptions {
   std::string resolver_file;  // read anew for each sandbox; empty: `dns` says all
   bool seccomp_default = false;
   agent::ImageGcPolicy image_gc;
+  std::string credential_plugin_dir;  // has the programs of `credential_providers`
+  std::vector<agent::CredentialProvider> credential_providers = {};
+  std::string pod_logs_dir;      // all pods; empty: logs are kept in the directory of their pod
+  std::string log_links_dir;     // links to logs, for collectors; empty: there are none
   LogLimits logs;                // a container's: bytes of one file, and number of files
   std::size_t log_workers = 1;   // that turn logs over at the same time
   SecureStreams secure_streams;  // for probes and hooks
@@ -138,6 +144,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
     WallTime created;
     CgroupDir cgroup;
     std::string directory;
+    std::string logs;             // folder of the logs of its containers
     bool slice_starting = false;  // systemd makes its cgroup
     bool wants_sandbox = false;   // as soon as it has
     std::optional<Error> broken;  // it could not be made
@@ -339,12 +346,14 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;
   BlockingThread files_;
+  LogFolders log_folders_;
   BlockingThreads log_files_;
   VolumeThread volumes_;
   NetworkProber prober_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }, options_.secure_streams};
   HealthProber health_{loop_, [this](agent::HostEvent event) { emit(std::move(event)); }};
   std::unique_ptr<RuntimeCalls> calls_;
   StorageFeed storage_;
+  CredentialPlugins credential_plugins_;
   ImageCollector image_collector_;
 };
 

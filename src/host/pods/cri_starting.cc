@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -55,16 +56,16 @@ Json image_request(std::string_view name) {
   return Json::object({{"image", Json::object({{"image", name}})}});
 }
 
-std::vector<Json> auths_for(const std::string& image, const std::vector<agent::PullSecret>& secrets,
-                            std::string& problem) {
+/// Pull Secrets come before plug-ins.
+std::vector<Json> auths_for(const std::string& repository, const std::vector<agent::PullSecret>& secrets,
+                            const std::vector<agent::PlacedCredential>& answered, std::string& problem) {
   std::vector<Json> auths;
-  const auto name = agent::parse_image_name(image);
-  if (!name) return auths;
-  const auto credentials = agent::credentials_for(name->repository, secrets);
+  auto credentials = agent::credentials_for(repository, secrets);
   if (!credentials) {
     problem = credentials.error().message;
     return auths;
   }
+  std::ranges::move(agent::credentials_among(repository, answered), std::back_inserter(*credentials));
   for (const agent::ImageCredential& each : *credentials)
     auths.push_back(Json::object({{"username", each.username}, {"password", each.password}}));
   if (auths.empty()) auths.emplace_back();
@@ -104,6 +105,8 @@ Outcome CriRuntime::make_pod(Pod& pod) {
   if (!command.definition) return invalid("pod", "{} came without its definition", command.pod.text());
   pod.directory = fmt::format("{}/pods/{}_{}_{}", options_.state_dir, command.pod.ns, command.pod.name, command.uid);
   SPILLWAY_TRY_VOID(make_directories(pod.directory));
+  pod.logs = log_folders_.folder_of(command.pod, command.uid, pod.directory);
+  SPILLWAY_TRY_VOID(make_directories(pod.logs));
   if (!pod.volumes) {
     VolumeSetOptions volumes;
     volumes.directory = pod.directory + "/_volumes";
@@ -206,7 +209,7 @@ Result<std::vector<agent::DnsWarning>> CriRuntime::configure_sandbox(Pod& pod) c
   SPILLWAY_TRY(parent, cgroup_path(pod));
   agent::SandboxWish wish{.attempt = pod.sandbox_attempt,
                           .cgroup_parent = std::move(parent),
-                          .log_directory = pod.directory,
+                          .log_directory = pod.logs,
                           .dns = std::move(dns),
                           .resources = options_.resources,
                           .extra_groups = {},
@@ -390,9 +393,15 @@ void CriRuntime::pull_next() {
   auto [start, name] = std::move(pulls_.front());
   pulls_.pop_front();
   pulling_ = true;
-  std::string problem;
-  std::vector<Json> auths = auths_for(start.image.image, start.command.pull_secrets, problem);
-  pull(std::move(start), name, std::move(auths), std::move(problem), loop_.now().mono);
+  const auto parsed = agent::parse_image_name(start.image.image);
+  std::string repository = parsed ? parsed->repository : std::string();
+  const Instant began = loop_.now().mono;
+  credential_plugins_.ask(repository, [this, start = std::move(start), name = std::move(name), repository,
+                                       began](const std::vector<agent::PlacedCredential>& answered) mutable {
+    std::string problem;
+    std::vector<Json> auths = auths_for(repository, start.command.pull_secrets, answered, problem);
+    pull(std::move(start), name, std::move(auths), std::move(problem), began);
+  });
 }
 
 /// With one credential after the other, until one is taken.
@@ -465,7 +474,7 @@ void CriRuntime::create_container(Starting start, const Json& image, std::vector
   const api::Container& spec = *container_in(*command.definition, command.name);
   const auto last_words =
       make_termination_log(fmt::format("{}/_ends/{}", pod.directory, command.name), command.attempt);
-  const Outcome logs = make_directories(fmt::format("{}/{}", pod.directory, command.name));
+  const Outcome logs = make_directories(fmt::format("{}/{}", pod.logs, command.name));
   if (!last_words || !logs)
     return refuse(command, "CreateContainerConfigError", last_words ? logs.error().text() : last_words.error().text());
   agent::ContainerWish wish;
@@ -545,6 +554,7 @@ void CriRuntime::on_running(Starting start, const std::string& id, std::string t
   if (before != pod->containers.end()) unwatch(before->second);
   pod->containers.insert_or_assign(command.name, std::move(container));
   change_target(*pod);
+  log_folders_.link(pod->command.pod, command.name, id, log_in(pod->logs, command.name, command.attempt));
   emit(agent::ContainerStarted{
       .uid = command.uid,
       .name = command.name,

@@ -41,7 +41,7 @@ std::vector<PodView> CriRuntime::views() const {
 }
 
 PodFolder CriRuntime::folder_of(const std::string& uid, const Pod& pod) {
-  return {.uid = uid, .logs = pod.directory, .directory = pod.directory + "/_files", .volumes = {}};
+  return {.uid = uid, .logs = pod.logs, .directory = pod.directory + "/_files", .volumes = {}};
 }
 
 Result<api::Summary> CriRuntime::observe_now() {
@@ -142,10 +142,10 @@ void CriRuntime::once_looked_at(Instant since, std::function<void()> then) {
 void CriRuntime::reclaim_logs(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
   std::vector<PodLogs> logs;
   for (const auto& [uid, pod] : pods_) {
-    if (pod.directory.empty()) continue;
-    PodLogs& each = logs.emplace_back(PodLogs{pod.directory, {}, {}});
+    if (pod.logs.empty()) continue;
+    PodLogs& each = logs.emplace_back(PodLogs{pod.logs, {}, {}});
     for (const auto& [name, container] : pod.containers)
-      if (container.running) each.live.insert(fmt::format("{}/{}/{}.log", pod.directory, name, container.attempt));
+      if (container.running) each.live.insert(log_in(pod.logs, name, container.attempt));
   }
   const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), logs, actions = std::move(actions),
                                      done = std::move(done)]() mutable -> runtime::Loop::Task {

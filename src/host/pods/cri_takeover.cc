@@ -1,5 +1,6 @@
 // Finds the pods that earlier processes of this node left: in the runtime, below the node's cgroup, on disk. They are
 // listed once, as soon as the runtime answers, and reported as one PodsFound.
+#include "agent/contract/log_paths.h"
 #include "host/kernel/kernel_file.h"
 #include "host/logs/logged_attempts.h"
 #include "host/pods/cri_runtime.h"
@@ -154,19 +155,18 @@ void CriRuntime::look_at_container(const std::shared_ptr<Inventory>& all, const 
     made.hash = status->string_at({"annotations", "io.kubernetes.container.hash"});
     made.started_at = time_in(*status, "started_at");
     if (number_in(*status, {"state"}) != kContainerRunning) {
-      const std::string folder =
-          fmt::format("{}/pods/{}_{}_{}", options_.state_dir, pod.command.pod.ns, pod.command.pod.name, uid);
+      const std::string folder = agent::pod_log_directory(options_.state_dir + "/pods", pod.command.pod, uid);
       api::ContainerState::Terminated& ended = made.ended.emplace();
       ended.exit_code = static_cast<std::int32_t>(number_in(*status, {"exit_code"}));
       ended.reason = status->string_at({"reason"});
       if (ended.reason.empty()) ended.reason = ended.exit_code == 0 ? "Completed" : "Error";
-      ended.message =
-          read_termination_message({.message_file = fmt::format("{}/_ends/{}/{:08x}", folder, made.name, made.attempt),
-                                    .log = fmt::format("{}/{}/{}.log", folder, made.name, made.attempt),
-                                    .from_logs = is_message_from_logs(*status),
-                                    .exit_code = ended.exit_code,
-                                    .reason = std::string(status->string_at({"reason"})),
-                                    .message = std::string(status->string_at({"message"}))});
+      ended.message = read_termination_message(
+          {.message_file = fmt::format("{}/_ends/{}/{:08x}", folder, made.name, made.attempt),
+           .log = log_in(log_folders_.folder_of(pod.command.pod, uid, folder), made.name, made.attempt),
+           .from_logs = is_message_from_logs(*status),
+           .exit_code = ended.exit_code,
+           .reason = std::string(status->string_at({"reason"})),
+           .message = std::string(status->string_at({"message"}))});
       ended.started_at = made.started_at;
       ended.finished_at = time_in(*status, "finished_at");
       ended.container_id = made.container_id;
@@ -196,9 +196,11 @@ void CriRuntime::find_remains(Inventory& all) const {
     const std::size_t first = name.find('_');
     const std::size_t last = name.rfind('_');
     if (first == std::string::npos || first == last) continue;
-    auto& [found, pod] = all.pods[name.substr(last + 1)];
+    const std::string uid(agent::uid_of_log_directory(name));
+    auto& [found, pod] = all.pods[uid];
     pod.command.pod = {name.substr(0, first), name.substr(first + 1, last - first - 1)};
     pod.directory = fmt::format("{}/{}", folder.string(), name);
+    pod.logs = log_folders_.folder_of(pod.command.pod, uid, pod.directory);
   }
 }
 
@@ -230,7 +232,7 @@ void CriRuntime::take_over(Inventory& all) {
   for (auto& [uid, item] : all.pods) {
     auto& [found, pod] = item;
     found.uid = uid;
-    found.after_logs = pod.directory.empty() ? decltype(found.after_logs)() : attempts_after_logs(pod.directory);
+    found.after_logs = pod.logs.empty() ? decltype(found.after_logs)() : attempts_after_logs(pod.logs);
     pod.command.uid = uid;
     adopt(pod, mounts);
     std::ranges::sort(found.containers, [](const agent::FoundContainer& a, const agent::FoundContainer& b) {
