@@ -4,6 +4,7 @@
 #include "agent/config/config_lint.h"
 #include "agent/config/config_schema.h"
 #include "agent/config/gate_config.h"
+#include "agent/config/image_config.h"
 #include "agent/config/registration_config.h"
 #include "agent/contract/blind_zone.h"
 
@@ -71,6 +72,22 @@ TEST(KubeletConfig, ReadsWhatConfigzAnswers) {
   const ConfigFile half = file(R"({"kind": "KubeletConfiguration", "maxPods": 7})");
   EXPECT_TRUE(half.has_header);
   EXPECT_EQ(check_config(half.document).findings.front().path, "apiVersion");
+}
+
+TEST(KubeletConfig, SaysHowManyImagesArePulledAtATime) {
+  const auto pulls = [](std::string_view members) {
+    const auto made = parallel_pulls_of(effective(members));
+    return made ? fmt::format("{}", *made) : made.error().message;
+  };
+  EXPECT_EQ(pulls("{}"), "1");
+  EXPECT_EQ(pulls(R"({"serializeImagePulls": false})"), "1000");
+  EXPECT_EQ(pulls(R"({"serializeImagePulls": false, "maxParallelImagePulls": 4})"), "4");
+  EXPECT_EQ(pulls(R"({"maxParallelImagePulls": 3})"), "3") << "which makes serializeImagePulls false";
+  EXPECT_EQ(pulls(R"({"maxParallelImagePulls": 0})"), "maxParallelImagePulls 0 must be a positive number");
+  EXPECT_EQ(
+      pulls(R"({"serializeImagePulls": true, "maxParallelImagePulls": 2})"),
+      "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to "
+      "false");
 }
 
 TEST(KubeletConfig, NamesAWrongType) {

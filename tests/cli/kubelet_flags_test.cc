@@ -117,7 +117,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--node-labels", "a=b"},
     {"--node-status-max-images", "3"},
     {"--node-status-update-frequency", "10s"},
-    {"--oom-score-adj", "x"},
+    {"--oom-score-adj", "7"},
     {"--pod-cidr", "x"},
     {"--pod-infra-container-image", "x"},
     {"--pod-manifest-path", "/etc"},
@@ -143,7 +143,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--runtime-cgroups", "x"},
     {"--runtime-request-timeout", "x"},
     {"--seccomp-default", "true"},
-    {"--serialize-image-pulls", "x"},
+    {"--serialize-image-pulls", "true"},
     {"--storage-driver-buffer-duration", "x"},
     {"--storage-driver-db", "x"},
     {"--storage-driver-host", "x"},
@@ -168,7 +168,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--volume-plugin-dir", "x"},
     {"--volume-stats-agg-period", "x"},
 };
-constexpr std::size_t kWithoutEffect = 77;
+constexpr std::size_t kWithoutEffect = 75;
 
 std::variant<AgentCommand, std::string> parse_agent(const std::vector<std::string>& flags) {
   std::vector<const char*> words{"spillway", "agent", "--print-config"};

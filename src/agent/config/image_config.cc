@@ -2,6 +2,8 @@
 
 #include "api/text/duration.h"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +42,23 @@ Result<ImageGcPolicy> image_gc_of(const api::Json& effective) {
   policy.max_age = age_of(effective, "imageMaximumGCAge", policy.max_age);
   SPILLWAY_TRY_VOID(check_policy(policy));
   return policy;
+}
+
+Result<std::size_t> parallel_pulls_of(const api::Json& effective) {
+  constexpr std::size_t kUnbounded = 1'000;  // the pulls that may wait
+  const api::Json* most = effective.find("maxParallelImagePulls");
+  const std::optional<std::int64_t> given = most == nullptr ? std::nullopt : most->if_int64();
+  if (given && *given < 1)
+    return invalid("maxParallelImagePulls", "maxParallelImagePulls {} must be a positive number", *given);
+  const api::Json* serial = effective.find("serializeImagePulls");
+  const bool one_by_one = serial == nullptr ? given.value_or(1) < 2 : serial->if_bool().value_or(true);
+  if (one_by_one && given.value_or(1) > 1) {
+    return invalid("maxParallelImagePulls",
+                   "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls "
+                   "(--serialize-image-pulls) is set to false");
+  }
+  if (one_by_one) return std::size_t{1};
+  return given ? std::min(static_cast<std::size_t>(*given), kUnbounded) : kUnbounded;
 }
 
 }  // namespace spillway::agent

@@ -6,6 +6,8 @@
 #include "api/json/json.h"
 #include "base/error.h"
 
+#include <cstddef>
+
 namespace spillway::agent {
 
 /// kInvalid, in upstream's words: percentages out of range, or the low one above the high one.
@@ -13,5 +15,9 @@ Outcome check_policy(const ImageGcPolicy& policy);
 
 /// `effective`: checked, with defaults. Errors as of check_policy.
 Result<ImageGcPolicy> image_gc_of(const api::Json& effective);
+
+/// Images that are pulled at the same time: one, unless serializeImagePulls is false or maxParallelImagePulls is more.
+/// kInvalid, in upstream's words: a number that cannot be, or that the other member forbids.
+Result<std::size_t> parallel_pulls_of(const api::Json& effective);
 
 }  // namespace spillway::agent

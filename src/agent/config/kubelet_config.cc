@@ -325,6 +325,15 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
     return invalid("healthzPort", "healthzPort (--healthz-port) {} must be between 1 and 65535, inclusive",
                    healthz_port);
   }
+  const std::int64_t oom_score_adj = integer_at(effective, "oomScoreAdj");
+  if (oom_score_adj < -1000 || oom_score_adj > 1000) {
+    return invalid("oomScoreAdj", "oomScoreAdj (--oom-score-adj) {} must be between -1000 and 1000, inclusive",
+                   oom_score_adj);
+  }
+  if (duration_at(effective, "containerLogMonitorInterval") < seconds(3)) {
+    return invalid("containerLogMonitorInterval",
+                   "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
+  }
   SPILLWAY_TRY_VOID(check_logs_directory(effective.string_at({"podLogsDir"})));
   options.container_log_files_max = integer_at(effective, "containerLogMaxFiles");
   if (options.container_log_files_max <= 1) {

@@ -12,6 +12,7 @@
 #include "apps/server/data_dir.h"
 #include "apps/view/remote.h"
 
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,10 +105,21 @@ class AgentProcess {
                                         std::move(server.transport)));
     process_.add(std::move(node));
     SPILLWAY_TRY_VOID(serve_health());
+    set_oom_score();
     if (command_.bootstrap_kubeconfig.empty()) return {};
     SPILLWAY_TRY(rotation, RotationPart::create(process_, name_, command_.api.kubeconfig, transport));
     process_.add(std::move(rotation));
     return {};
+  }
+
+  /// Without oomScoreAdj it stays as the unit of the agent has it. Without the right to lower it, it stays too.
+  void set_oom_score() {
+    const auto config = read_node_config(command_.node.config);
+    const api::Json* score = config ? config->value.find("oomScoreAdj") : nullptr;
+    if (score == nullptr) return;
+    const std::int64_t wanted = score->if_int64().value_or(0);
+    std::ofstream file("/proc/self/oom_score_adj");
+    if (!(file << wanted << std::flush)) process_.log().warning("oomScoreAdj not set", {{"wanted", wanted}});
   }
 
   /// A page without TLS that says "ok", as kubeadm waits for it, where the configuration names its port. A port that

@@ -56,6 +56,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   if (!log_queries) return log_queries.error();
   const auto images = agent::image_gc_of(agent::effective_config(config.value, std::nullopt));
   if (!images) return images.error();
+  const auto pulls = agent::parallel_pulls_of(agent::effective_config(config.value, std::nullopt));
+  if (!pulls) return pulls.error();
   return {};
 }
 

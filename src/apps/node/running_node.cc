@@ -2,6 +2,7 @@
 
 #include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_schema.h"
+#include "agent/config/image_config.h"
 #include "agent/config/resource_config.h"
 #include "agent/contract/log_paths.h"
 #include "agent/devices/pinning_checkpoint.h"
@@ -9,6 +10,7 @@
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/node_object.h"
 #include "agent/node/node_software.h"
+#include "api/text/duration.h"
 #include "apps/node/credential_providers.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
@@ -256,6 +258,9 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
   made.slices = node.slices.get();
   made.pod_logs_dir = configuration.string_at({"podLogsDir"});
   made.log_links_dir = agent::kLogLinksDirectory;
+  made.parallel_pulls = agent::parallel_pulls_of(configuration).value_or(1);
+  made.log_check_interval =
+      api::parse_duration(configuration.string_at({"containerLogMonitorInterval"})).value_or(made.log_check_interval);
   made.credential_plugin_dir = options.args.credential_plugin_dir;
   made.credential_providers = facts.credential_providers;
   made.resources = resource_facts(facts, node);

@@ -78,7 +78,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--maximum-dead-containers", kCleanup},
     {"--maximum-dead-containers-per-container", kCleanup},
     {"--minimum-container-ttl-duration", kCleanup},
-    {"--oom-score-adj", "the score is that of the unit (OOMScoreAdjust)"},
     {"--pod-cidr", "the range of a node is in its object"},
     {"--pod-infra-container-image", "the container runtime says which image its sandboxes have"},
     {"--protect-kernel-defaults", kNotYet},
@@ -91,7 +90,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--runonce", "a kubelet refuses it too"},
     {"--runtime-cgroups", kOwnSampling},
     {"--runtime-request-timeout", "calls to the runtime have deadlines of their own, two minutes for most"},
-    {"--serialize-image-pulls", "images are pulled one after the other"},
     {"--storage-driver-buffer-duration", kNoAdvisor},
     {"--storage-driver-db", kNoAdvisor},
     {"--storage-driver-host", kNoAdvisor},
@@ -105,7 +103,8 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--tls-cipher-suites", kNotYet},
     {"--tls-min-version", kNotYet},
     {"--tls-private-key-file", kNotYet},
-    {"-v,--v", kByLogFlags},
+    {"--v", kByLogFlags},
+    {"-v", kByLogFlags},
     {"--vmodule", kByLogFlags},
     {"--volume-plugin-dir", kNoPlugin},
     {"--volume-stats-agg-period", kOwnSampling}};
@@ -146,9 +145,11 @@ constexpr MemberFlag kMemberFlags[] = {
     {"--kernel-memcg-notification", "kernelMemcgNotification", MemberType::kBool},
     {"--local-storage-capacity-isolation", "localStorageCapacityIsolation", MemberType::kBool},
     {"--minimum-image-ttl-duration", "imageMinimumGCAge", MemberType::kText},
+    {"--oom-score-adj", "oomScoreAdj", MemberType::kInteger},
     {"--pod-max-pids", "podPidsLimit", MemberType::kInteger},
     {"--provider-id", "providerID", MemberType::kText},
     {"--resolv-conf", "resolvConf", MemberType::kText},
+    {"--serialize-image-pulls", "serializeImagePulls", MemberType::kBool},
     {"--seccomp-default", "seccompDefault", MemberType::kBool}};
 
 Result<api::Json> flag_boolean(std::string_view text) {

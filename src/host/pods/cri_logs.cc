@@ -11,8 +11,6 @@ namespace {
 
 using api::Json;
 
-constexpr Duration kRotateInterval = seconds(10);
-
 }  // namespace
 
 void CriRuntime::rotate_logs() {
@@ -27,7 +25,7 @@ void CriRuntime::rotate_logs() {
       });
     }
   }
-  loop_.at(loop_.now().mono + kRotateInterval, [this, alive = std::weak_ptr(alive_)] {
+  loop_.at(loop_.now().mono + options_.log_check_interval, [this, alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) rotate_logs();
   });
 }

@@ -2,9 +2,9 @@
 // cgroupfs driver does, and containers are in them: who is to be killed at once is killed through his cgroup, whatever
 // the runtime does. An ended container is noticed by its process, and by lists of the runtime every second.
 // Thread: loop. Never waits; events come later, never from inside execute(). Bounds: Options::pods_max pods, a deadline
-// on every call; pulls one at a time. Files are kept under <state>/pods/<namespace>_<name>_<uid>/: _volumes, _files,
-// _ends; logs under <pod_logs_dir>/<namespace>_<name>_<uid>/<container>/<attempt>.log. Source: agent/contract/ports.h;
-// spec "Pod lifecycle", 2, 5, 6, 8, 12, 13; docs/adr/0011-container-runtime.md.
+// on every call; Options::parallel_pulls pulls. Files are kept under <state>/pods/<namespace>_<name>_<uid>/: _volumes,
+// _files, _ends; logs under <pod_logs_dir>/<namespace>_<name>_<uid>/<container>/<attempt>.log. Source:
+// agent/contract/ports.h; spec "Pod lifecycle", 2, 5, 6, 8, 12, 13; docs/adr/0011-container-runtime.md.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -66,9 +66,11 @@ struct CriRuntimeOptions {
   agent::ImageGcPolicy image_gc;
   std::string credential_plugin_dir;  // has the programs of `credential_providers`
   std::vector<agent::CredentialProvider> credential_providers = {};
-  std::string pod_logs_dir;      // all pods; empty: logs are kept in the directory of their pod
-  std::string log_links_dir;     // links to logs, for collectors; empty: there are none
-  LogLimits logs;                // a container's: bytes of one file, and number of files
+  std::string pod_logs_dir;   // all pods; empty: logs are kept in the directory of their pod
+  std::string log_links_dir;  // links to logs, for collectors; empty: there are none
+  LogLimits logs;             // a container's: bytes of one file, and number of files
+  Duration log_check_interval = seconds(10);
+  std::size_t parallel_pulls = 1;
   std::size_t log_workers = 1;   // that turn logs over at the same time
   SecureStreams secure_streams;  // for probes and hooks
   SliceUnits* slices = nullptr;  // systemd's cgroup driver: what makes the slices of pods; borrowed
@@ -327,7 +329,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   agent::ImagePulls images_;
   agent::LifecycleRecords records_;
   std::deque<std::pair<Starting, std::string>> pulls_;  // that wait, with the names to pull
-  bool pulling_ = false;
+  std::size_t pulling_ = 0;
   std::optional<Instant> status_at_;  // time of the last good answer
   agent::RuntimeStatus runtime_status_;
   std::vector<agent::NodeImage> node_images_;

@@ -389,19 +389,20 @@ void CriRuntime::on_image_answer(Starting start, agent::ImageAnswer answer) {
 }
 
 void CriRuntime::pull_next() {
-  if (pulling_ || pulls_.empty()) return;
-  auto [start, name] = std::move(pulls_.front());
-  pulls_.pop_front();
-  pulling_ = true;
-  const auto parsed = agent::parse_image_name(start.image.image);
-  std::string repository = parsed ? parsed->repository : std::string();
-  const Instant began = loop_.now().mono;
-  credential_plugins_.ask(repository, [this, start = std::move(start), name = std::move(name), repository,
-                                       began](const std::vector<agent::PlacedCredential>& answered) mutable {
-    std::string problem;
-    std::vector<Json> auths = auths_for(repository, start.command.pull_secrets, answered, problem);
-    pull(std::move(start), name, std::move(auths), std::move(problem), began);
-  });
+  while (pulling_ < options_.parallel_pulls && !pulls_.empty()) {
+    auto [start, name] = std::move(pulls_.front());
+    pulls_.pop_front();
+    ++pulling_;
+    const auto parsed = agent::parse_image_name(start.image.image);
+    std::string repository = parsed ? parsed->repository : std::string();
+    const Instant began = loop_.now().mono;
+    credential_plugins_.ask(repository, [this, start = std::move(start), name = std::move(name), repository,
+                                         began](const std::vector<agent::PlacedCredential>& answered) mutable {
+      std::string problem;
+      std::vector<Json> auths = auths_for(repository, start.command.pull_secrets, answered, problem);
+      pull(std::move(start), name, std::move(auths), std::move(problem), began);
+    });
+  }
 }
 
 /// With one credential after the other, until one is taken.
@@ -430,7 +431,7 @@ void CriRuntime::pull(Starting start, const std::string& name, std::vector<Json>
 }
 
 void CriRuntime::on_pull_ended(Starting start, const Result<agent::PulledImage>& pulled) {
-  pulling_ = false;
+  --pulling_;
   agent::ImageAnswer answer = images_.on_pulled(start.image, pulled, loop_.now().mono);
   on_image_answer(std::move(start), std::move(answer));
   pull_next();
