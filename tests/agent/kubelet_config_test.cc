@@ -74,6 +74,18 @@ TEST(KubeletConfig, ReadsWhatConfigzAnswers) {
   EXPECT_EQ(check_config(half.document).findings.front().path, "apiVersion");
 }
 
+TEST(KubeletConfig, ReadsZeroDurationsOfKubeadmAsAbsent) {
+  const auto options = options_of(effective(
+      R"({"syncFrequency": "0s", "nodeStatusUpdateFrequency": "0s", "nodeStatusReportFrequency": "0s",
+          "fileCheckFrequency": "0s", "evictionPressureTransitionPeriod": "0s", "shutdownGracePeriod": "0s"})"));
+  ASSERT_TRUE(options) << options.error().text();
+  EXPECT_EQ(options->sync_frequency, minutes(1));
+  EXPECT_EQ(options->status_update_frequency, seconds(10));
+  EXPECT_EQ(options->status_report_frequency, minutes(5));
+  EXPECT_EQ(options->file_check_frequency, seconds(20));
+  EXPECT_EQ(options->eviction.pressure_transition_period, minutes(5));
+}
+
 TEST(KubeletConfig, SaysHowManyImagesArePulledAtATime) {
   const auto pulls = [](std::string_view members) {
     const auto made = parallel_pulls_of(effective(members));
@@ -179,7 +191,7 @@ TEST(KubeletConfig, SaysWhoIsLetIn) {
   EXPECT_EQ(other->client_authority_file, "/ca.pem");
   EXPECT_EQ(other->rights, Rights::kGranted);
   EXPECT_EQ(other->token_life, minutes(2)) << "what is not named keeps its default";
-  EXPECT_EQ(other->denied_life, Duration{});
+  EXPECT_EQ(other->denied_life, seconds(30)) << "zero is the default";
 }
 
 TEST(KubeletConfig, RefusesAGateThatCannotBe) {
@@ -442,7 +454,7 @@ TEST(Lint, SeesWhatBelongsToNothing) {
 
 TEST(Lint, SeesPeriodsAndReservationsThatCannotBe) {
   EXPECT_EQ(
-      lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "evictionPressureTransitionPeriod": "0s")")),
+      lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "evictionPressureTransitionPeriod": "-1s")")),
       Found{"dangerous evictionPressureTransitionPeriod"});
   EXPECT_EQ(lint(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "kubeReserved": {"memory": "8Gi"})")),
             Found{"invalid kubeReserved"});

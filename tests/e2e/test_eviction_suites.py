@@ -24,7 +24,7 @@ INODES = 20_000
 
 def config(**more):
     return {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "evictionPressureTransitionPeriod": "2s",
-            "imageMinimumGCAge": "0s", **more}
+            "imageMinimumGCAge": "1ms", **more}
 
 
 def takes_memory(mebibytes, step=4, every=0.1):

@@ -20,7 +20,7 @@ CONFIG = """apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 evictionHard:
   {threshold}
-imageMinimumGCAge: 0s
+imageMinimumGCAge: 1ms
 evictionPressureTransitionPeriod: 1s
 """
 

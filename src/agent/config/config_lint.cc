@@ -175,8 +175,8 @@ class Linter {
     const auto duration = [this](std::string_view key) {
       return api::parse_duration(effective_.string_at({key})).value_or(Duration{});
     };
-    if (duration("evictionPressureTransitionPeriod") <= Duration{}) {
-      add(LintSeverity::kDangerous, "evictionPressureTransitionPeriod", "is 0",
+    if (duration("evictionPressureTransitionPeriod") < Duration{}) {
+      add(LintSeverity::kDangerous, "evictionPressureTransitionPeriod", "is negative",
           "the node's conditions never show pressure, so the scheduler goes on sending pods to it");
     }
     if (given("nodeStatusUpdateFrequency") && !given("nodeStatusReportFrequency")) {

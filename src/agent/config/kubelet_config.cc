@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -350,6 +351,28 @@ Outcome read_bounds(const Json& effective, AgentOptions& options) {
   return {};
 }
 
+/// Durations of zero mean their default, as in a kubelet: files that kubeadm writes have many. Those of a pointer there
+/// are kept.
+Json without_zero_durations(const Json& value) {
+  constexpr std::array kKept = {std::string_view("containerLogMonitorInterval"), std::string_view("cpuCFSQuotaPeriod")};
+  constexpr std::array kNested = {std::string_view("cacheTTL"), std::string_view("cacheAuthorizedTTL"),
+                                  std::string_view("cacheUnauthorizedTTL")};
+  Json made = value;
+  if (!made.is_object()) return made;
+  for (const ConfigField& field : config_fields()) {
+    const bool zero = field.type == FieldType::kDuration && made.string_at({field.name}) == "0s";
+    if (zero && std::ranges::find(kKept, field.name) == kKept.end()) made.if_object()->erase(std::string(field.name));
+  }
+  for (const std::string_view section : {"authentication", "authorization"}) {
+    Json* found = made.find(section);
+    Json* webhook = found == nullptr ? nullptr : found->find("webhook");
+    if (webhook == nullptr || !webhook->is_object()) continue;
+    for (const std::string_view name : kNested)
+      if (webhook->string_at({name}) == "0s") webhook->if_object()->erase(std::string(name));
+  }
+  return made;
+}
+
 Json to_json(const eviction::SignalMap& map) {
   Json object = Json::object();
   for (const auto& [signal, value] : map) object[signal] = value;
@@ -423,7 +446,8 @@ Json apply_flags(Json base, const Json& flags) {
   return base;
 }
 
-Json effective_config(const Json& value, std::optional<Bytes> node_memory) {
+Json effective_config(const Json& given, std::optional<Bytes> node_memory) {
+  const Json value = without_zero_durations(given);
   Json effective = Json::object({{"apiVersion", kApiVersion}, {"kind", kKind}});
   for (const ConfigField& field : config_fields()) {
     if (!field.fallback.empty()) effective[field.name] = api::parse_json(field.fallback).value_or(Json());

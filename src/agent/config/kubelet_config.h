@@ -85,7 +85,7 @@ api::Json apply_flags(api::Json base, const api::Json& flags);
 
 /// Every default filled in. Hard thresholds that are not named are upstream's (for a small node: of its size), unless
 /// some are named and mergeDefaultEvictionSettings is not set. The report frequency follows the update frequency if
-/// only that is given. `value`: checked.
+/// only that is given. Durations of zero count as absent. `value`: checked.
 api::Json effective_config(const api::Json& value, std::optional<Bytes> node_memory);
 
 /// `effective`: of effective_config. kInvalid: a threshold, quantity or taint that cannot be.
