@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <semaphore>
 #include <vector>
@@ -175,6 +176,38 @@ TEST(FsProbe, AFileSystemThatHangsHoldsUpNobody) {
   loop.run({});
   EXPECT_EQ(probe.latest(loop.now().mono)->available_bytes, 7u);
   EXPECT_EQ(asked, 1);
+}
+
+/// A machine under load runs the probe's thread late: the answer of that call shows the disk as it was when the call
+/// began, and a pod that is evicted because of an answer from before the last deletion is evicted in vain.
+TEST(FsProbe, ALateAnswerIsAsOldAsItsCall) {
+  runtime::Loop loop;
+  const auto slow = std::make_shared<std::counting_semaphore<>>(0);
+  const auto available = std::make_shared<std::atomic<std::uint64_t>>(1);
+  FsProbe probe(loop, "/data", [slow, available](const std::string&) -> Result<api::FsStats> {
+    api::FsStats stats;
+    stats.available_bytes = available->load();
+    slow->acquire();
+    return stats;
+  });
+  const Now begun = loop.now();
+  probe.refresh();  // reads 1, and is not answered in time
+  std::optional<Instant> deleted;
+  std::optional<api::FsStats> after;
+  const auto turn = begun.mono + milliseconds(5);
+  loop.at(turn, [&] {
+    available->store(2);
+    deleted = loop.now().mono;
+    probe.after_reading_since(*deleted, [&] {
+      after = probe.latest(loop.now().mono);
+      loop.stop();
+    });
+    slow->release(2);
+  });
+  loop.run({});
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->available_bytes, 2u) << "the answer of the first call is from before the deletion";
+  EXPECT_GE(*after->time, begun.wall + milliseconds(5)) << "the moment at which the second call began";
 }
 
 TEST(ReadFs, NamesWhatIsMissing) {

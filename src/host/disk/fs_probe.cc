@@ -4,6 +4,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -32,20 +33,23 @@ Result<api::FsStats> read_fs(const std::string& path) {
 FsProbe::FsProbe(runtime::Loop& loop, std::string path, Read read)
     : loop_(loop), path_(std::move(path)), read_(std::move(read)), thread_(loop, 1) {}
 
-void FsProbe::refresh() {
-  take_answer();  // takes the late answer of an earlier call
-  if (thread_.busy()) return;
-  const bool queued = thread_.submit([this, desk = desk_, path = path_, read_now = read_]() -> runtime::Loop::Task {
+bool FsProbe::begin() {
+  begun_ = loop_.now();
+  return thread_.submit([this, handover = handover_, path = path_, read_now = read_]() -> runtime::Loop::Task {
     Result<api::FsStats> read = read_now(path);
-    const std::lock_guard lock(desk->mutex);
-    desk->answer = std::move(read);
-    desk->arrived.notify_one();
-    return [this] { take_answer(); };  // run only while the thread's owner lives
+    const std::lock_guard lock(handover->mutex);
+    handover->answer = std::move(read);
+    handover->arrived.notify_one();
+    return [this] { on_call_ended(); };  // run only while the thread's owner lives
   });
-  if (!queued) return;
+}
+
+void FsProbe::refresh() {
+  take_answer();  // of an earlier call that took longer than a refresh waits
+  if (thread_.busy() || !begin()) return;
   {
-    std::unique_lock lock(desk_->mutex);
-    desk_->arrived.wait_for(lock, kProbeTimeout, [this] { return desk_->answer.has_value(); });
+    std::unique_lock lock(handover_->mutex);
+    handover_->arrived.wait_for(lock, kProbeTimeout, [this] { return handover_->answer.has_value(); });
   }
   take_answer();
 }
@@ -53,17 +57,37 @@ void FsProbe::refresh() {
 void FsProbe::take_answer() {
   std::optional<Result<api::FsStats>> read;
   {
-    const std::lock_guard lock(desk_->mutex);
-    read = std::exchange(desk_->answer, std::nullopt);
+    const std::lock_guard lock(handover_->mutex);
+    read = std::exchange(handover_->answer, std::nullopt);
   }
   if (!read || !*read) return;  // the old answer ages
-  const Now now = loop_.now();
-  (*read)->time = now.wall;
-  answer_ = Answer{**std::move(read), now.mono};
+  (*read)->time = begun_.wall;
+  answer_ = Answer{**std::move(read), begun_.mono};
+}
+
+void FsProbe::on_call_ended() {
+  take_answer();
+  call_waiters();
+  if (!waiters_.empty()) begin();
+}
+
+void FsProbe::call_waiters() {
+  std::vector<Waiter> due;
+  std::erase_if(waiters_, [&](Waiter& waiter) {
+    if (waiter.since > begun_.mono) return false;
+    due.push_back(std::move(waiter));
+    return true;
+  });
+  for (const Waiter& waiter : due) waiter.then();
+}
+
+void FsProbe::after_reading_since(Instant since, std::function<void()> then) {
+  waiters_.push_back({since, std::move(then)});
+  if (!thread_.busy()) begin();
 }
 
 std::optional<api::FsStats> FsProbe::latest(Instant now) const {
-  if (!answer_ || now - answer_->at > kAgeMax) return std::nullopt;
+  if (!answer_ || now - answer_->begun > kAgeMax) return std::nullopt;
   return answer_->stats;
 }
 

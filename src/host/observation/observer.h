@@ -68,6 +68,11 @@ class Observer {
   /// besides: cheap enough for every millisecond.
   Result<api::Summary> observe_node_memory_alone(Now now);
 
+  /// Calls `then` on the loop once the sizes of the file system were read at `since` or later; see FsProbe.
+  void after_disk_reading_since(Instant since, std::function<void()> then) {
+    fs_.after_reading_since(since, std::move(then));
+  }
+
  private:
   /// State of one cgroup from earlier passes.
   struct Seen {

@@ -36,18 +36,22 @@ void ProcessRuntime::release_volumes(PodEntry& pod, std::function<void()> done) 
   if (done) done();
 }
 
-/// Volumes, then what its containers wrote elsewhere. Logs stay.
+/// Deletes the volumes, then the other files of the containers, then reads the sizes of the disk: an eviction pass that
+/// follows on PodStopped must not decide by an older reading. Logs stay.
 void ProcessRuntime::free_storage(const std::string& uid) {
   PodEntry& pod = pods_.at(uid);
   pod.freeing = FreeState::kRunning;
-  const auto freed = [this, alive = std::weak_ptr(alive_), uid] {
+  const auto measured = [this, alive = std::weak_ptr(alive_), uid] {
     if (alive.expired()) return;
     const auto again = pods_.find(uid);
     if (again == pods_.end() || again->second.freeing != FreeState::kRunning) return;
     again->second.freeing = FreeState::kDone;
     settle(uid);
   };
-  loop_.at(loop_.now().mono + kFreeMax, freed);  // a disk that hangs holds no end up
+  const auto freed = [this, alive = std::weak_ptr(alive_), measured] {
+    if (!alive.expired()) observer_.after_disk_reading_since(loop_.now().mono, measured);
+  };
+  loop_.at(loop_.now().mono + kFreeMax, measured);  // the end of a pod does not wait for a disk that hangs
   release_volumes(
       pod, [this, alive = std::weak_ptr(alive_), freed, work = fmt::format("{}/{}", pod.directory, kWorkFolder)] {
         if (alive.expired()) return;
@@ -90,7 +94,11 @@ void ProcessRuntime::on_command(const agent::ReclaimNode& command) {
       }
     }
     return [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) receiver_.on_host_event(std::move(done));
+      if (alive.expired()) return;
+      const auto measured = [this, alive, done = std::move(done)]() mutable {
+        if (!alive.expired()) receiver_.on_host_event(std::move(done));
+      };
+      observer_.after_disk_reading_since(loop_.now().mono, measured);
     };
   });
   if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
