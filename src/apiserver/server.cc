@@ -92,9 +92,11 @@ class ApiServer::Impl final : public WatchCache::Listener {
         metrics_(metrics),
         flows_({options_.fair, options_.flows, options_.seats},
                {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
-        acts_(!store.is_shared()) {
+        acts_(!store.is_shared()),
+        calls_(slices_) {
     for (const auto& origin : cache_.origins()) feeds_.push_back(std::make_unique<CacheFeed>(core_, hub_, *origin));
     core_.clock = options_.clock;
+    core_.calls = &calls_;
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(param_access_);
@@ -625,6 +627,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   std::string lost_;
   RequestId last_id_ = 0;
   std::map<RequestId, Open> in_flight_;
+  SlicedCalls calls_;  // last: what it runs to its end uses the rest
 };
 
 ApiServer::ApiServer(store::Store& store, telemetry::Registry& metrics, telemetry::Log log, Options options)

@@ -7,6 +7,7 @@
 #include "apiserver/resource/held_names.h"
 #include "apiserver/resource/kind_hooks.h"
 #include "apiserver/resource/resource_registry.h"
+#include "apiserver/resource/sliced_calls.h"
 #include "apiserver/resource/timer_queue.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -16,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::apiserver {
 
@@ -39,6 +41,14 @@ struct Core {
   }
 
   std::shared_ptr<HeldNames> held = std::make_shared<HeldNames>();
+  SlicedCalls* calls = nullptr;  // null: whatever clients make long runs in one piece
+
+  /// Runs `work` in slices, then calls `then`, perhaps from inside.
+  void in_slices(Fiber::Work work, SlicedCalls::Then then) const {
+    if (calls != nullptr) return calls->run(std::move(work), std::move(then));
+    work();
+    then();
+  }
 };
 
 /// A random (version 4) UUID.

@@ -181,27 +181,39 @@ void Admission::mutate(Json object, Json old, Mutated done) {
   ++round_;
   next_ = 0;
   changed_ = false;
-  step();
+  ask_next_mutating();
 }
 
-void Admission::step() {
+void Admission::ask_next_mutating() {
   if (const auto why = hindrance()) return end_mutation(*why);
+  const auto found = std::make_shared<StatusResult<std::optional<Wanted>>>(std::nullopt);
+  tools_.core.in_slices([self = shared_from_this(), found] { *found = self->find_next_mutating(); },
+                        [self = shared_from_this(), found] { self->on_next_mutating(*found); });
+}
+
+StatusResult<std::optional<Admission::Wanted>> Admission::find_next_mutating() {
   while (next_ < mutating_->size()) {
     const std::size_t index = next_++;
     const Webhook& webhook = *(*mutating_)[index];
     if (round_ > 1 && !again_.contains(index)) continue;
     const Form* form = form_for(webhook);
     if (form == nullptr) continue;
-    const StatusResult<bool> wanted = wants(webhook, *form);
-    if (!wanted) return end_mutation(wanted.error());
-    if (!*wanted) continue;
-    if (subject_.dry_run && !webhook.dry_run_safe) return end_mutation(webhooks::dry_run_status(webhook.name));
-    return ask(webhook, *form,
-               [self = shared_from_this(), index, form, asked = tools_.core.now.mono](Result<ReviewAnswer> answer) {
-                 self->on_mutation(index, *form, asked, std::move(answer));
-               });
+    SPILLWAY_TRY(wanted, wants(webhook, *form));
+    if (wanted) return Wanted{.index = index, .form = form};
   }
-  end_mutation(changed_ ? std::optional(object_) : std::nullopt);
+  return std::nullopt;
+}
+
+void Admission::on_next_mutating(const StatusResult<std::optional<Wanted>>& found) {
+  if (!found) return end_mutation(found.error());
+  if (!*found) return end_mutation(changed_ ? std::optional(object_) : std::nullopt);
+  const auto [index, form] = **found;
+  const Webhook& webhook = *(*mutating_)[index];
+  if (subject_.dry_run && !webhook.dry_run_safe) return end_mutation(webhooks::dry_run_status(webhook.name));
+  ask(webhook, *form,
+      [self = shared_from_this(), index, form, asked = tools_.core.now.mono](Result<ReviewAnswer> answer) {
+        self->on_mutation(index, *form, asked, std::move(answer));
+      });
 }
 
 void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, Result<ReviewAnswer> answer) {
@@ -223,7 +235,7 @@ void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, 
     previous_.clear();
   }
   if (webhook.asked_again && round_ == 1) previous_.insert(index);
-  step();
+  ask_next_mutating();
 }
 
 /// True if the patch changed the object.
@@ -263,40 +275,52 @@ void Admission::end_mutation(StatusResult<std::optional<Json>> result) {
 // Validating webhooks.
 
 void Admission::validate(Json object, Json old, Decided done) {
+  object_ = std::move(object);
+  old_ = std::move(old);
+  if (const auto why = hindrance()) return done(*why);
+  const auto found = std::make_shared<StatusResult<std::vector<Wanted>>>();
+  tools_.core.in_slices([self = shared_from_this(), found] { *found = self->find_validating(); },
+                        [self = shared_from_this(), found, done = std::move(done)]() mutable {
+                          if (!*found) return done(found->error());
+                          self->ask_validating(**found, std::move(done));
+                        });
+}
+
+StatusResult<std::vector<Admission::Wanted>> Admission::find_validating() {
+  std::vector<Wanted> wanted;
+  if (phases_.policies) SPILLWAY_TRY_VOID(judge_by_policies());
+  if (!phases_.validating) return wanted;
+  for (std::size_t index = 0; index < validating_->size(); ++index) {
+    const Webhook& webhook = *(*validating_)[index];
+    const Form* form = form_for(webhook);
+    if (form == nullptr) continue;
+    SPILLWAY_TRY(asked, wants(webhook, *form));
+    if (!asked) continue;
+    if (subject_.dry_run && !webhook.dry_run_safe) return webhooks::dry_run_status(webhook.name);
+    wanted.push_back({.index = index, .form = form});
+  }
+  return wanted;
+}
+
+/// All at once; the first refusal in the order of the webhooks counts.
+void Admission::ask_validating(const std::vector<Wanted>& wanted, Decided done) {
   struct Votes {
     std::size_t open = 0;
     std::vector<std::optional<Status>> refusals;
     Decided done;
   };
 
-  object_ = std::move(object);
-  old_ = std::move(old);
-  if (const auto why = hindrance()) return done(*why);
-  if (phases_.policies) {
-    if (const auto judged = judge_by_policies(); !judged) return done(judged.error());
-  }
-  std::vector<std::pair<const Webhook*, const Form*>> wanted;
-  if (!phases_.validating) return done({});
-  for (const auto& webhook : *validating_) {
-    const Form* form = form_for(*webhook);
-    if (form == nullptr) continue;
-    const StatusResult<bool> asked = wants(*webhook, *form);
-    if (!asked) return done(asked.error());
-    if (!*asked) continue;
-    if (subject_.dry_run && !webhook->dry_run_safe) return done(webhooks::dry_run_status(webhook->name));
-    wanted.emplace_back(webhook.get(), form);
-  }
   if (wanted.empty()) return done({});
   auto votes = std::make_shared<Votes>();
   votes->open = wanted.size();
   votes->refusals.resize(wanted.size());
   votes->done = std::move(done);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto& [webhook, form] = wanted[i];
-    ask(*webhook, *form,
-        [self = shared_from_this(), votes, i, webhook = webhook,
+    const Webhook& webhook = *(*validating_)[wanted[i].index];
+    ask(webhook, *wanted[i].form,
+        [self = shared_from_this(), votes, i, &webhook,
          asked = tools_.core.now.mono](const Result<ReviewAnswer>& answer) {
-          if (const auto judged = self->judge(*webhook, asked, answer); !judged) votes->refusals[i] = judged.error();
+          if (const auto judged = self->judge(webhook, asked, answer); !judged) votes->refusals[i] = judged.error();
           if (--votes->open != 0) return;
           const auto first = std::ranges::find_if(votes->refusals, [](const auto& one) { return one.has_value(); });
           votes->done(first == votes->refusals.end() ? StatusResult<void>() : StatusResult<void>(**first));

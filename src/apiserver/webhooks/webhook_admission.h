@@ -153,7 +153,19 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   api::StatusResult<void> judge_by_policies();
   void tell(const admission_policies::Judgement& judgement);
 
-  void step();
+  /// A webhook that is to be asked about the object as it is now, and the form in which it wants the object.
+  struct Wanted {
+    std::size_t index = 0;  // in the list of its phase
+    const Form* form = nullptr;
+  };
+
+  void ask_next_mutating();
+  /// nullopt: none is left. Goes on behind the one that was found last.
+  api::StatusResult<std::optional<Wanted>> find_next_mutating();
+  void on_next_mutating(const api::StatusResult<std::optional<Wanted>>& found);
+  /// Holds the object against the policies, then finds the webhooks that are to be asked.
+  api::StatusResult<std::vector<Wanted>> find_validating();
+  void ask_validating(const std::vector<Wanted>& wanted, Decided done);
   void on_mutation(std::size_t index, const Form& form, Instant asked, Result<webhooks::ReviewAnswer> answer);
   api::StatusResult<bool> take_patch(const webhooks::Webhook& webhook, const Form& form, const api::Json& patch);
   void note_mutation(std::size_t index, bool changed);

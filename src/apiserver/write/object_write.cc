@@ -33,6 +33,7 @@ constexpr auto kStepsOfCreate = [] {
       kIsolation,
       kAdmission,
       kMutatingWebhooks,
+      kSchema,
       kValidation,
       kValidatingWebhooks,
       kFinalName,
@@ -55,6 +56,7 @@ constexpr auto kStepsOfUpdate = [] {
       kIsolation,
       kAdmission,
       kMutatingWebhooks,
+      kSchema,
       kValidation,
       kValidatingWebhooks,
       kManagedFields,
@@ -187,6 +189,8 @@ Next ObjectWrite::run(Step step) {
       return proceed_if(creates_ ? admit_new() : admit_update());
     case Step::kMutatingWebhooks:
       return ask_mutating_webhooks();
+    case Step::kSchema:
+      return check_schema();
     case Step::kValidation:
       return proceed_if(creates_ ? validate_new() : validate_update());
     case Step::kValidatingWebhooks:
@@ -411,6 +415,15 @@ Next ObjectWrite::on_mutated(StatusResult<std::optional<Json>> mutated) {
   return Next::kStep;
 }
 
+/// An update keeps its turn meanwhile: the next one begins with the outcome of this one.
+Next ObjectWrite::check_schema() {
+  schema_errors_ = {};
+  if (row_.custom == nullptr || job_.trusted) return Next::kStep;
+  tools_.core.in_slices([this] { row_.custom->validate(object_, creates_ ? nullptr : old_.get(), schema_errors_); },
+                        [self = shared_from_this()] { self->advance(); });
+  return Next::kWait;
+}
+
 StatusResult<void> ObjectWrite::validate_new() {
   const Resource& resource = stored();
   const KindHooks& hooks = *row_.hooks;
@@ -418,7 +431,7 @@ StatusResult<void> ObjectWrite::validate_new() {
   validate_metadata(row_, object_, errors);
   for (const AdmissionCheck* check : tools_.checks) check->validate_create(resource, object_, errors);
   if (hooks.validate_create != nullptr) hooks.validate_create(object_, errors);
-  if (row_.custom != nullptr) row_.custom->validate(object_, nullptr, errors);
+  errors.add(std::exchange(schema_errors_, {}));
   if (errors.empty() && row_.metadata.create == 0) validate_any_metadata(object_, errors);
   if (!errors.empty()) {
     return api::invalid_status(resource.group_kind(), object_.string_at({"metadata", "name"}), errors);
@@ -441,7 +454,7 @@ StatusResult<void> ObjectWrite::validate_update() {
   validate_metadata_update(row_, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object_, *old_, errors);
   for (const AdmissionCheck* check : tools_.checks) check->validate_update(resource, object_, *old_, errors);
   if (row_.custom != nullptr) {
-    row_.custom->validate(object_, old_.get(), errors);
+    errors.add(std::exchange(schema_errors_, {}));
   } else if (hooks.validate_update != nullptr) {
     hooks.validate_update(object_, *old_, endpoint, errors);
   } else if (hooks.validate_create != nullptr && endpoint == Endpoint::kMain) {

@@ -37,7 +37,8 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
     kIsolation,           // put back members that the endpoint may not write
     kAdmission,           // built-in admission; choose addresses and ports
     kMutatingWebhooks,    // let webhooks change the object; a changed one goes back to kIdentity
-    kValidation,          // find all mistakes in the object, then run the checks that see valid objects only
+    kSchema,              // hold an object of a custom kind against its schema and the rules there, in slices
+    kValidation,          // find all other mistakes in the object, then run the checks that see valid objects only
     kValidatingWebhooks,  // let webhooks and admission policies reject the object
     kFinalName,           // set members that depend on the name of a new object
     kFreeName,            // check that no object has the name of the new one
@@ -72,6 +73,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   api::StatusResult<void> admit_update();
   Next ask_mutating_webhooks();
   Next on_mutated(api::StatusResult<std::optional<api::Json>> mutated);
+  Next check_schema();
   api::StatusResult<void> validate_new();
   api::StatusResult<void> validate_update();
   Next ask_validating_webhooks();
@@ -123,6 +125,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   AdmissionPtr admission_;            // null: no webhook and no policy is asked
   api::Json shown_;                   // the object as mutating webhooks were shown it
   std::optional<api::Json> mutated_;  // an update as webhooks made it, in the form of its endpoint
+  api::FieldErrors schema_errors_;    // found by kSchema
   Reservations::HoldPtr hold_;        // addresses and ports that were chosen for it
   std::optional<StoreStep> store_step_;
 

@@ -5,6 +5,7 @@
 #include "api/json/json.h"
 #include "api/text/ip_address.h"
 #include "api/text/quantity.h"
+#include "base/fiber.h"
 #include "base/time.h"
 #include "policy/cel/access.h"
 
@@ -238,6 +239,7 @@ class Budget {
 
   /// False from the moment on that there is not enough left.
   bool charge(std::uint64_t work) {
+    report(work);
     if (work > work_left_ / kWorkPerUnit) spent_ = true;
     work_left_ = spent_ ? 0 : work_left_ - work * kWorkPerUnit;
     return !spent_;
@@ -245,6 +247,7 @@ class Budget {
 
   /// A step that is paid for, too: there are at most so many as the units allow.
   bool step() {
+    report(1);
     if (work_left_ == 0) spent_ = true;
     work_left_ = spent_ ? 0 : work_left_ - 1;
     return !spent_;
@@ -270,10 +273,18 @@ class Budget {
  private:
   static constexpr std::uint64_t kBytesPerUnit = 10;
   static constexpr std::uint64_t kWorkPerUnit = 4;
+  static constexpr std::uint64_t kReportedWork = 1'000;  // some 50 µs
+
+  /// Lets the fiber that the evaluation runs in end its slice, if it runs in one.
+  void report(std::uint64_t work) {
+    unreported_ += work;
+    if (unreported_ >= kReportedWork) count_work(std::exchange(unreported_, 0));
+  }
 
   std::uint64_t left_;
   std::uint64_t work_left_;
   std::uint64_t used_ = 0;
+  std::uint64_t unreported_ = 0;  // steps and units of work since the last report
   bool spent_ = false;
 };
 

@@ -1,0 +1,61 @@
+// Computations that clients can make long (rules and policies in the Common Expression Language), each in a fiber: the
+// first slice runs at once, the others between requests. Thread: loop. Bound: a computation belongs to a request that
+// has a seat (apiserver/flow), so there are no more of them than seats.
+#pragma once
+
+#include "apiserver/resource/slice_queue.h"
+#include "base/fiber.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace spillway::apiserver {
+
+/// Work of one slice: steps of evaluations as cel::Budget counts them, of about 50 ns each. Some 2 ms.
+inline constexpr std::uint64_t kSliceUnits = 40'000;
+
+class SlicedCalls {
+ public:
+  using Then = std::move_only_function<void()>;
+
+  explicit SlicedCalls(SliceQueue& queue) : queue_(queue) {}
+
+  /// Runs computations that have begun to their end, and calls none of their `then`.
+  ~SlicedCalls() = default;
+  SlicedCalls(const SlicedCalls&) = delete;
+  SlicedCalls& operator=(const SlicedCalls&) = delete;
+
+  /// Runs `work`, then calls `then`: before this returns if the work ends in its first slice. What `work` uses must
+  /// stay valid until `then` is called; other requests are served between its slices.
+  void run(Fiber::Work work, Then then) {
+    auto call = std::make_shared<Call>(std::move(work), std::move(then));
+    if (call->fiber.resume(kSliceUnits)) return call->then();
+    calls_.insert(call);
+    queue_.add([this, weak = std::weak_ptr(call)](SliceBudget&) { return go_on(weak.lock()); });
+  }
+
+ private:
+  struct Call {
+    Call(Fiber::Work work, Then after) : then(std::move(after)), fiber(std::move(work)) {}
+
+    Then then;  // holds what the work uses, so the fiber goes first
+    Fiber fiber;
+  };
+
+  /// True: the call has ended.
+  bool go_on(const std::shared_ptr<Call>& call) {
+    if (call == nullptr) return true;
+    if (!call->fiber.resume(kSliceUnits)) return false;
+    calls_.erase(call);
+    call->then();
+    return true;
+  }
+
+  SliceQueue& queue_;
+  std::set<std::shared_ptr<Call>> calls_;  // that wait for their next slice
+};
+
+}  // namespace spillway::apiserver
