@@ -1,11 +1,12 @@
 """The roles that every cluster has, as kubectl gives them away, and the rights of their holders. No controllers run:
 the API server alone."""
+import base64
 import json
 import re
 import shutil
 import unittest
 
-from harness import Kubectl, needs, running, serving, wait_for, workspace
+from harness import account_kubeconfig, Kubectl, needs, running, serving, wait_for, workspace
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 STOCK_ROLES = 64  # number in kube-apiserver 1.32.3 with its default feature gates
@@ -56,6 +57,19 @@ class Roles(unittest.TestCase):
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u", "namespace": "shop"}}]}))
         path.chmod(0o600)
         return Kubectl(path)
+
+    def test_service_accounts_verify_tokens_with_the_keys_that_are_published(self):
+        self.root("create", "serviceaccount", "verifier", "-n", "shop")
+        pod = Kubectl(account_kubeconfig(self.api, self.kubeconfig, "verifier", "shop"))
+        document = json.loads(pod("get", "--raw", "/.well-known/openid-configuration"))
+        keys = json.loads(pod("get", "--raw", "/openid/v1/jwks"))["keys"]
+        self.assertTrue(document["jwks_uri"].endswith("/openid/v1/jwks"), document)
+        self.assertEqual(document["id_token_signing_alg_values_supported"], ["ES256"])
+        token = self.api.create("/api/v1/namespaces/shop/serviceaccounts/verifier/token", {"spec": {}})["status"]["token"]
+        header, claims = (json.loads(base64.urlsafe_b64decode(part + "==")) for part in token.split(".")[:2])
+        self.assertEqual([(key["kid"], key["alg"]) for key in keys], [(header["kid"], header["alg"])])
+        self.assertEqual(document["issuer"], claims["iss"])
+        self.nobody("get", "--raw", "/openid/v1/jwks", code=1)
 
     def test_who_has_no_role_reads_nothing(self):
         self.assertIn("forbidden", self.nobody("get", "configmaps", code=1))

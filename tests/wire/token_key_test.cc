@@ -43,6 +43,36 @@ TEST(TokenKey, WhatItSignsIsGenuine) {
   EXPECT_EQ(*claims, kClaims);
 }
 
+TEST(TokenKey, PublicKeysAreShownAsOpenIdWantsThem) {
+  const TempFolder folder;
+  EVP_PKEY* rsa = EVP_RSA_gen(2048);
+  ASSERT_TRUE(replace_file(folder / "rsa.pem", pem_of(rsa, false)));
+  EVP_PKEY_free(rsa);
+  const auto key = TokenKey::open(folder / "pki", {.signing = {}, .accepted = {folder / "rsa.pem"}});
+  ASSERT_TRUE(key) << key.error().text();
+  const auto set = (*key)->key_set();
+  ASSERT_TRUE(set) << set.error().text();
+  const api::Json::Array& keys = *std::as_const(*set).find("keys")->if_array();
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].string_at({"kid"}), (*key)->id());
+  EXPECT_EQ(keys[0].string_at({"kty"}), "EC");
+  EXPECT_EQ(keys[0].string_at({"alg"}), "ES256");
+  EXPECT_EQ(keys[0].string_at({"crv"}), "P-256");
+  for (const std::string_view member : {"x", "y"}) {
+    EXPECT_EQ(api::decode_base64_url(keys[0].string_at({member})).value_or("").size(), 32U);
+  }
+  EXPECT_EQ(keys[0].find("d"), nullptr) << "the private number";
+  EXPECT_EQ(keys[1].string_at({"kty"}), "RSA");
+  EXPECT_EQ(keys[1].string_at({"e"}), "AQAB");
+  EXPECT_EQ(api::decode_base64_url(keys[1].string_at({"n"})).value_or("").size(), 256U);
+  const api::Json document = (*key)->discovery("https://10.0.0.1:6443/openid/v1/jwks");
+  EXPECT_EQ(api::to_text(document),
+            R"({"id_token_signing_alg_values_supported":["ES256","RS256"],)"
+            R"("issuer":"https://kubernetes.default.svc.cluster.local",)"
+            R"("jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks","response_types_supported":["id_token"],)"
+            R"("subject_types_supported":["public"]})");
+}
+
 TEST(TokenKey, SignaturesOfAnyNumbersRoundTrip) {
   const TempFolder folder;
   const auto key = TokenKey::open(folder / "pki");

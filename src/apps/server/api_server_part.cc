@@ -190,6 +190,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
               },
           .checks = [this] { return checks(); },
           .pages = [this](std::string_view path) -> std::optional<api::Response> {
+            if (auto page = openid_page(path)) return page;
             auto page = wire::dashboard_page(path, {.version = SPILLWAY_VERSION,
                                                     .through = "apiserver",
                                                     .what_if = what_if_ != nullptr,
@@ -313,8 +314,29 @@ void ApiServerPart::start(std::function<void()> serving) {
   });
 }
 
+/// The pages by which others verify tokens of service accounts.
+std::optional<api::Response> ApiServerPart::openid_page(std::string_view path) const {
+  constexpr std::string_view kKeysPath = "/openid/v1/jwks";
+  const auto page = [](const api::Json& document, std::string_view type) {
+    return api::Response{.status = 200,
+                         .headers = {{"Content-Type", std::string(type)}, {"Cache-Control", "public, max-age=3600"}},
+                         .body = api::to_text(document),
+                         .document = nullptr};
+  };
+  if (path == "/.well-known/openid-configuration") {
+    return page(token_key_->discovery(own_url_ + std::string(kKeysPath)), "application/json");
+  }
+  if (path != kKeysPath) return std::nullopt;
+  const Result<api::Json> keys = token_key_->key_set();
+  if (!keys) return std::nullopt;
+  return page(*keys, "application/jwk-set+json");
+}
+
 /// Clients in the cluster are told of what speaks TLS.
 Outcome ApiServerPart::announce() {
+  const std::string shown = advertised_host(args_).empty() ? std::string("127.0.0.1") : advertised_host(args_);
+  own_url_ = fmt::format(fmt::runtime(shown.contains(':') ? "{}://[{}]:{}" : "{}://{}:{}"),
+                         args_.insecure_http ? "http" : "https", shown, http_->port());
   if (args_.insecure_http) return {};
   const std::string host = advertised_host(args_);
   const std::uint16_t port = http_->port();

@@ -92,6 +92,7 @@ class ApiServerPart final : public Part {
   void start(std::function<void()> serving);
   Outcome take_part();
   Outcome announce();
+  std::optional<api::Response> openid_page(std::string_view path) const;
   Outcome open_tokens();
   Outcome serve();
   Outcome open_certificates();
@@ -107,6 +108,7 @@ class ApiServerPart final : public Part {
   apiserver::ApiServer::Controllers controllers_;
   std::string data_dir_;
   std::shared_ptr<const wire::TokenKey> token_key_;
+  std::string own_url_;  // as clients in the cluster reach this server
   std::shared_ptr<const wire::Authenticator> authenticator_;
   std::unique_ptr<AuditPart> audit_;  // null: there is none; first, so that it hears all the others end
   LocalGateway gateway_;

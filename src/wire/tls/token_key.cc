@@ -5,6 +5,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,10 @@ struct DigestFree {
 
 struct SignatureFree {
   void operator()(ECDSA_SIG* signature) const { ECDSA_SIG_free(signature); }
+};
+
+struct NumberFree {
+  void operator()(BIGNUM* number) const { BN_free(number); }
 };
 
 using DigestPtr = std::unique_ptr<EVP_MD_CTX, DigestFree>;
@@ -162,6 +168,20 @@ bool is_signed_with(const TokenKey::Key& key, std::string_view text, std::string
   return genuine;
 }
 
+/// A number of a key in base64url, with at least so many bytes.
+Result<std::string> key_number(const EVP_PKEY* key, const char* name, int bytes_min) {
+  BIGNUM* read = nullptr;
+  const int found = EVP_PKEY_get_bn_param(key, name, &read);
+  const std::unique_ptr<BIGNUM, NumberFree> number(read);
+  if (found != 1) return openssl_error("reading a public key");
+  std::string bytes(static_cast<std::size_t>(std::max(BN_num_bytes(number.get()), bytes_min)), '\0');
+  const int size = static_cast<int>(bytes.size());
+  if (BN_bn2binpad(number.get(), reinterpret_cast<unsigned char*>(bytes.data()), size) != size) {
+    return openssl_error("reading a public key");
+  }
+  return api::encode_base64_url(bytes);
+}
+
 /// header.payload.signature; nullopt unless there are three parts.
 std::optional<std::array<std::string_view, 3>> split_token(std::string_view token) {
   const std::size_t first = token.find('.');
@@ -225,6 +245,40 @@ Result<std::string> TokenKey::sign(const api::Json& claims) const {
   SPILLWAY_TRY(signature, sign_with(key.key.get(), text));
   text += "." + api::encode_base64_url(signature);
   return text;
+}
+
+Result<api::Json> TokenKey::key_set() const {
+  api::Json set = api::Json::array();
+  for (const Key& key : keys_) {
+    api::Json shown = api::Json::object({{"use", "sig"}, {"kid", key.id}, {"alg", key.algorithm}});
+    if (key.algorithm == kEcdsa) {
+      SPILLWAY_TRY(x, key_number(key.key.get(), OSSL_PKEY_PARAM_EC_PUB_X, kNumberBytes));
+      SPILLWAY_TRY(y, key_number(key.key.get(), OSSL_PKEY_PARAM_EC_PUB_Y, kNumberBytes));
+      shown["kty"] = "EC";
+      shown["crv"] = "P-256";
+      shown["x"] = x;
+      shown["y"] = y;
+    } else {
+      SPILLWAY_TRY(modulus, key_number(key.key.get(), OSSL_PKEY_PARAM_RSA_N, 0));
+      SPILLWAY_TRY(exponent, key_number(key.key.get(), OSSL_PKEY_PARAM_RSA_E, 0));
+      shown["kty"] = "RSA";
+      shown["n"] = modulus;
+      shown["e"] = exponent;
+    }
+    set.if_array()->push_back(std::move(shown));
+  }
+  return api::Json::object({{"keys", std::move(set)}});
+}
+
+api::Json TokenKey::discovery(std::string_view keys_url) const {
+  std::set<std::string_view> algorithms;
+  for (const Key& key : keys_) algorithms.insert(key.algorithm);
+  return api::Json::object(
+      {{"issuer", issuer()},
+       {"jwks_uri", keys_url},
+       {"response_types_supported", api::Json::array({api::Json("id_token")})},
+       {"subject_types_supported", api::Json::array({api::Json("public")})},
+       {"id_token_signing_alg_values_supported", api::Json::Array(algorithms.begin(), algorithms.end())}});
 }
 
 bool TokenKey::looks_like_token(std::string_view text) {

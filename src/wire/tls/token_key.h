@@ -1,6 +1,6 @@
 // The key that service account tokens are signed with: made once, kept in a folder, or given in a file; and the keys
 // whose tokens are genuine. Tokens are JSON Web Tokens signed with an ECDSA P-256 key (ES256) or an RSA key (RS256); no
-// other algorithm is accepted. Thread: any (immutable once made). Source: RFC 7515, 7518 (3.3, 3.4), 7519; spec "API
+// other algorithm is accepted. Thread: any (immutable once made). Source: RFC 7515, 7517, 7518, 7519; spec "API
 // server contract", 19.2; Kubernetes docs, kube-apiserver, --service-account-key-file.
 #pragma once
 
@@ -55,6 +55,11 @@ class TokenKey final : public apiserver::TokenSigner {
   std::string issuer() const override { return std::string(kIssuer); }
 
   Result<std::string> sign(const api::Json& claims) const override;
+
+  /// The public keys whose tokens are genuine, as a JSON Web Key Set (RFC 7517).
+  Result<api::Json> key_set() const;
+  /// The OpenID Connect discovery document of the issuer. `keys_url`: the address of key_set().
+  api::Json discovery(std::string_view keys_url) const;
 
   /// True if the text has the form of a token signed with a key like this one; says nothing about the signature.
   static bool looks_like_token(std::string_view text);
