@@ -31,6 +31,7 @@
 #include "apiserver/security/pod_security.h"
 #include "apiserver/security/pod_security_metrics.h"
 #include "apiserver/signing/signing_check.h"
+#include "apiserver/webhooks/conversion_calls.h"
 #include "apiserver/webhooks/webhook_admission.h"
 #include "apiserver/webhooks/webhook_table.h"
 #include "apiserver/write/committer.h"
@@ -78,6 +79,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
         pod_security_(core_, pod_security_metrics_),
         webhook_table_(core_),
         policy_table_(core_),
+        conversions_(core_, options_.webhooks),
         webhooks_(core_, webhook_table_, policy_table_, options_.webhooks, authorizer_, metrics),
         bound_tokens_(core_),
         custom_kinds_(core_, registry_, hub_),
@@ -97,6 +99,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     for (const auto& origin : cache_.origins()) feeds_.push_back(std::make_unique<CacheFeed>(core_, hub_, *origin));
     core_.clock = options_.clock;
     core_.calls = &calls_;
+    core_.converter = &conversions_;
     writer_.add_check(node_restriction_);
     writer_.add_check(escalation_);
     writer_.add_check(param_access_);
@@ -605,6 +608,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   Adviser adviser_;
   WebhookTable webhook_table_;
   PolicyTable policy_table_;
+  ConversionCalls conversions_;
   WebhookAdmission webhooks_;
   BoundTokens bound_tokens_;
   CustomKinds custom_kinds_;

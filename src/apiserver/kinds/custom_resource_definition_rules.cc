@@ -1,7 +1,9 @@
 #include "apiserver/kinds/custom_resource_definition_rules.h"
 
 #include "api/text/names.h"
+#include "apiserver/kinds/fields/checked_field.h"
 #include "apiserver/kinds/fields/fields.h"
+#include "apiserver/kinds/webhooks/webhook_rules.h"
 #include "apiserver/resource/definition_approval.h"
 #include "base/ascii.h"
 #include "base/utf8.h"
@@ -414,16 +416,46 @@ class DefinitionRules {
     if (std::ranges::find(kStrategies, strategy) == kStrategies.end()) {
       return errors_.not_supported("spec.conversion.strategy", Json(strategy), kStrategies);
     }
-    if (strategy == "Webhook") {
-      return errors_.invalid("spec.conversion.strategy", Json(strategy),
-                             "conversion by webhooks is not supported by this server: use None, with versions that "
-                             "differ in nothing but apiVersion");
-    }
     const Json& webhook = value_of(conversion, "webhook");
+    if (strategy == "Webhook") return check_webhook(webhook);
     constexpr std::string_view kWhy = "should not be set when strategy is not set to Webhook";
     if (has(webhook, "clientConfig")) errors_.forbidden("spec.conversion.webhookClientConfig", kWhy);
     if (!elements(webhook, "conversionReviewVersions").empty()) {
       errors_.forbidden("spec.conversion.conversionReviewVersions", kWhy);
+    }
+  }
+
+  void check_webhook(const Json& webhook) {
+    constexpr std::string_view kClient = "spec.conversion.webhookClientConfig";
+    if (is_true(spec_, "preserveUnknownFields")) {
+      errors_.invalid("spec.conversion.strategy", Json("Webhook"),
+                      "must be None if spec.preserveUnknownFields is true");
+    }
+    if (!has(webhook, "clientConfig")) {
+      errors_.required(kClient, "required when strategy is set to Webhook");
+    } else {
+      const CheckedField client(&value_of(webhook, "clientConfig"), kClient, errors_);
+      validate_webhook_client(client);
+    }
+    check_review_versions(webhook);
+  }
+
+  void check_review_versions(const Json& webhook) {
+    constexpr std::string_view kPath = "spec.conversion.conversionReviewVersions";
+    const Json::Array& versions = elements(webhook, "conversionReviewVersions");
+    if (versions.empty()) return errors_.required(kPath);
+    std::set<std::string_view> seen;
+    for (std::size_t i = 0; i < versions.size() && !errors_.full(); ++i) {
+      const std::string at = api::index_path(kPath, i);
+      const std::string_view version = versions[i].string_at({});
+      if (!seen.insert(version).second) {
+        errors_.invalid(at, versions[i], "duplicate version");
+        continue;
+      }
+      for (const std::string& problem : api::dns1035_label_errors(version)) errors_.invalid(at, versions[i], problem);
+    }
+    if (!seen.contains("v1") && !seen.contains("v1beta1")) {
+      errors_.invalid(kPath, value_of(webhook, "conversionReviewVersions"), "must include at least one of v1, v1beta1");
     }
   }
 

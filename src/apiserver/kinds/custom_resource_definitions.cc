@@ -30,6 +30,8 @@ void set_definition_defaults(Json& definition) {
     }
   }
   if (!has(*spec, "conversion")) (*spec)["conversion"] = Json::object({{"strategy", "None"}});
+  Json* service = spec->at({"conversion", "webhook", "clientConfig", "service"});
+  if (service != nullptr && service->is_object()) set_default(*service, "port", Json(443));
 }
 
 /// A former storage version stays in storedVersions until a client removes it, which says that nothing is stored in it

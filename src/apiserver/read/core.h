@@ -21,6 +21,8 @@
 
 namespace spillway::apiserver {
 
+class ObjectConverter;
+
 struct Core {
   const ResourceRegistry& registry;
   store::Store& store;  // the main one; an object's is its resource's: cache.of(resource).origin()
@@ -32,6 +34,9 @@ struct Core {
   StorageOptions storage{};  // for a server that serves with a media type
   Now now{};
   std::function<Now()> clock{};  // empty: time is an argument of each event
+
+  /// Converts objects of kinds with a conversion webhook. Not null once the server is made.
+  ObjectConverter* converter = nullptr;
 
   /// Reads the clock in a callback that has no time as an argument.
   void catch_up() {

@@ -1,5 +1,6 @@
 #include "apiserver/read/reader.h"
 
+#include "apiserver/read/object_converter.h"
 #include "apiserver/read/pinned_objects.h"
 
 #include <algorithm>
@@ -97,8 +98,26 @@ void Reader::get(const ExchangePtr& exchange) {
                  if (!object->unknown_fields.empty()) {
                    exchange->warnings.push_back(unknown_fields_warning(object->unknown_fields));
                  }
-                 exchange->answer_object(200, rendering.object(*object, core_.now.wall), rendering.document(*object));
+                 show_object(exchange, rendering, object, 200);
                });
+}
+
+void Reader::show_object(const ExchangePtr& exchange, const Rendering& rendering, const ObjectPtr& object, int code) {
+  const Resource& row = *exchange->route.resource;
+  if (!needs_webhook(row, *object)) {
+    return exchange->answer_object(code, rendering.object(*object, core_.now.wall), rendering.document(*object));
+  }
+  core_.converter->convert(row, {object}, ObjectConverter::Of::kObject,
+                           [this, exchange, rendering, code](const Conversion& converted) {
+                             show_converted_object(exchange, rendering, converted, code);
+                           });
+}
+
+void Reader::show_converted_object(const ExchangePtr& exchange, const Rendering& rendering, const Conversion& converted,
+                                   int code) const {
+  if (exchange->finished()) return;
+  if (!converted) return exchange->fail(converted.error());
+  exchange->answer_object(code, rendering.object(*converted->front(), core_.now.wall));
 }
 
 void Reader::watch(const ExchangePtr& exchange) {
@@ -220,12 +239,48 @@ void Reader::show(const ExchangePtr& exchange, Page page) {
   const store::Revision at = page.at.value_or(present);
   if (at != present && !cache.covers(at)) return show_from_store(exchange, std::move(page));
   warn_of_unreadable(*exchange, cache, page.selection.key_prefix());
+  if (has_webhook(*exchange->route.resource)) return show_converted(exchange, std::move(page), at, is_long);
   std::shared_ptr<ObjectSource> objects = objects_of(*exchange, page, at);
   begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at}, std::move(objects)),
         is_long);
 }
 
+/// A list of a kind with a conversion webhook: selectors are compared with converted objects.
+void Reader::show_converted(const ExchangePtr& exchange, Page page, store::Revision at, bool is_long) {
+  std::vector<ObjectPtr> objects;
+  objects_of(*exchange, page, at)->visit([&objects](const ObjectPtr& object) {
+    objects.push_back(object);
+    return true;
+  });
+  // Objects behind the page are counted only.
+  const bool is_cut = page.limit != 0 && page.selection.is_everything() && objects.size() > page.limit;
+  auto behind = std::make_shared<std::vector<ObjectPtr>>();
+  if (is_cut) {
+    const auto end = objects.begin() + static_cast<std::ptrdiff_t>(page.limit);
+    behind->assign(end, objects.end());
+    objects.erase(end, objects.end());
+  }
+  core_.converter->convert(*exchange->route.resource, std::move(objects), ObjectConverter::Of::kList,
+                           [this, exchange, page = std::move(page), at, is_long, behind](Conversion converted) mutable {
+                             show_page(exchange, std::move(page), at, is_long, *behind, std::move(converted));
+                           });
+}
+
+/// `behind`: objects after the page, which are counted only.
+void Reader::show_page(const ExchangePtr& exchange, Page page, store::Revision at, bool is_long,
+                       const std::vector<ObjectPtr>& behind, Conversion converted) {
+  if (exchange->finished()) return;
+  if (!converted) return exchange->fail(converted.error());
+  std::vector<ObjectPtr> objects = *std::move(converted);
+  objects.insert(objects.end(), behind.begin(), behind.end());
+  begin(ListJob(exchange, {std::move(page.rendering), std::move(page.selection), page.limit, at},
+                std::make_shared<GivenObjects>(std::move(objects))),
+        is_long);
+}
+
 void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
+  // Objects of old revisions are not converted.
+  if (has_webhook(*exchange->route.resource)) return exchange->fail(expired_token());
   const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
@@ -293,10 +348,19 @@ void Reader::resume(LongReads::Id place) {
 }
 
 void Reader::answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects) {
+  core_.converter->convert(*exchange->route.resource, std::move(objects), ObjectConverter::Of::kList,
+                           [this, exchange, rendering](Conversion converted) {
+                             answer_converted(exchange, rendering, std::move(converted));
+                           });
+}
+
+void Reader::answer_converted(const ExchangePtr& exchange, const Rendering& rendering, Conversion objects) {
+  if (exchange->finished()) return;
+  if (!objects) return exchange->fail(objects.error());
   ListSize size;
-  for (const ObjectPtr& object : objects) size.add(object->text->size());
+  for (const ObjectPtr& object : *objects) size.add(object->text->size());
   const store::Revision at = origin_of(*exchange).revision();
-  begin(ListJob(exchange, {rendering, {}, 0, at}, std::make_shared<GivenObjects>(std::move(objects))), size.is_long());
+  begin(ListJob(exchange, {rendering, {}, 0, at}, std::make_shared<GivenObjects>(*std::move(objects))), size.is_long());
 }
 
 }  // namespace spillway::apiserver

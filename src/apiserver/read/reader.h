@@ -30,6 +30,9 @@ class Reader {
   void list(const ExchangePtr& exchange);
   void watch(const ExchangePtr& exchange);
 
+  /// One object as the answer, converted first if a webhook has to do that.
+  void show_object(const ExchangePtr& exchange, const Rendering& rendering, const ObjectPtr& object, int code);
+
   /// A list of these objects as the answer.
   void answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects);
 
@@ -61,6 +64,14 @@ class Reader {
 
   static bool looks_at_much(const ResourceCache& cache, const Page& page);
   void show(const ExchangePtr& exchange, Page page);
+  using Conversion = api::StatusResult<std::vector<ObjectPtr>>;
+
+  void show_converted_object(const ExchangePtr& exchange, const Rendering& rendering, const Conversion& converted,
+                             int code) const;
+  void answer_converted(const ExchangePtr& exchange, const Rendering& rendering, Conversion objects);
+  void show_page(const ExchangePtr& exchange, Page page, store::Revision at, bool is_long,
+                 const std::vector<ObjectPtr>& behind, Conversion converted);
+  void show_converted(const ExchangePtr& exchange, Page page, store::Revision at, bool is_long);
   void show_from_store(const ExchangePtr& exchange, Page page);
   std::shared_ptr<ObjectSource> objects_of(const Exchange& exchange, const Page& page, store::Revision at);
   void begin(ListJob job, bool is_long);

@@ -2,6 +2,7 @@
 
 #include "api/json/json_values.h"
 #include "apiserver/read/stored_form.h"
+#include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
 
 #include <utility>
@@ -78,6 +79,9 @@ Extract extract(const Resource& resource, const Json& document) {
   out.fields.reserve(resource.fields.size());
   for (const SelectableField& field : resource.fields) {
     out.fields.push_back(field.read != nullptr ? field.read(document) : path_value(document, field.name));
+  }
+  if (resource.custom != nullptr && resource.custom->kind->webhook() != nullptr) {
+    out.api_version = document.string_at({"apiVersion"});
   }
   const Json* meta = document.find("metadata");
   if (meta == nullptr) return out;

@@ -39,6 +39,7 @@ struct Extract {
   api::StringMap labels;
   std::vector<std::string> fields;  // values of Resource::fields, in that order
   std::vector<OwnerLink> owners;
+  std::string api_version;  // empty: no webhook converts versions of the kind
   bool deleting = false;    // has a deletionTimestamp
   bool foreground = false;  // has the finalizer foregroundDeletion
   bool orphaning = false;   // has the finalizer orphan

@@ -1,5 +1,6 @@
 #include "apiserver/read/watch_hub.h"
 
+#include "apiserver/read/object_converter.h"
 #include "apiserver/read/pinned_objects.h"
 #include "base/rng.h"
 #include "store/too_old.h"
@@ -14,6 +15,10 @@ namespace {
 constexpr std::size_t kChunkBytes = 64U << 10U;
 constexpr std::size_t kAheadMax = 1U << 20U;
 constexpr std::size_t kWaitingMax = 4U << 20U;
+// Events of one watch that wait for a conversion webhook; with more the watch ends.
+constexpr std::size_t kPendingMax = 10'000;
+// Events of one watch whose objects go to the webhook together.
+constexpr std::size_t kPendingAtOnce = 100;
 constexpr Duration kLagMax = seconds(10);
 constexpr Duration kStartMax = seconds(60);  // until what a watch starts with has been sent
 constexpr Duration kBookmarkEvery = seconds(60);
@@ -54,6 +59,8 @@ class WatchHub::Frames {
   }
 
   const CacheEvent& event() const { return *event_; }
+
+  const EventPtr& shared_event() const { return event_; }
 
   std::uint64_t id() const { return id_; }
 
@@ -155,6 +162,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
   if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // it went while this waited
+  watch->converts = has_webhook(*with.route.resource);
   watch->user = watched_for(with.user().name);
   if (!take(shared, watch->user)) {
     return with.fail(api::retry_status(ErrorCode::kTooManyRequests,
@@ -201,7 +209,33 @@ void WatchHub::start_from_state(const WatchPtr& watch, bool marker) {
   core_.timers.at(core_.now.mono + kStartMax, [this, held = std::weak_ptr(watch)] {
     if (const WatchPtr slow = held.lock(); slow && !slow->closed && slow->behind) end(*slow);
   });
+  if (watch->converts) return convert_state(watch, start);
   catch_up(watch, start);
+}
+
+/// The state is converted as a whole before it is sent; events wait in the history meanwhile.
+void WatchHub::convert_state(const WatchPtr& watch, const StartPtr& start) {
+  std::vector<ObjectPtr> objects;
+  start->objects->visit([&objects](const ObjectPtr& object) {
+    objects.push_back(object);
+    return true;
+  });
+  core_.converter->convert(*watch->exchange->route.resource, std::move(objects), ObjectConverter::Of::kList,
+                           [this, start, held = std::weak_ptr(watch)](Conversion converted) {
+                             on_state(held.lock(), start, std::move(converted));
+                           });
+}
+
+/// `watch` null: it has ended.
+void WatchHub::on_state(const WatchPtr& watch, const StartPtr& start, Conversion converted) {
+  if (!watch || watch->closed) return;
+  if (!converted) return fail_conversion(*watch, converted.error());
+  start->objects = std::make_shared<GivenObjects>(*std::move(converted));
+  catch_up(watch, start);
+}
+
+void WatchHub::fail_conversion(Watch& watch, const api::Status& status) {
+  if (write(watch, watch.rendering.error_frame(status))) end(watch);
 }
 
 WatchHub::Start WatchHub::state_of(Watch& watch, bool marker) const {
@@ -302,7 +336,7 @@ bool WatchHub::send_changes(Watch& watch, Start& start, SliceBudget& budget) {
 
 /// Resumes a watch whose events are gone from the present state. The watch has been sent everything up to `sent`.
 bool WatchHub::resume_by_state(Watch& watch, Start& start) const {
-  if (!watch.cache->covers_state(watch.sent) || !watch.shared->selection.is_by_name()) return false;
+  if (watch.converts || !watch.cache->covers_state(watch.sent) || !watch.shared->selection.is_by_name()) return false;
   start.changes = watch.cache->changes_since(watch.sent);
   watch.from = watch.sent = watch.cache->origin().revision();
   return true;
@@ -367,6 +401,63 @@ void WatchHub::deliver(Watch& watch, Frames& frames) {
   const CacheEvent& event = frames.event();
   if (watch.closed || event.revision <= watch.from || event.revision < watch.sent) return;
   watch.sent = event.revision;
+  const Resource& row = *watch.exchange->route.resource;
+  const auto is_other = [&row](const ObjectPtr& object) { return object && needs_webhook(row, *object); };
+  if (watch.converts &&
+      (!watch.pending.empty() || watch.converting || is_other(event.object) || is_other(event.previous))) {
+    if (watch.pending.size() >= kPendingMax) return end(watch);
+    watch.pending.push_back(frames.shared_event());
+    const auto alive = watches_.find(watch.id);
+    if (alive != watches_.end()) convert_pending(WatchPtr(alive->second));
+    return;
+  }
+  send_event(watch, frames);
+}
+
+/// Converts what waits, a part at a time: in the order of the events, each with the object as it was before.
+void WatchHub::convert_pending(const WatchPtr& watch) {
+  while (!watch->closed && !watch->converting && !watch->pending.empty()) {
+    const std::size_t count = std::min(watch->pending.size(), kPendingAtOnce);
+    const auto end_of_part = watch->pending.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<EventPtr> events(watch->pending.begin(), end_of_part);
+    watch->pending.erase(watch->pending.begin(), end_of_part);
+    std::vector<ObjectPtr> objects;
+    for (const EventPtr& event : events) {
+      objects.push_back(event->object);
+      objects.push_back(event->previous);
+    }
+    watch->converting = true;
+    core_.converter->convert(*watch->exchange->route.resource, std::move(objects), ObjectConverter::Of::kObject,
+                             [this, events = std::move(events), held = std::weak_ptr(watch)](
+                                 const Conversion& converted) { on_converted(held.lock(), events, converted); });
+  }
+}
+
+/// `watch` null: it has ended.
+void WatchHub::on_converted(const WatchPtr& watch, const std::vector<EventPtr>& events, const Conversion& converted) {
+  if (!watch || watch->closed) return;
+  watch->converting = false;
+  if (!converted) return fail_conversion(*watch, converted.error());
+  send_converted(*watch, events, *converted);
+  convert_pending(watch);
+}
+
+/// `objects`: of each event, the object and the one before.
+void WatchHub::send_converted(Watch& watch, const std::vector<EventPtr>& events,
+                              const std::vector<ObjectPtr>& objects) {
+  for (std::size_t i = 0; i < events.size() && !watch.closed; ++i) {
+    const CacheEvent& event = *events[i];
+    Frames frames(std::make_shared<const CacheEvent>(CacheEvent{.revision = event.revision,
+                                                                .at = event.at,
+                                                                .object = objects[2 * i],
+                                                                .previous = objects[2 * i + 1],
+                                                                .last = nullptr}),
+                  core_.now.wall, ++frames_);
+    send_event(watch, frames);
+  }
+}
+
+void WatchHub::send_event(Watch& watch, Frames& frames) {
   judge(*watch.shared, frames);
   const bool was = watch.shared->was;
   const bool is = watch.shared->is;
@@ -411,7 +502,7 @@ bool WatchHub::write(Watch& watch, std::string text) {
 }
 
 void WatchHub::send_bookmark(Watch& watch) {
-  if (watch.behind) return;  // it has not seen everything up to now
+  if (watch.behind || watch.converting || !watch.pending.empty()) return;  // it has not seen everything up to now
   write(watch, watch.rendering.bookmark(std::max(watch.sent, watch.cache->origin().revision()), false));
 }
 

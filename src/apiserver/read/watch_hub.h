@@ -18,6 +18,7 @@
 #include "apiserver/resource/slice_queue.h"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,6 +95,9 @@ class WatchHub {
     bool behind = false;   // it is catching up: events are not for it yet
     bool columns_sent = false;
     bool closed = false;
+    bool converts = false;         // a webhook may have to convert its objects
+    bool converting = false;       // until the answer, later events wait
+    std::deque<EventPtr> pending;  // events to be converted, oldest first
     Lag lag;
     std::optional<LongReads::Id> place;  // for a long start
     TimerQueue::Id end_timer;
@@ -120,6 +124,7 @@ class WatchHub {
     std::optional<LongReads::Id> place;     // for a long one
   };
 
+  using Conversion = api::StatusResult<std::vector<ObjectPtr>>;
   using StartPtr = std::shared_ptr<Start>;
 
   /// The one that is there already, or a new one.
@@ -140,6 +145,13 @@ class WatchHub {
   bool send_history(Watch& watch, Start& start, SliceBudget& budget);
   bool resume_by_state(Watch& watch, Start& start) const;
   void deliver(Watch& watch, Frames& frames);
+  void send_event(Watch& watch, Frames& frames);
+  void convert_state(const WatchPtr& watch, const StartPtr& start);
+  void on_state(const WatchPtr& watch, const StartPtr& start, Conversion converted);
+  void convert_pending(const WatchPtr& watch);
+  void on_converted(const WatchPtr& watch, const std::vector<EventPtr>& events, const Conversion& converted);
+  void send_converted(Watch& watch, const std::vector<EventPtr>& events, const std::vector<ObjectPtr>& objects);
+  void fail_conversion(Watch& watch, const api::Status& status);
   bool write(Watch& watch, std::string text);
   void send_bookmark(Watch& watch);
   void arm(const WatchPtr& watch, const ListOptions& options);

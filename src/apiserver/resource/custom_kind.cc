@@ -109,8 +109,12 @@ bool CustomVersion::converts() const {
   return kind->converts();
 }
 
+bool CustomVersion::needs_webhook(std::string_view object_version) const {
+  return kind->webhook() != nullptr && object_version != api_version;
+}
+
 Json CustomVersion::from_stored(const Json& object) const {
-  if (!converts()) return object;
+  if (!converts() || kind->webhook() != nullptr) return object;
   Json shown = object;
   shown["apiVersion"] = api_version;
   structural::prune(schema, shown);
@@ -119,7 +123,7 @@ Json CustomVersion::from_stored(const Json& object) const {
 }
 
 Json CustomVersion::to_stored(const Json& object) const {
-  if (!converts()) return object;
+  if (!converts() || kind->webhook() != nullptr) return object;
   Json stored = object;
   stored["apiVersion"] = kind->stored().api_version();
   return stored;
@@ -195,6 +199,21 @@ void CustomKind::add_columns(CustomVersion& version, const Json& document) {
          static_cast<std::int32_t>(priority == nullptr ? 0 : priority->if_int64().value_or(0)), keep(described)});
     version.cells.push_back(structural::read_printer_column(column));
   }
+}
+
+void CustomKind::read_conversion(const Json& definition) {
+  const Json* conversion = definition.at({"spec", "conversion"});
+  if (conversion == nullptr || conversion->string_at({"strategy"}) != "Webhook" || versions_.size() < 2) return;
+  const Json* client = conversion->at({"webhook", "clientConfig"});
+  ConversionWebhook webhook{.client_config = client == nullptr ? Json::object() : *client, .review_version = "v1"};
+  // The first that this server knows, as upstream.
+  for (const Json& version : list_at(*conversion, {"webhook", "conversionReviewVersions"})) {
+    const std::string_view name = version.string_at({});
+    if (name != "v1" && name != "v1beta1") continue;
+    webhook.review_version = name;
+    break;
+  }
+  webhook_ = std::move(webhook);
 }
 
 Outcome CustomKind::add_version(const Json& document) {
@@ -287,6 +306,7 @@ Result<CustomKindPtr> CustomKind::make(const Json& definition) {
     return make_error(ErrorCode::kInvalid, "{} versions, expected at most {}", versions.size(), kVersionsMax);
   }
   for (const Json& version : versions) SPILLWAY_TRY_VOID(kind->add_version(version));
+  kind->read_conversion(definition);
   kind->make_rows();
   kind->digest_ = digest_of(definition);
   kind->shape_ = shape_of(definition);
@@ -305,19 +325,30 @@ std::uint64_t CustomKind::shape_of(const Json& definition) {
   return fnv1a64(api::to_text(parts));
 }
 
+const Resource& CustomKind::row_of(const CustomVersion& version) const {
+  return *std::ranges::find(rows_, &version, &Resource::custom);
+}
+
 bool CustomKind::reshapes(const CustomKind& older) const {
   const CustomVersion& now = *stored().custom;
   const CustomVersion& before = *older.stored().custom;
   const bool same_fields =
       std::ranges::equal(fields_, older.fields_, {}, &SelectableField::name, &SelectableField::name);
-  return !same_fields || now.api_version != before.api_version || !(now.schema.document() == before.schema.document());
+  const bool same_conversion = (webhook() == nullptr) == (older.webhook() == nullptr);
+  return !same_fields || !same_conversion || now.api_version != before.api_version ||
+         !(now.schema.document() == before.schema.document());
 }
 
 Json CustomKind::at_rest(Json document) const {
-  const CustomVersion& version = *stored().custom;
-  document["apiVersion"] = version.api_version;
-  structural::prune(version.schema, document);
-  structural::apply_defaults(version.schema, document);
+  const CustomVersion* version = stored().custom;
+  if (webhook() != nullptr) {
+    const std::string_view own = document.string_at({"apiVersion"});
+    const auto known = std::ranges::find(versions_, own, &CustomVersion::api_version);
+    if (known != versions_.end()) version = &*known;
+  }
+  document["apiVersion"] = version->api_version;
+  structural::prune(version->schema, document);
+  structural::apply_defaults(version->schema, document);
   return document;
 }
 

@@ -25,7 +25,7 @@
 
 namespace spillway::apiserver {
 
-/// Definitions that one server holds, versions of each, and bytes of one: as many as etcd takes of any object.
+/// Bounds: definitions that one server holds, versions of each, and bytes of one (as many as etcd takes of any object).
 inline constexpr std::size_t kDefinitionsMax = 500;
 inline constexpr std::size_t kVersionsMax = 32;
 inline constexpr std::size_t kDefinitionBytesMax = 3U << 19U;
@@ -37,6 +37,12 @@ struct ScalePaths {
   std::string spec_replicas;
   std::string status_replicas;
   std::string selector;  // empty: none
+};
+
+/// How the versions of a kind are converted by a webhook.
+struct ConversionWebhook {
+  api::Json client_config;     // url or service, caBundle
+  std::string review_version;  // "v1" or "v1beta1"
 };
 
 struct CustomVersion {
@@ -56,7 +62,10 @@ struct CustomVersion {
   const api::Type* fields = nullptr;
 
   bool converts() const;
-  /// Replaces the stored version by the requested one, and back: nothing else is converted.
+  /// True if a webhook has to convert an object with this apiVersion before it has the form of this version.
+  bool needs_webhook(std::string_view object_version) const;
+  /// Replaces the stored version by the requested one, and back: nothing else is converted. Objects of a kind with a
+  /// conversion webhook stay as they are (object_converter.h).
   api::Json from_stored(const api::Json& object) const;
   api::Json to_stored(const api::Json& object) const;
 
@@ -65,7 +74,7 @@ struct CustomVersion {
   TableRow table_row(const api::Json& object, WallTime now) const;
 };
 
-class CustomKind {
+class CustomKind : public std::enable_shared_from_this<CustomKind> {
  public:
   /// The kind of a stored definition. kInvalid: the reason why it cannot be served.
   static Result<CustomKindPtr> make(const api::Json& definition);
@@ -86,6 +95,12 @@ class CustomKind {
 
   bool converts() const { return versions_.size() > 1; }
 
+  /// The row of a version of this kind, which lives as long as the kind.
+  const Resource& row_of(const CustomVersion& version) const;
+
+  /// Null: versions differ in name and schema alone.
+  const ConversionWebhook* webhook() const { return webhook_ ? &*webhook_ : nullptr; }
+
   const std::deque<CustomVersion>& versions() const { return versions_; }
 
   /// True if objects that `older` has decoded have another form now.
@@ -100,11 +115,13 @@ class CustomKind {
   static std::uint64_t digest_of(const api::Json& definition);
   static std::uint64_t shape_of(const api::Json& definition);
 
-  /// An object from the store, converted to the version that is stored now and pruned by its schema.
+  /// An object from the store, converted to the version that is stored now and pruned by its schema. With a conversion
+  /// webhook it keeps its version, and is pruned by the schema of that one.
   api::Json at_rest(api::Json document) const;
 
  private:
   Outcome read_names(const api::Json& definition);
+  void read_conversion(const api::Json& definition);
   Outcome add_version(const api::Json& document);
   void add_columns(CustomVersion& version, const api::Json& document);
   void make_rows();
@@ -119,6 +136,7 @@ class CustomKind {
   std::uint64_t shape_ = 0;  // the same without whether it is being deleted
   bool terminating_ = false;
   Scope scope_ = Scope::kNamespaced;
+  std::optional<ConversionWebhook> webhook_;
   std::deque<std::string> texts_;  // owns the texts of the next three members
   std::vector<std::string_view> short_names_;
   std::vector<std::string_view> categories_;

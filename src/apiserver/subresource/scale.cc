@@ -2,6 +2,7 @@
 
 #include "api/json/document_bounds.h"
 #include "api/patch/patch.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/request/body.h"
 #include "apiserver/resource/custom_kind.h"
 #include "apiserver/write/write_path.h"
@@ -139,6 +140,12 @@ EndpointForm form_of(const Resource& resource) {
                              std::string_view name) { return with_custom_scale(version, object, scale, name); }};
 }
 
+void answer_scale(Exchange& exchange, const StatusResult<std::vector<ObjectPtr>>& converted) {
+  if (exchange.finished()) return;
+  if (!converted) return exchange.fail(converted.error());
+  exchange.answer(200, form_of(*exchange.route.resource).show(converted->front()->document()));
+}
+
 }  // namespace
 
 void ScalePath::perform(const ExchangePtr& exchange) {
@@ -150,7 +157,14 @@ void ScalePath::get(const ExchangePtr& exchange) {
   const Route& route = exchange->route;
   const ObjectPtr found = core_.cache.of(*route.resource).find(object_key(route.ns, route.name));
   if (!found) return exchange->fail(api::not_found_status(route.resource->group_resource(), route.name));
-  exchange->answer(200, form_of(*route.resource).show(found->document()));
+  show(exchange, found);
+}
+
+/// The scale of an object as the answer; the object has the version of the request, or is converted to it.
+void ScalePath::show(const ExchangePtr& exchange, const ObjectPtr& object) {
+  core_.converter->convert(
+      *exchange->route.resource, {object}, ObjectConverter::Of::kObject,
+      [exchange](const StatusResult<std::vector<ObjectPtr>>& converted) { answer_scale(*exchange, converted); });
 }
 
 void ScalePath::change(const ExchangePtr& exchange) {
@@ -193,9 +207,9 @@ void ScalePath::change(const ExchangePtr& exchange) {
       return form.take(current, *scale, exchange->route.name);
     };
   }
-  writer_.update(std::move(job), [exchange, form](StatusResult<Written> result) {
+  writer_.update(std::move(job), [this, exchange](StatusResult<Written> result) {
     if (!result) return exchange->fail(result.error());
-    exchange->answer(200, form.show(result->object->document()));
+    show(exchange, result->object);
   });
 }
 

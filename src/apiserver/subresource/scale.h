@@ -21,6 +21,7 @@ class ScalePath {
  private:
   void get(const ExchangePtr& exchange);
   void change(const ExchangePtr& exchange);
+  void show(const ExchangePtr& exchange, const ObjectPtr& object);
 
   Core& core_;
   Writer& writer_;

@@ -36,6 +36,7 @@ cel::AccessDecision Admission::decide(const cel::AccessRequest& asked) const {
 }
 
 api::StatusResult<bool> Admission::wants(const webhooks::Webhook& webhook, const Form& form) {
+  if (is_unconverted(form)) return unconverted_status(fmt::format("admission webhook \"{}\"", webhook.name));
   if (webhook.conditions == nullptr) return true;
   const webhooks::ReviewRequest request = described(form);
   const api::Json object = as_served(form, object_);

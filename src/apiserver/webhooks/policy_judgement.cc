@@ -1,5 +1,6 @@
 // Admission: a request held against the admission policies, and what comes of it.
 #include "api/exchange/status.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/webhooks/webhook_admission.h"
 #include "policy/admission_policies/judge.h"
 #include "policy/admission_policies/params.h"
@@ -66,6 +67,8 @@ class CachedParams final : public admission_policies::ParamSource {
   const Resource* row_of(const ParamKind& kind) const {
     const Resource* row = core_.registry.find_kind(kind.api_version, kind.kind);
     if (row == nullptr || !row->stored()) return nullptr;
+    // Parameters are not converted by webhooks: those of another version are as good as absent.
+    if (has_webhook(*row) && !row->custom->storage) return nullptr;
     const ResourceCache& cache = core_.cache.of(*row);
     return cache.is_detached() || cache.is_filling() ? nullptr : row;
   }
@@ -132,6 +135,7 @@ api::StatusResult<void> Admission::judge_by_policies() {
   ShownRequests source(
       [this](const webhooks::ResourceName& name) {
         const Form& form = *std::ranges::find(forms_, name, &Form::name);
+        needs_conversion_ = needs_conversion_ || is_unconverted(form);
         const webhooks::ReviewRequest request = described(form);
         return ShownRequest{.object = as_served(form, object_),
                             .old_object = as_served(form, old_),
@@ -147,6 +151,7 @@ api::StatusResult<void> Admission::judge_by_policies() {
   const CachedParams params(tools_.core);
   const Judgement judgement = admission_policies::judge(
       *policies_, {.subject = subject, .seen = seen, .check = check, .source = source, .params = params});
+  if (needs_conversion_) return unconverted_status("an admission policy");
   tools_.policy_metrics.judged(judgement, subject_.operation);
   tell(judgement);
   if (!judgement.refusal) return {};

@@ -2,6 +2,7 @@
 
 #include "api/json/json_values.h"
 #include "api/object/selector.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@ using webhooks::ServiceReference;
 using webhooks::Webhook;
 
 constexpr std::int64_t kPortMax = 65'535;
+constexpr std::size_t kShownBytesMax = 256;  // bytes shown in a message
 
 struct Place {
   std::string host;
@@ -126,6 +128,20 @@ std::string shown_url(const Webhook& webhook) {
   const ServiceReference& service = *webhook.service;
   return fmt::format("https://{}.{}.svc:{}{}", service.name, service.ns, service.port,
                      service_target(service, webhook));
+}
+
+std::string refusal_text(const api::Response& response) {
+  constexpr int kUnauthorized = 401;
+  constexpr int kNotFound = 404;
+  constexpr int kServerError = 500;
+  if (response.status == kNotFound) return "the server could not find the requested resource";
+  if (response.status == kUnauthorized) return "the server has asked for the client to provide credentials";
+  if (response.status >= kServerError) {
+    return fmt::format("an error on the server (\"{}\") has prevented the request from succeeding",
+                       is_utf8(response.body) ? shortened(response.body, kShownBytesMax) : "unknown");
+  }
+  return fmt::format("the server responded with the status code {} but did not return more information",
+                     response.status);
 }
 
 Result<WebhookCall> call_of(Core& core, const Webhook& webhook) {

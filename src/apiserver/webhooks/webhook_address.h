@@ -14,6 +14,9 @@ namespace spillway::apiserver {
 /// The address as clients are told of it: "https://NAME.NAMESPACE.svc:443/path?timeout=10s".
 std::string shown_url(const webhooks::Webhook& webhook);
 
+/// The failure that an answer without success means, as upstream's client describes it.
+std::string refusal_text(const api::Response& response);
+
 /// The call without its body. kServiceUnavailable: there is no such service, none of its pods can be asked.
 Result<WebhookCall> call_of(Core& core, const webhooks::Webhook& webhook);
 

@@ -1,6 +1,7 @@
 #include "apiserver/webhooks/webhook_admission.h"
 
 #include "api/schema/typed.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/request/body.h"
 #include "apiserver/resource/custom_kind.h"
 #include "apiserver/webhooks/admission_options.h"
@@ -120,6 +121,18 @@ const api::Type* Admission::type_of(const Form& form) const {
   const webhooks::KindName kind = kind_of(form);
   return api::find_kind(kind.group.empty() ? std::string(kind.version) : fmt::format("{}/{}", kind.group, kind.version),
                         kind.kind);
+}
+
+bool Admission::is_unconverted(const Form& form) const {
+  return has_webhook(*form.resource) && &form != &forms_.front();
+}
+
+Status Admission::unconverted_status(std::string_view asker) const {
+  const Resource& asked = *forms_.front().resource;
+  return webhooks::internal_status(
+      fmt::format("{} matches {} in another version than {}, and this server converts no objects for admission: name "
+                  "every served version in its rules",
+                  asker, asked.plural, asked.version));
 }
 
 Json Admission::as_served(const Form& form, const Json& object) const {

@@ -136,6 +136,10 @@ class Admission final : public std::enable_shared_from_this<Admission> {
 
   webhooks::Subject rule_subject() const;
   const Form* form_for(const webhooks::Webhook& webhook) const;
+  /// True if a webhook would have to convert the object to that form: admission is not asked in it, and the request
+  /// fails, so that no check is passed by.
+  bool is_unconverted(const Form& form) const;
+  api::Status unconverted_status(std::string_view asker) const;
   webhooks::KindName kind_of(const Form& form) const;
   const api::Type* type_of(const Form& form) const;
   api::StringMap namespace_labels() const;
@@ -189,6 +193,7 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   std::shared_ptr<const admission_policies::PolicyList> policies_;
   api::Json object_;
   api::Json old_;
+  bool needs_conversion_ = false;  // a policy asked for a form that is_unconverted()
 
   // Progress through the list of mutating webhooks.
   int round_ = 0;

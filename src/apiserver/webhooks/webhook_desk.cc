@@ -1,7 +1,6 @@
 // WebhookDesk: calls to webhooks, their time and their failures.
 #include "apiserver/webhooks/webhook_address.h"
 #include "apiserver/webhooks/webhook_admission.h"
-#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -12,25 +11,8 @@ namespace spillway::apiserver {
 
 namespace {
 
-constexpr std::size_t kShownBytesMax = 256;  // bytes shown of a malformed answer
-
 std::string post_failure(const std::string& url, std::string_view why) {
   return fmt::format("failed to call webhook: Post \"{}\": {}", url, why);
-}
-
-/// Upstream's client's text for an answer with an unexpected code.
-std::string refusal_text(const api::Response& response) {
-  constexpr int kUnauthorized = 401;
-  constexpr int kNotFound = 404;
-  constexpr int kServerError = 500;
-  if (response.status == kNotFound) return "the server could not find the requested resource";
-  if (response.status == kUnauthorized) return "the server has asked for the client to provide credentials";
-  if (response.status >= kServerError) {
-    return fmt::format("an error on the server (\"{}\") has prevented the request from succeeding",
-                       is_utf8(response.body) ? shortened(response.body, kShownBytesMax) : "unknown");
-  }
-  return fmt::format("the server responded with the status code {} but did not return more information",
-                     response.status);
 }
 
 Error no_answer(std::string text) {

@@ -36,6 +36,7 @@ constexpr auto kStepsOfCreate = [] {
       kSchema,
       kValidation,
       kValidatingWebhooks,
+      kStoredForm,
       kFinalName,
       kFreeName,
       kReservation,
@@ -51,6 +52,7 @@ constexpr auto kStepsOfUpdate = [] {
   return std::array{
       kLoad,
       kTarget,
+      kCurrentForm,
       kIdentity,
       kDefaults,
       kIsolation,
@@ -60,6 +62,7 @@ constexpr auto kStepsOfUpdate = [] {
       kValidation,
       kValidatingWebhooks,
       kManagedFields,
+      kStoredForm,
       kQuota,
       kReservation,
       kCommit,
@@ -110,6 +113,16 @@ void fill_in_defaults(const Resource& row, Json& object) {
     return row.custom->set_defaults(object);
   }
   if (row.hooks->set_defaults != nullptr) row.hooks->set_defaults(object);
+}
+
+StatusResult<Json> document_of(const StatusResult<std::vector<ObjectPtr>>& converted) {
+  if (!converted) return converted.error();
+  return converted->front()->document();
+}
+
+/// The row in whose form managers are recorded: that of the request if a webhook converts the object afterwards.
+const Resource& tracked_row(const Resource& row, const Resource& stored) {
+  return has_webhook(row) ? row : stored;
 }
 
 /// `there`: the object that has the name; null: not known.
@@ -175,6 +188,8 @@ Next ObjectWrite::run(Step step) {
       return load();
     case Step::kTarget:
       return check_target();
+    case Step::kCurrentForm:
+      return convert_current();
     case Step::kIdentity:
       return proceed_if(creates_ ? identify_new() : identify_update());
     case Step::kDefaults:
@@ -195,6 +210,8 @@ Next ObjectWrite::run(Step step) {
       return proceed_if(creates_ ? validate_new() : validate_update());
     case Step::kValidatingWebhooks:
       return ask_validating_webhooks();
+    case Step::kStoredForm:
+      return convert_to_stored();
     case Step::kFinalName:
       return finish_name();
     case Step::kFreeName:
@@ -267,6 +284,39 @@ Next ObjectWrite::check_target() {
   return Next::kStep;
 }
 
+/// Changes of the server itself are made in the version that the object has in the store.
+Next ObjectWrite::convert_current() {
+  if (job_.trusted || !needs_webhook(row_, *current_)) return Next::kStep;
+  leave_turn();
+  tools_.core.converter->convert(row_, {current_}, ObjectConverter::Of::kObject,
+                                 [self = shared_from_this()](const StatusResult<std::vector<ObjectPtr>>& converted) {
+                                   self->resume(self->on_converted(Step::kCurrentForm, document_of(converted)));
+                                 });
+  tools_.turns.begin_next();
+  return Next::kWait;
+}
+
+Next ObjectWrite::convert_to_stored() {
+  if (job_.trusted || !has_webhook(row_)) return Next::kStep;
+  if (!creates_) leave_turn();
+  tools_.core.converter->convert(stored(), std::move(object_),
+                                 [self = shared_from_this()](StatusResult<Json> converted) {
+                                   self->resume(self->on_converted(Step::kStoredForm, std::move(converted)));
+                                 });
+  if (!creates_) tools_.turns.begin_next();
+  return Next::kWait;
+}
+
+Next ObjectWrite::on_converted(Step step, StatusResult<Json> converted) {
+  if (!converted) return end(converted.error());
+  if (step == Step::kCurrentForm) {
+    old_ = std::make_shared<const Json>(*std::move(converted));
+  } else {
+    object_ = *std::move(converted);
+  }
+  return Next::kStep;
+}
+
 void ObjectWrite::begin_admission(webhooks::Operation operation, const std::string& name) {
   if (tools_.webhooks == nullptr) return;
   admission_ = tools_.webhooks->begin(job_.context.asked, operation, job_.ns, name, job_.context.dry_run);
@@ -308,7 +358,8 @@ Next ObjectWrite::set_defaults() {
 Next ObjectWrite::record_managers_of_new() {
   if (job_.applied || std::exchange(has_managers_, true)) return Next::kStep;
   const WallTime now = tools_.core.now.wall;
-  object_ = with_managers(stored(), SubresourceId::kNone, job_.context, now, nullptr, std::move(object_));
+  object_ =
+      with_managers(tracked_row(row_, stored()), SubresourceId::kNone, job_.context, now, nullptr, std::move(object_));
   return Next::kStep;
 }
 
@@ -323,7 +374,7 @@ Next ObjectWrite::record_managers_of_update() {
   if (object_ == *old_) return end_unchanged();
   if (!job_.applied) {
     const WallTime now = tools_.core.now.wall;
-    object_ = with_managers(resource, job_.part, job_.context, now, old_.get(), std::move(object_));
+    object_ = with_managers(tracked_row(row_, resource), job_.part, job_.context, now, old_.get(), std::move(object_));
   }
   return same_but_manager_times(object_, *old_) ? end_unchanged() : Next::kStep;
 }

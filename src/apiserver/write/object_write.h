@@ -11,6 +11,7 @@
 #include "api/exchange/status.h"
 #include "api/json/json.h"
 #include "apiserver/read/core.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/request/step_list.h"
 #include "apiserver/write/committer.h"
 #include "apiserver/write/write_job.h"
@@ -30,6 +31,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
     kNamespace,           // check that the namespace of a new object exists, and is not being deleted
     kLoad,                // take the object from the cache
     kTarget,              // check that there is an object to update; else create it, or end the update
+    kCurrentForm,         // let a webhook convert the object to the version of the request
     kIdentity,            // set name, namespace, uid and version
     kDefaults,            // fill in members that the client left out
     kManagedFields,       // record which fields the client set; end an update that changes nothing
@@ -40,6 +42,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
     kSchema,              // hold an object of a custom kind against its schema and the rules there, in slices
     kValidation,          // find all other mistakes in the object, then run the checks that see valid objects only
     kValidatingWebhooks,  // let webhooks and admission policies reject the object
+    kStoredForm,          // let a webhook convert the new object to the version that is stored
     kFinalName,           // set members that depend on the name of a new object
     kFreeName,            // check that no object has the name of the new one
     kReservation,         // take the chosen addresses and ports from other servers
@@ -61,6 +64,9 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   api::StatusResult<void> check_namespace();
   Next load();
   Next check_target();
+  Next convert_current();
+  Next convert_to_stored();
+  Next on_converted(Step step, api::StatusResult<api::Json> converted);
   api::StatusResult<void> identify_new();
   api::StatusResult<void> identify_update();
   Next set_defaults();

@@ -3,6 +3,7 @@
 #include "api/json/json_values.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/resource/object_condition.h"
 #include "apiserver/webhooks/admission_options.h"
 
@@ -192,9 +193,16 @@ void Remover::attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& cu
 
 /// Webhooks see what is to go, and have nothing to change.
 void Remover::ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current) {
-  const Resource& row = *state->job.resource;
-  const Json stored = current->document();
-  const Json old = row.from_stored(stored);
+  core_.converter->convert(
+      *state->job.resource, {current}, ObjectConverter::Of::kObject,
+      [this, state, current](const StatusResult<std::vector<ObjectPtr>>& shown) { ask_about(state, current, shown); });
+}
+
+/// `shown`: the object in the version of the request.
+void Remover::ask_about(const std::shared_ptr<Removal>& state, const ObjectPtr& current,
+                        const StatusResult<std::vector<ObjectPtr>>& shown) {
+  if (!shown) return state->done(shown.error());
+  const Json old = state->job.resource->from_stored(shown->front()->document());
   state->admission->set_options(admission_options(state->job.options));
   state->admission->mutate(Json(), old, [this, state, current, old](const StatusResult<std::optional<Json>>& mutated) {
     if (!mutated) return state->done(mutated.error());

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -45,6 +46,8 @@ class Remover {
 
   void attempt(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
   void ask(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
+  void ask_about(const std::shared_ptr<Removal>& state, const ObjectPtr& current,
+                 const api::StatusResult<std::vector<ObjectPtr>>& shown);
   void carry_out(const std::shared_ptr<Removal>& state, const ObjectPtr& current);
 
   Core& core_;

@@ -1,6 +1,7 @@
 #include "apiserver/write/write_path.h"
 
 #include "api/patch/apply.h"
+#include "apiserver/read/object_converter.h"
 #include "apiserver/request/body.h"
 #include "apiserver/write/managed_fields.h"
 
@@ -67,9 +68,7 @@ void WritePath::answer(const ExchangePtr& exchange, StatusResult<Written> result
   exchange->warnings.insert(exchange->warnings.end(), result->warnings.begin(), result->warnings.end());
   const auto rendering = Rendering::of(*exchange->route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
-  const StoredObject& object = *result->object;
-  exchange->answer_object(result->created ? 201 : 200, rendering->object(object, core_.now.wall),
-                          rendering->document(object));
+  reader_.show_object(exchange, *rendering, result->object, result->created ? 201 : 200);
 }
 
 StatusResult<void> WritePath::check_create(const Exchange& exchange) const {
@@ -281,9 +280,36 @@ void WritePath::remove_collection(const ExchangePtr& exchange) {
   const auto rendering = Rendering::of(*route.resource, exchange->form, exchange->target);
   if (!rendering) return exchange->fail(rendering.error());
 
+  if (has_webhook(*route.resource)) {
+    return remove_converted(std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, {}}), *selection);
+  }
   auto selected = reader_.select(*route.resource, *selection);
   if (!selected) return exchange->fail(selected.error());
   continue_sweep(std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, *std::move(selected)}));
+}
+
+/// Selectors of a kind with a conversion webhook are compared with objects of the version that was asked for.
+void WritePath::remove_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection) {
+  const Resource& row = *sweep->exchange->route.resource;
+  auto all = reader_.select(row, Selection{.ns = selection.ns});
+  if (!all) return sweep->exchange->fail(all.error());
+  sweep->objects = *all;
+  core_.converter->convert(row, *std::move(all), ObjectConverter::Of::kList,
+                           [this, sweep, selection](const StatusResult<std::vector<ObjectPtr>>& converted) {
+                             sweep_converted(sweep, selection, converted);
+                           });
+}
+
+void WritePath::sweep_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection,
+                                const StatusResult<std::vector<ObjectPtr>>& converted) {
+  if (sweep->exchange->finished()) return;
+  if (!converted) return sweep->exchange->fail(converted.error());
+  if (selection.steps() * converted->size() > kSelectStepsMax) return sweep->exchange->fail(too_long_selector());
+  for (std::size_t i = 0; i < converted->size(); ++i) {
+    if (!selection.matches(*(*converted)[i])) sweep->objects[i] = nullptr;
+  }
+  std::erase(sweep->objects, nullptr);
+  continue_sweep(sweep);
 }
 
 /// Removes a window of objects at a time; the answer lists what has been removed.

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace spillway::apiserver {
 
@@ -48,6 +49,9 @@ class WritePath {
   /// True: it is a heartbeat, and written as such. `general`: how it goes on if it proves to be none.
   bool renew(const ExchangePtr& exchange, RenewalForm form, std::string_view options, std::function<void()> general);
   api::DocumentPtr kept_document(const Route& route) const;
+  void remove_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection);
+  void sweep_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection,
+                       const api::StatusResult<std::vector<ObjectPtr>>& converted);
   void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
   /// May the requestor create what its PUT or apply patch names, where there is no such object?

@@ -207,8 +207,12 @@ TEST(Definitions, SelectableFields) {
 
 TEST(Definitions, Conversion) {
   EXPECT_EQ(problems_with({"spec", "conversion"}, parsed(R"({"strategy":"Webhook","webhook":{}})")),
-            Lines{"spec.conversion.strategy: Invalid value: \"Webhook\": conversion by webhooks is not supported by "
-                  "this server: use None, with versions that differ in nothing but apiVersion"});
+            (Lines{"spec.conversion.webhookClientConfig: Required value: required when strategy is set to Webhook",
+                   "spec.conversion.conversionReviewVersions: Required value"}));
+  EXPECT_EQ(problems_with({"spec", "conversion"},
+                          parsed(R"({"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1"],"clientConfig":{
+                                    "service":{"namespace":"a","name":"b","port":443,"path":"/convert"}}}})")),
+            Lines{});
   EXPECT_EQ(problems_with({"spec", "conversion"}, parsed(R"({"strategy":"None","webhook":{"clientConfig":{}}})")),
             Lines{"spec.conversion.webhookClientConfig: Forbidden: should not be set when strategy is not set to "
                   "Webhook"});

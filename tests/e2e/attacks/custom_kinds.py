@@ -93,6 +93,18 @@ def heavy_schemas():
     yield refused("a schema that refers to another", {"$ref": "http://127.0.0.1/schema"})
 
 
+def conversion_addresses():
+    """Addresses of conversion webhooks that even an administrator does not configure."""
+    for name, client in {
+        "plain HTTP": {"url": "http://127.0.0.1/"}, "a file": {"url": "file:///etc/passwd"}, "credentials": {"url": "https://a:b@127.0.0.1/"},
+        "a query": {"url": "https://127.0.0.1/?a=b"}, "a header": {"url": "https://127.0.0.1/ HTTP/1.1\r\nX: y"}, "nothing": {},
+        "a path that leaves": {"service": {"namespace": "a", "name": "b", "path": "/../x"}},
+    }.items():
+        body = definition("taken")
+        body["spec"]["conversion"] = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
+        yield Ask(f"a conversion webhook with {name}", "admin", "POST", DEFINITIONS, body, want=422, absent=f"{DEFINITIONS}/taken.attacks.example.com")
+
+
 def many_versions():
     body = definition("taken")
     body["spec"]["versions"] = [{**body["spec"]["versions"][0], "name": f"v{i + 1}", "storage": i == 0} for i in range(33)]
@@ -126,4 +138,4 @@ def crowd(cluster):
 def attempts(cluster):
     furnish(cluster)
     wait_for("the kind", lambda: cluster.ask("admin", "GET", THINGS)[0] == 200)
-    return [*strangers(), *few_rights(), *shadows(), *heavy_schemas(), *many_versions(), *heavy_objects(), Act("a thousand definitions", crowd)]
+    return [*strangers(), *few_rights(), *shadows(), *heavy_schemas(), *conversion_addresses(), *many_versions(), *heavy_objects(), Act("a thousand definitions", crowd)]

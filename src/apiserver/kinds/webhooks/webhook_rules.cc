@@ -132,14 +132,6 @@ void validate_service(const CheckedField& service) {
   validate_service_path(service["path"]);
 }
 
-void validate_client(const CheckedField& client) {
-  const CheckedField url = client["url"];
-  const CheckedField service = client["service"];
-  if (url.present() == service.present()) return client.required("exactly one of url or service is required");
-  if (service.present()) return validate_service(service);
-  validate_webhook_url(url.text(), url.path(), url.errors());
-}
-
 void validate_review_versions(const CheckedField& versions) {
   if (versions.empty()) return versions.required("must specify one of v1");
   std::set<std::string_view> seen;
@@ -195,11 +187,19 @@ void validate_webhook(const CheckedField& webhook) {
     if (field.present()) validate_label_selector(field.json(), field.path(), field.errors());
   }
   webhook["reinvocationPolicy"].optional_one_of(kReinvocations);
-  validate_client(webhook["clientConfig"]);
+  validate_webhook_client(webhook["clientConfig"]);
   validate_match_conditions(webhook["matchConditions"]);
 }
 
 }  // namespace
+
+void validate_webhook_client(const CheckedField& client) {
+  const CheckedField url = client["url"];
+  const CheckedField service = client["service"];
+  if (url.present() == service.present()) return client.required("exactly one of url or service is required");
+  if (service.present()) return validate_service(service);
+  validate_webhook_url(url.text(), url.path(), url.errors());
+}
 
 void validate_matched_rule(const CheckedField& rule) {
   validate_operations(rule["operations"]);

@@ -25,6 +25,9 @@ void validate_matched_rule(const CheckedField& rule);
 /// `environment`.
 void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment = {});
 
+/// The address of a webhook: exactly one of url and service.
+void validate_webhook_client(const CheckedField& client);
+
 /// https://HOST[:PORT][/PATH], as the address of a webhook.
 void validate_webhook_url(std::string_view url, std::string_view path, api::FieldErrors& errors);
 
