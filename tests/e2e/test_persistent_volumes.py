@@ -25,7 +25,7 @@ class PersistentVolumes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
-        cls.process = cls.enterClassContext(one_node(cls.folder))
+        cls.process = cls.enterClassContext(one_node(cls.folder, "--storage", "off"))
         cls.kubectl = cls.process.kubectl
         cls.kubectl.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "late"},
                            "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"})

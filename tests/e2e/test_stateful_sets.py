@@ -20,7 +20,7 @@ class StatefulSets(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(workspace())
-        cls.kubectl = cls.enterClassContext(one_node(cls.folder)).kubectl
+        cls.kubectl = cls.enterClassContext(one_node(cls.folder, "--storage", "off")).kubectl
 
     def rolled_out(self, name):
         self.kubectl("rollout", "status", f"statefulset/{name}")

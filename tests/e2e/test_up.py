@@ -94,6 +94,7 @@ class OnATerminal(unittest.TestCase):
                              f"  Use        export KUBECONFIG={folder}/kubeconfig\n"
                              "             kubectl get pods -A\n"
                              f"  Dashboard  {BINARY} dashboard --kubeconfig {folder}/kubeconfig\n"
+                             "  Storage    claims get directories of this machine (StorageClass local-path)\n"
                              "  Stop       Ctrl-C (ends the pods)\n"
                              "  Log        start with --log-level info to see it here\n")
             self.assertIn("\x1b[1;32mReady\x1b[0m", shown.text())

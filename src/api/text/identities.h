@@ -19,5 +19,7 @@ inline constexpr std::string_view kNodesGroup = "system:nodes";
 /// need and no more, while the roles of kube-controller-manager and kube-scheduler are Kubernetes' own.
 inline constexpr std::string_view kOwnControllersUser = "spillway:controllers";
 inline constexpr std::string_view kOwnSchedulerUser = "spillway:scheduler";
+/// The user that makes volumes on the nodes of `up`.
+inline constexpr std::string_view kLocalStorageUser = "spillway:local-storage";
 
 }  // namespace spillway::api

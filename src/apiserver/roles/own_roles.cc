@@ -65,6 +65,15 @@ const std::vector<RuleRow>& own_dns_rules() {
   return kRules;
 }
 
+/// The provisioner of the class local-path.
+const std::vector<RuleRow>& local_storage_rules() {
+  static const std::vector<RuleRow> kRules{{"list watch", "core", "persistentvolumeclaims"},
+                                           {"create delete list watch", "core", "persistentvolumes"},
+                                           {"create patch", "core", "events"},
+                                           {"create get list watch", "storage.k8s.io", "storageclasses"}};
+  return kRules;
+}
+
 /// kubeadm's tokens have this group.
 constexpr std::string_view kTokens = "system:bootstrappers:kubeadm:default-node-token";
 
@@ -76,6 +85,7 @@ std::span<const RoleRow> own_role_rows() {
       {"spillway:kubelet-client", {{"create get", "core", "nodes/log nodes/metrics nodes/proxy nodes/stats"}}},
       {api::kOwnControllersUser, own_controllers_rules()},
       {api::kDnsUser, own_dns_rules()},
+      {api::kLocalStorageUser, local_storage_rules()},
       {api::kOwnSchedulerUser, own_scheduler_rules()}};
   return kRows;
 }
@@ -88,6 +98,7 @@ std::span<const BindingRow> own_binding_rows() {
        .role = api::kOwnControllersUser,
        .users = "spillway:controllers system:kube-controller-manager"},
       {.name = api::kDnsUser, .role = api::kDnsUser, .users = api::kDnsUser},
+      {.name = api::kLocalStorageUser, .role = api::kLocalStorageUser, .users = api::kLocalStorageUser},
       {.name = api::kOwnSchedulerUser,
        .role = api::kOwnSchedulerUser,
        .users = "spillway:scheduler system:kube-scheduler"},

@@ -5,6 +5,7 @@
 #include "api/text/identities.h"
 #include "api/text/ip_address.h"
 #include "apps/commands/commands.h"
+#include "apps/commands/local_storage_part.h"
 #include "apps/commands/missing_nodes.h"
 #include "apps/commands/node_ranges_watch.h"
 #include "apps/commands/nodes_ready.h"
@@ -35,6 +36,7 @@
 #include "host/containerd/pause_program.h"
 #include "host/network/bridge_network.h"
 #include "host/observation/machine_info.h"
+#include "host/volumes/provisioned_directory.h"
 #include "policy/checkup/runtime_choice.h"
 #include "runtime/entropy.h"
 
@@ -169,6 +171,7 @@ class Up {
     }
     process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
     if (!start_proxy() || !start_dns()) return;
+    if (makes_volumes()) start_storage();
     process_.add(std::make_unique<ContainerdPart>(
         process_,
         ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
@@ -179,6 +182,27 @@ class Up {
   }
 
   bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
+
+  /// Only root gives a directory to a pod.
+  bool makes_volumes() const {
+    if (command_.nodes == 0) return false;
+    return command_.storage == "on" || (command_.storage == "auto" && geteuid() == 0);
+  }
+
+  /// Makes the volumes of the nodes of this process; others that use its store make those of theirs.
+  void start_storage() {
+    storage::LocalFolders folders;
+    for (const std::string& name : node_names(command_)) {
+      folders.emplace(name, host::provisioned_folder(state_dir_of(name)));
+    }
+    process_.add(std::make_unique<LocalStoragePart>(process_, std::move(folders), rng_.fork("local storage"),
+                                                    server_->connect(api::kLocalStorageUser)));
+  }
+
+  std::string storage_line() const {
+    if (!makes_volumes()) return {};
+    return fmt::format("claims get directories of this machine (StorageClass {})", storage::kLocalPathClass);
+  }
 
   /// False: the process ends, with an error that has been told.
   bool start_dns() {
@@ -421,6 +445,7 @@ class Up {
                             .by_sudo = is_by_sudo(),
                             .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on),
                             .pod_network = network_line(),
+                            .storage = storage_line(),
                             .no_services = no_services_};
     if (first == nullptr) return screen;
     const api::NodeSystemInfo& info = first->status.node_info;

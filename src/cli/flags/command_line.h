@@ -260,6 +260,7 @@ struct UpCommand {
   std::string kubernetes_service = "api-server";  // or cluster-ip
   std::string pod_network = "auto";               // or on, off
   std::string dns_mode = "auto";                  // or on, off
+  std::string storage = "auto";                   // or on, off
   DnsArgs dns;
   RuntimeArgs runtime;
   bool print_config = false;

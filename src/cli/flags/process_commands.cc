@@ -106,6 +106,11 @@ void define_up(Commands& commands) {
          "network. auto: on if run as root, with plug-ins, iptables and a --bind-address that pods can reach")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
+  app.add_option("--storage", up->storage,
+                 "Make volumes for claims by the default StorageClass local-path: auto (if this process is root), on, "
+                 "off. They are directories below the state directory of the pod's node")
+      ->check(one_of({"auto", "on", "off"}))
+      ->capture_default_str();
   begin_group(app, "DNS of the cluster");
   app.add_option("--dns", up->dns_mode,
                  "Run the DNS server and its Service kube-dns: auto (where pods can reach ClusterIPs), on or off")

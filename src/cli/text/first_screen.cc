@@ -71,6 +71,7 @@ std::string first_screen(const FirstScreen& screen, Paint paint) {
   if (!screen.other_runtime.empty())
     add("", fmt::format("{} runs as well and is left alone (--runtime SOCKET uses it)", screen.other_runtime));
   if (!screen.pod_network.empty()) add("Network", screen.pod_network);
+  if (!screen.storage.empty()) add("Storage", screen.storage);
   if (!screen.no_services.empty()) add("Services", screen.no_services);
   add("Stop",
       screen.pods_run_on ? "Ctrl-C (the pods run on, and the next start takes them over)" : "Ctrl-C (ends the pods)");

@@ -25,6 +25,7 @@ struct FirstScreen {
   bool by_sudo = false;           // the user who started it cannot read the kubeconfig
   bool pods_run_on = false;       // when it stops
   std::string pod_network;        // where pods have their addresses from, one line; empty: nothing is said
+  std::string storage;            // where claims have their volumes, one line; empty: nothing is said
   std::string no_services;        // why addresses of Services lead nowhere, and what to do; empty: they do lead to pods
 };
 

@@ -10,6 +10,7 @@
 #include "host/pods/pod_limits.h"
 #include "host/pods/termination_message.h"
 #include "host/volumes/managed_file.h"
+#include "host/volumes/provisioned_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -110,6 +111,7 @@ Outcome ProcessRuntime::make_pod(PodEntry& pod) {
         std::make_shared<VolumeSet>(VolumeSetOptions{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
                                                      .first_id = *pod.isolated.first_id,
                                                      .hidden = options_.hidden,
+                                                     .provisioned = provisioned_folder(options_.state_dir),
                                                      .kept = options_.keeps_pods,
                                                      .mounts = std::exchange(pod.mounts, {})});
   }

@@ -6,6 +6,7 @@
 #include "host/process/process_runtime.h"
 #include "host/supervisor/supervisor_program.h"
 #include "host/volumes/mount_points.h"
+#include "host/volumes/provisioned_directory.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -196,6 +197,7 @@ void ProcessRuntime::tell_found(const std::vector<std::string>& mounts) {
           std::make_shared<VolumeSet>(VolumeSetOptions{.directory = fmt::format("{}/{}", pod.directory, kVolumeFolder),
                                                        .first_id = *pod.isolated.first_id,
                                                        .hidden = options_.hidden,
+                                                       .provisioned = provisioned_folder(options_.state_dir),
                                                        .kept = true,
                                                        .mounts = std::exchange(pod.mounts, {})});
     }

@@ -5,6 +5,7 @@
 #include "host/volumes/host_path.h"
 #include "host/volumes/path_walk.h"
 #include "host/volumes/payload_writer.h"
+#include "host/volumes/provisioned_directory.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -136,6 +137,22 @@ Outcome VolumeSet::give_to_pod(const Volume& volume) const {
                        empty ? GroupAccess::kReadWrite : GroupAccess::kRead);
 }
 
+std::string VolumeSet::provisioned_name(const agent::LocalDirectory& local) const {
+  if (options_.provisioned.empty() || !local.path.starts_with(options_.provisioned + "/")) return {};
+  return local.path.substr(options_.provisioned.size() + 1);
+}
+
+/// The ids of a confined pod differ from those of the one before it, whose files become its own.
+Result<UniqueFd> VolumeSet::open_provisioned_for_pod(const std::string& name) const {
+  Result<UniqueFd> opened = open_provisioned(options_.provisioned, name);
+  if (!opened && opened.error().code == ErrorCode::kNotFound) {
+    return invalid({}, "path \"{}/{}\" does not exist", options_.provisioned, name);
+  }
+  // As for a group: files that cannot be given are left as they are, and the pod finds out.
+  if (opened && options_.first_id != 0) (void)give_to_pod_ids(opened->get(), options_.first_id);
+  return opened;
+}
+
 Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
   const auto known = volumes_.find(setup.name);
   const bool is_new = known == volumes_.end() || !known->second.root;
@@ -147,7 +164,9 @@ Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
     return {};
   }
   if (const auto* local = std::get_if<agent::LocalDirectory>(&setup.content)) {
-    SPILLWAY_TRY(opened, open_local_directory(local->path, options_.hidden));
+    const std::string provisioned = provisioned_name(*local);
+    SPILLWAY_TRY(opened, provisioned.empty() ? open_local_directory(local->path, options_.hidden)
+                                             : open_provisioned_for_pod(provisioned));
     volume.root = std::move(opened);
     // As upstream: files that cannot be given are left as they are, and the pod finds out.
     if (setup.fs_group) {

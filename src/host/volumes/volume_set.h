@@ -25,6 +25,7 @@ struct VolumeSetOptions {
   std::string directory;            // parent of the pod's volumes, on disk
   std::uint32_t first_id = 0;       // the machine's id that is the pod's 0
   std::vector<std::string> hidden;  // files and directories of the machine that no pod gets
+  std::string provisioned = {};     // parent of the node's provisioned volumes, which is hidden otherwise; empty: none
   bool kept = false;                // an earlier process may have made some of it: that stays as it is
   std::vector<std::string> mounts;  // the earlier process's mounts, below the directory or beside it
 };
@@ -76,6 +77,9 @@ class VolumeSet {
 
   Result<std::string> bind_part(OpenedMount part);
   Outcome make_directory(Volume& volume, bool in_memory, std::optional<Bytes> size);
+  /// The name of a provisioned volume of this node that the local directory is; empty: it is none.
+  std::string provisioned_name(const agent::LocalDirectory& local) const;
+  Result<UniqueFd> open_provisioned_for_pod(const std::string& name) const;
   static bool is_given(const Volume& volume);
   Outcome give_to_pod(const Volume& volume) const;
 
