@@ -215,7 +215,7 @@ void validate_conditions(const Json::Array& conditions, FieldErrors& errors) {
       errors.not_supported(path + ".status", status, statuses);
     }
     if (decides && seen.contains(type == kApproved ? kDenied : kApproved)) {
-      errors.invalid(path + ".type", type, "Approved and Denied conditions are mutually exclusive");
+      errors.invalid("status.conditions", type, "Approved and Denied conditions are mutually exclusive");
     }
     if (!seen.insert(type).second) errors.duplicate(path + ".type", type);
   }

@@ -192,9 +192,8 @@ class JobStatusCheck {
     // when it began anew only with the condition that says so.
     if (changed("startTime") && has(before_, "startTime") && !is_true(spec_, "suspend") &&
         !is_set(before_, "Suspended")) {
-      errors_.required("status.startTime", has(status_, "startTime")
-                                               ? "startTime cannot be modified for unsuspended job"
-                                               : "startTime cannot be removed for unsuspended job");
+      errors_.invalid("status.startTime", value_of(status_, "startTime"),
+                      "field is immutable for unsuspended job once set");
     }
     if (has(before_, "completionTime") && has(status_, "completionTime") && changed("completionTime")) {
       errors_.invalid("status.completionTime", value_of(status_, "completionTime"), kImmutable);

@@ -115,7 +115,6 @@ void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
   constexpr std::string_view kPath = "spec.podCIDRs";
   constexpr std::string_view kOnePerFamily = "may specify no more than one CIDR for each IP family";
   const api::Json::Array& ranges = elements(spec, "podCIDRs");
-  std::set<std::string_view> seen;
   std::set<bool> families;
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
     const std::string_view range = ranges[i].string_at({});
@@ -125,7 +124,6 @@ void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
     } else {
       errors.invalid(path, ranges[i], "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
     }
-    if (!seen.insert(range).second) errors.duplicate(path, ranges[i]);
   }
   if (ranges.size() > 1 && families.size() < 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
   if (ranges.size() > 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);

@@ -73,9 +73,8 @@ void validate_role(const api::Json& role, api::FieldErrors& errors) {
   if (!namespaced) validate_aggregation(role, errors);
 }
 
-/// Upstream judges a changed role twice.
 void validate_role_update(const api::Json& role, const api::Json&, Endpoint, api::FieldErrors& errors) {
-  add_repeatedly(2, errors, [&role](api::FieldErrors& found) { validate_role(role, found); });
+  validate_role(role, errors);
 }
 
 void default_binding(api::Json& binding) {
@@ -138,9 +137,8 @@ void validate_binding(const api::Json& binding, api::FieldErrors& errors) {
   }
 }
 
-/// Upstream judges a changed binding twice, too.
 void validate_binding_update(const api::Json& binding, const api::Json& old, Endpoint, api::FieldErrors& errors) {
-  add_repeatedly(2, errors, [&binding](api::FieldErrors& found) { validate_binding(binding, found); });
+  validate_binding(binding, errors);
   if (!(value_of(binding, "roleRef") == value_of(old, "roleRef"))) {
     errors.invalid("roleRef", value_of(binding, "roleRef"), "cannot change roleRef");
   }

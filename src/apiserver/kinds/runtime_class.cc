@@ -16,7 +16,7 @@ using api::Json;
 
 void validate_scheduling(const Json& scheduling, FieldErrors& errors) {
   validate_labels(value_of(scheduling, "nodeSelector"), "scheduling.nodeSelector", errors);
-  validate_tolerations(value_of(scheduling, "tolerations"), "scheduling.tolerations.tolerations", errors);
+  validate_tolerations(value_of(scheduling, "tolerations"), "scheduling.tolerations", errors);
   const Json::Array& tolerations = elements(scheduling, "tolerations");
   for (std::size_t i = 0; i < tolerations.size() && !errors.full(); ++i) {
     const auto end = tolerations.begin() + static_cast<std::ptrdiff_t>(i);
@@ -27,8 +27,11 @@ void validate_scheduling(const Json& scheduling, FieldErrors& errors) {
 }
 
 void validate_runtime_class(const Json& runtime_class, FieldErrors& errors) {
-  require_valid(api::dns1123_label_errors(text(runtime_class, "handler")), value_of(runtime_class, "handler"),
-                "handler", errors);
+  if (const std::string_view handler = text(runtime_class, "handler"); handler.empty()) {
+    errors.required("handler");
+  } else {
+    require_valid(api::dns1123_label_errors(handler), value_of(runtime_class, "handler"), "handler", errors);
+  }
   validate_overhead(value_of(value_of(runtime_class, "overhead"), "podFixed"), "overhead", errors);
   validate_scheduling(value_of(runtime_class, "scheduling"), errors);
 }

@@ -70,14 +70,21 @@ void validate_csi_node(const Json& node, FieldErrors& errors) {
   }
 }
 
-/// Drivers come and go; what is said of one stays.
+/// Two entries of one driver are equal in all but `allocatable`, which the driver may change while it runs.
+bool same_but_allocatable(Json before, Json driver) {
+  before["allocatable"] = Json();
+  driver["allocatable"] = Json();
+  return before == driver;
+}
+
+/// Drivers are added and removed; the members of an entry are immutable except for `allocatable`.
 void validate_csi_node_update(const Json& node, const Json& old, Endpoint, FieldErrors& errors) {
-  add_repeatedly(2, errors, [&node](FieldErrors& found) { validate_csi_node(node, found); });
+  validate_csi_node(node, errors);
   for (const Json& before : elements(value_of(old, "spec"), "drivers")) {
     for (const Json& driver : elements(value_of(node, "spec"), "drivers")) {
       if (errors.full()) return;
-      if (text(before, "name") == text(driver, "name") && driver != before) {
-        errors.invalid("CSINodeDriver", driver, kImmutable);
+      if (text(before, "name") == text(driver, "name") && !same_but_allocatable(before, driver)) {
+        errors.invalid("spec.drivers", driver, kImmutable);
       }
     }
   }

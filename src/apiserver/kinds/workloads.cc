@@ -314,13 +314,12 @@ void require_same_selector(const Json& object, const Json& old, FieldErrors& err
 using ValidateObject = void (*)(const Json& object, FieldErrors& errors);
 using ValidateStatus = void (*)(const Json& status, const Json& before, FieldErrors& errors);
 
-/// `times` is how often upstream validates the changed object.
-template <ValidateObject validate, ValidateStatus validate_status, int times>
+template <ValidateObject validate, ValidateStatus validate_status>
 void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
   if (endpoint == Endpoint::kStatus) {
     return validate_status(value_of(object, "status"), value_of(old, "status"), errors);
   }
-  add_repeatedly(times, errors, [&object](FieldErrors& found) { validate(object, found); });
+  validate(object, errors);
   require_same_selector(object, old, errors);
 }
 
@@ -379,7 +378,7 @@ KindHooks deployment_hooks() {
   return {.warn_of_dropped = warn_of_template,
           .set_defaults = default_deployment,
           .validate_create = validate_deployment,
-          .validate_update = validate_update_of<validate_deployment, validate_deployment_status, 1>,
+          .validate_update = validate_update_of<validate_deployment, validate_deployment_status>,
           .columns = table.columns,
           .table_row = table.row};
 }
@@ -389,7 +388,7 @@ KindHooks replica_set_hooks() {
   return {.warn_of_dropped = warn_of_template,
           .set_defaults = default_replica_set,
           .validate_create = validate_replica_set,
-          .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status, 2>,
+          .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status>,
           .columns = table.columns,
           .table_row = table.row};
 }
@@ -411,7 +410,7 @@ KindHooks daemon_set_hooks() {
           .prepare_create = mark_template_generation,
           .validate_create = validate_daemon_set,
           .prepare_update = count_template,
-          .validate_update = validate_update_of<validate_daemon_set, validate_daemon_set_status, 2>,
+          .validate_update = validate_update_of<validate_daemon_set, validate_daemon_set_status>,
           .columns = table.columns,
           .table_row = table.row};
 }

@@ -57,8 +57,6 @@ constexpr MetadataChecks kChangeOnly{.update_whole = 0};
 constexpr MetadataChecks kAnyFinalizer{.standard_finalizers = false};
 constexpr MetadataChecks kLeaseChecks{.update_whole = 0, .standard_finalizers = false};
 constexpr MetadataChecks kWholeOnly{.update_change = 0};
-constexpr MetadataChecks kRoleChecks{.update_whole = 2};
-constexpr MetadataChecks kCsiNodeChecks{.update_whole = 2, .update_change = 0};
 constexpr MetadataChecks kSigningChecks{.status_whole = 1};
 constexpr MetadataChecks kAttachmentChecks{
     .update_whole = 2, .update_change = 0, .status_whole = 2, .status_change = 0};
@@ -256,7 +254,8 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .fields = service_fields(),
        .names = NameRule::kDns1035Label,
        .status_subresource = true,
-       .put_creates = true},
+       .put_creates = true,
+       .metadata = kChangeOnly},
       // webhooks called before a write
       {.group = "admissionregistration.k8s.io",
        .version = "v1",
@@ -328,7 +327,8 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .categories = kAllCategory,
        .subresources = kStatusOnly,
        .status_subresource = true,
-       .counts_generation = true},
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       {.group = "apps",
        .version = "v1",
        .plural = "deployments",
@@ -355,7 +355,8 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .categories = kAllCategory,
        .subresources = kScaleAndStatus,
        .status_subresource = true,
-       .counts_generation = true},
+       .counts_generation = true,
+       .metadata = kChangeOnly},
       {.group = "apps",
        .version = "v1",
        .plural = "statefulsets",
@@ -595,8 +596,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("clusterrolebindings"),
        .names = NameRule::kPathSegment,
-       .put_creates = true,
-       .metadata = kRoleChecks},
+       .put_creates = true},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "clusterroles",
@@ -606,8 +606,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("clusterroles"),
        .names = NameRule::kPathSegment,
-       .put_creates = true,
-       .metadata = kRoleChecks},
+       .put_creates = true},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "rolebindings",
@@ -616,8 +615,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("rolebindings"),
        .names = NameRule::kPathSegment,
-       .put_creates = true,
-       .metadata = kRoleChecks},
+       .put_creates = true},
       {.group = "rbac.authorization.k8s.io",
        .version = "v1",
        .plural = "roles",
@@ -626,8 +624,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .verbs = kAllVerbs,
        .storage = below("roles"),
        .names = NameRule::kPathSegment,
-       .put_creates = true,
-       .metadata = kRoleChecks},
+       .put_creates = true},
       {.group = "scheduling.k8s.io",
        .version = "v1",
        .plural = "priorityclasses",
@@ -656,7 +653,7 @@ std::vector<Resource> resource_rows(KindTable hooks) {
        .scope = kCluster,
        .verbs = kAllVerbs,
        .storage = below("csinodes"),
-       .metadata = kCsiNodeChecks},
+       .metadata = kWholeOnly},
       {.group = "storage.k8s.io",
        .version = "v1",
        .plural = "csistoragecapacities",

@@ -129,8 +129,10 @@ void check_azure_disk(const CheckedField& source) {
 
 void check_csi(const CheckedField& source) {
   const CheckedField driver = source["driver"];
-  if (driver.text().size() > kDriverNameMax) driver.too_long(kDriverNameMax);
-  driver.require_valid(api::dns1123_subdomain_errors(lower_case(driver.text())));
+  if (!driver.text().empty()) {
+    if (driver.text().size() > kDriverNameMax) driver.too_long(kDriverNameMax);
+    driver.require_valid(api::dns1123_subdomain_errors(lower_case(driver.text())));
+  }
   const CheckedField secret = source["nodePublishSecretRef"];
   const CheckedField name = secret["name"];
   if (secret && name.require_text()) name.require_valid(api::dns1123_subdomain_errors(name.text()));

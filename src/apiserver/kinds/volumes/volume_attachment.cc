@@ -59,7 +59,7 @@ void validate_attachment(const Json& attachment, FieldErrors& errors) {
 }  // namespace
 
 void check_driver_name(const CheckedField& name) {
-  name.require_text();
+  if (!name.require_text()) return;
   if (name.text().size() > kDriverNameMax) name.too_long(kDriverNameMax);
   name.require_valid(api::dns1123_subdomain_errors(lower_case(name.text())));
 }
