@@ -58,8 +58,8 @@ Json filters(const Json& in) {
   if (!node || !pod) return "undecodable";
   static constexpr std::array<std::string_view, 2> kEffects = {kNoSchedule, kNoExecute};
   std::optional<std::string> taint_reason;
-  if (const Taint* found = find_untolerated(node->spec.taints, pod->spec.tolerations, kEffects)) {
-    taint_reason = fmt::format("node(s) had untolerated taint {{{}: {}}}", found->key, found->value);
+  if (find_untolerated(node->spec.taints, pod->spec.tolerations, kEffects) != nullptr) {
+    taint_reason = "node(s) had untolerated taint(s)";
   }
   std::optional<std::string> unschedulable_reason;
   const std::array<Taint, 1> unschedulable = {Taint{

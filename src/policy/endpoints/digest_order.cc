@@ -1,6 +1,6 @@
 #include "policy/endpoints/digest_order.h"
 
-#include "base/md5.h"
+#include "base/fnv128.h"
 
 #include <fmt/format.h>
 
@@ -71,10 +71,10 @@ std::string go_text(const api::EndpointSubset& subset) {
 template <typename T>
 void sort_all(std::vector<T>& values) {
   if (values.size() < 2) return;
-  std::vector<std::pair<Md5, T>> keyed;
+  std::vector<std::pair<Fnv128, T>> keyed;
   keyed.reserve(values.size());
   for (T& value : values) {
-    const Md5 digest = md5(go_text(value));
+    const Fnv128 digest = fnv1a128(go_text(value));
     keyed.emplace_back(digest, std::move(value));
   }
   std::ranges::stable_sort(keyed, {}, [](const auto& each) { return each.first; });

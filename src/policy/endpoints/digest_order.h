@@ -1,6 +1,6 @@
-// The order in which upstream lists ports and subsets: by the MD5 digests of their text in Go. The order has no
-// meaning, but a comparison with upstream's objects would take any other order for a change. Thread: any (pure).
-// Source: Kubernetes 1.32, endpoints and endpoint slices; vectors workloads/endpointslices.
+// The order in which upstream lists ports and subsets: by the FNV-128a digests of their text in Go. The order has
+// no meaning, but a comparison with upstream's objects would take any other order for a change. Thread: any (pure).
+// Source: Kubernetes 1.36, endpoints and endpoint slices; vectors workloads/endpointslices, workloads/repack_subsets.
 #pragma once
 
 #include "api/object/endpoints.h"

@@ -89,6 +89,7 @@ api::StringMap endpoints_labels(const api::Service& service) {
   api::StringMap labels = service.metadata.labels;
   if (const auto found = labels.find(kHeadlessLabel); found != labels.end()) labels.erase(found);
   if (is_headless(service)) labels.emplace(kHeadlessLabel, "");
+  labels.insert_or_assign(std::string(kEndpointsManagedByLabel), std::string(kEndpointController));
   return labels;
 }
 
@@ -104,14 +105,21 @@ bool is_marked(const api::StringMap& annotations) {
 
 }  // namespace
 
-std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods) {
+std::vector<api::EndpointSubset> repack(std::span<const api::EndpointSubset> given) {
   std::map<std::optional<api::EndpointPort>, Members> by_port;
-  for (const PodPtr& pod : pods) {
-    if (!belongs_to_endpoints(*pod, service.publish_not_ready)) continue;
-    const auto address = address_of(service, *pod);
-    if (!address) continue;
-    const bool ready = service.publish_not_ready || workloads::is_ready(*pod);
-    for (const auto& port : ports_of_pod(service, *pod)) by_port[port][place_of(*address)] = {*address, ready};
+  const auto add = [&by_port](const std::optional<api::EndpointPort>& port, const Addresses& addresses, bool ready) {
+    for (const api::EndpointAddress& address : addresses) {
+      const auto [member, is_new] = by_port[port].try_emplace(place_of(address), address, ready);
+      if (!is_new && !ready) member->second.second = false;
+    }
+  };
+  for (const api::EndpointSubset& subset : given) {
+    std::vector<std::optional<api::EndpointPort>> ports(subset.ports.begin(), subset.ports.end());
+    if (ports.empty()) ports.emplace_back();
+    for (const auto& port : ports) {
+      add(port, subset.addresses, true);
+      add(port, subset.not_ready, false);
+    }
   }
   // Ports with the same members become one subset.
   std::vector<std::pair<const Members*, api::EndpointSubset>> groups;
@@ -131,6 +139,24 @@ std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::sp
   }
   sort_by_digest(subsets);
   return subsets;
+}
+
+std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods) {
+  std::vector<api::EndpointSubset> subsets;
+  for (const PodPtr& pod : pods) {
+    if (!belongs_to_endpoints(*pod, service.publish_not_ready)) continue;
+    const auto address = address_of(service, *pod);
+    if (!address) continue;
+    const bool ready = service.publish_not_ready || workloads::is_ready(*pod);
+    const auto ports = ports_of_pod(service, *pod);
+    if (ports.empty()) continue;
+    api::EndpointSubset& subset = subsets.emplace_back();
+    (ready ? subset.addresses : subset.not_ready).push_back(*address);
+    for (const auto& port : ports) {
+      if (port) subset.ports.push_back(*port);
+    }
+  }
+  return repack(subsets);
 }
 
 bool truncate(std::vector<api::EndpointSubset>& subsets) {

@@ -1,7 +1,7 @@
 // The Endpoints object of a Service: the addresses of the pods behind it, grouped by their ports.
 // Thread: any (pure).
-// Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.32; spec "Scheduler and
-// workloads", 16.
+// Bounds: a thousand addresses. Source: Kubernetes docs, "Service", Endpoints; Kubernetes 1.36; spec "Scheduler and
+// workloads", 16; vectors workloads/repack_subsets.
 #pragma once
 
 #include "api/object/endpoints.h"
@@ -19,6 +19,12 @@ namespace spillway::endpoints {
 inline constexpr std::size_t kAddressesMax = 1000;  // as upstream; more are cut
 inline constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 inline constexpr std::string_view kTruncated = "truncated";
+inline constexpr std::string_view kEndpointsManagedByLabel = "endpoints.kubernetes.io/managed-by";
+inline constexpr std::string_view kEndpointController = "endpoint-controller";
+
+/// The same addresses and ports with one subset for each set of ports, everything in upstream's order. An address that
+/// is ready in one subset and not ready in another of the same port is not ready.
+std::vector<api::EndpointSubset> repack(std::span<const api::EndpointSubset> subsets);
 
 /// One subset for each set of ports. `pods`: the pods that the Service selects.
 std::vector<api::EndpointSubset> subsets_of(const api::Service& service, std::span<const PodPtr> pods);

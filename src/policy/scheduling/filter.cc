@@ -4,8 +4,6 @@
 #include "api/object/taint.h"
 #include "policy/fit.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <utility>
 
@@ -38,8 +36,7 @@ std::optional<Refusal> check_taints(const api::Pod& pod, const api::Node& node) 
   const api::Taint* taint = api::find_untolerated(node.spec.taints, pod.spec.tolerations, kRepelling);
   if (taint == nullptr) return std::nullopt;
   return refusal(Filter::kTaintToleration, ReasonCode::kUntoleratedTaint,
-                 {{"key", taint->key}, {"effect", taint->effect}},
-                 fmt::format("node(s) had untolerated taint {{{}: {}}}", taint->key, taint->value));
+                 {{"key", taint->key}, {"effect", taint->effect}}, "node(s) had untolerated taint(s)");
 }
 
 std::optional<Refusal> check_affinity(const PendingPod& pod, const api::Node& node) {

@@ -112,27 +112,34 @@ double deviation_of(const std::vector<double>& shares) {
   return std::sqrt(squares / count);
 }
 
-/// How alike the used shares of these resources are, by the pods' actual requests; extended resources count only if the
-/// pod requests them. In doubles, as upstream.
-std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
+/// What the pod requests of a resource, by the actual requests.
+std::int64_t requested_of(std::string_view resource, const policy::Amounts& amounts) {
+  if (resource == "cpu") return amounts.milli_cpu;
+  if (resource == "memory") return amounts.memory_bytes;
+  if (resource == "ephemeral-storage") return amounts.ephemeral_storage_bytes;
+  return scalar_of(amounts, resource);
+}
+
+/// 50..100: how alike the used shares of the resources are, with the pod or without it. By the actual requests;
+/// extended resources count only if the pod requests them. In doubles, as upstream.
+std::int64_t balance_of(const PendingPod& pod, const policy::NodeLoad& load, bool with_pod) {
   std::vector<double> shares;
-  const auto look_at = [&](std::int64_t used, std::int64_t capacity) {
-    if (capacity <= 0) return;
-    shares.push_back(std::min(static_cast<double>(used) / static_cast<double>(capacity), 1.0));
-  };
-  const policy::Amounts& wanted = pod.load.requested;
-  const policy::Amounts& all = load.allocatable;
   for (const std::string& resource : pod.profile->balanced) {
-    if (resource == "cpu") {
-      look_at(load.requested.milli_cpu + wanted.milli_cpu, all.milli_cpu);
-    } else if (resource == "memory") {
-      look_at(load.requested.memory_bytes + wanted.memory_bytes, all.memory_bytes);
-    } else {
-      const Share share = share_of(resource, pod, load);
-      look_at(share.used, share.capacity);
-    }
+    const bool is_basic = resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
+    const std::int64_t wanted = requested_of(resource, pod.load.requested);
+    const std::int64_t capacity = requested_of(resource, load.allocatable);
+    if (capacity <= 0 || (!is_basic && wanted == 0)) continue;
+    const std::int64_t used = requested_of(resource, load.requested) + (with_pod ? wanted : 0);
+    shares.push_back(std::min(static_cast<double>(used) / static_cast<double>(capacity), 1.0));
   }
   return static_cast<std::int64_t>((1 - deviation_of(shares)) * static_cast<double>(kScoreMax));
+}
+
+/// By how much the pod changes the balance of the node: 75 if it does not.
+std::int64_t score_of_balance(const PendingPod& pod, const policy::NodeLoad& load) {
+  if (!asks_for_balance(pod)) return 0;
+  const std::int64_t change = balance_of(pod, load, true) - balance_of(pod, load, false);
+  return kScoreMax / 2 + (kScoreMax / 2 + change) / 2;
 }
 
 std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
@@ -158,6 +165,12 @@ std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& lo
 }
 
 }  // namespace
+
+bool asks_for_balance(const PendingPod& pod) {
+  return std::ranges::any_of(pod.profile->balanced, [&pod](const std::string& resource) {
+    return requested_of(resource, pod.load.requested) != 0;
+  });
+}
 
 Score score_node(const PendingPod& pod, const policy::NodeLoad& load) {
   Score score;

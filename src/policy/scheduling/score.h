@@ -2,7 +2,7 @@
 // other pods) is counted here and set in proportion by weigh().
 // Thread: any (pure). Source: Kubernetes docs, "Scheduler Configuration" (default weights), NodeResourcesFit,
 // NodeResourcesBalancedAllocation, ImageLocality, TaintToleration, NodeAffinity, InterPodAffinity, PodTopologySpread;
-// vectors scheduling/score_plugins, scheduling/full_schedule.
+// vectors scheduling/score_plugins, scheduling/full_schedule, scheduling/balanced_allocation.
 #pragma once
 
 #include "policy/node_load.h"
@@ -16,7 +16,7 @@ namespace spillway::scheduling {
 
 struct Score {
   std::int64_t resources = 0;             // 0..100: NodeResourcesFit; by default the share of cpu and memory left free
-  std::int64_t balanced = 0;              // 0..100: how alike the used shares of cpu and memory are, or of others
+  std::int64_t balanced = 0;              // 0, or 50..100: how the pod changes the balance of cpu and memory, or others
   std::int64_t soft_taints = 0;           // PreferNoSchedule taints not tolerated; fewer is better
   std::int64_t affinity = 0;              // weight of the preferred terms that match
   std::int64_t image_locality = 0;        // 0..100: how much of the pod's images is there; spread images count more
@@ -25,6 +25,9 @@ struct Score {
 
   friend bool operator==(const Score&, const Score&) = default;
 };
+
+/// Whether the pod requests any of the resources whose balance counts; the balance scores nothing for others.
+bool asks_for_balance(const PendingPod& pod);
 
 /// Without what depends on other nodes.
 Score score_node(const PendingPod& pod, const policy::NodeLoad& node);

@@ -1,4 +1,4 @@
-// vectors/workloads: endpointslices.
+// vectors/workloads: endpointslices, repack_subsets.
 #include "api/codec/codec.h"
 #include "api/object/endpoints.h"
 #include "policy/endpoints/endpoints_plan.h"
@@ -114,6 +114,16 @@ std::optional<Mismatch> check_row(const Json& row) {
   return check(in, *row.find("want"), *service);
 }
 
+std::optional<Mismatch> check_subsets(const Json& row) {
+  auto endpoints = api::decode<api::Endpoints>(*row.find("in"));
+  if (!endpoints) return Mismatch{"subsets that decode", endpoints.error().text()};
+  endpoints->subsets = repack(endpoints->subsets);
+  const Json document = api::encode(*endpoints);
+  return support::compare(*row.find("want"),
+                          Json::object({{"subsets", or_empty(document.find("subsets"), Json::array())}}));
+}
+
+const bool kSubsets = support::add_vector_check("workloads/repack_subsets", check_subsets);
 const bool kEndpointSlices = support::add_vector_check("workloads/endpointslices", check_row);
 
 }  // namespace

@@ -2,7 +2,7 @@
 // writes nothing.
 #include "policy/endpoints/slice_plan.h"
 
-#include "base/md5.h"
+#include "base/fnv128.h"
 #include "base/rng.h"
 
 #include <fmt/format.h>
@@ -20,19 +20,9 @@ namespace {
 
 constexpr std::size_t kPerSlice = 3;
 
-std::string hex(const Md5& digest) {
-  std::string text;
-  for (const auto octet : digest) text += fmt::format("{:02x}", octet);
-  return text;
-}
-
-TEST(Md5Digest, IsThatOfTheStandard) {
-  EXPECT_EQ(hex(md5("")), "d41d8cd98f00b204e9800998ecf8427e");
-  EXPECT_EQ(hex(md5("message digest")), "f96b697d7cb7938d525a2f31aaf161d0");
-  EXPECT_EQ(hex(md5("12345678901234567890123456789012345678901234567890123456789012345678901234567890")),
-            "57edf4a22be3c955ac49da2e2107b67a");
-  EXPECT_EQ(hex(md5(std::string(56, 'a'))), "3b0c8ac703f828b04c6c197006d17218");
-}
+static_assert(fnv1a128("") == Fnv128{0x6c62272e07bb0142, 0x62b821756295c58d});
+static_assert(fnv1a128("a") == Fnv128{0xd228cb696f1a8caf, 0x78912b704e4a8964});
+static_assert(fnv1a128("foobar") == Fnv128{0x343e1662793c64bf, 0x6f0d3597ba446f18});
 
 api::Service web() {
   api::Service service;

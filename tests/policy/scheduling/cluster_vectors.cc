@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -151,6 +152,8 @@ std::optional<Mismatch> score_plugins(const Json& row) {
   if (plugin == "NodeResourcesFit") {
     got = results([](const Score& score) { return score.resources; },
                   [](const WeighedScore& parts) { return parts.resources; });
+  } else if (plugin == "NodeResourcesBalancedAllocation" && !asks_for_balance(pending)) {
+    got = Json::object({{"skipped", true}});
   } else if (plugin == "NodeResourcesBalancedAllocation") {
     got = results([](const Score& score) { return score.balanced; },
                   [](const WeighedScore& parts) { return parts.balanced; });
@@ -176,9 +179,9 @@ Json totals_of(const Survey& survey, const PendingPod& pending, std::int64_t* be
   for (const FittingNode& node : survey.fitting) {
     const WeighedScore parts = weigh(node.score, bounds, {});
     Json scores = Json::object({{"ImageLocality", parts.image_locality},
-                                {"NodeResourcesBalancedAllocation", parts.balanced},
                                 {"NodeResourcesFit", parts.resources},
                                 {"TaintToleration", parts.taints}});
+    if (asks_for_balance(pending)) scores["NodeResourcesBalancedAllocation"] = parts.balanced;
     if (pending.wishes_for_nodes) scores["NodeAffinity"] = parts.affinity;
     if (survey.scores_inter_pod) scores["InterPodAffinity"] = parts.inter_pod;
     if (survey.scores_spread) scores["PodTopologySpread"] = parts.spread;
@@ -249,6 +252,31 @@ std::optional<Mismatch> full_schedule(const Json& row) {
   return support::compare(want, got);
 }
 
+/// The numbers are those of cpu, memory and, in some rows, a third resource.
+std::optional<Mismatch> balanced_allocation(const Json& row) {
+  Profile profile = default_profile();
+  const auto amounts = [&](std::string_view member) {
+    const Json::Array& numbers = *row.at({"in", member})->if_array();
+    policy::Amounts out;
+    out.milli_cpu = numbers[0].if_int64().value();
+    out.memory_bytes = numbers[1].if_int64().value();
+    if (numbers.size() > 2) out.ephemeral_storage_bytes = numbers[2].if_int64().value();
+    profile.balanced.resize(2);
+    if (numbers.size() > 2) profile.balanced.emplace_back("ephemeral-storage");
+    return out;
+  };
+  const api::Pod pod;
+  policy::NodeLoad load(std::make_shared<const api::Node>());
+  load.allocatable = amounts("allocatable");
+  load.requested = amounts("allocated");
+  PendingPod pending = make_pending(pod, profile);
+  pending.load.requested = amounts("pod");
+  const Json* want = row.at({"want", "score"});
+  return support::compare(Json::object({{"score", *want}}),
+                          Json::object({{"score", score_node(pending, load).balanced}}));
+}
+
+const bool kBalanced = support::add_vector_check("scheduling/balanced_allocation", balanced_allocation);
 const bool kInterPod = support::add_vector_check("scheduling/interpod_affinity", interpod_affinity);
 const bool kSpread = support::add_vector_check("scheduling/topology_spread", topology_spread);
 const bool kScores = support::add_vector_check("scheduling/score_plugins", score_plugins);

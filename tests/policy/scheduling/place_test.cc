@@ -90,8 +90,7 @@ TEST_F(Place, SaysWhyEveryNodeWasRefused) {
   taint("b", api::kNoSchedule);
   const Placement placement = place_pod(pod_of("new", "2", "2Gi"), nodes);
   EXPECT_FALSE(placement.node);
-  EXPECT_EQ(placement.message,
-            "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint {dedicated: x}.");
+  EXPECT_EQ(placement.message, "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).");
   ASSERT_EQ(placement.reasons.size(), 2U);
   EXPECT_EQ(policy::render(placement.reasons[0]),
             "insufficient-resource node=a resource=cpu requested=2000 used=0 allocatable=1000");
@@ -230,7 +229,7 @@ TEST(Score, AFullNodeScoresNothingForRoom) {
   const api::Pod pod = pod_of("p", "1500m", "512Mi");
   const Score score = score_node(make_pending(pod), load);
   EXPECT_EQ(score.resources, 25);  // (0 + 50) / 2
-  EXPECT_EQ(score.balanced, 75);   // shares 100 % and 50 %
+  EXPECT_EQ(score.balanced, 62);   // balance 75 (shares 100 % and 50 %) after 100
 }
 
 }  // namespace
