@@ -14,7 +14,6 @@ using api::kDnsNamespace;
 using api::kDnsService;
 
 constexpr Duration kRetryAfter = seconds(5);
-constexpr std::string_view kSlice = "kube-dns-spillway";
 constexpr std::int64_t kDnsPort = 53;
 
 Json metadata(std::string_view name, Json labels) {
@@ -57,8 +56,9 @@ Json slice_document(const ServiceKeeper::Options& options) {
   return Json::object(
       {{"apiVersion", "discovery.k8s.io/v1"},
        {"kind", "EndpointSlice"},
-       {"metadata", metadata(kSlice, Json::object({{"kubernetes.io/service-name", kDnsService},
-                                                   {"endpointslice.kubernetes.io/managed-by", "spillway-dns"}}))},
+       {"metadata",
+        metadata(options.slice, Json::object({{"kubernetes.io/service-name", kDnsService},
+                                              {"endpointslice.kubernetes.io/managed-by", "spillway-dns"}}))},
        {"addressType", options.address.contains(':') ? "IPv6" : "IPv4"},
        {"endpoints", std::move(endpoints)},
        {"ports", list(slice_port("dns", "UDP", options.port), slice_port("dns-tcp", "TCP", options.port))}});
@@ -95,21 +95,30 @@ void ServiceKeeper::create_service() {
 
 void ServiceKeeper::create_slice() {
   client_.create(slices_path({}), slice_document(options_), [this](Result<Json> made, Now now) {
-    if (made) return;
+    if (made || ending_) return;
     if (made.error().code == ErrorCode::kAlreadyExists) return replace_slice();
     retry("endpoints of kube-dns not written", made.error(), &ServiceKeeper::create_slice, now);
   });
 }
 
 void ServiceKeeper::replace_slice() {
-  client_.update(slices_path(kSlice), slice_document(options_), [this](Result<Json> made, Now now) {
+  client_.update(slices_path(options_.slice), slice_document(options_), [this](Result<Json> made, Now now) {
     if (!made) retry("endpoints of kube-dns not written", made.error(), &ServiceKeeper::create_slice, now);
   });
 }
 
+void ServiceKeeper::end(std::function<void()> done) {
+  ending_ = true;
+  client_.remove(slices_path(options_.slice), Json::object({}),
+                 [done = std::move(done)](Result<Json>, Now) { done(); });
+}
+
 void ServiceKeeper::retry(std::string_view doing, const Error& error, void (ServiceKeeper::*step)(), Now now) {
+  if (ending_) return;
   log_.warning(doing, {{"error", error.text()}});
-  client_.at(now.mono + kRetryAfter, [this, step](Now) { (this->*step)(); });
+  client_.at(now.mono + kRetryAfter, [this, step](Now) {
+    if (!ending_) (this->*step)();
+  });
 }
 
 }  // namespace spillway::dns

@@ -1,6 +1,6 @@
 // Creates the Service by which pods find the DNS server of this process, and keeps its EndpointSlice: both are written
 // once at the start, and again until that has succeeded. A Service of the name that exists already is left as it is, so
-// an operator may change it; the slice is this server's own. Thread: loop.
+// an operator may change it; the slice is this server's own, and goes with it. Thread: loop.
 // Source: Kubernetes DNS specification 1.1.0; kubeadm's Service kube-dns.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "telemetry/log.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ class ServiceKeeper final : public client::ApiEngine {
  public:
   struct Options {
     std::string cluster_ip;  // the Service's
+    std::string slice;       // name of the EndpointSlice: each server of one store has its own
     std::string address;     // where the server listens. A loopback address, which no endpoint may have: no slice
     std::uint16_t port = 0;  // the same for UDP and TCP
   };
@@ -29,6 +31,10 @@ class ServiceKeeper final : public client::ApiEngine {
   std::string_view name() const override { return "spillway-dns-service"; }
 
   void start(Now now) override;
+
+  /// Deletes the slice, for a server that ends; `done` is called once the API server has answered. Nothing is written
+  /// afterwards. Called once.
+  void end(std::function<void()> done);
 
   void on_api_event(const client::ApiEvent& event, Now now) override { client_.on_api_event(event, now); }
 
@@ -46,6 +52,7 @@ class ServiceKeeper final : public client::ApiEngine {
 
   Options options_;
   telemetry::Log log_;
+  bool ending_ = false;
   client::ApiClient client_;
 };
 

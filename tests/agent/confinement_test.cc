@@ -143,7 +143,18 @@ TEST(ContainerSecurity, WhatCannotBeKeptIsRefused) {
 }
 
 TEST(LeftOut, NamesWhatIsNotDone) {
-  EXPECT_EQ(left_out_of(pod_of("{}")).size(), 1U) << "the image, of every pod";
+  api::Pod pod = pod_of("{}");
+  EXPECT_EQ(left_out_of(pod, {}).size(), 1U) << "the image, of every pod";
+  EXPECT_EQ(left_out_of(pod, "no plug-ins").size(), 1U) << "it listens on no port";
+  pod.spec.containers.front().ports = {{.name = {}, .container_port = 80, .protocol = "TCP"}};
+  EXPECT_EQ(left_out_of(pod, {}).size(), 1U);
+  const auto shared = left_out_of(pod, "no plug-ins");
+  ASSERT_EQ(shared.size(), 2U);
+  EXPECT_EQ(shared[1].reason, "NetworkShared");
+  EXPECT_EQ(shared[1].message,
+            "The pod uses the network of its node, so no other pod there can listen on its ports: no plug-ins");
+  pod.spec.host_network = true;
+  EXPECT_EQ(left_out_of(pod, "no plug-ins").size(), 1U) << "as it asked for";
 }
 
 TEST(Isolation, FollowsTheHostSwitches) {

@@ -55,6 +55,16 @@ TEST(ServiceVariables, NameTheApiServerWhereThereIsNoService) {
   EXPECT_EQ(variables->at("KUBERNETES_PORT"), "tcp://[2001:db8::7]:6443");
 }
 
+TEST(ServiceVariables, OnlyPodsOfTheMachinesNetworkAreSentToItsLoopback) {
+  const KnownServices known{.all = {service("default", "kubernetes", "10.96.0.1")},
+                            .read = true,
+                            .api_server = ApiServerAddress{"127.0.0.1", 6443, AddressReach::kHostNetwork}};
+  api::Pod pod = pod_in("shop");
+  EXPECT_EQ(service_variables(pod, known)->at("KUBERNETES_SERVICE_HOST"), "10.96.0.1");
+  pod.spec.host_network = true;
+  EXPECT_EQ(service_variables(pod, known)->at("KUBERNETES_SERVICE_HOST"), "127.0.0.1");
+}
+
 TEST(ServiceVariables, AServiceOfThePodsOwnNamespaceStandsBeforeIt) {
   const KnownServices known{.all = {service("shop", "kubernetes", "10.96.0.9")},
                             .read = true,

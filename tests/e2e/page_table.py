@@ -142,6 +142,7 @@ TABLE = {
     "docs/network.md": {
         "spillway proxy --kubeconfig /etc/kubernetes/kube-proxy.conf --hostname-override worker-1 --cluster-cidr 10.244.0.0/16": Runs("tests/e2e/test_service_proxy.py", '"--hostname-override"'),
         "spillway proxy --cleanup": Runs("tests/e2e/test_service_proxy.py", '"proxy", "--cleanup"'),
+        "spillway explain svc/web --node worker-1": Runs("tests/e2e/test_pod_network.py", '"explain", "svc/web", "--node"'),
     },
     "docs/roles.md": {
         "kubectl create rolebinding alice --clusterrole=edit --user=alice --namespace=shop": Here(first="kubectl create namespace shop"),

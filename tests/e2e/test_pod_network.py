@@ -12,7 +12,7 @@ import sys
 import unittest
 
 import peers
-from harness import Kubectl, can_write_cgroups, needs, pod, run, running, serving, wait_for, workspace
+from harness import ApiError, Kubectl, can_write_cgroups, needs, pod, run, running, serving, wait_for, workspace
 
 PLUGINS = next((folder for folder in (peers.ROOT / "usr/lib/cni", pathlib.Path("/usr/lib/cni"), pathlib.Path("/opt/cni/bin")) if (folder / "bridge").exists()), None)
 IPTABLES = next((file for file in (peers.ROOT / "usr/sbin/xtables-nft-multi", pathlib.Path("/usr/sbin/xtables-nft-multi")) if file.exists()), None)
@@ -37,6 +37,65 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as co
 """
 
 
+# Asks the API server with the files and variables that every pod has: prints where it is, and the status of the answer.
+ASK_API = """
+import os, ssl, urllib.request
+folder = "/var/run/secrets/kubernetes.io/serviceaccount/"
+host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+request = urllib.request.Request(f"https://{host}:{port}/api", headers={"Authorization": "Bearer " + open(folder + "token").read()})
+print(host, port, urllib.request.urlopen(request, context=ssl.create_default_context(cafile=folder + "ca.crt"), timeout=60).status)
+"""
+
+# Asks the API server without credentials.
+ANONYMOUS = """
+import ssl, sys, urllib.error, urllib.request
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+try:
+    print(urllib.request.urlopen(f"https://{sys.argv[1]}:{sys.argv[2]}/api/v1/secrets", context=context, timeout=60).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+# Listens at an address.
+CLAIM = """
+import socket, sys
+try:
+    socket.create_server((sys.argv[1], 9090))
+    print("claimed")
+except OSError as error:
+    print(error.strerror)
+"""
+
+# Connects to the machine's loopback with packets that go to the gateway: a route for that takes a right.
+BY_WAY_OF = """
+import socket, sys
+try:
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+        connection.settimeout(5)
+        connection.connect(("127.0.0.1", int(sys.argv[2])))
+        print("connected")
+except TimeoutError:
+    print("refused")
+except OSError as error:
+    print("refused" if isinstance(error, ConnectionRefusedError) else error.strerror)
+"""
+
+HANDSHAKE = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+try:
+    with socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=60) as connection, context.wrap_socket(connection):
+        print("served")
+except ConnectionRefusedError:
+    print("refused")
+except (ConnectionResetError, ssl.SSLEOFError):
+    print("closed")
+"""
+
+
 def server(name, node, port=8080, **spec):
     made = pod(name, ["/usr/bin/python3", "-c", SERVER, name, str(port)], nodeName=node, **spec)
     made["spec"]["containers"][0]["readinessProbe"] = {"tcpSocket": {"port": port}, "periodSeconds": 1}
@@ -46,6 +105,33 @@ def server(name, node, port=8080, **spec):
 def asked(address, port):
     with socket.create_connection((address, port), timeout=60) as connection:
         return connection.recv(1000).decode()
+
+
+def reaches(address, port):
+    """The machine can connect to it."""
+    try:
+        with socket.create_connection((address, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def another_machine():
+    """Runs a program of Python on a machine of the same network, whose packets for pods come here."""
+    holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+    try:
+        wait_for("the other machine", lambda: os.readlink(f"/proc/{holder.pid}/ns/net") != os.readlink("/proc/self/ns/net"))
+        enter = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
+        for command in ("ip link add there type veth peer name here", "ip link set here master machine up", f"ip link set there netns {holder.pid}"):
+            subprocess.run(command.split(), check=True)
+        for command in ("ip link set lo up", "ip addr add 192.0.2.11/24 dev there", "ip link set there up", f"ip route add 10.0.0.0/8 via {MACHINE}"):
+            subprocess.run([*enter, *command.split()], check=True)
+        yield lambda program, *arguments: subprocess.check_output([*enter, sys.executable, "-c", program, *arguments], text=True).strip()
+    finally:
+        holder.kill()
+        holder.wait()
+        subprocess.run(["ip", "link", "delete", "here"], stderr=subprocess.DEVNULL, check=False)
 
 
 def devices():
@@ -187,6 +273,109 @@ class PodNetwork(unittest.TestCase):
             shutil.copy(PLUGINS / "portmap", broken / "again")
             os.replace(broken / "again", broken / "portmap")
             self.ready(process, "a")
+
+    def test_by_default_replicas_of_one_node_listen_on_one_port(self):
+        """The first thing that a newcomer does: a Deployment, its Service, and a call by name, with the API server on loopback as it is by default."""
+        with self.up("--pod-network", "auto", "--proxy", "auto") as process:
+            template = server("web", "n-1")
+            process.kubectl.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+                                   "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}},
+                                            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"] | {"nodeName": "n-1"}}}})
+            process.kubectl("expose", "deployment", "web", "--port", "80", "--target-port", "8080")
+            process.kubectl.apply({"apiVersion": "v1", "kind": "List", "items": [server("near", "n-1"), server("far", "n-2"),
+                                                                                server("outer", "n-2", port=8081, hostNetwork=True)]})
+            process.kubectl("rollout", "status", "deployment/web")
+            self.ready(process, "near", "far", "outer")
+            replicas = process.kubectl.get("pods", "-l", "app=web")["items"]
+            self.assertEqual(len({each["status"]["podIP"] for each in replicas}), 2)
+            self.assertEqual([each["status"]["containerStatuses"][0]["restartCount"] for each in replicas], [0, 0])
+            cluster_ip = process.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+            wait_for("the rules of the Service", lambda: reaches(cluster_ip, 80))
+            with self.subTest("the Service, from the machine"):
+                self.assertEqual(asked(cluster_ip, 80).split()[0], "web")
+            for name in ("near", "far"):
+                with self.subTest("the Service by its name, also from the node of its endpoints", pod=name):
+                    for _ in range(4):
+                        self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK, "web", "80").split()[0], "web")
+                with self.subTest("the API server, with the pod's own token, at the Service kubernetes", pod=name):
+                    self.assertEqual(process.kubectl("exec", name, "--", "/usr/bin/python3", "-c", ASK_API).split(), ["10.96.0.1", "443", "200"])
+            with self.subTest("explain"):
+                code, said, _ = run("explain", "svc/web", "--node", "n-2", "--kubeconfig", self.folder / "kubeconfig")
+                self.assertEqual(code, 0)
+                self.assertRegex(said, rf"{re.escape(cluster_ip)}:80/TCP +ClusterIP +2 endpoints +Cluster +kept +none")
+                for each in replicas:
+                    self.assertRegex(said, rf"{re.escape(each['status']['podIP'])}:8080 +used +80 +yes +yes +no +no")
+            with self.subTest("a pod of the machine's network is told of loopback"):
+                self.assertEqual(process.kubectl("exec", "outer", "--", "/usr/bin/python3", "-c", ASK_API).split()[::2], ["127.0.0.1", "200"])
+            with self.subTest("the API server at its Service, from the machine"):
+                self.assertTrue(reaches("10.96.0.1", 443))
+            with self.subTest("the API server at the bridge: another machine is not served"):
+                endpoint = process.kubectl.get("endpoints", "kubernetes")["subsets"][0]
+                gateway, port = endpoint["addresses"][0]["ip"], endpoint["ports"][0]["port"]
+                self.assertTrue(reaches(gateway, port))
+                with another_machine() as elsewhere:
+                    self.assertEqual(elsewhere(HANDSHAKE, MACHINE, "9"), "refused")  # that machine is reached
+                    self.assertEqual(elsewhere(HANDSHAKE, gateway, str(port)), "closed")
+            bridge_count = len(bridges())
+        self.assertEqual(bridge_count, 2)
+        self.assertEqual(bridges() | veths(), set(), "spillway up has removed its bridges, and the pods' devices")
+        self.assertNotIn("spillway", subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout)
+
+    def test_the_slice_of_the_dns_server_goes_with_it(self):
+        def slices(process):
+            return [each["metadata"]["name"] for each in process.api.get("/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices")["items"]]
+        with self.up("--proxy", "auto") as process:
+            names = wait_for("the slice of kube-dns", lambda: slices(process))
+            self.assertEqual([bool(re.fullmatch("kube-dns-[0-9a-f]{8}", name)) for name in names], [True])
+        with self.up("--proxy", "auto", "--dns", "off") as process:
+            self.assertEqual(slices(process), [])
+
+    def test_doors_of_network_and_services(self):
+        """Pods and users that try to get at what is not theirs: refused, or led nowhere, as upstream does."""
+        services, slices = "/api/v1/namespaces/default/services", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+        with self.up("--proxy", "auto") as process:
+            process.kubectl.apply({"apiVersion": "v1", "kind": "List", "items": [server("a", "n-1"), server("thief", "n-2")]})
+            own, thief = self.ready(process, "a", "thief")
+            wait_for("the API server at its Service", lambda: reaches("10.96.0.1", 443))
+
+            def from_pod(program, *arguments):
+                return process.kubectl("exec", "thief", "--", "/usr/bin/python3", "-c", program, *map(str, arguments)).strip()
+
+            def refused(path, document):
+                with self.assertRaises(ApiError) as caught:
+                    process.api.create(path, document)
+                self.assertEqual(caught.exception.code, 422)
+                return str(caught.exception)
+
+            port = {"ports": [{"name": "p", "port": 443, "targetPort": 8080}]}
+            with self.subTest("a Service asks for the address of the API server's"):
+                self.assertIn("provided IP is already allocated", refused(services, {"metadata": {"name": "thief"}, "spec": {"clusterIP": "10.96.0.1", **port}}))
+            with self.subTest("a Service names the address of the API server's Service as external: the older one keeps it"):
+                process.api.create(services, {"metadata": {"name": "thief"}, "spec": {"externalIPs": ["10.96.0.1", "198.51.100.9"], **port}})
+                process.api.create(slices, {"metadata": {"name": "thief-1", "labels": {"kubernetes.io/service-name": "thief"}}, "addressType": "IPv4",
+                                            "ports": [{"name": "p", "port": 8080, "protocol": "TCP"}], "endpoints": [{"addresses": [thief]}]})
+                wait_for("the rules of its other address", lambda: reaches("198.51.100.9", 443))
+                self.assertEqual(asked("198.51.100.9", 443).split()[0], "thief")
+                for _ in range(8):
+                    self.assertEqual(process.kubectl("exec", "a", "--", "/usr/bin/python3", "-c", ASK_API).split()[-1], "200")
+            with self.subTest("endpoints on loopback, link-local and multicast addresses"):
+                for address in ("127.0.0.1", "169.254.169.254", "224.0.0.1"):
+                    refused(slices, {"metadata": {"name": "loop", "labels": {"kubernetes.io/service-name": "thief"}}, "addressType": "IPv4", "endpoints": [{"addresses": [address]}]})
+            with self.subTest("a pod asks the API server at the bridge, and has no token: as any client"):
+                endpoint = process.kubectl.get("endpoints", "kubernetes")["subsets"][0]
+                gateway, api_port = endpoint["addresses"][0]["ip"], endpoint["ports"][0]["port"]
+                self.assertEqual(from_pod(ANONYMOUS, gateway, api_port), "403")
+            with self.subTest("loopback of the machine, where the API server listens, is not the pod's"):
+                self.assertEqual(from_pod(HANDSHAKE, "127.0.0.1", api_port), "refused")
+                self.assertTrue(reaches("127.0.0.1", api_port))
+            with self.subTest("an address on loopback that is sent to the bridge"):
+                self.assertIn(from_pod(BY_WAY_OF, gateway, api_port), ("refused", "Operation not permitted"))
+            with self.subTest("the store, and the networks of other pods, are no files of the pod"):
+                for path in (self.folder / "data", self.folder / "state", "/proc/1/root" + str(self.folder)):
+                    self.assertEqual(from_pod("import os, sys; print(os.path.exists(sys.argv[1]) and os.listdir(sys.argv[1]))", path), "False")
+            with self.subTest("a pod takes the address of another, or that of its gateway"):
+                for address in (own, gateway, "10.96.0.1"):
+                    self.assertEqual(from_pod(CLAIM, address), "Cannot assign requested address")
 
     def test_without_plugins_pods_use_the_network_of_the_machine(self):
         with self.up("--pod-network", "auto", plugins=self.folder) as process:

@@ -40,7 +40,8 @@ struct LeftOut {
   friend bool operator==(const LeftOut&, const LeftOut&) = default;
 };
 
-std::vector<LeftOut> left_out_of(const api::Pod& pod);
+/// `shared_network_because`: AgentOptions.
+std::vector<LeftOut> left_out_of(const api::Pod& pod, const std::string& shared_network_because);
 
 /// The refusal of every container of a pod that asks for a user namespace, on a node that does not confine pods;
 /// nullopt: the pod does not ask for one. Unconfined pods have the users of the machine.

@@ -87,8 +87,10 @@ Result<api::StringMap> service_variables(const api::Pod& pod, const KnownService
   if (!services.read && !api::is_static(pod))
     return make_error(ErrorCode::kServiceUnavailable,
                       "services have not yet been read at least once, cannot construct envvars");
-  const std::optional<api::Service> direct =
-      services.api_server ? std::optional(service_at(*services.api_server)) : std::nullopt;
+  std::optional<api::Service> direct;
+  if (services.api_server && (services.api_server->reach == AddressReach::kAllPods || pod.spec.host_network)) {
+    direct = service_at(*services.api_server);
+  }
   std::map<std::string, const api::Service*> chosen;  // by name
   if (direct) chosen.emplace(kMaster, &*direct);
   for (const auto& each : services.all) {

@@ -84,10 +84,14 @@ struct ManagerOptions {
   bool pins() const { return cpus.policy != "none" || memory.policy != "None"; }
 };
 
+/// The pods whose containers find an address in their variables.
+enum class AddressReach : std::uint8_t { kAllPods, kHostNetwork };
+
 /// A host name or an address, and a port above 0.
 struct ApiServerAddress {
   std::string host;
   std::uint16_t port = 0;
+  AddressReach reach = AddressReach::kAllPods;  // the other pods have the Service `kubernetes`
 };
 
 struct AgentOptions {
@@ -135,6 +139,9 @@ struct AgentOptions {
   /// The address in KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT of containers, on a node without a service
   /// proxy; nullopt: the Service `kubernetes`, as with the kubelet.
   std::optional<ApiServerAddress> api_server;
+  /// Why pods of the process runtime have no addresses of their own, for their events; empty: they have, or nothing is
+  /// said.
+  std::string shared_network_because;
   std::int32_t daemon_port = 10250;
   std::string kubelet_version = "v1.32.0";
 };

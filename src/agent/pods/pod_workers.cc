@@ -240,7 +240,7 @@ void PodWorkers::begin(const std::string& uid, Now now) {
     volumes_.add(worker.pod, memory_limit, now);
   } else if (context_.machine.confines_pods) {
     volumes_.add(worker.pod, memory_limit, now);
-    for (const LeftOut& each : left_out_of(*worker.pod)) {
+    for (const LeftOut& each : left_out_of(*worker.pod, context_.options.shared_network_because)) {
       record(worker, {},
              each.weight == LeftOut::Weight::kWarning ? client::EventType::kWarning : client::EventType::kNormal,
              each.reason, each.message, now);

@@ -1,6 +1,7 @@
 // `spillway doctor`: what of this machine, or of the way to a cluster, stands in the way, and what mends it.
 #include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_lint.h"
+#include "api/text/ip_address.h"
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/node/node_config.h"
@@ -15,6 +16,9 @@
 #include "base/file.h"
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/node_slice.h"
+#include "host/netfilter/rule_loader.h"
+#include "host/network/bridge_network.h"
+#include "host/observation/machine_info.h"
 #include "policy/checkup/machine_checkup.h"
 #include "runtime/clock.h"
 #include "wire/net/socket.h"
@@ -28,6 +32,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -144,6 +149,25 @@ std::optional<checkup::Cluster> look_at_cluster(const cli::ClusterArgs& args) {
   return cluster;
 }
 
+/// Empty: nothing is wrong.
+std::string problem_of(const Outcome& checked) {
+  return checked ? std::string() : checked.error().text();
+}
+
+checkup::Network check_network() {
+  const char* const path = std::getenv("PATH");
+  checkup::Network network{
+      .pods = problem_of(host::check_bridge_network(host::plugin_directories({}), path == nullptr ? "" : path)),
+      .services = problem_of(host::check_netfilter())};
+  const auto address = api::parse_ip(host::machine_address());
+  if (!network.services.empty()) {
+    network.names = "pods do not reach a DNS server without a proxy";
+  } else if (!address || address->is_loopback()) {
+    network.names = "this machine has no address but loopback";
+  }
+  return network;
+}
+
 std::optional<checkup::ContainerRuntime> look_at_runtime(const api::Json& configuration) {
   const auto socket = agent::runtime_socket(configuration);
   if (!socket) return checkup::ContainerRuntime{.problem = socket.error().text()};
@@ -176,6 +200,7 @@ Result<checkup::MachineFacts> look(const cli::DoctorCommand& command) {
     if (const auto root = host::find_writable_root(*mounts); !root) facts.cgroup_problem = root.error().text();
   }
   if (const auto swaps = read_file("/proc/swaps")) facts.swap = swap_of(*swaps);
+  facts.network = check_network();
   facts.ports = {look_at_port(command.port, "the API server"), look_at_port(command.node_port, "a node's agent")};
   facts.certificates = look_at_certificates(resolve_data_dir(command.data_dir));
   facts.runtime = look_at_runtime(document.value);

@@ -163,6 +163,7 @@ class Explainer {
         const auto pod = api::decode<api::Pod>(*object);
         if (pod) fallback = from_status(*pod);
         if (pod) trouble_ = outlook::explain_containers(*pod, loop_.now().wall);
+        if (pod && trouble_) trouble_ = outlook::explain_containers(*pod, loop_.now().wall, neighbours_of(*pod));
         if (fallback && fallback->area == policy::Area::kScheduling) ask_nodes_about(*pod, *fallback);
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
         if (nodes.empty()) return tell({}, fallback);
@@ -184,6 +185,15 @@ class Explainer {
     // The agent of a failed node says nothing; the controllers say why its pods are still there.
     if (pod() && !fallback && best_about(found, *pod()) == nullptr) fallback = ask_about_deletion(client);
     return tell(found, fallback);
+  }
+
+  /// Pods of its node, as far as they may be read.
+  std::vector<api::Pod> neighbours_of(const api::Pod& pod) {
+    std::vector<api::Pod> pods;
+    for (const api::Json& each : cluster_->list("/api/v1/pods?fieldSelector=spec.nodeName%3D" + pod.spec.node_name)) {
+      if (auto neighbour = api::decode<api::Pod>(each)) pods.push_back(*std::move(neighbour));
+    }
+    return pods;
   }
 
   /// By the rules of the controller, from what the API server has now.
@@ -218,7 +228,8 @@ class Explainer {
 
   /// By the rules of its controller, from what the API server has now.
   int ask_for_outlook() {
-    const auto outlook = read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, loop_.now());
+    const auto outlook =
+        read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, command_.node, loop_.now());
     if (!outlook) {
       print_error(outlook.error());
       return outlook.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;

@@ -5,6 +5,7 @@
 #include "api/object/endpoints.h"
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
+#include "api/object/proxied_service.h"
 #include "api/object/selector.h"
 #include "api/object/service.h"
 #include "apps/process/process.h"
@@ -15,6 +16,7 @@
 #include "policy/outlook/cron_outlook.h"
 #include "policy/outlook/job_outlook.h"
 #include "policy/outlook/service_outlook.h"
+#include "policy/outlook/service_paths.h"
 
 #include <fmt/format.h>
 
@@ -35,8 +37,8 @@ bool is_denied(const Error& error) {
 
 class OutlookReading {
  public:
-  OutlookReading(ClusterView& cluster, std::string name_space, std::string name, Now now)
-      : cluster_(cluster), ns_(std::move(name_space)), name_(std::move(name)), now_(now) {}
+  OutlookReading(ClusterView& cluster, std::string name_space, std::string name, std::string node, Now now)
+      : cluster_(cluster), ns_(std::move(name_space)), name_(std::move(name)), node_(std::move(node)), now_(now) {}
 
   Result<outlook::Outlook> job() {
     SPILLWAY_TRY(job, named<api::Job>("jobs"));
@@ -63,7 +65,12 @@ class OutlookReading {
           selecting(client::object_path(api::EndpointSlice::kApiVersion, "endpointslices", ns_), label));
     }
     if (selects) scene.nodes = node_names();
-    return outlook::explain_service(scene, now_.wall);
+    outlook::Outlook outlook = outlook::explain_service(scene, now_.wall);
+    if (const auto proxied = api::decode<api::ProxiedService>(document); proxied && scene.slices) {
+      for (outlook::Part& part : outlook::service_paths(*proxied, *scene.slices, path_node()))
+        outlook.parts.push_back(std::move(part));
+    }
+    return outlook;
   }
 
   Result<outlook::Outlook> autoscaler() {
@@ -266,9 +273,23 @@ class OutlookReading {
     return answers;
   }
 
+  /// The node that was asked for, or the first by name.
+  outlook::PathNode path_node() {
+    outlook::PathNode node{.name = node_, .zone = {}};
+    if (node.name.empty()) {
+      const auto names = node_names();
+      if (names && !names->empty()) node.name = *names->begin();
+    }
+    if (node.name.empty()) return node;
+    const auto object = cluster_.get(client::object_path("v1", "nodes", {}, node.name));
+    if (object) node.zone = object->string_at({"metadata", "labels", "topology.kubernetes.io/zone"});
+    return node;
+  }
+
   ClusterView& cluster_;
   std::string ns_;
   std::string name_;
+  std::string node_;  // connections to a Service are explained as it sees them; empty: any
   Now now_;
 };
 
@@ -280,8 +301,8 @@ bool has_outlook(std::string_view resource) {
 }
 
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
-                                      const std::string& name, Now now) {
-  OutlookReading reading(cluster, name_space, name, now);
+                                      const std::string& name, const std::string& node, Now now) {
+  OutlookReading reading(cluster, name_space, name, node, now);
   if (resource == "jobs") return reading.job();
   if (resource == "cronjobs") return reading.cron_job();
   if (resource == "services") return reading.service();

@@ -19,9 +19,10 @@ inline constexpr std::size_t kNamesCompared = 1000;
 /// True if policy/outlook handles the resource ("jobs").
 bool has_outlook(std::string_view resource);
 
-/// The outlook of that object (policy/outlook). kNotFound: it does not exist; the error names a similar name, if there
-/// is one.
+/// The outlook of that object (policy/outlook). `node`: connections to a Service are explained as they begin on that
+/// node; empty: on the first one by name. Other resources do not use it. kNotFound: the object does not exist; the
+/// error names a similar name, if there is one.
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
-                                      const std::string& name, Now now);
+                                      const std::string& name, const std::string& node, Now now);
 
 }  // namespace spillway::apps

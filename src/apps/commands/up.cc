@@ -15,6 +15,7 @@
 #include "apps/controller/scheduler_part.h"
 #include "apps/controller/scheduler_setup.h"
 #include "apps/dns/dns_part.h"
+#include "apps/dns/dns_service_part.h"
 #include "apps/node/containerd_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
@@ -109,14 +110,7 @@ Outcome check_pod_network(const cli::UpCommand& command, checkup::RuntimeKind ru
     return make_error(ErrorCode::kInvalid, "the container runtime has a network configuration of its own");
   }
   if (!command.controller.allocate_node_cidrs) return make_error(ErrorCode::kInvalid, "--no-allocate-node-cidrs");
-  SPILLWAY_TRY_VOID(host::check_bridge_network(host::plugin_directories(command.node.cni_bin_dir), program_path()));
-  // Pods of a container runtime cannot do without a network; processes have the machine's.
-  const bool by_default = command.pod_network == "auto" && runtime == checkup::RuntimeKind::kProcess;
-  if (by_default && (command.serving.bind_address.starts_with("127.") || command.serving.bind_address == "::1")) {
-    return make_error(ErrorCode::kInvalid,
-                      "pods could not reach the API server (set --bind-address or --pod-network on)");
-  }
-  return {};
+  return host::check_bridge_network(host::plugin_directories(command.node.cni_bin_dir), program_path());
 }
 
 class Up {
@@ -170,7 +164,9 @@ class Up {
       start_scheduler({}, {});
     }
     process_.log().info("runtime of the pods", {{"decision", checkup::sentence_of(plan_.choice)}});
-    if (!start_proxy() || !start_dns()) return;
+    if (!start_proxy()) return;
+    check_services_reached();
+    if (!start_dns()) return;
     if (makes_volumes()) start_storage();
     process_.add(std::make_unique<ContainerdPart>(
         process_,
@@ -204,6 +200,32 @@ class Up {
     return fmt::format("claims get directories of this machine (StorageClass {})", storage::kLocalPathClass);
   }
 
+  /// Pods get no addresses of their own by default where they would reach neither the API server nor Services.
+  void check_services_reached() {
+    if (!network_) return;
+    Outcome reached = check_server_reached();
+    if (reached && has_service_proxy_) reached = host::filter_bridges();
+    if (reached) return;
+    // Pods of a container runtime cannot do without a network; processes have the machine's.
+    if (command_.pod_network == "auto" && plan_.choice.kind == checkup::RuntimeKind::kProcess) {
+      network_ = std::move(reached);
+    } else {
+      process_.operator_log().warning("pods do not reach all Services", {{"why", reached.error().text()}});
+    }
+  }
+
+  /// Pods with addresses of their own reach this API server at one where it listens, or at that of the Service
+  /// `kubernetes`. The error: they would not.
+  Outcome check_server_reached() const {
+    if (!server_->pods_host().empty()) return {};
+    if (server_->has_others() || !server_->speaks_tls()) {
+      return make_error(ErrorCode::kInvalid, "pods could not reach the API server (see --bind-address)");
+    }
+    if (has_service_proxy_) return {};
+    return make_error(ErrorCode::kInvalid,
+                      "pods could not reach the API server, because nothing carries Services here (see --proxy)");
+  }
+
   /// False: the process ends, with an error that has been told.
   bool start_dns() {
     std::vector<cli::ListenPlace> places = command_.dns.listen;
@@ -227,11 +249,13 @@ class Up {
     }
     const DnsPart& dns = process_.add(*std::move(part));
     const wire::DnsServerPlace& place = dns.places().front();
-    process_.add(std::make_unique<EnginePart>(
+    process_.add(std::make_unique<DnsServicePart>(
         process_.loop(),
         std::make_unique<dns::ServiceKeeper>(
-            dns::ServiceKeeper::Options{
-                .cluster_ip = std::string(kDnsAddress), .address = place.address, .port = place.port},
+            dns::ServiceKeeper::Options{.cluster_ip = std::string(kDnsAddress),
+                                        .slice = "kube-dns-" + instance_of(server_->data_dir()),
+                                        .address = place.address,
+                                        .port = place.port},
             rng_.fork("dns service"), process_.log()),
         server_->connect(api::kDnsUser)));
     if (is_reached)
@@ -372,16 +396,38 @@ class Up {
         process_.loop(),
         std::make_unique<NodeRangesWatch>(std::set<std::string>(names.begin(), names.end()),
                                           [this](const std::string& node, const std::vector<std::string>& ranges) {
-                                            const host::BridgeNetwork network{.directory = network_dir_of(node),
-                                                                              .bridge = bridge_of(node),
-                                                                              .ranges = ranges};
-                                            const Outcome written = host::write_bridge_network(network);
-                                            if (!written) {
-                                              process_.log().error("network of a node not written",
-                                                                   {{"node", node}, {"error", written.error().text()}});
+                                            if (const Outcome made = make_network(node, ranges); !made) {
+                                              process_.log().error("network of a node not made",
+                                                                   {{"node", node}, {"error", made.error().text()}});
                                             }
                                           }),
         server_->connect(api::kOwnControllersUser)));
+  }
+
+  /// The configuration is last: with it, pods of the node begin.
+  Outcome make_network(const std::string& node, const std::vector<std::string>& ranges) {
+    const host::BridgeNetwork network{.directory = network_dir_of(node), .bridge = bridge_of(node), .ranges = ranges};
+    SPILLWAY_TRY_VOID(host::make_bridge(network));
+    if (const Outcome served = serve_pods(node, ranges); !served) {
+      process_.log().error("pods do not reach the API server", {{"error", served.error().text()}});
+    }
+    return host::write_bridge_network(network);
+  }
+
+  /// The API server listens at the first node's bridge, too, where only pods of this machine reach it.
+  Outcome serve_pods(const std::string& node, const std::vector<std::string>& ranges) {
+    const bool wanted = server_->pods_host().empty() && !server_->has_others() && server_->speaks_tls();
+    if (!wanted || served_pods_ || node != node_names(command_).front()) return {};
+    std::vector<api::IpRange> networks;
+    for (const std::string_view each : words_in(command_.controller.node_ranges.cluster_cidr, ",")) {
+      if (const auto range = api::parse_ip_range(each)) networks.push_back(*range);
+    }
+    const auto is_v4 = [](const std::string& range) { return !range.contains(':'); };
+    const auto best = std::ranges::find_if(ranges, is_v4);  // the family of the Service
+    const auto gateway = host::gateway_of(best == ranges.end() ? ranges.front() : *best);
+    if (!gateway) return invalid(ranges.front(), "no range of addresses");
+    served_pods_ = true;
+    return server_->serve_pods(*gateway, std::move(networks));
   }
 
   /// Pods that run on need them.
@@ -481,7 +527,13 @@ class Up {
 
   std::optional<agent::ApiServerAddress> direct_server() const {
     if (command_.kubernetes_service != "api-server" || !server_->speaks_tls()) return std::nullopt;
-    return agent::ApiServerAddress{.host = server_->local_host(), .port = server_->port()};
+    using agent::AddressReach;
+    const agent::ApiServerAddress here{
+        .host = server_->local_host(), .port = server_->port(), .reach = AddressReach::kAllPods};
+    if (!network_) return here;
+    if (has_service_proxy_ || server_->pods_host().empty())
+      return agent::ApiServerAddress{here.host, here.port, AddressReach::kHostNetwork};
+    return agent::ApiServerAddress{server_->pods_host(), here.port, AddressReach::kAllPods};
   }
 
   bool start_node(const std::string& name) {
@@ -497,6 +549,7 @@ class Up {
         .api_server = direct_server(),
         .leaves_pods = leaves_pods(),
         .cni_configuration = network_ ? network_dir_of(name) : std::string(),
+        .shared_network_because = network_ || command_.pod_network == "off" ? std::string() : network_.error().message,
         .dns = cluster_dns_};
     auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
     if (!node) {
@@ -511,7 +564,8 @@ class Up {
   const cli::UpCommand command_;
   const RuntimePlan plan_;
   SchedulerSetup scheduling_;
-  const Outcome network_;  // pods have addresses of their own; the error: why they have not
+  Outcome network_;           // pods have addresses of their own; the error: why they have not
+  bool served_pods_ = false;  // the API server listens at a bridge
   std::set<std::string> bridges_;
   /// Pods of this machine reach ClusterIPs: a service proxy runs here. Without one, no pod could ask kube-dns.
   bool has_service_proxy_ = false;

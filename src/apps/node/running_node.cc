@@ -138,6 +138,7 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
     machine.keeps_pods = node.slice->options().leftovers == host::Leftovers::kKeep;
   setup.agent.node_ips = options.ips;
   setup.agent.api_server = options.api_server;
+  setup.agent.shared_network_because = options.shared_network_because;
   if (const Outcome checked = agent::check_addresses(setup.agent, machine); !checked) {
     return Error{ErrorCode::kInvalid, checked.error().message, "--node-ip"};
   }

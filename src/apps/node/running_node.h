@@ -53,6 +53,8 @@ struct NodePartOptions {
   /// Directory of the CNI configuration that pods of the process runtime are attached by; empty: they use the machine's
   /// network.
   std::string cni_configuration;
+  /// Why they do, for the pods' events; empty: nothing is said.
+  std::string shared_network_because = {};
   /// For pods that want the cluster's DNS, unless the node's configuration names another; nullopt: they have the
   /// machine's.
   std::optional<ClusterDns> dns = std::nullopt;

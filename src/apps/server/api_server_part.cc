@@ -5,6 +5,7 @@
 #include "apps/server/data_dir.h"
 #include "apps/server/etcd.h"
 #include "apps/server/serving_check.h"
+#include "base/check.h"
 #include "cli/config/admission_config.h"
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
@@ -339,19 +340,9 @@ Outcome ApiServerPart::announce() {
                          args_.insecure_http ? "http" : "https", shown, http_->port());
   if (args_.insecure_http) return {};
   const std::string host = advertised_host(args_);
-  const std::uint16_t port = http_->port();
-  const std::string own =
-      host.empty() ? "" : fmt::format(fmt::runtime(host.contains(':') ? "[{}]:{}" : "{}:{}"), host, port);
-  const auto tell = [this, port](const std::vector<std::string>& texts) {
-    std::vector<apiserver::ServingAddress> addresses;
-    for (const std::string& text : texts) {
-      if (auto address = apiserver::parse_serving_address(text)) addresses.push_back(*std::move(address));
-    }
-    server_->announce(port, std::move(addresses), process_.loop().now());
-    endpoint_->rearm();
-  };
+  const std::string own = host.empty() ? std::string() : wire::format_endpoint(host, http_->port());
   if (!store_->is_shared()) {
-    tell({own});
+    announce_at({own});
     return {};
   }
   SPILLWAY_TRY(name, server_name(data_dir_));
@@ -361,8 +352,28 @@ Outcome ApiServerPart::announce() {
       [&loop](Duration time, std::move_only_function<void()> task) {
         loop.at(loop.now().mono + time, std::move(task));
       },
-      tell);
+      [this](const std::vector<std::string>& places) { announce_at(places); });
   addresses_->start();
+  return {};
+}
+
+void ApiServerPart::announce_at(const std::vector<std::string>& places) {
+  std::vector<apiserver::ServingAddress> addresses;
+  for (const std::string& each : places) {
+    if (auto address = apiserver::parse_serving_address(each)) addresses.push_back(*std::move(address));
+  }
+  server_->announce(http_->port(), std::move(addresses), process_.loop().now());
+  endpoint_->rearm();
+}
+
+std::string ApiServerPart::pods_host() const {
+  return advertised_host(args_);
+}
+
+Outcome ApiServerPart::serve_pods(const std::string& address, std::vector<api::IpRange> networks) {
+  SPILLWAY_CHECK(!has_others());
+  SPILLWAY_TRY_VOID(http_->serve_at(address, std::move(networks)));
+  if (!args_.insecure_http) announce_at({wire::format_endpoint(address, http_->port())});
   return {};
 }
 

@@ -63,6 +63,14 @@ class ApiServerPart final : public Part {
   /// How processes of this machine reach it, once it serves.
   std::string local_host() const;
 
+  /// How pods with addresses of their own reach it; empty: not at all, unless serve_pods() is called.
+  std::string pods_host() const;
+
+  /// Serves pods of this machine as well, at an address of their bridge, where clients of other machines are refused:
+  /// the Service `kubernetes` leads there. `networks`: the pods'. Not where other processes serve the same objects:
+  /// pods of other machines would be led there, too.
+  Outcome serve_pods(const std::string& address, std::vector<api::IpRange> networks);
+
   std::uint16_t port() const { return http_->port(); }
 
   /// The path of the administrator's kubeconfig: as it was given, or below the data directory.
@@ -93,6 +101,7 @@ class ApiServerPart final : public Part {
   Outcome take_part();
   Outcome announce();
   std::optional<api::Response> openid_page(std::string_view path) const;
+  void announce_at(const std::vector<std::string>& places);
   Outcome open_tokens();
   Outcome serve();
   Outcome open_certificates();

@@ -100,10 +100,9 @@ void define_up(Commands& commands) {
                  "Run the Service proxy of this machine (nftables): on, off, or auto (if this process has the rights)")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
-  app.add_option(
-         "--pod-network", up->pod_network,
-         "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the machine's "
-         "network. auto: on if run as root, with plug-ins, iptables and a --bind-address that pods can reach")
+  app.add_option("--pod-network", up->pod_network,
+                 "on: pods have addresses of their own, by CNI plug-ins and a bridge per node. off: pods use the "
+                 "machine's network. auto: on where root, plug-ins, iptables and a service proxy (--proxy) are at hand")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
   app.add_option("--storage", up->storage,

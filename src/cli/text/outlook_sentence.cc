@@ -129,6 +129,9 @@ constexpr auto kSentences = std::to_array<Sentence>({
      "{ended_at}][, {restarts:restart|restarts} so far]; it restarts after a growing back-off"},
     {kPodContainerFailed,
      "container {container} ended with exit code {exit_code}[ ({reason})][: {message}][, at {ended_at}]"},
+    {kPodPortTaken,
+     "port {port} of node {node} belongs to pod {pod}: use another port, or give pods addresses of their own (see "
+     "spillway doctor)"},
 });
 
 constexpr bool has_every_sentence() {

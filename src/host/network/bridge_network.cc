@@ -4,10 +4,16 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/unique_fd.h"
+#include "host/kernel/kernel_file.h"
+#include "host/network/plugin_call.h"
+#include "policy/network/addresses.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,9 +31,22 @@ using api::Json;
 
 constexpr std::string_view kPlugins[] = {"bridge", "host-local", "portmap"};
 constexpr std::string_view kFile = "10-spillway.conflist";
+/// Packets between two pods of one bridge pass the rules of Services, or answers would not come from the Service.
+constexpr const char* kBridgeCalls[] = {"/proc/sys/net/bridge/bridge-nf-call-iptables",
+                                        "/proc/sys/net/bridge/bridge-nf-call-ip6tables"};
+constexpr const char* kModprobe[] = {"/usr/sbin/modprobe", "/sbin/modprobe"};
 
 bool is_program(const std::string& path) {
   return ::access(path.c_str(), X_OK) == 0;
+}
+
+void load_bridge_filter() {
+  for (const char* const program : kModprobe) {
+    if (!is_program(program)) continue;
+    ignored(call_plugin({.program = program, .arguments = {"br_netfilter"}, .time_max = seconds(5)}),
+            "its file says if it is there");
+    return;
+  }
 }
 
 /// The plug-ins bridge and portmap call it.
@@ -38,6 +57,27 @@ bool has_iptables(std::string_view left) {
     if (colon == std::string_view::npos) return false;
     left.remove_prefix(colon + 1);
   }
+}
+
+Result<ifreq> request_for(const std::string& device) {
+  ifreq request = {};
+  if (device.size() >= sizeof request.ifr_name) return invalid(device, "it is too long for the name of a device");
+  std::memcpy(request.ifr_name, device.data(), device.size());
+  return request;
+}
+
+/// In network order; 0: no address.
+std::uint32_t ipv4_of(const std::string& text) {
+  in_addr address{};
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1 ? address.s_addr : 0;
+}
+
+Outcome set_ipv4(int socket, unsigned long what, ifreq request, std::uint32_t value) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = value;
+  std::memcpy(&request.ifr_addr, &address, sizeof address);
+  return ::ioctl(socket, what, &request) == 0 ? Outcome() : Outcome(errno_error(request.ifr_name, errno));
 }
 
 }  // namespace
@@ -74,12 +114,38 @@ Outcome write_bridge_network(const BridgeNetwork& network) {
   return replace_file(file, text);
 }
 
+std::optional<std::string> gateway_of(std::string_view range) {
+  const auto parsed = api::parse_ip_range(range);
+  if (!parsed) return std::nullopt;
+  api::IpAddress gateway = network::masked(*parsed).first;
+  gateway.octets.back() |= 1;
+  return network::text_of(gateway);
+}
+
+Outcome make_bridge(const BridgeNetwork& network) {
+  const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error("socket", errno);
+  SPILLWAY_TRY(request, request_for(network.bridge));
+  if (::ioctl(socket.get(), SIOCBRADDBR, network.bridge.c_str()) != 0 && errno != EEXIST)
+    return errno_error(network.bridge, errno);
+  for (const std::string& range : network.ranges) {
+    const auto gateway = gateway_of(range);
+    if (!gateway || gateway->contains(':')) continue;
+    const int bits = api::parse_ip_range(range)->prefix_bits;
+    SPILLWAY_TRY_VOID(set_ipv4(socket.get(), SIOCSIFADDR, request, ipv4_of(*gateway)));
+    SPILLWAY_TRY_VOID(
+        set_ipv4(socket.get(), SIOCSIFNETMASK, request, htonl(bits == 0 ? 0 : ~std::uint32_t{0} << (32 - bits))));
+  }
+  if (::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0) return errno_error(network.bridge, errno);
+  request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+  if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) != 0) return errno_error(network.bridge, errno);
+  return {};
+}
+
 Outcome remove_bridge(const std::string& name) {
   const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("socket", errno);
-  ifreq request = {};
-  if (name.size() >= sizeof request.ifr_name) return invalid(name, "it is too long for the name of a device");
-  std::memcpy(request.ifr_name, name.data(), name.size());
+  SPILLWAY_TRY(request, request_for(name));
   if (::ioctl(socket.get(), SIOCGIFFLAGS, &request) != 0) {
     return errno == ENODEV ? Outcome() : Outcome(errno_error(name, errno));
   }
@@ -92,6 +158,19 @@ Outcome remove_bridge(const std::string& name) {
 std::vector<std::string> plugin_directories(const std::string& given) {
   if (!given.empty()) return {given};
   return {"/opt/cni/bin", "/usr/lib/cni"};
+}
+
+Outcome filter_bridges() {
+  if (::access(kBridgeCalls[0], F_OK) != 0) load_bridge_filter();
+  for (const char* const file : kBridgeCalls) {
+    const Result<std::string> value = read_file(file);
+    if (!value) {
+      return make_error(ErrorCode::kNotFound,
+                        "the kernel does not show packets of bridges to nftables (run: modprobe br_netfilter)");
+    }
+    if (value->starts_with('0')) SPILLWAY_TRY_VOID(write_file_at(AT_FDCWD, file, "1"));
+  }
+  return {};
 }
 
 Outcome check_bridge_network(const std::vector<std::string>& directories, const std::string& program_path) {

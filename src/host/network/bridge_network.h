@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,22 @@ std::string bridge_list(const BridgeNetwork& network);
 /// Writes <directory>/10-spillway.conflist, if it says something else yet.
 Outcome write_bridge_network(const BridgeNetwork& network);
 
+/// Makes the device and brings it up, with the address that pods have as their gateway; the plug-in bridge takes it
+/// over. One of that name is no error. Of IPv6 ranges, the plug-in gives it the addresses.
+Outcome make_bridge(const BridgeNetwork& network);
+
+/// The address of the device in a range, as the plug-in host-local chooses it: the first. nullopt: it is no range.
+std::optional<std::string> gateway_of(std::string_view range);
+
 /// Removes the device. None of that name is no error.
 Outcome remove_bridge(const std::string& name);
 
 /// Where plug-ins are: `given`, or /opt/cni/bin and /usr/lib/cni if it is empty.
 std::vector<std::string> plugin_directories(const std::string& given);
+
+/// Has packets that stay inside of a bridge pass the rules of nftables, in this network namespace (the sysctls
+/// net.bridge.bridge-nf-call-*, which other programs for containers set, too). The error says what to do.
+Outcome filter_bridges();
 
 /// Checks that this process can attach pods by such a bridge. The error says what is missing and how to get it.
 /// `program_path`: the value of PATH, by which plug-ins find iptables.

@@ -21,6 +21,7 @@ class Examination {
     clock();
     disk();
     images();
+    network();
     for (const Port& port : facts_.ports) look_at(port);
     for (const Certificate& certificate : facts_.certificates) look_at(certificate);
     for (const ConfigProblem& problem : facts_.config)
@@ -64,6 +65,21 @@ class Examination {
                  fmt::format("{} answers, with the cgroup driver {}", found.socket, found.driver));
     add(Level::kWarning, "runtime", fmt::format("{} does not say which cgroup driver it uses", found.socket),
         "compare cgroupDriver with the runtime's configuration");
+  }
+
+  /// Without these parts pods run as well, so nothing here is a warning.
+  void network() {
+    if (!facts_.network) return;
+    const auto part = [this](std::string subject, std::string_view works, std::string_view fails,
+                             const std::string& problem) {
+      add(Level::kFine, std::move(subject),
+          problem.empty() ? std::string(works) : fmt::format("{}: {}", fails, problem));
+    };
+    part("network", "pods that are processes can have addresses of their own",
+         "pods that are processes use the machine's", facts_.network->pods);
+    part("proxy", "addresses of Services can lead to pods", "addresses of Services lead nowhere",
+         facts_.network->services);
+    part("DNS", "names of Services can be answered", "names of Services are not answered", facts_.network->names);
   }
 
   void pressure() {

@@ -63,6 +63,14 @@ struct ContainerRuntime {
   std::string problem;  // it does not answer, or its cgroup driver is not the configured one, with what mends it
 };
 
+/// The parts of `up` by which pods have addresses of their own, Services lead to pods, and names are answered. Each
+/// string says why a part cannot work here, with what to install; empty: it can.
+struct Network {
+  std::string pods;
+  std::string services;
+  std::string names;
+};
+
 struct MachineFacts {
   bool is_root = false;
   std::optional<int> cgroup_version;     // nullopt: no hierarchy with a memory controller
@@ -72,6 +80,7 @@ struct MachineFacts {
   std::optional<bool> clock_is_in_step;  // with a time server; nullopt: the kernel does not say
   std::optional<Disk> disk;              // nullopt: unknown
   std::optional<RuntimeFacts> images;    // which runtime `up` would use; nullopt: not read
+  std::optional<Network> network;        // nullopt: not checked
   std::vector<Port> ports;
   std::vector<Certificate> certificates;
   std::vector<ConfigProblem> config;

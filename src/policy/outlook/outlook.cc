@@ -88,6 +88,7 @@ constexpr auto kNames = std::to_array<std::string_view>({
     "pod-out-of-memory",
     "pod-crashes",
     "pod-container-failed",
+    "pod-port-taken",
 });
 
 static_assert(kNames.size() == static_cast<std::size_t>(kLastCode) + 1);

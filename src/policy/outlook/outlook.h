@@ -99,9 +99,10 @@ enum class Code {
   kPodOutOfMemory,
   kPodCrashes,
   kPodContainerFailed,
+  kPodPortTaken,
 };
 
-inline constexpr Code kLastCode = Code::kPodContainerFailed;
+inline constexpr Code kLastCode = Code::kPodPortTaken;
 
 /// "job-back-off": stable, for JSON.
 std::string_view to_string(Code code);

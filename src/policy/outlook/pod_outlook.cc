@@ -33,7 +33,8 @@ const api::ContainerState::Terminated* last_end(const api::ContainerStatus& cont
 
 class PodOutlook : OutlookMaker {
  public:
-  PodOutlook(const api::Pod& pod, WallTime now) : pod_(pod) {
+  PodOutlook(const api::Pod& pod, WallTime now, std::span<const api::Pod> neighbours)
+      : pod_(pod), neighbours_(neighbours) {
     out_.at = now;
     out_.subject = {std::string(api::Pod::kKind), pod.metadata.ns, pod.metadata.name, pod.metadata.uid};
   }
@@ -43,6 +44,7 @@ class PodOutlook : OutlookMaker {
     look_at(pod_.status.init_container_statuses);
     look_at(pod_.status.container_statuses);
     if (out_.remarks.empty()) return std::nullopt;
+    name_port_holder();
     out_.parts.push_back(std::move(containers_));
     return std::move(out_);
   }
@@ -120,14 +122,49 @@ class PodOutlook : OutlookMaker {
     return "waiting";
   }
 
+  /// Pods with the address of their node share its network, and there one program listens on a port.
+  static bool uses_network_of_node(const api::Pod& pod) {
+    return !pod.status.pod_ip.empty() && pod.status.pod_ip == pod.status.host_ip;
+  }
+
+  /// A container of `pod` that runs and is ready has the port.
+  static bool holds(const api::Pod& pod, const api::ContainerPort& port) {
+    return std::ranges::any_of(pod.spec.containers, [&](const api::Container& container) {
+      const auto status = std::ranges::find(pod.status.container_statuses, container.name, &api::ContainerStatus::name);
+      const auto is_it = [&](const api::ContainerPort& each) {
+        return each.container_port == port.container_port && each.protocol == port.protocol;
+      };
+      return status != pod.status.container_statuses.end() && status->ready &&
+             std::ranges::any_of(container.ports, is_it);
+    });
+  }
+
+  void name_port_holder() {
+    const bool fails =
+        find_remark(out_, Code::kPodCrashes) != nullptr || find_remark(out_, Code::kPodContainerFailed) != nullptr;
+    if (!fails || !uses_network_of_node(pod_)) return;
+    for (const api::Container& container : pod_.spec.containers) {
+      for (const api::ContainerPort& port : container.ports) {
+        for (const api::Pod& other : neighbours_) {
+          if (other.metadata.uid == pod_.metadata.uid || other.spec.node_name != pod_.spec.node_name) continue;
+          if (!uses_network_of_node(other) || !holds(other, port)) continue;
+          return add(Code::kPodPortTaken, {{"port", std::int64_t{port.container_port}},
+                                           {"node", pod_.spec.node_name},
+                                           {"pod", other.metadata.ns + "/" + other.metadata.name}});
+        }
+      }
+    }
+  }
+
   const api::Pod& pod_;
+  std::span<const api::Pod> neighbours_;
   Part containers_{.name = "containers", .rows = {}};
 };
 
 }  // namespace
 
-std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now) {
-  return PodOutlook(pod, now).run();
+std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now, std::span<const api::Pod> neighbours) {
+  return PodOutlook(pod, now, neighbours).run();
 }
 
 }  // namespace spillway::outlook

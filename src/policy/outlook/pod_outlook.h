@@ -8,11 +8,13 @@
 #include "policy/outlook/outlook.h"
 
 #include <optional>
+#include <span>
 
 namespace spillway::outlook {
 
 /// nullopt: no container is in trouble, or the pod as a whole was ended by its node (status.reason), which decisions
 /// explain. The container that is worst off gives the answer: init containers first, then in the pod's order.
-std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now);
+/// `neighbours`: pods of its node; one that uses the same network and has a port of a container that failed is named.
+std::optional<Outlook> explain_containers(const api::Pod& pod, WallTime now, std::span<const api::Pod> neighbours = {});
 
 }  // namespace spillway::outlook

@@ -117,17 +117,32 @@ bool is_numeric_address(const std::string& host) {
   return parse_address(host, 0).has_value();
 }
 
-Result<Socket> listen_on(const std::string& address, std::uint16_t port) {
+namespace {
+
+enum class AddressMust : std::uint8_t { kExist, kExistLater };
+
+Result<Socket> listening_socket(const std::string& address, std::uint16_t port, AddressMust must) {
   const std::string place = format_endpoint(address, port);
   const std::optional<Address> parsed = parse_address(address, port);
   if (!parsed) return invalid(place, "\"{}\" is not a numeric IP address", address);
   Socket socket(::socket(parsed->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.open()) return Error{ErrorCode::kServiceUnavailable, words(errno), place};
   set_option(socket.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (must == AddressMust::kExistLater) set_option(socket.fd(), IPPROTO_IP, IP_FREEBIND, 1);  // also for IPv6
   if (::bind(socket.fd(), parsed->get(), parsed->length) != 0 || ::listen(socket.fd(), kBacklog) != 0) {
     return Error{ErrorCode::kServiceUnavailable, words(errno), place};
   }
   return socket;
+}
+
+}  // namespace
+
+Result<Socket> listen_on(const std::string& address, std::uint16_t port) {
+  return listening_socket(address, port, AddressMust::kExist);
+}
+
+Result<Socket> listen_ahead_on(const std::string& address, std::uint16_t port) {
+  return listening_socket(address, port, AddressMust::kExistLater);
 }
 
 std::uint16_t local_port(const Socket& socket) {
@@ -193,6 +208,19 @@ bool leads_home(const Socket& socket) {
   if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.length) != 0) return false;
   const std::string there = numeric_text(peer);
   return there == numeric_text(own) || there.starts_with("127.") || there == "::1";
+}
+
+// The route to an address of this machine has that address as its source. Nothing is sent.
+bool comes_from_here(const Socket& socket) {
+  Address peer;
+  Address source;
+  peer.length = sizeof peer.storage;
+  source.length = sizeof source.storage;
+  if (::getpeername(socket.fd(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.length) != 0) return false;
+  const Socket probe(::socket(peer.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!probe.open() || ::connect(probe.fd(), peer.get(), peer.length) != 0) return false;
+  if (::getsockname(probe.fd(), reinterpret_cast<sockaddr*>(&source.storage), &source.length) != 0) return false;
+  return numeric_text(peer) == numeric_text(source);
 }
 
 std::optional<std::string> connect_problem(const Socket& socket) {

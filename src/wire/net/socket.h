@@ -39,6 +39,9 @@ bool is_numeric_address(const std::string& host);
 /// use".
 Result<Socket> listen_on(const std::string& address, std::uint16_t port);
 
+/// The same at an address that this machine may only get later.
+Result<Socket> listen_ahead_on(const std::string& address, std::uint16_t port);
+
 std::uint16_t local_port(const Socket& socket);
 
 /// One accepted connection; nullopt if none waits. kServiceUnavailable: out of descriptors or memory.
@@ -62,6 +65,9 @@ Result<Socket> connect_to(const std::string& address, std::uint16_t port);
 
 /// True if the other end of a connected socket is an address of this machine.
 bool leads_home(const Socket& socket);
+
+/// True if the other end of an accepted socket is an address that an interface of this machine has at the moment.
+bool comes_from_here(const Socket& socket);
 
 /// The result of connecting: nullopt if it is established, else the reason why not ("connection refused").
 std::optional<std::string> connect_problem(const Socket& socket);

@@ -44,6 +44,21 @@ telemetry::Gauge waiting_gauge(telemetry::Registry* metrics) {
 
 }  // namespace
 
+/// A place where connections are accepted.
+struct Listener {
+  /// True for a client of one of the networks, and of this machine. Their list is empty where all clients are served.
+  bool serves(const Socket& accepted) const {
+    if (networks.empty()) return true;
+    const auto peer = api::parse_ip(peer_address(accepted));
+    if (!peer) return false;
+    const auto holds = [&](const api::IpRange& range) { return range.contains(*peer); };
+    return std::ranges::any_of(networks, holds) || comes_from_here(accepted);
+  }
+
+  Socket socket;
+  std::vector<api::IpRange> networks;
+};
+
 /// The server as its loop sees it, and what the threads share.
 struct HttpServer::Core : public std::enable_shared_from_this<Core> {
   class Shard;
@@ -240,9 +255,9 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
 
-  void listen(Socket listener) {
-    listener_ = std::move(listener);
-    loop()->watch_fd(listener_.fd(), POLLIN, [this] { accept(); });
+  void listen(std::unique_ptr<Listener> made) {
+    Listener& listener = *listeners_.emplace_back(std::move(made));
+    loop()->watch_fd(listener.socket.fd(), POLLIN, [this, &listener] { accept(listener); });
   }
 
   /// Another connection has its place.
@@ -256,9 +271,10 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
 
   void wind_down() {
     stopping_ = true;
-    if (listener_.open()) {
-      loop()->unwatch_fd(listener_.fd());
-      listener_.close();
+    for (const auto& each : listeners_) {
+      if (!each->socket.open()) continue;
+      loop()->unwatch_fd(each->socket.fd());
+      each->socket.close();
     }
     const auto open = connections_;  // winding down closes some
     for (const auto& [id, connection] : open) connection->wind_down();
@@ -271,14 +287,15 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   }
 
  private:
-  void accept() {
+  void accept(Listener& listener) {
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
-      auto accepted = accept_from(listener_);
-      if (!accepted) return pause(accepted.error());
+      auto accepted = accept_from(listener.socket);
+      if (!accepted) return pause(listener, accepted.error());
       if (!*accepted) {
         paused_ = false;
         return;
       }
+      if (!listener.serves(**accepted)) continue;
       const std::uint64_t id = ++last_connection_ * core_.shards.size() + core_.emptiest();
       std::string address = peer_network(**accepted);
       const ConnectionTable::Decision decision = core_.table.admit(id, address);
@@ -303,11 +320,11 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   }
 
   /// Stops accepting when no descriptors are left; tries again when some may have been given back.
-  void pause(const Error& error) {
+  void pause(Listener& listener, const Error& error) {
     if (!std::exchange(paused_, true)) core_.options.log.warning("cannot accept connections", {{"err", error.text()}});
-    loop()->rewatch_fd(listener_.fd(), 0);
-    loop()->at(loop()->now().mono + kAcceptPause, [this] {
-      if (listener_.open()) loop()->rewatch_fd(listener_.fd(), POLLIN);
+    loop()->rewatch_fd(listener.socket.fd(), 0);
+    loop()->at(loop()->now().mono + kAcceptPause, [this, &listener] {
+      if (listener.socket.open()) loop()->rewatch_fd(listener.socket.fd(), POLLIN);
     });
   }
 
@@ -366,7 +383,7 @@ class HttpServer::Core::Shard final : public ConnectionOwner {
   std::shared_ptr<const TlsContext> tls_;
   Rng rng_;
   std::vector<char> scratch_ = std::vector<char>(kScratchBytes);
-  Socket listener_;
+  std::vector<std::unique_ptr<Listener>> listeners_;  // they stay until the end, closed at the latest then
   bool paused_ = false;
   bool stopping_ = false;
   bool reported_ = false;
@@ -461,7 +478,17 @@ Outcome HttpServer::start() {
   }
   core_->shards_open = core_->shards.size();
   Core::Shard& first = *core_->shards.front();
-  first.loop()->post([&first, listener = std::move(listener)]() mutable { first.listen(std::move(listener)); });
+  auto all = std::make_unique<Listener>(std::move(listener), std::vector<api::IpRange>());
+  first.loop()->post([&first, all = std::move(all)]() mutable { first.listen(std::move(all)); });
+  return {};
+}
+
+Outcome HttpServer::serve_at(const std::string& address, std::vector<api::IpRange> networks) {
+  if (networks.empty()) return invalid(address, "no network may connect");
+  SPILLWAY_TRY(socket, listen_ahead_on(address, core_->port));
+  auto some = std::make_unique<Listener>(std::move(socket), std::move(networks));
+  Core::Shard& first = *core_->shards.front();
+  first.loop()->post([&first, some = std::move(some)]() mutable { first.listen(std::move(some)); });
   return {};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "api/exchange/exchange.h"
+#include "api/text/ip_address.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "runtime/loop.h"
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::apiserver {
 class Auditor;
@@ -81,6 +83,9 @@ class HttpServer {
 
   /// Binds, listens and serves. The error says where: "127.0.0.1:6443: address already in use". Called once.
   Outcome start();
+  /// Serves the same port at another address, which this machine may only get later, for clients of `networks` and of
+  /// this machine: connections of others are closed before a byte of them is read. The error says where. After start().
+  Outcome serve_at(const std::string& address, std::vector<api::IpRange> networks);
   /// The port that is served; 0 before start().
   std::uint16_t port() const;
 

@@ -34,6 +34,22 @@ TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
 }
 
+TEST(Checkup, SaysWhatTheNetworkOfPodsNeeds) {
+  MachineFacts facts = sound();
+  facts.network = Network{.pods = "there is no CNI plug-in bridge (install containernetworking-plugins)"};
+  const std::vector<Finding> findings = examine(facts, kNow);
+  const auto what = [&](std::string_view subject) {
+    const auto found = std::ranges::find(findings, subject, &Finding::subject);
+    return found == findings.end() ? std::string() : found->what;
+  };
+  EXPECT_EQ(what("network"),
+            "pods that are processes use the machine's: there is no CNI plug-in bridge (install "
+            "containernetworking-plugins)");
+  EXPECT_EQ(what("proxy"), "addresses of Services can lead to pods");
+  EXPECT_EQ(what("DNS"), "names of Services can be answered");
+  EXPECT_EQ(worst_of(findings), Level::kFine) << "pods run without it";
+}
+
 TEST(Checkup, SaysWhatPodsNeedForImages) {
   MachineFacts facts = sound();
   facts.images = RuntimeFacts{};

@@ -82,6 +82,35 @@ TEST_F(PodOutlooks, TellsImagesFromStarts) {
   }
 }
 
+TEST_F(PodOutlooks, NamesThePodThatHasItsPort) {
+  pod.metadata.uid = "web-uid";
+  pod.spec.node_name = "n1";
+  pod.spec.containers.front().ports = {{.name = {}, .container_port = 8080, .protocol = "TCP"}};
+  pod.status.pod_ip = pod.status.host_ip = "192.0.2.1";
+  api::Pod other = pod;
+  other.metadata.name = "first";
+  other.metadata.uid = "first-uid";
+  other.status.container_statuses.front().ready = true;
+  wait("CrashLoopBackOff");
+  main().last_state.terminated = end(1, "Error");
+  const auto remark = [&] {
+    const std::vector<api::Pod> neighbours{pod, other};
+    const auto outlook = explain_containers(pod, kNow, neighbours);
+    return outlook && find_remark(*outlook, Code::kPodPortTaken) != nullptr
+               ? fact_of(*outlook, Code::kPodPortTaken, "pod")
+               : std::string("none");
+  };
+  EXPECT_EQ(remark(), "shop/first");
+  other.status.container_statuses.front().ready = false;
+  EXPECT_EQ(remark(), "none") << "it does not run either";
+  other.status.container_statuses.front().ready = true;
+  other.status.pod_ip = "10.244.0.2";
+  EXPECT_EQ(remark(), "none") << "it has a network of its own";
+  other.status.pod_ip = pod.status.pod_ip;
+  other.spec.containers.front().ports.front().container_port = 8081;
+  EXPECT_EQ(remark(), "none");
+}
+
 TEST_F(PodOutlooks, SaysHowItEndedTheLastTime) {
   wait("CrashLoopBackOff");
   EXPECT_EQ(answer(), std::nullopt) << "how it ended is not known";
