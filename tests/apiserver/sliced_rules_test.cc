@@ -146,7 +146,7 @@ TEST(SlicedRules, TheMatchConditionsOfAWebhook) {
   EXPECT_TRUE(server.webhooks.asked.empty());
 }
 
-/// What has begun is run to its end when the server goes: its memory is given back, and nothing is called.
+/// An evaluation that has begun runs to its end when the server goes: its memory is given back, and nothing is called.
 TEST(SlicedRules, AServerThatEndsMeanwhile) {
   TestServer server;
   add_dear_policy(server);

@@ -1,4 +1,4 @@
-// A computation on a stack of its own: its slices, its end, and what is left of one that nobody resumes.
+// A computation on a stack of its own: its slices, its end, and what is left of one that is not resumed.
 #include "base/fiber.h"
 
 #include <gtest/gtest.h>

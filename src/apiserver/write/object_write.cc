@@ -132,6 +132,13 @@ Status already_exists(const Resource& resource, const std::string& name, const O
   return status;
 }
 
+/// Null: no webhook and no policy is asked about the object of that name.
+AdmissionPtr begin_admission(const WriteTools& tools, const UpdateJob& job, webhooks::Operation operation,
+                             const std::string& name) {
+  if (tools.webhooks == nullptr) return nullptr;
+  return tools.webhooks->begin(job.context.asked, operation, job.ns, name, job.context.dry_run);
+}
+
 Status lost_choices() {
   return make_error(ErrorCode::kInternalError, "other servers took what was chosen {} times", kChoices);
 }
@@ -259,7 +266,7 @@ StatusResult<void> ObjectWrite::check_namespace() {
     return make_error(ErrorCode::kBadRequest, "resourceVersion should not be set on objects to be created");
   }
   SPILLWAY_TRY_VOID(check_namespace_takes(tools_.core, stored(), job_.ns, name));
-  begin_admission(webhooks::Operation::kCreate, name);
+  admission_ = begin_admission(tools_, job_, webhooks::Operation::kCreate, name);
   return {};
 }
 
@@ -280,7 +287,7 @@ Next ObjectWrite::check_target() {
   }
   old_ = current_->shared_document();
   mutated_.reset();
-  if (!job_.trusted) begin_admission(webhooks::Operation::kUpdate, job_.name);
+  if (!job_.trusted) admission_ = begin_admission(tools_, job_, webhooks::Operation::kUpdate, job_.name);
   return Next::kStep;
 }
 
@@ -315,11 +322,6 @@ Next ObjectWrite::on_converted(Step step, StatusResult<Json> converted) {
     object_ = *std::move(converted);
   }
   return Next::kStep;
-}
-
-void ObjectWrite::begin_admission(webhooks::Operation operation, const std::string& name) {
-  if (tools_.webhooks == nullptr) return;
-  admission_ = tools_.webhooks->begin(job_.context.asked, operation, job_.ns, name, job_.context.dry_run);
 }
 
 StatusResult<void> ObjectWrite::identify_new() {

@@ -105,7 +105,6 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   /// the write waits.
   const Resource& stored() const { return tools_.core.cache.of(row_).resource(); }
 
-  void begin_admission(webhooks::Operation operation, const std::string& name);
   AdmissionContext admission_context();
 
   WriteTools& tools_;

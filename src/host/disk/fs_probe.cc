@@ -45,7 +45,7 @@ bool FsProbe::begin() {
 }
 
 void FsProbe::refresh() {
-  take_answer();  // of an earlier call that took longer than a refresh waits
+  take_answer();  // a late answer of an earlier call
   if (thread_.busy() || !begin()) return;
   {
     std::unique_lock lock(handover_->mutex);

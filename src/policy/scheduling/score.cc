@@ -112,7 +112,7 @@ double deviation_of(const std::vector<double>& shares) {
   return std::sqrt(squares / count);
 }
 
-/// What the pod requests of a resource, by the actual requests.
+/// The amount of a resource that the pod requests, by its actual requests.
 std::int64_t requested_of(std::string_view resource, const policy::Amounts& amounts) {
   if (resource == "cpu") return amounts.milli_cpu;
   if (resource == "memory") return amounts.memory_bytes;

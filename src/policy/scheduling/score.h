@@ -26,7 +26,7 @@ struct Score {
   friend bool operator==(const Score&, const Score&) = default;
 };
 
-/// Whether the pod requests any of the resources whose balance counts; the balance scores nothing for others.
+/// True if the pod requests any of the resources whose balance counts; the balance of other pods scores nothing.
 bool asks_for_balance(const PendingPod& pod);
 
 /// Without what depends on other nodes.
