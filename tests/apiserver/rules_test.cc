@@ -90,7 +90,7 @@ TEST(MetadataRules, CausesAreToldAsOftenAsTheChecksOfTheKindRun) {
   EXPECT_EQ(count("configmaps", UpdatedPart::kMain, "metadata.uid"), 2);
   EXPECT_EQ(count("configmaps", UpdatedPart::kMain, "metadata.finalizers[0]"), 2);
   EXPECT_EQ(count("nodes", UpdatedPart::kStatus, "metadata.labels"), 3);
-  EXPECT_EQ(count("clusterroles.rbac.authorization.k8s.io", UpdatedPart::kMain, "metadata.labels"), 5);
+  EXPECT_EQ(count("clusterroles.rbac.authorization.k8s.io", UpdatedPart::kMain, "metadata.labels"), 4);
   EXPECT_EQ(count("poddisruptionbudgets.policy", UpdatedPart::kMain, "metadata.labels"), 2);
   EXPECT_EQ(count("poddisruptionbudgets.policy", UpdatedPart::kMain, "metadata.finalizers[0]"), 0);
   EXPECT_EQ(count("leases.coordination.k8s.io", UpdatedPart::kMain, "metadata.finalizers[0]"), 0);
