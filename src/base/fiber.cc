@@ -117,7 +117,7 @@ struct Fiber::Context {
     __sanitizer_finish_switch_fiber(nullptr, &self.caller_bottom, &self.caller_bytes);
 #endif
     self.work();
-    self.work = nullptr;  // what it holds is released before the end is reported
+    self.work = nullptr;  // its captures are released before the end is reported
     self.ended = true;
     self.switch_out();
   }

@@ -375,7 +375,7 @@ class PodNetwork(unittest.TestCase):
                     self.assertEqual(from_pod("import os, sys; print(os.path.exists(sys.argv[1]) and os.listdir(sys.argv[1]))", path), "False")
             with self.subTest("a pod takes the address of another, or that of its gateway"):
                 for address in (own, gateway, "10.96.0.1"):
-                    self.assertEqual(from_pod(CLAIM, address), "Cannot assign requested address")
+                    self.assertTrue(from_pod(CLAIM, address).startswith("Cannot assign requested address"))
 
     def test_without_plugins_pods_use_the_network_of_the_machine(self):
         with self.up("--pod-network", "auto", plugins=self.folder) as process:

@@ -33,7 +33,7 @@ std::span<const RoleRow> namespaced_role_rows() {
       {"system:controller:token-cleaner", {{"delete get list watch", "core", "secrets"}, kWritesEvents}, kSystem},
       // The Service by which the DNS server of this project is found.
       {api::kDnsUser,
-       {{"create", "core", "services"}, {"create update", "discovery.k8s.io", "endpointslices"}},
+       {{"create", "core", "services"}, {"create delete update", "discovery.k8s.io", "endpointslices"}},
        kSystem}};
   return kRows;
 }
