@@ -110,11 +110,7 @@ void ServiceKeeper::replace_slice() {
 void ServiceKeeper::end(std::function<void()> done) {
   ending_ = true;
   client_.remove(slices_path(options_.slice), Json::object({}),
-                 [this, done = std::move(done)](const Result<Json>& removed, Now) {
-                   if (!removed && removed.error().code != ErrorCode::kNotFound)
-                     log_.warning("endpoints of kube-dns not removed", {{"error", removed.error().text()}});
-                   done();
-                 });
+                 [done = std::move(done)](Result<Json>, Now) { done(); });
 }
 
 void ServiceKeeper::retry(std::string_view doing, const Error& error, void (ServiceKeeper::*step)(), Now now) {

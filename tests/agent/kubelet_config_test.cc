@@ -514,7 +514,7 @@ TEST(Lint, SaysTheNegativeGraceThatIsWritten) {
 
 TEST(Lint, SaysNothingOfWhatAKubeletImplements) {
   const ConfigDocument given =
-      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "serializeImagePulls": false)"));
+      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "streamingConnectionIdleTimeout": "1h")"));
   const LintMachine machine{.memory = gibibytes(8), .disk = std::nullopt};
   EXPECT_EQ(lint_config(given, machine, LintTarget::kAgent).findings.size(), 1U);
   EXPECT_EQ(lint_config(given, machine, LintTarget::kKubelet).findings.size(), 0U);

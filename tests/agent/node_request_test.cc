@@ -128,7 +128,8 @@ TEST(NodeRequest, TheRightIsThatOfTheHandlerHoweverThePathIsSpelt) {
         const bool programs = runs_programs(asked->route().handler);
         EXPECT_EQ(programs, root == "exec" || root == "attach" || root == "portforward" || root == "run") << where;
         EXPECT_EQ(access.verb, programs ? "create" : verb_of(method)) << where;
-        EXPECT_EQ(access.subresource, root == "metrics" || root == "stats" ? root : "proxy") << where;
+        const std::string part = root == "metrics" || root == "stats" ? root : root == "logs" ? "log" : "proxy";
+        EXPECT_EQ(access.subresource, part) << where;
         EXPECT_EQ(access.path, "") << where;
       }
     }
