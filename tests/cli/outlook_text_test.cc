@@ -92,7 +92,11 @@ Outlook outlook_of(const Json& row) {
   if (kind == "Job") return job_outlook(row, now);
   if (kind == "CronJob") return cron_outlook(row, now);
   if (kind == "Pod") {
-    return outlook::explain_containers(api::decode<api::Pod>(*row.find("object")).value(), now).value();
+    std::vector<api::Pod> neighbours;
+    if (const auto pods = objects_at<api::Pod>(row, "pods")) {
+      for (const auto& pod : *pods) neighbours.push_back(*pod);
+    }
+    return outlook::explain_containers(api::decode<api::Pod>(*row.find("object")).value(), now, neighbours).value();
   }
   return kind == "Service" ? service_outlook(row, now) : autoscaler_outlook(row, now);
 }

@@ -77,7 +77,7 @@ TEST(Checkup, EachFaultIsOneFinding) {
       {"cgroups", Level::kWarning, "version 1", [](MachineFacts& facts) { facts.cgroup_version = 1; }},
       {"PSI", Level::kWarning, "tells nothing", [](MachineFacts& facts) { facts.has_psi = false; }},
       {"swap", Level::kWarning, "512 Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
-      {"clock", Level::kWarning, "no time server", [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
+      {"clock", Level::kWarning, "not synchronized with a time server", [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
       {"runtime", Level::kWarning, "does not say", [](MachineFacts& facts) { facts.runtime->driver.clear(); }},
       {"runtime", Level::kProblem, "cgroupDriver is cgroupfs",
        [](MachineFacts& facts) { facts.runtime->problem = "cgroupDriver is cgroupfs, but the runtime uses systemd"; }},
