@@ -263,8 +263,9 @@ TEST(FieldOf, KnowsTheFieldsOfAPod) {
 TEST(CommandLine, NeedsAtLeastOneWord) {
   api::Container container;
   container.name = "c";
-  EXPECT_EQ(command_line_of(container, {}).error().text(),
-            "container c needs a command: this node runs programs of the machine and ignores images (docs/runtimes.md)");
+  EXPECT_EQ(
+      command_line_of(container, {}).error().text(),
+      "container c needs a command: this node runs programs of the machine and ignores images (docs/runtimes.md)");
   container.args = {"only", "args"};
   EXPECT_EQ(command_line_of(container, {}).value(), container.args);
 }

@@ -51,7 +51,8 @@ TEST(ComponentStatusesOfAServer, FollowTheLeases) {
   server.advance(seconds(16));
   EXPECT_EQ(statuses(server), (Statuses{"controller-manager False", "etcd-0 True", "scheduler False"}));
   const Answer lost = server.get(std::string(kComponents) + "/scheduler");
-  EXPECT_NE(lost.text.find("no process holds the lease kube-system/kube-scheduler, last renewed at "), std::string::npos)
+  EXPECT_NE(lost.text.find("no process holds the lease kube-system/kube-scheduler, last renewed at "),
+            std::string::npos)
       << lost.text;
 }
 

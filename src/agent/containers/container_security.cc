@@ -179,8 +179,8 @@ std::optional<StartRefusal> refusal_without_confinement(const api::Pod& pod) {
 std::vector<LeftOut> left_out_of(const api::Pod& pod, const std::string& shared_network_because) {
   std::vector<LeftOut> all{
       {LeftOut::Weight::kNormal, "ImageNotUsed",
-       "The process runtime runs programs of this machine: no file of an image is used. To run images, install "
-       "containerd, runc and containernetworking-plugins (docs/runtimes.md)"}};
+       "Images are ignored: this node has no container runtime and runs programs of the machine. To run images, "
+       "install containerd, runc and containernetworking-plugins (docs/runtimes.md)"}};
   const auto listens = [](const api::Container& container) { return !container.ports.empty(); };
   if (!shared_network_because.empty() && !pod.spec.host_network && std::ranges::any_of(pod.spec.containers, listens)) {
     all.push_back(

@@ -35,7 +35,8 @@ Result<agent::AgentOptions> agent_options(const agent::ConfigDocument& document,
                                           std::optional<Bytes> node_memory = std::nullopt) {
   const agent::CheckedConfig checked = agent::check_config(document);
   for (const agent::ConfigFinding& finding : checked.findings) {
-    if (finding.kind != agent::ConfigFinding::Kind::kNotImplemented) return Error{ErrorCode::kInvalid, finding.text(), {}};
+    if (finding.kind != agent::ConfigFinding::Kind::kNotImplemented)
+      return Error{ErrorCode::kInvalid, finding.text(), {}};
   }
   return agent::options_of(agent::effective_config(checked.value, node_memory));
 }

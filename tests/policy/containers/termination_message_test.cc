@@ -1,4 +1,5 @@
-// The message of a container that ended, from the end of its log: lines are whole again, and what has no line feed gets none.
+// The message of a container that ended, from the end of its log: lines are whole again, and what has no line feed gets
+// none.
 #include "policy/containers/container_statuses.h"
 
 #include <gtest/gtest.h>
