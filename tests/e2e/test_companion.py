@@ -347,7 +347,7 @@ class Companion(unittest.TestCase):
         with self.node("cgroupfs"):
             self.start_steady_pods()
             with self.companion("--eviction-hard", "memory.available<17Mi", "--memory-estimator", "available", "--mem-available-floor", "64Mi") as process:
-                told = re.findall(r".*not what it is for the kubelet.*", process.log.read_text())
+                told = re.findall(r".*is defined differently by the kubelet.*", process.log.read_text())
                 self.assertEqual(len(told), 1)
                 self.assertIn("estimator=available kubelets_estimator=workingset", told[0])
                 self.start_hog(process)

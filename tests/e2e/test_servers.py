@@ -22,7 +22,7 @@ from harness import ROOT, Api, ApiError, account_kubeconfig, needs, run, running
 
 E2E = pathlib.Path(__file__).resolve().parent
 SERVICES = "/api/v1/namespaces/default/services"
-COLLECTS = "this server collects what is gone"
+COLLECTS = "this server runs the garbage collector of its etcd"
 
 
 def service(name, kind="NodePort", **spec):

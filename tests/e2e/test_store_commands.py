@@ -125,7 +125,7 @@ class StoreCommands(unittest.TestCase):
             code, out, err = run("store", "restore", "--from", backup, "--data-dir", folder / "new")
             self.assertEqual(code, 0, err)
             self.assertIn(f"as of revision {told['revision']}, {told['objects']} objects", out)
-            self.assertIn("pki is not there", err)
+            self.assertIn("pki does not exist: copy it from the old server", err)
             shutil.copytree(folder / "data/pki", folder / "new/pki")
             with server(folder, folder / "new") as process:
                 found = {each["metadata"]["name"]: each for each in json.loads(process.kubectl("get", "--raw", MAPS))["items"]}
