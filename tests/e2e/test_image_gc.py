@@ -39,6 +39,11 @@ class SmallStore(unittest.TestCase):
         self.addCleanup(self.containerd.stop)
         self.containerd.wait_until_it_answers()
         self.containerd.import_image()
+
+    def start_node(self):
+        """An image counts as unused since the node has first seen it, which is its start or up to five minutes after the import. So the
+        tests import images first.
+        """
         config = self.folder / "kubelet.yaml"
         config.write_text(CONFIG.format(threshold=self.threshold))
         self.node = self.enterContext(one_node(self.folder, "--config", config, f"--container-runtime-endpoint=unix://{self.containerd.socket}"))
@@ -70,10 +75,11 @@ class ImageGc(SmallStore):
             file.write(bytes(max(0, state.f_bavail * state.f_frsize - left)))
 
     def test_unused_images_go_before_pods(self):
-        self.api.create(PODS, pod("stays", "sleep 1000"))
-        wait_for("the pod to run", lambda: self.api.pod_phases().get("stays") == "Running")
         for image in FILLERS:
             self.containerd.import_image(image, os.urandom(8 * MIB))
+        self.start_node()
+        self.api.create(PODS, pod("stays", "sleep 1000"))
+        wait_for("the pod to run", lambda: self.api.pod_phases().get("stays") == "Running")
         self.assertEqual(self.images(), {IMAGE, *FILLERS})
         self.fill(left=10 * MIB)
         wait_for("the unused images to go", lambda: self.images() == {IMAGE})
@@ -81,6 +87,7 @@ class ImageGc(SmallStore):
         self.assertEqual(self.api.pod_phases(), {"stays": "Running"})
 
     def test_then_the_pod_that_wrote_most(self):
+        self.start_node()
         self.api.create(PODS, pod("quiet", "sleep 1000"))
         self.api.create(PODS, pod("writer", f"busybox head -c {30 * MIB} /dev/zero > /tmp/written; sleep 1000", restartPolicy="Never"))
         wait_for("the pods to run", lambda: self.api.pod_phases() == {"quiet": "Running", "writer": "Running"})
@@ -101,6 +108,7 @@ class ImageGcOfInodes(SmallStore):
     def test_unused_images_cure_what_a_pod_uses_up(self):
         for image in FILLERS:
             self.containerd.import_image(image, files=1200)
+        self.start_node()
         self.assertEqual(self.images(), {IMAGE, *FILLERS})
         left = os.statvfs(self.store).f_favail
         self.assertGreater(left, 2000)
