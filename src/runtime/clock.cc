@@ -1,6 +1,7 @@
 #include "runtime/clock.h"
 
 #include "base/check.h"
+#include "runtime/thread_time.h"
 
 #include <ctime>
 
@@ -23,6 +24,10 @@ Instant RealClock::read_mono() {
 Now RealClock::read() {
   const Instant mono = read_mono();
   return Now{mono, WallTime(std::chrono::floor<microseconds>(read_kernel_clock(CLOCK_REALTIME)))};
+}
+
+Duration thread_processor_time() {
+  return read_kernel_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace spillway::runtime

@@ -1,13 +1,14 @@
 #include "runtime/engine_driver.h"
 
 #include "base/check.h"
+#include "runtime/slow_turns.h"
 
 #include <utility>
 
 namespace spillway::runtime {
 
 EngineDriver::EngineDriver(Loop& loop, client::ApiEngine& engine, client::Transport& transport)
-    : loop_(loop), engine_(engine), transport_(transport) {}
+    : loop_(loop), engine_(engine), transport_(transport), mark_(std::string(kStepMark).append(engine.name())) {}
 
 EngineDriver::~EngineDriver() {
   stop();
@@ -42,6 +43,7 @@ void EngineDriver::drain() {
   while (!events_.empty()) {
     const std::function<void(Now)> event = std::move(events_.front());
     events_.pop_front();
+    loop_.mark(mark_);
     event(loop_.now());
     for (client::ApiCommand& command : engine_.take_api_commands()) transport_.execute(std::move(command), *this);
     if (after_step_ && !stopped_) after_step_();

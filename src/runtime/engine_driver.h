@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace spillway::runtime {
 
@@ -41,6 +42,7 @@ class EngineDriver final : public client::Transport::Receiver {
   Loop& loop_;
   client::ApiEngine& engine_;
   client::Transport& transport_;
+  std::string mark_;  // the cause of a turn that took long because of this engine
   std::deque<std::function<void(Now)>> events_;
   std::function<void()> after_step_;
   std::optional<Timer> timer_;

@@ -56,7 +56,7 @@ class Loop {
 
   /// Says what the piece of work at hand is for, e.g. "PATCH /api/v1/nodes/n1/status".
   void mark(std::string what);
-  /// Calls `observe` after every turn in which anything ran. Before run().
+  /// Calls `observe` after every turn in which anything ran. Before run(), or on the loop.
   void on_turn(std::function<void(const Turn&)> observe);
 
   /// Both clocks, read now.

@@ -5,6 +5,25 @@
 
 namespace spillway::runtime {
 
+namespace {
+
+/// `what`: as Loop::mark() said it.
+std::string cause_of(const std::string& what) {
+  if (what.empty()) return "work other than a request";
+  return what.starts_with(kStepMark) ? what : "request " + what;
+}
+
+}  // namespace
+
+bool LongestTurn::note(const Loop::Turn& turn) {
+  const Duration used = processor_time_();
+  const std::optional<Duration> before = std::exchange(before_, used);
+  if (!before || used - *before <= took_) return false;
+  took_ = used - *before;
+  cause_ = cause_of(turn.what);
+  return true;
+}
+
 std::optional<SlowTurns::Report> SlowTurns::note(const Loop::Turn& turn, Instant now) {
   std::optional<Report> report;
   if (!period_end_ || now >= *period_end_) {
@@ -30,9 +49,7 @@ std::optional<SlowTurns::Report> SlowTurns::end_period() {
   const Duration sum = std::exchange(sum_, {});
   // If the thread waited for a processor for half of the slow time, the machine was busy, not the work long.
   const bool starved = waited && before && *waited - *before >= sum / 2;
-  report.cause = starved        ? "the processors of this machine were busy with other work"
-                 : what.empty() ? "work other than a request"
-                                : "request " + what;
+  report.cause = starved ? "the processors of this machine were busy with other work" : cause_of(what);
   return report;
 }
 

@@ -9,8 +9,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace spillway::runtime {
+
+/// Begins the mark of a piece of work that is a step of an engine: "step of agent-n1". Marks of requests begin with
+/// their method.
+inline constexpr std::string_view kStepMark = "step of ";
 
 class SlowTurns {
  public:
@@ -43,6 +49,29 @@ class SlowTurns {
   Duration sum_{};
   Duration longest_{};
   std::string what_;
+};
+
+/// The turn of a loop that took the most of its thread's processor time since the start. Unlike the time on the clock,
+/// it does not grow when the machine is busy with other work.
+class LongestTurn {
+ public:
+  /// `processor_time` returns what the thread has used so far.
+  explicit LongestTurn(std::function<Duration()> processor_time) : processor_time_(std::move(processor_time)) {}
+
+  /// Counts the turn that has just ended, with the wait before it. True if it is the longest so far. The first turn
+  /// only begins the count.
+  bool note(const Loop::Turn& turn);
+
+  Duration took() const { return took_; }
+
+  /// In words, as of a report; empty before the second turn.
+  const std::string& cause() const { return cause_; }
+
+ private:
+  std::function<Duration()> processor_time_;
+  std::optional<Duration> before_;
+  Duration took_{};
+  std::string cause_;
 };
 
 /// SlowTurns::Waited of the calling thread, from /proc/thread-self/schedstat.

@@ -12,7 +12,7 @@ folder=$(mktemp -d)
 count=${CONFORMANCE_SERVERS:-1}
 balanced=
 [ "$count" -eq 1 ] && [ "${CONFORMANCE_HTTP:-1}" != 2 ] || balanced=yes
-flags=(--port 0 --log-level warning)
+flags=(--port 0)
 children=()
 trap 'kill "${children[@]}" 2>/dev/null; wait "${children[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
@@ -71,6 +71,11 @@ export CONFORMANCE_COMPACT_CMD="${CONFORMANCE_COMPACT_CMD:-python3 '$here/outgro
 status=0
 "$here/../conformance/run.sh" "$kubeconfig" "$@" >"$folder/tap" || status=$?
 cat "$folder/tap"
+# Servers say at their end how long their turns took.
+kill "${children[@]}" 2>/dev/null || true
+wait "${children[@]}" 2>/dev/null || true
+children=()
+python3 "$here/turns.py" "$folder"/log[0-9]* || exit 1
 passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$folder/tap" | tail -1)
 if [ -n "${CONFORMANCE_PASS_MIN:-}" ]; then
   [ "${passed:-0}" -ge "$CONFORMANCE_PASS_MIN" ] || { echo "conformance: ${passed:-0} passed, expected at least $CONFORMANCE_PASS_MIN" >&2; exit 1; }

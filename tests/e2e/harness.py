@@ -19,6 +19,7 @@ import time
 import unittest
 
 import own_containerd
+import turns
 from patience import PATIENCE, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -333,6 +334,8 @@ def running(folder, *arguments, stdout=None):
         process.close_clients()
         if process.running():
             process.stop()
+        if turns.judge is not None:
+            turns.judge.add(arguments[0], process.log)
 
 
 def serving(process, kubeconfig):

@@ -1,7 +1,8 @@
 """Attempts to get in, by groups: each row of attacks/*.py says what is sent, by whom, and what must come back.
 
 Prints `GROUP: N attempts, N as expected` for each group, with its seconds and the most memory that the API server had
-meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise.
+meanwhile, and `N attempts, N as expected` at the end; fails with the list of those that went otherwise, and where a turn of a loop
+took too long (turns.py).
 usage: test_attacks.py [GROUP...]
 """
 import concurrent.futures
@@ -10,6 +11,7 @@ import sys
 import time
 import traceback
 
+import turns
 from attacks.cluster import attacked_cluster
 from harness import workspace
 from process_memory import forget_peak, peak
@@ -64,6 +66,7 @@ def main(wanted):
     unknown = set(wanted) - {name for name, _, _ in GROUPS}
     assert not unknown, f"no such group: {', '.join(sorted(unknown))}"
     total, failures, slow = 0, [], []
+    turns.judge = turns.Turns()
     with workspace() as folder, attacked_cluster(folder) as cluster, concurrent.futures.ThreadPoolExecutor(max_workers=SLOW_MAX) as pool:
         for name, file, needs_agent in GROUPS:
             if wanted and name not in wanted:
@@ -79,9 +82,10 @@ def main(wanted):
                 failures += group.finish()
         for group in slow:
             failures += group.finish()
+    print(f"{total} attempts, {total - len(failures)} as expected")
+    failures += [("turns", line) for line in turns.judge.too_long()]
     for name, what in failures:
         print(f"  {name}: {what}")
-    print(f"{total} attempts, {total - len(failures)} as expected")
     return 1 if failures else 0
 
 

@@ -45,6 +45,24 @@ TEST(SlowTurns, ATurnThatNothingWasSaidOf) {
   EXPECT_EQ(noted.turns.note(turn({}), kStart + SlowTurns::kPeriod)->cause, "work other than a request");
 }
 
+TEST(SlowTurns, AStepOfAnEngineIsACauseOfItsOwn) {
+  Noted noted;
+  noted.turns.note(turn(milliseconds(60), std::string(kStepMark) + "agent-n1"), kStart);
+  EXPECT_EQ(noted.turns.note(turn({}), kStart + SlowTurns::kPeriod)->cause, "step of agent-n1");
+}
+
+TEST(LongestTurn, CountsTheProcessorTimeOfATurnAndKeepsTheCauseOfTheLongest) {
+  Duration used = seconds(3);  // before the loop began
+  LongestTurn longest([&used] { return used; });
+  EXPECT_FALSE(longest.note(turn(milliseconds(900), "GET /a"))) << "what came before is not the turn's";
+  used += milliseconds(20);
+  EXPECT_TRUE(longest.note(turn(milliseconds(800), "GET /b")));
+  used += milliseconds(10);
+  EXPECT_FALSE(longest.note(turn(seconds(5), "GET /c"))) << "it waited for a processor";
+  EXPECT_EQ(longest.took(), milliseconds(20));
+  EXPECT_EQ(longest.cause(), "request GET /b");
+}
+
 TEST(SlowTurns, AThreadThatHadNoProcessor) {
   Noted noted;
   noted.waited = seconds(100);  // earlier

@@ -6,12 +6,16 @@
 
 namespace spillway::apps {
 
-LoopMetrics::LoopMetrics(telemetry::Registry& registry, telemetry::Log log)
+LoopMetrics::LoopMetrics(telemetry::Registry& registry, telemetry::Log log, std::string loop)
     : log_(std::move(log)),
+      loop_(std::move(loop)),
       seconds_(registry.histogram("spillway_loop_turn_seconds", "Time of one turn of the loop that ran anything",
-                                  {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5})),
+                                  {0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}, {{"loop", loop_}})),
       longest_(registry.gauge("spillway_loop_longest_turn_seconds",
-                              "The longest turn of the loop in the last one to two minutes")) {}
+                              "The longest turn of the loop in the last one to two minutes", {{"loop", loop_}})),
+      longest_processor_(registry.gauge("spillway_loop_longest_turn_processor_seconds",
+                                        "The most processor time that one turn of the loop took since the start",
+                                        {{"loop", loop_}})) {}
 
 void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
   seconds_.observe(in_seconds(turn.took));
@@ -25,16 +29,25 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
     this_minute_ = turn.took;
     longest_.set(in_seconds(std::max(last_minute_, this_minute_)));
   }
+  if (longest_turn_.note(turn)) longest_processor_.set(in_seconds(longest_turn_.took()));
   const auto report = slow_.note(turn, now);
   if (!report) return;
   const std::int64_t longest = report->longest / milliseconds(1);
   if (report->longest > kTurnWarned) {
-    log_.warning("the event loop had slow turns in the last minute",
-                 {{"cause", report->cause}, {"longest_milliseconds", longest}, {"slow_turns", report->turns}});
+    log_.warning(
+        "the event loop had slow turns in the last minute",
+        {{"cause", report->cause}, {"longest_milliseconds", longest}, {"loop", loop_}, {"slow_turns", report->turns}});
   } else {
-    log_.debug("turns of the loop were slow in the last minute",
-               {{"cause", report->cause}, {"longest_milliseconds", longest}, {"slow_turns", report->turns}});
+    log_.debug(
+        "turns of the loop were slow in the last minute",
+        {{"cause", report->cause}, {"longest_milliseconds", longest}, {"loop", loop_}, {"slow_turns", report->turns}});
   }
+}
+
+void LoopMetrics::log_longest() const {
+  log_.info("longest turn of the event loop", {{"cause", longest_turn_.cause()},
+                                               {"loop", loop_},
+                                               {"processor_milliseconds", longest_turn_.took() / milliseconds(1)}});
 }
 
 }  // namespace spillway::apps

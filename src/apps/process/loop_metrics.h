@@ -1,12 +1,15 @@
-// How long the turns of the loop take, as metrics, and once a minute in the log if some were slow.
-// Thread: loop.
+// How long the turns of a loop take, as metrics, and once a minute in the log if some were slow; at the end, the turn
+// that took the most processor time. Thread: that loop.
 #pragma once
 
 #include "base/time.h"
 #include "runtime/loop.h"
 #include "runtime/slow_turns.h"
+#include "runtime/thread_time.h"
 #include "telemetry/log.h"
 #include "telemetry/metrics.h"
+
+#include <string>
 
 namespace spillway::apps {
 
@@ -16,18 +19,25 @@ inline constexpr Duration kTurnWarned = milliseconds(500);
 
 class LoopMetrics {
  public:
-  LoopMetrics(telemetry::Registry& registry, telemetry::Log log);
+  /// `loop`: its name as a label and in the log: "main", "nodes".
+  LoopMetrics(telemetry::Registry& registry, telemetry::Log log, std::string loop);
 
   void note(const runtime::Loop::Turn& turn, Instant now);
 
+  /// Logs the longest turn. When the loop has ended.
+  void log_longest() const;
+
  private:
   telemetry::Log log_;
+  std::string loop_;
   telemetry::Histogram seconds_;
   telemetry::Gauge longest_;
+  telemetry::Gauge longest_processor_;
   // The longest of the minute that runs, and of the one before: what the gauge shows is at least a minute of the past.
   Instant minute_began_{};
   Duration this_minute_{};
   Duration last_minute_{};
+  runtime::LongestTurn longest_turn_{runtime::thread_processor_time};
   runtime::SlowTurns slow_{runtime::waited_for_processor};
 };
 

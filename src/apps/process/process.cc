@@ -62,7 +62,7 @@ Process::Process(const cli::LogArgs& log, LogReader reader)
                ? sentence_log([setting_up = setting_up_] { return setting_up->load(); })
                : telemetry::make_stderr_log(log.level, log.format, [failed = failed_] { return failed->load(); })),
       operator_log_(reader == LogReader::kPerson ? sentence_log([] { return true; }) : log_),
-      turns_(metrics_, log_) {
+      turns_(metrics_, log_, "main") {
   survive_broken_pipes();
   mallopt(M_MMAP_THRESHOLD, kMappedBytesMin);
   loop_.on_turn([this](const runtime::Loop::Turn& turn) { turns_.note(turn, loop_.now().mono); });
@@ -131,6 +131,7 @@ int Process::run() {
     if (on_interrupt_) on_interrupt_();
     stop(cli::kExitOk);
   });
+  turns_.log_longest();
   return exit_code_;
 }
 

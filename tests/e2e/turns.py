@@ -1,0 +1,66 @@
+"""Judges the longest turns of the loops of a suite's processes: a turn is the time for which no other request is answered.
+
+Each process logs, when it stops, the most processor time that a turn of each of its loops took, and its cause. A turn must not take more than
+BOUND on the reference machine; a slower machine has more, by what a fixed computation takes on it. Processor time, so other work beside a suite
+does not count, except for what it costs in caches.
+
+usage: turns.py LOG...   exit code 1 if a turn took too long
+"""
+import hashlib
+import pathlib
+import re
+import sys
+import time
+
+BOUND = 50.0  # milliseconds of processor time (docs/security.md)
+# The computation below on the reference machine (two virtual processors of an AMD EPYC), in milliseconds.
+REFERENCE = 54.0
+LINE = re.compile(r'msg="longest turn of the event loop" cause=(".*?"|\S+) loop=(\S+) processor_milliseconds=(\d+)')
+
+
+def calibration():
+    """How many times as long as the reference machine this one takes; at least 1."""
+    def once():
+        began = time.thread_time()
+        seen = {}
+        for i in range(60_000):
+            seen[str(i)] = hashlib.sha256(str(i).encode()).digest()
+        return (time.thread_time() - began) * 1000
+    return max(1.0, min(once() for _ in range(5)) / REFERENCE)
+
+
+def turns_in(log):
+    """(milliseconds, loop, cause) of each loop of the process that wrote this log."""
+    text = pathlib.Path(log).read_text(errors="replace")
+    return [(int(milliseconds), loop, cause.strip('"')) for cause, loop, milliseconds in LINE.findall(text)]
+
+
+judge = None  # the Turns that hear of every process that stops (harness.running); None: the suite does not judge
+
+
+class Turns:
+    """The turns of the processes that a suite has stopped so far."""
+
+    def __init__(self):
+        self.scale = calibration()
+        self.seen = []  # (milliseconds, program and loop, cause)
+
+    def add(self, program, log):
+        self.seen += [(milliseconds, f"{program} {loop}", cause) for milliseconds, loop, cause in turns_in(log)]
+
+    def too_long(self):
+        """Prints the longest turn of each loop, and returns the lines of those that took too long."""
+        bound = BOUND * max(self.scale, calibration())
+        longest = {}
+        for milliseconds, loop, cause in sorted(self.seen):
+            longest[loop] = (milliseconds, cause)
+        lines = {loop: f"{loop}: {milliseconds} ms, {cause}" for loop, (milliseconds, cause) in longest.items()}
+        print(f"longest turns, {bound:.0f} ms are allowed: " + ("; ".join(lines.values()) or "none seen"), flush=True)
+        return [lines[loop] for loop, (milliseconds, _) in longest.items() if milliseconds > bound]
+
+
+if __name__ == "__main__":
+    judged = Turns()
+    for each in sys.argv[1:]:
+        judged.add(pathlib.Path(each).name, each)
+    sys.exit(1 if judged.too_long() else 0)
