@@ -94,7 +94,8 @@ struct Agent::Parts {
         status(
             context, rng.fork("node-status"), [this] { return nodes.cache().find(options.node_name); },
             [this] { return facts(); }),
-        lease(context, rng.fork("lease")),
+        lease({options.node_name, options.lease_duration, context.heartbeat_query()}, heartbeats, sinks.log,
+              rng.fork("lease")),
         enforcement(context, enforced_limits(machine, options)),
         container_gc(context, [this] { return garbage_scope(); }),
         shutdown(context, workers, sinks.metrics, [this](Now now) { status.report_soon(now); }) {
@@ -138,7 +139,8 @@ struct Agent::Parts {
     }
     status.when_registered([this](Now now) {
       if (!registration_seconds) registration_seconds = in_seconds(now.mono - started);
-      if (options.status_profile == StatusProfile::kLeases) lease.on_node_registered(now);
+      if (options.status_profile != StatusProfile::kLeases) return;
+      lease_elsewhere ? lease_elsewhere() : lease.on_node_registered(now);
     });
     lease.when_failing_repeatedly([this] { lease_failures.add(); });
     status.when_failing_repeatedly([this] { status_failures.add(); });
@@ -272,6 +274,7 @@ struct Agent::Parts {
   EvictionEngine eviction;
   NodeStatusEngine status;
   LeaseEngine lease;
+  std::function<void()> lease_elsewhere;  // empty: `lease` renews it
   AllocatableEnforcement enforcement;
   ContainerGcEngine container_gc;
   ShutdownEngine shutdown;
@@ -307,6 +310,10 @@ std::string_view Agent::name() const {
   return parts_->name;
 }
 
+void Agent::leave_lease(std::function<void()> on_registered) {
+  parts_->lease_elsewhere = std::move(on_registered);
+}
+
 void Agent::start(Now now) {
   Parts& p = *parts_;
   p.started = now.mono;
@@ -323,7 +330,7 @@ void Agent::start(Now now) {
     p.events.record(node_reference(p.options.node_name), client::EventType::kWarning, "CheckLimitsForResolvConf",
                     *problem, now);
   }
-  if (p.options.status_profile == StatusProfile::kLeases) p.lease.start(now);
+  if (p.options.status_profile == StatusProfile::kLeases && !p.lease_elsewhere) p.lease.start(now);
   p.enforcement.start(now);
   p.container_gc.start(now);
   if (p.options.static_pod_path.empty()) {

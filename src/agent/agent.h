@@ -42,6 +42,10 @@ class Agent final : public client::ApiEngine {
                                                const Checkpoints& checkpoints = {});
   ~Agent() override;
 
+  /// Another engine (LeaseKeeper) renews the lease, and this one does not. `on_registered` is called when the node has
+  /// been registered. Before start().
+  void leave_lease(std::function<void()> on_registered);
+
   std::string_view name() const override;
   void start(Now now) override;
   void on_api_event(const client::ApiEvent& event, Now now) override;

@@ -1,4 +1,5 @@
 // vectors/node-agent: lease_timeline. The engine against a server that keeps one lease and fails as it is told.
+#include "agent/contract/options.h"
 #include "agent/node/lease_engine.h"
 #include "api/exchange/status.h"
 #include "api/text/time_text.h"
@@ -35,9 +36,7 @@ class Timeline {
         now_{Instant(hours(1)), api::parse_time(row.string_at({"startTime"})).value()},
         start_(now_.mono),
         api_("test", Rng(1)),
-        events_(api_, Rng(2), "kubelet"),
-        context_{options_, machine_, api_, api_, events_, log_, commands_},
-        engine_(context_, Rng(3)) {
+        engine_({options_.node_name, options_.lease_duration, "?timeout=10s"}, api_, log_, Rng(3)) {
     engine_.when_failing_repeatedly([this] { note("onRepeatedHeartbeatFailure"); });
     const std::string_view initial = row.string_at({"initialServerLease"});
     if (initial == "absent") return;
@@ -182,16 +181,12 @@ class Timeline {
   }
 
   AgentOptions options_;
-  MachineInfo machine_;
   telemetry::Log log_;
-  std::vector<HostCommand> commands_;
   Duration period_;
   Now now_;
   Instant start_;
   Duration elapsed_{};
   client::ApiClient api_;
-  client::EventRecorder events_;
-  AgentContext context_;
   LeaseEngine engine_;
 
   Json lease_;

@@ -1,5 +1,6 @@
 #include "agent/node/lease_engine.h"
 
+#include "agent/contract/context.h"
 #include "api/object/meta.h"
 #include "api/text/time_text.h"
 
@@ -23,11 +24,12 @@ bool has_owner(const api::Json& lease) {
 
 }  // namespace
 
-LeaseEngine::LeaseEngine(AgentContext& context, Rng rng)
-    : context_(context),
+LeaseEngine::LeaseEngine(Settings settings, client::ApiClient& heartbeats, const telemetry::Log& log, Rng rng)
+    : settings_(std::move(settings)),
+      heartbeats_(heartbeats),
+      log_(log),
       rng_(rng),
-      path_(client::object_path(kLeaseVersion, "leases", kNamespace, context.options.node_name) +
-            context.heartbeat_query()) {}
+      path_(client::object_path(kLeaseVersion, "leases", kNamespace, settings_.node_name) + settings_.query) {}
 
 api::Json LeaseEngine::state(Now now) const {
   return api::Json::object(
@@ -42,11 +44,12 @@ void LeaseEngine::on_node_registered(Now now) {
   if (latest_) return;
   again_ = !timer_;
   if (again_) return;
-  context_.heartbeats.cancel(*std::exchange(timer_, std::nullopt));
+  heartbeats_.cancel(*std::exchange(timer_, std::nullopt));
   run(now);
 }
 
 void LeaseEngine::run(Now now) {
+  if (!may_renew(now)) return arm(now.mono + kPutOff);
   again_ = false;
   const auto update_found = [this](EnsuredLease ensured, Now then) {
     if (!ensured.lease || ensured.created) return end_run(then);
@@ -63,18 +66,23 @@ void LeaseEngine::run(Now now) {
 
 void LeaseEngine::end_run(Now now) {
   if (again_ && !latest_) return run(now);
-  const Duration period = context_.options.lease_duration / 4;
+  const Duration period = settings_.lease_duration / 4;
   const auto extra = std::chrono::duration_cast<Duration>(
       std::chrono::duration<double, std::nano>(static_cast<double>(period.count()) * kRenewalJitter * rng_.unit()));
-  timer_ = context_.heartbeats.at(now.mono + period + extra, [this](Now later) {
+  arm(now.mono + period + extra);
+}
+
+void LeaseEngine::arm(Instant due) {
+  timer_ = heartbeats_.at(due, [this](Now later) {
     timer_.reset();
     run(later);
   });
 }
 
 void LeaseEngine::update(int attempt, api::DocumentPtr base, Written done, Now now) {
+  if (!may_renew(now)) return arm(now.mono + kPutOff);
   if (attempt >= kUpdateAttempts) {
-    context_.log.warning("lease not renewed", {{"node", context_.options.node_name}});
+    log_.warning("lease not renewed", {{"node", settings_.node_name}});
     return done(false, now);
   }
   prepare(
@@ -104,11 +112,11 @@ void LeaseEngine::put(int attempt, api::DocumentPtr base, api::Json lease, Writt
     };
     ensure(kEnsureBackOff, go_on, now);
   };
-  context_.heartbeats.update(path_, std::move(lease), on_answer);
+  heartbeats_.update(path_, std::move(lease), on_answer);
 }
 
 void LeaseEngine::ensure(Duration back_off, Ensured done, Now) {
-  context_.heartbeats.get(path_, [this, back_off, done](Result<api::Json> outcome, Now now) {
+  heartbeats_.get(path_, [this, back_off, done](Result<api::Json> outcome, Now now) {
     if (outcome) {
       latest_ = std::make_shared<const api::Json>(*std::move(outcome));
       return done({.lease = latest_, .created = false}, now);
@@ -124,21 +132,21 @@ void LeaseEngine::create(Duration back_off, Ensured done, Now now) {
       latest_.reset();
       return done({}, then);
     }
-    context_.heartbeats.create(client::object_path(kLeaseVersion, "leases", kNamespace) + context_.heartbeat_query(),
-                               *lease, [this, back_off, done](Result<api::Json> outcome, Now answered) {
-                                 if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
-                                 latest_ = std::make_shared<const api::Json>(*std::move(outcome));
-                                 renewed_ = answered.mono;
-                                 done({.lease = latest_, .created = true}, answered);
-                               });
+    heartbeats_.create(client::object_path(kLeaseVersion, "leases", kNamespace) + settings_.query, *lease,
+                       [this, back_off, done](Result<api::Json> outcome, Now answered) {
+                         if (!outcome) return retry_ensure(back_off, outcome.error(), done, answered);
+                         latest_ = std::make_shared<const api::Json>(*std::move(outcome));
+                         renewed_ = answered.mono;
+                         done({.lease = latest_, .created = true}, answered);
+                       });
   };
   prepare(nullptr, post, now);
 }
 
 void LeaseEngine::retry_ensure(Duration back_off, const Error& error, Ensured done, Now now) {
   const Duration wait = std::min(back_off * 2, kEnsureBackOffMax);
-  context_.log.warning("lease not ensured", {{"node", context_.options.node_name}, {"error", error.text()}});
-  context_.heartbeats.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
+  log_.warning("lease not ensured", {{"node", settings_.node_name}, {"error", error.text()}});
+  heartbeats_.at(now.mono + wait, [this, wait, done](Now later) { ensure(wait, done, later); });
 }
 
 void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now)> done,
@@ -148,29 +156,28 @@ void LeaseEngine::prepare(const api::DocumentPtr& base, std::function<void(std::
     lease = *base;
   } else {
     lease = api::Json::object({{"apiVersion", kLeaseVersion}, {"kind", "Lease"}});
-    lease.make({"metadata", "name"}) = context_.options.node_name;
+    lease.make({"metadata", "name"}) = settings_.node_name;
     lease.make({"metadata", "namespace"}) = kNamespace;
-    lease.make({"spec", "holderIdentity"}) = context_.options.node_name;
+    lease.make({"spec", "holderIdentity"}) = settings_.node_name;
     lease.make({"spec", "leaseDurationSeconds"}) =
-        std::int64_t{std::chrono::duration_cast<seconds>(context_.options.lease_duration).count()};
+        std::int64_t{std::chrono::duration_cast<seconds>(settings_.lease_duration).count()};
   }
   if (has_owner(lease)) {
     lease.make({"spec", "renewTime"}) = api::format_micro_time(now.wall);
     return done(std::move(lease), now);
   }
-  context_.heartbeats.get(
-      client::object_path("v1", "nodes", {}, context_.options.node_name) + context_.heartbeat_query(),
-      [this, lease, done](const Result<api::Json>& outcome, Now answered) {
-        if (!outcome) return done(std::nullopt, answered);
-        api::Json owned = lease;
-        owned.make({"metadata", "ownerReferences"}) =
-            api::Json::array({api::Json::object({{"apiVersion", "v1"},
-                                                 {"kind", "Node"},
-                                                 {"name", context_.options.node_name},
-                                                 {"uid", outcome->string_at({"metadata", "uid"})}})});
-        owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
-        done(std::move(owned), answered);
-      });
+  heartbeats_.get(client::object_path("v1", "nodes", {}, settings_.node_name) + settings_.query,
+                  [this, lease, done](const Result<api::Json>& outcome, Now answered) {
+                    if (!outcome) return done(std::nullopt, answered);
+                    api::Json owned = lease;
+                    owned.make({"metadata", "ownerReferences"}) =
+                        api::Json::array({api::Json::object({{"apiVersion", "v1"},
+                                                             {"kind", "Node"},
+                                                             {"name", settings_.node_name},
+                                                             {"uid", outcome->string_at({"metadata", "uid"})}})});
+                    owned.make({"spec", "renewTime"}) = api::format_micro_time(answered.wall);
+                    done(std::move(owned), answered);
+                  });
 }
 
 }  // namespace spillway::agent

@@ -4,27 +4,51 @@
 // Source: Kubernetes docs, "Leases", node heartbeats; KEP-589; spec "Node agent", 8; vectors node-agent/lease_timeline.
 #pragma once
 
-#include "agent/contract/context.h"
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "base/rng.h"
+#include "client/api_client.h"
+#include "telemetry/log.h"
 
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace spillway::agent {
 
 class LeaseEngine {
  public:
-  LeaseEngine(AgentContext& context, Rng rng);
+  struct Settings {
+    std::string node_name;
+    Duration lease_duration;  // a lease is renewed every quarter of it
+    std::string query;        // added to every request: "?timeout=10s"
+  };
+
+  /// `heartbeats` and `log` must outlive the engine.
+  LeaseEngine(Settings settings, client::ApiClient& heartbeats, const telemetry::Log& log, Rng rng);
 
   void start(Now now);
+
+  /// Calls `may_renew` before each run and each write. While it returns false nothing is written, and it is asked again
+  /// every kPutOff. Before start().
+  void renew_only_if(std::function<bool(Now)> may_renew) { may_renew_ = std::move(may_renew); }
+
+  /// Between two questions if the lease may be renewed.
+  static constexpr Duration kPutOff = seconds(1);
 
   /// The node exists now. A lease that could not be made for want of its owner is made at once, not a period later.
   void on_node_registered(Now now);
 
   /// For people and /debug/spillway: no contract.
   api::Json state(Now now) const;
+
+  /// The server has returned the lease.
+  bool is_known() const { return latest_ != nullptr; }
+
+  bool is_running() const { return !timer_; }
+
+  /// The last renewal that the server has answered.
+  std::optional<Instant> renewed() const { return renewed_; }
 
   /// Called for every failed write of a run but the first: connections may be dead without a sign.
   void when_failing_repeatedly(std::function<void()> listener) { on_repeated_failure_ = std::move(listener); }
@@ -50,9 +74,16 @@ class LeaseEngine {
   void prepare(const api::DocumentPtr& base, std::function<void(std::optional<api::Json>, Now now)> done, Now now);
   void end_run(Now now);
 
-  AgentContext& context_;
+  void arm(Instant due);
+
+  bool may_renew(Now now) const { return !may_renew_ || may_renew_(now); }
+
+  Settings settings_;
+  client::ApiClient& heartbeats_;
+  const telemetry::Log& log_;
   Rng rng_;
-  std::string path_;  // the lease's path
+  std::string path_;                    // the lease's path
+  std::function<bool(Now)> may_renew_;  // empty: always
   std::function<void()> on_repeated_failure_;
   api::DocumentPtr latest_;  // as the server last returned it; null: not known
   bool again_ = false;       // the node was registered during a run

@@ -11,8 +11,10 @@
 #include "apps/proxy/pages_server.h"
 #include "apps/server/data_dir.h"
 #include "apps/view/remote.h"
+#include "runtime/loop_thread.h"
 
 #include <fstream>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,7 +92,11 @@ class AgentProcess {
       direct = {.host = server.host_name, .port = server.port};
     }
     const std::string state = node_state_dir(command_.node.state_dir, resolve_data_dir({}), name_);
-    SPILLWAY_TRY(node, NodePart::create(process_,
+    auto lease_thread = std::make_unique<runtime::LoopThread>("spillway-lease");
+    runtime::Loop& lease_loop = lease_thread->loop();
+    SPILLWAY_TRY(lease_server, connect_remote(lease_loop, command_.api));
+    wire::HttpsTransport& lease_transport = *lease_server.transport;
+    SPILLWAY_TRY(node, NodePart::create({process_, process_.loop()},
                                         {.args = command_.node,
                                          .name = name_,
                                          .instance = instance_of(state),
@@ -102,12 +108,14 @@ class AgentProcess {
                                          .api_server = std::move(direct),
                                          .leaves_pods = command_.pods_at_stop == "leave",
                                          .cni_configuration = command_.cni_conf_dir},
-                                        std::move(server.transport)));
+                                        std::move(server.transport),
+                                        {std::move(lease_thread), lease_loop, std::move(lease_server.transport)}));
     process_.add(std::move(node));
     SPILLWAY_TRY_VOID(serve_health());
     set_oom_score();
     if (command_.bootstrap_kubeconfig.empty()) return {};
-    SPILLWAY_TRY(rotation, RotationPart::create(process_, name_, command_.api.kubeconfig, transport));
+    SPILLWAY_TRY(rotation,
+                 RotationPart::create(process_, name_, command_.api.kubeconfig, {&transport, &lease_transport}));
     process_.add(std::move(rotation));
     return {};
   }

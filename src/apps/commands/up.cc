@@ -19,7 +19,7 @@
 #include "apps/node/containerd_part.h"
 #include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
-#include "apps/node/node_part.h"
+#include "apps/node/nodes_part.h"
 #include "apps/node/runtime_facts.h"
 #include "apps/process/engine_metrics.h"
 #include "apps/process/engine_part.h"
@@ -171,10 +171,7 @@ class Up {
     process_.add(std::make_unique<ContainerdPart>(
         process_,
         ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
-        [this] {
-          start_nodes();
-          process_.set_up_done();
-        }));
+        [this] { start_nodes(); }));
   }
 
   bool leaves_pods() const { return command_.pods_at_stop == "leave"; }
@@ -371,10 +368,21 @@ class Up {
     if (!network_ && command_.pod_network == "auto") {
       process_.log().info("pods use the machine's network", {{"because", network_.error().message}});
     }
-    for (const std::string& name : names) {
-      if (!start_node(name)) return;
+    if (!names.empty()) nodes_ = &process_.add(std::make_unique<NodesPart>(process_, server_->local_nodes()));
+    start_node(names, 0);
+  }
+
+  /// Starts the nodes from this one on, then waits for them.
+  void start_node(const std::vector<std::string>& names, std::size_t place) {
+    if (place == names.size()) {
+      wait_for_nodes(names);
+      return process_.set_up_done();
     }
-    wait_for_nodes(std::move(names));
+    const std::string user = std::string(api::kNodeUserPrefix) + names[place];
+    nodes_->start(options_of(names[place]), {.agent = server_->connect(user), .lease = server_->connect(user)},
+                  [this, names, place](const Outcome& started) {
+                    started ? start_node(names, place + 1) : process_.fail(started.error());
+                  });
   }
 
   std::string state_dir_of(const std::string& node) const {
@@ -489,7 +497,7 @@ class Up {
                             .program = program_invocation_name,
                             .kubeconfig = std::filesystem::absolute(server_->kubeconfig_file()).string(),
                             .by_sudo = is_by_sudo(),
-                            .pods_run_on = std::ranges::any_of(nodes_, &NodePart::pods_run_on),
+                            .pods_run_on = pods_run_on(),
                             .pod_network = network_line(),
                             .storage = storage_line(),
                             .no_services = no_services_};
@@ -508,11 +516,12 @@ class Up {
   void on_interrupt() {
     interrupted_ = true;
     if (!screen_) return;
-    std::size_t pods = 0;
-    for (const NodePart* node : nodes_) pods += node->pods();
     // Behind the "^C" that the terminal shows.
-    print_to_stderr("\n" + cli::stopping_line(pods, std::ranges::any_of(nodes_, &NodePart::pods_run_on)));
+    const auto say = [this](std::size_t pods) { print_to_stderr("\n" + cli::stopping_line(pods, pods_run_on())); };
+    nodes_ == nullptr ? say(0) : nodes_->count_pods(say);
   }
+
+  bool pods_run_on() const { return nodes_ != nullptr && nodes_->pods_run_on(); }
 
   void look_for_missing_nodes(const std::vector<std::string>& names) {
     process_.add(std::make_unique<EnginePart>(
@@ -536,8 +545,8 @@ class Up {
     return agent::ApiServerAddress{server_->pods_host(), here.port, AddressReach::kAllPods};
   }
 
-  bool start_node(const std::string& name) {
-    NodePartOptions options{
+  NodePartOptions options_of(const std::string& name) const {
+    return {
         .args = command_.node,
         .name = name,
         .instance = instance_of(server_->data_dir()),
@@ -551,14 +560,6 @@ class Up {
         .cni_configuration = network_ ? network_dir_of(name) : std::string(),
         .shared_network_because = network_ || command_.pod_network == "off" ? std::string() : network_.error().message,
         .dns = cluster_dns_};
-    auto node = NodePart::create(process_, options, server_->connect(std::string(api::kNodeUserPrefix) + name));
-    if (!node) {
-      process_.fail(node.error());
-      return false;
-    }
-    server_->local_nodes().add((*node)->name(), (*node)->endpoint());
-    nodes_.push_back(&process_.add(*std::move(node)));
-    return true;
   }
 
   const cli::UpCommand command_;
@@ -578,7 +579,7 @@ class Up {
   host::RecordingPages recording_pages_{process_.loop()};
   std::string others_lead_;  // why this process has no controllers at the moment; empty: it has, or does not know yet
   ApiServerPart* server_ = nullptr;
-  std::vector<const NodePart*> nodes_;
+  NodesPart* nodes_ = nullptr;     // null: none have been started
   std::string no_services_;        // why this process carries no Services; empty: it does, or was told not to
   const Part* waiting_ = nullptr;  // for the nodes, until they are ready
   bool interrupted_ = false;

@@ -89,21 +89,22 @@ void BootstrapPart::stop(runtime::Loop::Task done) {
 }
 
 RotationPart::RotationPart(Process& process, const std::string& node_name, wire::Kubeconfig config, WallTime end,
-                           Remote remote, wire::HttpsTransport& agent)
+                           Remote remote, std::vector<wire::HttpsTransport*> agent)
     : process_(process),
-      agent_(agent),
+      agent_(std::move(agent)),
       transport_(std::move(remote.transport)),
       keys_(node_name, config.path, config, [this](const wire::Kubeconfig& renewed) { use(renewed); }),
       certificate_(agent::CertificatePurpose::kClient, keys_, process.log(), rotation_rng(), end),
       driver_(process.loop(), certificate_, *transport_) {}
 
 Result<std::unique_ptr<RotationPart>> RotationPart::create(Process& process, const std::string& node_name,
-                                                           const std::string& kubeconfig, wire::HttpsTransport& agent) {
+                                                           const std::string& kubeconfig,
+                                                           std::vector<wire::HttpsTransport*> agent) {
   SPILLWAY_TRY(config, wire::read_kubeconfig(kubeconfig));
   SPILLWAY_TRY(end, wire::end_of({config.certificate_pem, config.key_pem}));
   SPILLWAY_TRY(remote, connect_remote(process.loop(), config));
   std::unique_ptr<RotationPart> part(  // NOLINT: private constructor
-      new RotationPart(process, node_name, std::move(config), end, std::move(remote), agent));
+      new RotationPart(process, node_name, std::move(config), end, std::move(remote), std::move(agent)));
   part->driver_.start();
   return part;
 }
@@ -112,7 +113,7 @@ void RotationPart::use(const wire::Kubeconfig& config) {
   const auto endpoint = wire::make_endpoint(config, config.path, offered_protocols());
   if (!endpoint)
     return process_.log().error("the new certificate cannot be shown", {{"error", endpoint.error().text()}});
-  agent_.use_certificate(endpoint->tls);
+  for (wire::HttpsTransport* each : agent_) each->use_certificate(endpoint->tls);
   transport_->use_certificate(endpoint->tls);
 }
 

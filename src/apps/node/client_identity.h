@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -65,19 +66,21 @@ class BootstrapPart final : public Part {
 /// Renews the certificate of an agent that runs, which then shows the new one.
 class RotationPart final : public Part {
  public:
-  /// `agent`: the agent's way to the API server; must outlive this part. Errors: what is wrong with the kubeconfig.
+  /// `agent`: the agent's connections to the API server, which must outlive this part. Errors: what is wrong with the
+  /// kubeconfig.
   static Result<std::unique_ptr<RotationPart>> create(Process& process, const std::string& node_name,
-                                                      const std::string& kubeconfig, wire::HttpsTransport& agent);
+                                                      const std::string& kubeconfig,
+                                                      std::vector<wire::HttpsTransport*> agent);
 
   void stop(runtime::Loop::Task done) override;
 
  private:
   RotationPart(Process& process, const std::string& node_name, wire::Kubeconfig config, WallTime end, Remote remote,
-               wire::HttpsTransport& agent);
+               std::vector<wire::HttpsTransport*> agent);
   void use(const wire::Kubeconfig& config);
 
   Process& process_;
-  wire::HttpsTransport& agent_;
+  std::vector<wire::HttpsTransport*> agent_;
   std::unique_ptr<wire::HttpsTransport> transport_;
   NodeClientKeys keys_;
   agent::NodeCertificate certificate_;

@@ -32,9 +32,10 @@ Result<std::int32_t> choose_attempt(const RunningNode& node, const api::PodKey& 
   return make_error(ErrorCode::kNotFound, "pod \"{}\" does not exist", key.text());
 }
 
-api::Json debug_state(Process& process, const RunningNode& node) {
-  const Now now = process.loop().now();
+api::Json debug_state(const NodeSite& site, const RunningNode& node) {
+  const Now now = site.loop.now();
   api::Json state = node.agent->state(now);
+  if (node.lease) state["lease"] = node.lease->state(now);
   state["decisions"] = node.agent->decisions(now);
   state["loop"] = api::Json::object({{"lastStepAgeSeconds", in_seconds(now.mono - node.last_step)}});
   state["reaction"] = api::Json::object({{"looks", node.reaction->looks()}});
@@ -48,8 +49,8 @@ api::Json debug_state(Process& process, const RunningNode& node) {
 }
 
 /// The agent looks at its node at least every few seconds: if it does not, it is stuck.
-std::optional<std::string> syncloop_problem(Process& process, const RunningNode& node) {
-  const Duration age = process.loop().now().mono - node.last_step;
+std::optional<std::string> syncloop_problem(const NodeSite& site, const RunningNode& node) {
+  const Duration age = site.loop.now().mono - node.last_step;
   if (age <= kStuckAfter) return std::nullopt;
   return fmt::format("sync loop did nothing for {}", api::format_duration(age));
 }
@@ -61,7 +62,7 @@ std::optional<std::string> plugin_problem(const RunningNode& node) {
 
 }  // namespace
 
-host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& node, agent::MachineInfo machine) {
+host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNode& node, agent::MachineInfo machine) {
   const std::string json = "application/json";
   const std::string prometheus = "text/plain; version=0.0.4; charset=utf-8";
   host::KubeletEndpoint::Options options;
@@ -69,19 +70,19 @@ host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& n
   options.pages["/pods"] = {json, [&node] { return pod_list(*node.agent); }};
   options.pages["/configz"] = {
       json, [&node] { return api::to_text(api::Json::object({{"kubeletconfig", node.configuration}})); }};
-  options.pages["/debug/spillway"] = {json, [&process, &node] { return api::to_text(debug_state(process, node)); }};
+  options.pages["/debug/spillway"] = {json, [site, &node] { return api::to_text(debug_state(site, node)); }};
   options.pages["/debug/spillway/decisions"] = {
-      json, [&process, &node] { return api::to_text(node.agent->decisions(process.loop().now())); }};
+      json, [site, &node] { return api::to_text(node.agent->decisions(site.loop.now())); }};
   options.pages["/metrics"] = {
-      prometheus, [&process, &node] {
+      prometheus, [site, &node] {
         const auto summary = node.agent->last_summary();
         const agent::KubeletFacts facts{
             .node_name = node.name,
             .cgroup_version = node.slice->measured().version() == host::CgroupVersion::kV1 ? 1 : 2,
             .registered = node.agent->registered(),
             .registration_seconds = node.agent->registration_seconds(),
-            .ages = summary ? agent::ages_of(*summary, process.loop().now().wall) : std::vector<agent::StatsAge>()};
-        return process.metrics().text() + agent::kubelet_metrics(facts, node.agent->pods()) + process_metrics();
+            .ages = summary ? agent::ages_of(*summary, site.loop.now().wall) : std::vector<agent::StatsAge>()};
+        return site.process.metrics().text() + agent::kubelet_metrics(facts, node.agent->pods()) + process_metrics();
       }};
   options.pages["/metrics/resource"] = {
       prometheus, [&node] { return agent::resource_metrics(node.agent->last_summary().get(), node.agent->pods()); }};
@@ -99,8 +100,8 @@ host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& n
   options.choose_log = [&node](const api::PodKey& pod, const std::string& container, agent::LogInstance wanted) {
     return choose_attempt(node, pod, container, wanted);
   };
-  options.health = [&process, &node] {
-    return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem(process, node)},
+  options.health = [site, &node] {
+    return std::vector<host::HealthCheck>{{"syncloop", syncloop_problem(site, node)},
                                           {"device-plugin", plugin_problem(node)}};
   };
   options.recording = node.recording_pages.get();

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "agent/contract/ports.h"
+#include "apps/node/node_site.h"
 #include "apps/node/running_node.h"
-#include "apps/process/process.h"
 #include "host/kubelet_endpoint.h"
 
 namespace spillway::apps {
 
-/// `process` and `node` have to outlive the pages.
-host::KubeletEndpoint::Options node_pages(Process& process, const RunningNode& node, agent::MachineInfo machine);
+/// `site` and `node` have to outlive the pages.
+host::KubeletEndpoint::Options node_pages(const NodeSite& site, const RunningNode& node, agent::MachineInfo machine);
 
 }  // namespace spillway::apps

@@ -10,19 +10,18 @@ constexpr Duration kShutdownGrace = seconds(2);
 
 }  // namespace
 
-Result<std::unique_ptr<NodePart>> NodePart::create(Process& process, const NodePartOptions& options,
-                                                   std::unique_ptr<client::Transport> transport) {
-  SPILLWAY_TRY(node, start_node(process, options, std::move(transport)));
+Result<std::unique_ptr<NodePart>> NodePart::create(const NodeSite& site, const NodePartOptions& options,
+                                                   std::unique_ptr<client::Transport> transport, LeaseRoom lease) {
+  SPILLWAY_TRY(node, start_node(site, options, std::move(transport), std::move(lease)));
   return std::unique_ptr<NodePart>(
-      new NodePart(process, std::move(node), options.leaves_pods));  // NOLINT: private constructor
+      new NodePart(site, std::move(node), options.leaves_pods));  // NOLINT: private constructor
 }
 
 void NodePart::prepare_stop() {
   if (pods_run_on()) return;
   reporting_ = true;
-  node_->driver->step([this](Now now) {
-    node_->agent->report_stop([this](Now) { process_.loop().post([this] { on_reported(); }); }, now);
-  });
+  node_->driver->step(
+      [this](Now now) { node_->agent->report_stop([this](Now) { site_.loop.post([this] { on_reported(); }); }, now); });
 }
 
 void NodePart::on_reported() {
@@ -34,7 +33,7 @@ void NodePart::on_reported() {
 void NodePart::stop(runtime::Loop::Task done) {
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
   const auto stop_soon = [this, finish](Now) {
-    process_.loop().post([this, finish] {
+    site_.loop.post([this, finish] {
       if (!reporting_) return stop_now(std::move(*finish));
       when_reported_ = [this, finish] { stop_now(std::move(*finish)); };
     });
@@ -53,26 +52,35 @@ void NodePart::stop_now(runtime::Loop::Task done) {
   if (node_->server) node_->server->set_endpoint(nullptr);
   // std::function wants something it can copy.
   const auto finish = std::make_shared<runtime::Loop::Task>(std::move(done));
+  if (!node_->lease) return end_pods(finish);
+  node_->lease->stop([this, finish] {
+    node_->lease.reset();
+    end_pods(finish);
+  });
+}
+
+void NodePart::end_pods(const std::shared_ptr<runtime::Loop::Task>& done) {
   const auto pods = static_cast<std::uint64_t>(node_->runtime->pods().size());
   if (leaves_pods_ && node_->runtime->leave_pods()) {
-    process_.log().info("pods run on without their agent, until it is started again",
-                        {{"node", node_->name}, {"pods", pods}});
-    process_.loop().post([this, finish] {
+    site_.process.log().info("pods run on without their agent, until it is started again",
+                             {{"node", node_->name}, {"pods", pods}});
+    site_.loop.post([this, done] {
       node_->endpoint.reset();
       node_->runtime.reset();
-      end_server(finish);
+      end_server(done);
     });
     return;
   }
-  if (pods > 0) process_.log().info("pods are ended", {{"node", node_->name}, {"pods", pods}});
-  node_->runtime->shutdown(kShutdownGrace, [this, finish] {
-    process_.loop().post([this, finish] {
+  if (pods > 0) site_.process.log().info("pods are ended", {{"node", node_->name}, {"pods", pods}});
+  node_->runtime->shutdown(kShutdownGrace, [this, done] {
+    site_.loop.post([this, done] {
       node_->endpoint.reset();
       node_->runtime.reset();
       if (const Outcome removed = node_->slice->remove(); !removed) {
-        process_.log().warning("cgroup was not removed", {{"node", node_->name}, {"error", removed.error().text()}});
+        site_.process.log().warning("cgroup was not removed",
+                                    {{"node", node_->name}, {"error", removed.error().text()}});
       }
-      end_server(finish);
+      end_server(done);
     });
   });
 }

@@ -1,4 +1,4 @@
-// One node of this machine as a part of a process. Thread: loop.
+// One node of this machine as a part of a process. Thread: the loop of its site.
 #pragma once
 
 #include "apps/node/running_node.h"
@@ -16,15 +16,16 @@ namespace spillway::apps {
 class NodePart final : public Part {
  public:
   /// Errors are those of start_node().
-  static Result<std::unique_ptr<NodePart>> create(Process& process, const NodePartOptions& options,
-                                                  std::unique_ptr<client::Transport> transport);
+  static Result<std::unique_ptr<NodePart>> create(const NodeSite& site, const NodePartOptions& options,
+                                                  std::unique_ptr<client::Transport> transport, LeaseRoom lease);
 
   /// A node whose pods end with it says that it is not ready: the next process with these objects need not wait for
   /// heartbeats to be missed. One whose pods run on does not, as its pods are still what the API says of them.
   void prepare_stop() override;
   void stop(runtime::Loop::Task done) override;
 
-  host::KubeletEndpoint& endpoint() { return *node_->endpoint; }
+  /// Null: it has ended.
+  host::KubeletEndpoint* endpoint() { return node_->endpoint.get(); }
 
   const std::string& name() const { return node_->name; }
 
@@ -35,14 +36,15 @@ class NodePart final : public Part {
   std::size_t pods() const { return node_->runtime ? node_->runtime->pods().size() : 0; }
 
  private:
-  NodePart(Process& process, std::unique_ptr<RunningNode> node, bool leaves_pods)
-      : process_(process), node_(std::move(node)), leaves_pods_(leaves_pods) {}
+  NodePart(const NodeSite& site, std::unique_ptr<RunningNode> node, bool leaves_pods)
+      : site_(site), node_(std::move(node)), leaves_pods_(leaves_pods) {}
 
   void stop_now(runtime::Loop::Task done);
+  void end_pods(const std::shared_ptr<runtime::Loop::Task>& done);
   void on_reported();
   void end_server(const std::shared_ptr<runtime::Loop::Task>& done);
 
-  Process& process_;
+  NodeSite site_;
   std::unique_ptr<RunningNode> node_;
   bool leaves_pods_;
   bool reporting_ = false;             // prepare_stop() has asked for a last report, which is not written yet

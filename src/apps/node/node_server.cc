@@ -29,23 +29,23 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
 
 }  // namespace
 
-NodeServer::NodeServer(Process& process, client::Transport& transport, const Options& options)
-    : loop_(process.loop()),
+NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const Options& options)
+    : loop_(site.loop),
       fine_grained_(options.gate.fine_grained),
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport),
       keys_(options.node_name, options.address, options.client_authority_pem,
             [this](std::shared_ptr<const wire::TlsContext> tls) { http_->set_tls(std::move(tls)); }),
-      certificate_(agent::CertificatePurpose::kServing, keys_, process.log(),
+      certificate_(agent::CertificatePurpose::kServing, keys_, site.process.log(),
                    Rng(fnv1a64(options.node_name)).fork("serving-certificate")),
       certificate_driver_(loop_, certificate_, transport) {}
 
-Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client::Transport& transport,
+Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, client::Transport& transport,
                                                        const Options& options) {
-  std::unique_ptr<NodeServer> server(new NodeServer(process, transport, options));  // NOLINT: private constructor
-  SPILLWAY_TRY(tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem,
-                                        process.loop().now().wall));
+  std::unique_ptr<NodeServer> server(new NodeServer(site, transport, options));  // NOLINT: private constructor
+  SPILLWAY_TRY(
+      tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem, site.loop.now().wall));
   wire::HttpServer::Options http;
   http.address = options.address;
   http.port = options.port;
@@ -53,10 +53,10 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(Process& process, client:
   http.authenticator = std::make_shared<wire::Authenticator>(
       wire::Authenticator::Options{.tokens = {}, .judged = wire::Authenticator::Tokens::kHandler});
   http.limits = wire::HttpLimits::small();
-  http.log = process.log();
-  http.metrics = &process.metrics();
+  http.log = site.process.log();
+  http.metrics = &site.process.metrics();
   wire::RequestHandler& handler = *server;
-  server->http_ = std::make_unique<wire::HttpServer>(process.loop(), handler, std::move(http));
+  server->http_ = std::make_unique<wire::HttpServer>(site.loop, handler, std::move(http));
   if (const Outcome listening = server->http_->start(); !listening) {
     Error error = listening.error();
     error.message += "; --port chooses another port, --port 0 any free one (a second agent on a machine needs that)";

@@ -5,7 +5,7 @@
 #include "agent/serving/node_certificate.h"
 #include "agent/serving/node_request.h"
 #include "agent/serving/request_gate.h"
-#include "apps/process/process.h"
+#include "apps/node/node_site.h"
 #include "apps/server/certificates.h"
 #include "client/engine.h"
 #include "host/kubelet_endpoint.h"
@@ -32,7 +32,7 @@ class NodeServer final : private wire::RequestHandler {
   };
 
   /// Listens. `transport` leads to the API server, which is asked who may come in; it must outlive the server.
-  static Result<std::unique_ptr<NodeServer>> create(Process& process, client::Transport& transport,
+  static Result<std::unique_ptr<NodeServer>> create(const NodeSite& site, client::Transport& transport,
                                                     const Options& options);
 
   std::uint16_t port() const { return http_->port(); }
@@ -49,7 +49,7 @@ class NodeServer final : private wire::RequestHandler {
     std::optional<host::KubeletEndpoint::RequestId> admitted;  // nullopt: it waits at the gate
   };
 
-  NodeServer(Process& process, client::Transport& transport, const Options& options);
+  NodeServer(const NodeSite& site, client::Transport& transport, const Options& options);
 
   Ticket on_request(wire::Incoming incoming, std::shared_ptr<api::ResponseSink> sink) override;
   void on_abandoned(Ticket ticket) override;

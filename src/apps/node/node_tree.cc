@@ -15,31 +15,31 @@ namespace {
 using cgroups::CgroupDriver;
 
 /// Pods outlive this process where a container runtime has them, or where their supervisors can.
-host::Leftovers leftovers_of(Process& process, const NodePartOptions& options, const std::string& socket) {
+host::Leftovers leftovers_of(const NodeSite& site, const NodePartOptions& options, const std::string& socket) {
   if (!socket.empty()) return host::Leftovers::kKeep;
   const Outcome possible = host::check_supervision();
   if (possible) return host::Leftovers::kKeep;
-  process.log().warning("pods end with their agent", {{"node", options.name}, {"error", possible.error().text()}});
+  site.process.log().warning("pods end with their agent", {{"node", options.name}, {"error", possible.error().text()}});
   return host::Leftovers::kEnd;
 }
 
-Result<CgroupDriver> driver_of(Process& process, const api::Json& configuration, const std::string& socket) {
+Result<CgroupDriver> driver_of(const NodeSite& site, const api::Json& configuration, const std::string& socket) {
   SPILLWAY_TRY(facts, driver_facts(configuration, socket));
   if (socket.empty()) {
     if (facts.configured == CgroupDriver::kSystemd)
-      process.log().warning(
+      site.process.log().warning(
           "cgroupDriver systemd has no effect without a container runtime: pods that are processes "
           "have cgroups of this program");
     return CgroupDriver::kCgroupfs;
   }
   if (!facts.runtime)
-    process.log().warning(
+    site.process.log().warning(
         "the container runtime does not say which cgroup driver it uses",
         {{"configured", facts.configured ? to_string(*facts.configured) : "none"}, {"error", facts.problem}});
   return cgroups::choose_driver(facts);
 }
 
-Result<NodeTree> make_slices(Process& process, const NodePartOptions& options, const api::Json& configuration,
+Result<NodeTree> make_slices(const NodeSite& site, const NodePartOptions& options, const api::Json& configuration,
                              host::CgroupMounts mounts) {
   if (options.args.memory)
     return invalid("--node-memory",
@@ -56,7 +56,7 @@ Result<NodeTree> make_slices(Process& process, const NodePartOptions& options, c
   NodeTree tree;
   SPILLWAY_TRY(slice, host::NodeSlice::open_slices(std::move(root), options.name, kubepods, lock_patience()));
   tree.slice = std::make_unique<host::NodeSlice>(std::move(slice));
-  tree.slices = std::make_unique<host::SliceUnits>(process.loop(), mounts.version, std::move(bus));
+  tree.slices = std::make_unique<host::SliceUnits>(site.loop, mounts.version, std::move(bus));
   return tree;
 }
 
@@ -78,24 +78,24 @@ Result<cgroups::DriverFacts> driver_facts(const api::Json& configuration, const 
   return facts;
 }
 
-Result<NodeTree> make_node_tree(Process& process, const NodePartOptions& options) {
+Result<NodeTree> make_node_tree(const NodeSite& site, const NodePartOptions& options) {
   SPILLWAY_TRY(wishes, make_node_setup(options.args, options.name, options.args.memory.value_or(Bytes{})));
   host::ExtraControllers extra;
   if (wishes.agent.managers.pins()) extra.push_back(host::Controller::kCpuset);
   if (!options.args.memory && host::has_huge_pages()) extra.push_back(host::Controller::kHugetlb);
   SPILLWAY_TRY(mounts, host::read_cgroup_mounts(extra));
   SPILLWAY_TRY(socket, agent::runtime_socket(wishes.configuration));
-  SPILLWAY_TRY(driver, driver_of(process, wishes.configuration, socket));
-  if (driver == CgroupDriver::kSystemd) return make_slices(process, options, wishes.configuration, std::move(mounts));
+  SPILLWAY_TRY(driver, driver_of(site, wishes.configuration, socket));
+  if (driver == CgroupDriver::kSystemd) return make_slices(site, options, wishes.configuration, std::move(mounts));
   if (wishes.configuration.string_at({"cgroupRoot"}).find_first_not_of('/') != std::string_view::npos)
-    process.log().warning("cgroupRoot has no effect with the cgroup driver cgroupfs", {{"node", options.name}});
+    site.process.log().warning("cgroupRoot has no effect with the cgroup driver cgroupfs", {{"node", options.name}});
   SPILLWAY_TRY(root, host::find_writable_root(mounts));
   host::NodeSliceOptions wanted{.root = options.args.memory ? host::NodeRoot::kSlice : host::NodeRoot::kHost,
                                 .instance = options.instance,
                                 .node = options.name,
                                 .memory = options.args.memory,
                                 .pids_max = options.args.pids_max,
-                                .leftovers = leftovers_of(process, options, socket),
+                                .leftovers = leftovers_of(site, options, socket),
                                 .lock_patience = lock_patience()};
   SPILLWAY_TRY(slice, host::NodeSlice::create(std::move(root), std::move(wanted)));
   NodeTree tree;

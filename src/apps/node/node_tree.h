@@ -22,6 +22,6 @@ struct NodeTree {
 
 /// kConflict: the configuration and the runtime name different drivers. kInvalid: the driver cannot be had with the
 /// other flags. Errors of NodeSlice::create() and of systemd as well.
-Result<NodeTree> make_node_tree(Process& process, const NodePartOptions& options);
+Result<NodeTree> make_node_tree(const NodeSite& site, const NodePartOptions& options);
 
 }  // namespace spillway::apps

@@ -95,9 +95,9 @@ struct NodeFacts {
 };
 
 /// Reads the container runtime's name, version and features. A runtime that does not answer yet is read later.
-void describe_runtime(Process& process, const std::string& socket, agent::MachineInfo& machine) {
+void describe_runtime(const NodeSite& site, const std::string& socket, agent::MachineInfo& machine) {
   const auto runtime = host::ask_runtime_name(socket);
-  if (!runtime) process.log().warning("no container runtime yet", {{"error", runtime.error().text()}});
+  if (!runtime) site.process.log().warning("no container runtime yet", {{"error", runtime.error().text()}});
   machine.runs_images = true;
   machine.keeps_pods = true;
   machine.container_runtime_version =
@@ -125,7 +125,7 @@ agent::DnsFacts read_dns_facts(const api::Json& configuration, const std::string
   return made;
 }
 
-Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const NodePartOptions& options) {
+Result<NodeFacts> read_facts(const NodeSite& site, const RunningNode& node, const NodePartOptions& options) {
   SPILLWAY_TRY(machine, host::read_machine_info(*node.slice, options.state_dir));
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
@@ -133,7 +133,7 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
   machine.confines_pods = socket.empty() && options.args.process_isolation != "none";
   if (socket.empty() && !options.cni_configuration.empty()) machine.shared_namespaces.net = false;
   if (!socket.empty())
-    describe_runtime(process, socket, machine);
+    describe_runtime(site, socket, machine);
   else
     machine.keeps_pods = node.slice->options().leftovers == host::Leftovers::kKeep;
   setup.agent.node_ips = options.ips;
@@ -153,7 +153,7 @@ Result<NodeFacts> read_facts(Process& process, const RunningNode& node, const No
 }
 
 /// Its server, if it has one, and the configuration that says so.
-Outcome open_server(Process& process, const NodePartOptions& options, NodeFacts& facts, RunningNode& node) {
+Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFacts& facts, RunningNode& node) {
   agent::AgentOptions& agent_options = facts.setup.agent;
   agent_options.daemon_port = 0;
   const bool serves = facts.setup.configuration.find("enableServer")->if_bool().value_or(true);
@@ -163,7 +163,7 @@ Outcome open_server(Process& process, const NodePartOptions& options, NodeFacts&
       SPILLWAY_TRY(given, read_file(file));
       authority_pem = std::move(given);
     }
-    SPILLWAY_TRY(server, NodeServer::create(process, *node.transport,
+    SPILLWAY_TRY(server, NodeServer::create(site, *node.transport,
                                             {.node_name = options.name,
                                              .state_dir = options.state_dir,
                                              .address = facts.machine.internal_ip,
@@ -187,17 +187,17 @@ std::optional<host::PodNetworkOptions> network_options(const NodePartOptions& op
                                  .state = options.state_dir + "/network"};
 }
 
-Result<std::unique_ptr<host::PodRuntime>> open_processes(Process& process, const NodePartOptions& options,
+Result<std::unique_ptr<host::PodRuntime>> open_processes(const NodeSite& site, const NodePartOptions& options,
                                                          const NodeFacts& facts, RunningNode& node) {
   using Isolation = host::ProcessRuntimeOptions::Isolation;
   const agent::AgentOptions& wanted = facts.setup.agent;
   if (!facts.machine.confines_pods) {
-    process.log().warning(
+    site.process.log().warning(
         "pods are not confined (--process-isolation=none): they are root on this machine and read its keys",
         {{"node", node.name}});
   }
   SPILLWAY_TRY(runtime, host::ProcessRuntime::create(
-                            process.loop(), *node.slice, *node.host_events, process.log(),
+                            site.loop, *node.slice, *node.host_events, site.process.log(),
                             {.state_dir = options.state_dir,
                              .logs = log_limits(wanted),
                              .pressure = wanted.pressure_stats,
@@ -268,29 +268,29 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
   return made;
 }
 
-Result<std::unique_ptr<host::PodRuntime>> open_containers(Process& process, const NodePartOptions& options,
+Result<std::unique_ptr<host::PodRuntime>> open_containers(const NodeSite& site, const NodePartOptions& options,
                                                           const NodeFacts& facts, RunningNode& node) {
-  auto calls = std::make_unique<host::CriCalls>(process.loop(), facts.runtime_socket);
-  SPILLWAY_TRY(runtime, host::CriRuntime::create(process.loop(), *node.slice, std::move(calls), *node.host_events,
-                                                 process.log(), container_options(options, facts, node)));
+  auto calls = std::make_unique<host::CriCalls>(site.loop, facts.runtime_socket);
+  SPILLWAY_TRY(runtime, host::CriRuntime::create(site.loop, *node.slice, std::move(calls), *node.host_events,
+                                                 site.process.log(), container_options(options, facts, node)));
   return std::unique_ptr<host::PodRuntime>(std::move(runtime));
 }
 
 /// Starts the executor of the agent's commands, and the reaction thread, which acts before the agent does.
-Outcome open_machine(Process& process, const NodePartOptions& options, const NodeFacts& facts, RunningNode& node) {
-  runtime::Loop& loop = process.loop();
+Outcome open_machine(const NodeSite& site, const NodePartOptions& options, const NodeFacts& facts, RunningNode& node) {
+  runtime::Loop& loop = site.loop;
   const agent::AgentOptions& agent_options = facts.setup.agent;
   node.host_events = std::make_unique<HostEvents>();
   node.device_events = std::make_unique<DeviceEvents>();
-  SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", process.log()));
+  SPILLWAY_TRY(journal, host::JournalFile::open(options.state_dir + "/journal.jsonl", site.process.log()));
   node.journal = std::move(journal);
-  if (process.tracer() != nullptr)
-    node.trace = std::make_unique<agent::EvictionTrace>(*node.journal, *process.tracer());
-  node.recording = open_recording(process, options.state_dir, options.args.recording_max);
+  if (site.process.tracer() != nullptr)
+    node.trace = std::make_unique<TracedJournal>(*node.journal, site.process.loop(), *site.process.tracer());
+  node.recording = open_recording(site.process, options.state_dir, options.args.recording_max);
   node.recording_pages = std::make_unique<host::RecordingPages>(loop);
   node.recording_pages->set_ring(node.recording.get());
-  SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(process, options, facts, node)
-                                                     : open_containers(process, options, facts, node));
+  SPILLWAY_TRY(runtime, facts.runtime_socket.empty() ? open_processes(site, options, facts, node)
+                                                     : open_containers(site, options, facts, node));
   node.runtime = std::move(runtime);
   host::PodRuntime& pods = *node.runtime;
   SPILLWAY_TRY(reaction, host::MemoryReaction::create(
@@ -299,16 +299,17 @@ Outcome open_machine(Process& process, const NodePartOptions& options, const Nod
                               .find_target = [&pods](const std::string& uid) { return pods.find_target(uid); },
                               .journal = node.journal.get(),
                               .memory_watch = agent_options.eviction.memory_watch},
-                             process.log()));
+                             site.process.log()));
   node.reaction = std::move(reaction);
   host::MemoryReaction& reacts = *node.reaction;
   pods.listen([&reacts] { reacts.report(); }, [&reacts] { reacts.refresh_targets(); });
   auto plugins =
-      host::DevicePlugins::create(loop, options.state_dir + "/device-plugins", *node.device_events, process.log());
+      host::DevicePlugins::create(loop, options.state_dir + "/device-plugins", *node.device_events, site.process.log());
   if (plugins) {
     node.plugins = std::move(*plugins);
   } else {
-    process.log().warning("device plugins cannot register", {{"node", node.name}, {"error", plugins.error().text()}});
+    site.process.log().warning("device plugins cannot register",
+                               {{"node", node.name}, {"error", plugins.error().text()}});
   }
   return {};
 }
@@ -319,7 +320,7 @@ agent::Journal* journal_of(RunningNode& node) {
 }
 
 /// The agent, with what an earlier process of this node wrote down.
-Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts facts, RunningNode& node) {
+Outcome make_agent(const NodeSite& site, const NodePartOptions& options, NodeFacts facts, RunningNode& node) {
   SPILLWAY_TRY(history, node.journal->read());
   const auto saved = [&](std::string_view file) -> std::optional<std::string> {
     auto text = read_file(fmt::format("{}/{}", options.state_dir, file));
@@ -331,17 +332,17 @@ Outcome make_agent(Process& process, const NodePartOptions& options, NodeFacts f
   // Without a checkpoint of devices the device capacity recorded in the node's status may be stale.
   if (node.plugins && !checkpoints.devices) facts.setup.agent.extended_resources = agent::ExtendedResources::kForget;
   SPILLWAY_TRY(agent,
-               agent::Agent::create(
-                   std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
-                   {process.log(), &process.metrics(), journal_of(node), node.reaction.get(), node.recording.get()},
-                   history, checkpoints));
+               agent::Agent::create(std::move(facts.setup.agent), std::move(facts.machine), Rng(runtime::entropy()),
+                                    {site.process.log(), &site.process.metrics(), journal_of(node), node.reaction.get(),
+                                     node.recording.get()},
+                                    history, checkpoints));
   node.agent = std::move(agent);
   return {};
 }
 
 /// From here on the agent hears of everything, and what it says is done.
-void connect(Process& process, RunningNode& node) {
-  node.driver = std::make_unique<runtime::EngineDriver>(process.loop(), *node.agent, *node.transport);
+void connect(const NodeSite& site, RunningNode& node) {
+  node.driver = std::make_unique<runtime::EngineDriver>(site.loop, *node.agent, *node.transport);
   node.host_events->pass_to([&node](agent::HostEvent event) {
     node.driver->step([&node, event = std::make_shared<const agent::HostEvent>(std::move(event))](Now now) {
       node.agent->on_host_event(event, now);
@@ -350,9 +351,9 @@ void connect(Process& process, RunningNode& node) {
   node.device_events->pass_to([&node](agent::DeviceEvent event) {
     node.driver->step([&node, event = std::move(event)](Now now) { node.agent->on_device_event(event, now); });
   });
-  node.last_step = process.loop().now().mono;
-  node.driver->after_step([&process, &node] {
-    node.last_step = process.loop().now().mono;
+  node.last_step = site.loop.now().mono;
+  node.driver->after_step([site, &node] {
+    node.last_step = site.loop.now().mono;
     for (agent::HostCommand& command : node.agent->take_host_commands()) node.runtime->execute(std::move(command));
     for (agent::DeviceCommand& command : node.agent->take_device_commands()) {
       if (node.plugins) node.plugins->execute(std::move(command));
@@ -360,14 +361,24 @@ void connect(Process& process, RunningNode& node) {
   });
 }
 
+/// The agent's lease is renewed on another loop from now on.
+void leave_lease(const NodeSite& site, LeaseRoom room, RunningNode& node) {
+  if (node.agent->options().status_profile != agent::StatusProfile::kLeases) return;
+  node.lease = std::make_unique<LeaseRenewal>(site.loop, std::move(room), node.agent->options(), site.process.log(),
+                                              site.process.metrics());
+  node.agent->leave_lease([&node] {
+    if (node.lease) node.lease->on_node_registered();
+  });
+}
+
 /// Begins, with pages to look at and static pods to run.
-void begin(Process& process, agent::MachineInfo machine, RunningNode& node) {
-  runtime::Loop& loop = process.loop();
+void begin(const NodeSite& site, agent::MachineInfo machine, RunningNode& node) {
+  runtime::Loop& loop = site.loop;
   if (host::protect_process() == host::MemoryLock::kNotAllowed)
-    process.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
+    site.process.log().info("memory not locked: no right to (CAP_IPC_LOCK)");
   loop.at(loop.now().mono + kStartTakes, [] { host::give_back_start_up_pages(); });
   node.endpoint =
-      std::make_unique<host::KubeletEndpoint>(loop, *node.runtime, node_pages(process, node, std::move(machine)));
+      std::make_unique<host::KubeletEndpoint>(loop, *node.runtime, node_pages(site, node, std::move(machine)));
   if (node.server) node.server->set_endpoint(node.endpoint.get());
   node.driver->start();
   const agent::AgentOptions& started = node.agent->options();
@@ -379,29 +390,30 @@ void begin(Process& process, agent::MachineInfo machine, RunningNode& node) {
       });
 }
 
-Outcome start(Process& process, const NodePartOptions& options, RunningNode& node) {
-  SPILLWAY_TRY(facts, read_facts(process, node, options));
-  SPILLWAY_TRY_VOID(open_server(process, options, facts, node));
-  SPILLWAY_TRY_VOID(open_machine(process, options, facts, node));
+Outcome start(const NodeSite& site, const NodePartOptions& options, LeaseRoom lease, RunningNode& node) {
+  SPILLWAY_TRY(facts, read_facts(site, node, options));
+  SPILLWAY_TRY_VOID(open_server(site, options, facts, node));
+  SPILLWAY_TRY_VOID(open_machine(site, options, facts, node));
   agent::MachineInfo machine = facts.machine;
-  SPILLWAY_TRY_VOID(make_agent(process, options, std::move(facts), node));
-  connect(process, node);
-  begin(process, std::move(machine), node);
+  SPILLWAY_TRY_VOID(make_agent(site, options, std::move(facts), node));
+  connect(site, node);
+  leave_lease(site, std::move(lease), node);
+  begin(site, std::move(machine), node);
   return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePartOptions& options,
-                                                std::unique_ptr<client::Transport> transport) {
+Result<std::unique_ptr<RunningNode>> start_node(const NodeSite& site, const NodePartOptions& options,
+                                                std::unique_ptr<client::Transport> transport, LeaseRoom lease) {
   SPILLWAY_TRY_VOID(make_directory(options.state_dir));
-  SPILLWAY_TRY(tree, make_node_tree(process, options));
+  SPILLWAY_TRY(tree, make_node_tree(site, options));
   auto node = std::make_unique<RunningNode>();
   node->name = options.name;
   node->transport = std::move(transport);
   node->slice = std::move(tree.slice);
   node->slices = std::move(tree.slices);
-  if (const Outcome started = start(process, options, *node); !started) {
+  if (const Outcome started = start(site, options, std::move(lease), *node); !started) {
     const std::unique_ptr<host::NodeSlice> made = std::move(node->slice);
     node->reaction.reset();
     node->runtime.reset();

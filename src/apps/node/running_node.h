@@ -3,11 +3,12 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "agent/contract/eviction_trace.h"
 #include "apps/node/device_events.h"
+#include "apps/node/lease_renewal.h"
 #include "apps/node/node_server.h"
+#include "apps/node/node_site.h"
+#include "apps/node/traced_journal.h"
 #include "apps/process/host_events.h"
-#include "apps/process/process.h"
 #include "cli/flags/command_line.h"
 #include "client/engine.h"
 #include "host/cgroup/node_slice.h"
@@ -69,7 +70,7 @@ struct RunningNode {
   std::unique_ptr<HostEvents> host_events;
   std::unique_ptr<DeviceEvents> device_events;
   std::unique_ptr<host::JournalFile> journal;
-  std::unique_ptr<agent::EvictionTrace> trace;     // before the journal; null: nothing is traced
+  std::unique_ptr<TracedJournal> trace;            // before the journal; null: nothing is traced
   std::unique_ptr<host::RecordingRing> recording;  // null: none
   std::unique_ptr<host::RecordingPages> recording_pages;
   std::unique_ptr<host::PodRuntime> runtime;
@@ -77,6 +78,7 @@ struct RunningNode {
   std::unique_ptr<host::DevicePlugins> plugins;  // null: plugins cannot register here
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<runtime::EngineDriver> driver;
+  std::unique_ptr<LeaseRenewal> lease;             // null: it has none, or has ended
   std::unique_ptr<host::ManifestFiles> manifests;  // null: there is no directory of them
   std::unique_ptr<NodeServer> server;              // null: it has none of its own
   std::unique_ptr<host::KubeletEndpoint> endpoint;
@@ -84,9 +86,10 @@ struct RunningNode {
   Instant last_step{};      // the agent's
 };
 
-/// Makes the cgroup and starts the agent. Errors say what is missing: rights, a controller, a directory. Nothing is
-/// left of what could not be made whole.
-Result<std::unique_ptr<RunningNode>> start_node(Process& process, const NodePartOptions& options,
-                                                std::unique_ptr<client::Transport> transport);
+/// Makes the cgroup and starts the agent. Called on the site's loop, or before it runs; `lease` is where the node's
+/// lease is renewed. Errors say what is missing: rights, a controller, a directory. Nothing is left of what could not
+/// be made whole.
+Result<std::unique_ptr<RunningNode>> start_node(const NodeSite& site, const NodePartOptions& options,
+                                                std::unique_ptr<client::Transport> transport, LeaseRoom lease);
 
 }  // namespace spillway::apps

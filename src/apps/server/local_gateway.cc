@@ -2,6 +2,7 @@
 
 #include "agent/serving/node_request.h"
 #include "api/exchange/status.h"
+#include "host/kubelet_endpoint.h"
 
 #include <utility>
 
@@ -9,10 +10,10 @@ namespace spillway::apps {
 
 void LocalGateway::open(const std::string& node, const std::string& host, int port, api::Request request,
                         std::shared_ptr<api::ResponseSink> sink) {
-  if (const auto local = endpoints_.find(node); local != endpoints_.end()) {
-    const Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(request));
+  if (const auto local = nodes_.find(node); local != nodes_.end()) {
+    Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(request));
     if (!asked) return sink->on_response(host::KubeletEndpoint::refusal(asked.error()));
-    local->second->handle(*asked, sink);
+    local->second(*std::move(asked), std::move(sink));
   } else if (remote_ != nullptr) {
     remote_->open(node, host, port, std::move(request), std::move(sink));
   } else {

@@ -2,19 +2,27 @@
 // Thread: loop.
 #pragma once
 
+#include "agent/serving/node_request.h"
 #include "apiserver/ports/node_gateway.h"
-#include "host/kubelet_endpoint.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace spillway::apps {
 
 class LocalGateway final : public apiserver::NodeGateway {
  public:
-  /// The endpoint must outlive the API server's use of it.
-  void add(const std::string& node, host::KubeletEndpoint& endpoint) { endpoints_[node] = &endpoint; }
+  /// Answers a request, now or later.
+  using Handle = std::function<void(agent::NodeRequest asked, std::shared_ptr<api::ResponseSink> sink)>;
+
+  /// `handle` answers for the node until remove_all().
+  void add(const std::string& node, Handle handle) { nodes_[node] = std::move(handle); }
+
+  /// The nodes of this process end.
+  void remove_all() { nodes_.clear(); }
 
   /// Asked for nodes that are not here; null: they cannot be reached.
   void set_remote(apiserver::NodeGateway* remote) { remote_ = remote; }
@@ -23,7 +31,7 @@ class LocalGateway final : public apiserver::NodeGateway {
             std::shared_ptr<api::ResponseSink> sink) override;
 
  private:
-  std::map<std::string, host::KubeletEndpoint*> endpoints_;
+  std::map<std::string, Handle> nodes_;
   apiserver::NodeGateway* remote_ = nullptr;
 };
 
