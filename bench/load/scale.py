@@ -90,7 +90,7 @@ class Server:
     def turns(self):
         """(turns, [upper bound in s, turns up to it])."""
         text = self.metrics()
-        buckets = re.findall(r'^spillway_loop_turn_seconds_bucket\{le="([^"]+)"\} (\S+)$', text, re.M)
+        buckets = re.findall(r'^spillway_loop_turn_seconds_bucket\{loop="main",le="([^"]+)"\} (\S+)$', text, re.M)
         return {bound: float(count) for bound, count in buckets}
 
 

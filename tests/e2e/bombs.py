@@ -140,6 +140,6 @@ def metric(text, name):
 
 
 def slow_turns(text, seconds):
-    """Turns of the loop that took longer than that bound of the histogram."""
-    bounds = dict(re.findall(r'^spillway_loop_turn_seconds_bucket\{le="([^"]+)"\} (\S+)$', text, re.M))
+    """Turns of the main loop that took longer than that bound of the histogram."""
+    bounds = dict(re.findall(r'^spillway_loop_turn_seconds_bucket\{loop="main",le="([^"]+)"\} (\S+)$', text, re.M))
     return float(bounds["+Inf"]) - float(bounds[f"{seconds:g}"])
