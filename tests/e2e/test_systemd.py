@@ -67,8 +67,13 @@ class Machine(unittest.TestCase):
         print(flush=True)
         self.tell("power-on to systemd")
 
+    def has_failed(self):
+        """`_outcome.success` does not tell: it is set to True before each cleanup, so that only a cleanup's failure shows there."""
+        result = self._outcome.result
+        return any(getattr(test, "test_case", test) is self for test, _ in [*result.failures, *result.errors])
+
     def show_if_failed(self):
-        if not self._outcome.success:
+        if self.has_failed():
             print(self.guest.tail()[-500:], *self.guest.try_run("systemctl --failed --no-pager; journalctl --no-pager --lines=40"), sep="\n")
 
     def tell(self, what):
