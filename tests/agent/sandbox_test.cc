@@ -86,6 +86,24 @@ TEST_F(Sandboxes, ALostOneIsReplacedAndItsContainersRunAgain) {
   EXPECT_EQ(cluster_.host.count<StopPod>(), 0u);
 }
 
+/// A pod whose sandbox cannot be made is not ready to start containers, whatever else it has.
+TEST_F(Sandboxes, WithoutOneThePodIsNotReadyToStartContainers) {
+  const auto ready = [this] {
+    const Json pod = cluster_.pod("web");
+    for (const Json& each : *pod.at({"status", "conditions"})->if_array()) {
+      if (each.string_at({"type"}) == "PodReadyToStartContainers") return std::string(each.string_at({"status"}));
+    }
+    return std::string();
+  };
+  cluster_.host.set_sandbox_problem("plugin type=\"bridge\" failed");
+  begin(pod_document({.name = "web"}));
+  EXPECT_EQ(ready(), "False");
+  cluster_.host.set_sandbox_problem("");
+  cluster_.run(minutes(1));
+  EXPECT_EQ(ready(), "True");
+  EXPECT_EQ(cluster_.phase("web"), "Running");
+}
+
 TEST_F(Sandboxes, ContainersThatEndedWithItStartAgainAtOnce) {
   begin(pod_document({.name = "web"}));
   cluster_.run(seconds(60));

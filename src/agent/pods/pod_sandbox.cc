@@ -54,9 +54,7 @@ PodAddresses PodWorkers::addresses_of(const PodWorker& worker) const {
 }
 
 bool PodWorkers::has_sandbox(PodWorker& worker, Now now) {
-  const bool is_needed = context_.machine.runs_images || has_pod_network(*worker.pod, context_.machine) ||
-                         !worker.pod->spec.runtime_class_name.empty();
-  if (!is_needed || worker.sandbox == PodSandbox::kRuns) return true;
+  if (!worker.needs_sandbox || worker.sandbox == PodSandbox::kRuns) return true;
   if (worker.sandbox == PodSandbox::kAsked) return false;
   if (worker.sandbox == PodSandbox::kLost) {
     if (holds_container(worker)) return false;

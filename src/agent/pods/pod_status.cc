@@ -204,9 +204,10 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
     status.reason = std::move(told.reason);
     status.message = std::move(told.message);
   }
-  std::ranges::move(
-      containers::pod_conditions(*worker.pod, status, containers::is_sandbox_usable(*worker.pod, sandboxes_of(worker))),
-      std::back_inserter(status.conditions));
+  const bool has_sandbox = (!worker.needs_sandbox || worker.sandbox == PodSandbox::kRuns) &&
+                           containers::is_sandbox_usable(*worker.pod, sandboxes_of(worker));
+  std::ranges::move(containers::pod_conditions(*worker.pod, status, has_sandbox),
+                    std::back_inserter(status.conditions));
   keep_transition_times(status.conditions, worker.status.conditions, now);
   return status;
 }

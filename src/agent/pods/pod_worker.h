@@ -86,6 +86,7 @@ struct PodWorker {
   PodContent content = PodContent::kNone;
   PodObject object = PodObject::kStands;
   PodSandbox sandbox = PodSandbox::kNone;
+  bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant> sandbox_lost_at;
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
