@@ -417,6 +417,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
 
     void operator()(const Reclaimed& e) const { p.eviction.on_reclaimed(e, now); }
 
+    void operator()(const Relieved& e) const { p.eviction.on_relieved(e, now); }
+
     void operator()(const GroupLimited& e) const { p.enforcement.on_limited(e, now); }
 
     void operator()(const HttpAnswered& e) const { p.workers.on_http_answered(e, now); }

@@ -18,7 +18,7 @@ struct Kind {
   std::string_view of;      // "an agent"
 };
 
-inline constexpr Kind kAgentKind{"spillway agent recording 1\n", "an agent"};
+inline constexpr Kind kAgentKind{"spillway agent recording 2\n", "an agent"};
 inline constexpr Kind kControllerKind{"spillway controller recording 1\n", "a controller"};
 
 /// The size limit of one record.

@@ -88,6 +88,7 @@ void SimHost::execute(agent::HostCommand command) {
     stop_pod(stop_all->uid, stop_all->grace);
   } else if (const auto* remove = std::get_if<agent::RemovePod>(&command)) {
     pods_.erase(remove->uid);
+    caches_.erase(remove->uid);
   } else if (const auto* observe = std::get_if<agent::Observe>(&command)) {
     this->observe(*observe);
   } else if (const auto* limit = std::get_if<agent::LimitGroup>(&command)) {
@@ -110,7 +111,25 @@ void SimHost::execute(agent::HostCommand command) {
       answer.outcomes.push_back(free(action));
     }
     send(milliseconds(1), std::move(answer));
+  } else if (const auto* relieve = std::get_if<agent::RelieveMemory>(&command)) {
+    agent::Relieved answer{relieve->id, {}};
+    for (const eviction::CacheReclaim& order : relieve->pods)
+      answer.outcomes.push_back(caches_.reclaim(order, time_.now().mono));
+    send(milliseconds(20), std::move(answer));
   }
+}
+
+void SimHost::read_files(const std::string& uid, const FileReading& files) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.running() == 0) return;
+  const Instant now = time_.now().mono;
+  Bytes rate = files.rate_per_second;
+  if (files.over > Duration::zero()) {
+    const auto bytes = static_cast<double>((files.target - caches_[uid].at(now)).count());
+    rate = Bytes{static_cast<std::int64_t>(bytes / std::chrono::duration<double>(files.over).count())};
+  }
+  caches_[uid].read(files.target, std::max(rate, Bytes{}), files.reading, now);
+  expect_oom();
 }
 
 agent::ReclaimOutcome SimHost::free(eviction::ReclaimAction action) {
@@ -185,6 +204,7 @@ void SimHost::exit(const std::string& uid, const std::string& name, std::int32_t
   if (found == pod->second.containers.end() || !found->second.running) return;
   Container& container = found->second;
   container.running = false;
+  if (pod->second.running() == 0) caches_.erase(uid);
   container.ended = agent::ContainerExited{.uid = uid,
                                            .name = name,
                                            .attempt = container.attempt,
@@ -357,9 +377,12 @@ void SimHost::expect_oom() {
       return entry.second.running && usage_of(entry.second) < entry.second.usage_max;
     });
   });
-  if (!growing && usage() <= size_.memory) return;
+  const Instant now = time_.now().mono;
+  if (!growing && !caches_.any_grows(now) && usage() + caches_.total(now) <= size_.memory) return;
   oom_check_ = time_.after(kOomCheckInterval, [this] {
     oom_check_.reset();
+    const Instant now = time_.now().mono;
+    caches_.give_up(usage() + caches_.total(now) - size_.memory, now);
     if (usage() > size_.memory + size_.swap) kill_largest();
     if (swapped() > Bytes{0}) tell_of_stall();
     expect_oom();
@@ -384,11 +407,12 @@ void SimHost::kill_largest() {
 
 namespace {
 
-api::MemoryStats memory_stats(Bytes used, WallTime wall) {
+/// `inactive`: the part of `cache` that is no part of the working set.
+api::MemoryStats memory_stats(Bytes used, Bytes cache, Bytes inactive, WallTime wall) {
   return {.time = wall,
           .available_bytes = std::nullopt,
-          .usage_bytes = to_unsigned(used),
-          .working_set_bytes = to_unsigned(used),
+          .usage_bytes = to_unsigned(used + cache),
+          .working_set_bytes = to_unsigned(used + cache - inactive),
           .rss_bytes = to_unsigned(used)};
 }
 
@@ -424,8 +448,11 @@ void SimHost::summarize(agent::ObserveDepth depth, api::Summary& summary) const 
   const WallTime wall = now().wall;
   summary.node = api::NodeStats();
   const Bytes total = usage() - swapped();
-  summary.node.memory = memory_stats(total, wall);
-  summary.node.memory->available_bytes = to_unsigned(size_.memory - total);
+  // Between two checks of the kernel's the cache may be a little larger than what is left.
+  const Bytes cache = std::clamp(caches_.total(time_.now().mono), Bytes{}, std::max(size_.memory - total, Bytes{}));
+  const Bytes inactive = std::min(caches_.inactive(time_.now().mono), cache);
+  summary.node.memory = memory_stats(total, cache, inactive, wall);
+  summary.node.memory->available_bytes = to_unsigned(size_.memory - total - cache + inactive);
   if (size_.swap > Bytes{0}) {
     const Bytes left = size_.swap - swapped();
     summary.node.memory->swap_left_bytes = left.count();
@@ -474,15 +501,25 @@ void SimHost::add_stats(const std::string& uid, const PodEntry& pod, api::PodSta
   const Bytes part{pod.containers.empty() ? 0 : written.count() / static_cast<std::int64_t>(pod.containers.size())};
   Bytes pod_usage{0};
   auto of_container = stats.containers.begin();
+  const PageCache of_pod = caches_.of(uid);
+  Bytes cache = of_pod.at(now.mono);
+  Bytes inactive = of_pod.inactive(now.mono);
+  stats.file_cache = api::FileCache{.inactive_bytes = to_unsigned(inactive),
+                                    .active_bytes = to_unsigned(cache - inactive),
+                                    .refaulted_bytes = to_unsigned(of_pod.refaulted(now.mono))};
+  const Bytes pod_cache = cache;
+  const Bytes pod_inactive = inactive;
   for (const auto& [name, container] : pod.containers) {
     const Bytes used = in_memory(usage_of(container));
     pod_usage += used;
+    const bool reads = container.running;  // the first one that runs
     api::ContainerStats& each = *of_container++;
     each.name = name;
-    each.memory = memory_stats(used, now.wall);
+    each.memory = memory_stats(used, reads ? std::exchange(cache, Bytes{}) : Bytes{},
+                               reads ? std::exchange(inactive, Bytes{}) : Bytes{}, now.wall);
     each.rootfs = disk_stats(part, now.wall);
   }
-  stats.memory = memory_stats(pod_usage, now.wall);
+  stats.memory = memory_stats(pod_usage, pod_cache, pod_inactive, now.wall);
 }
 
 agent::MachineInfo SimHost::machine_info(const std::string& node) const {

@@ -1,7 +1,8 @@
 // A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
 // killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
 // for ever. With swap, memory that does not fit is swapped out, the same share of each container, and a listener for
-// stalls is woken when the machine stalls. Its one disk and its processes run short as pods are told to use them, and
+// stalls is woken when the machine stalls. Pods may fill page cache, which the kernel gives up before it kills, and the
+// agent may reclaim. Its one disk and its processes run short as pods are told to use them, and
 // as unused images lie on the disk; no process is killed for that. A pod that was stopped gives its part of the disk
 // back. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
 #pragma once
@@ -10,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "sim/growth.h"
+#include "sim/page_cache.h"
 #include "sim/time/virtual_time.h"
 
 #include <algorithm>
@@ -72,6 +74,17 @@ class SimHost final : public agent::Host {
 
   /// The memory that the pod uses now; zero if it is not here.
   Bytes usage_of_pod(const std::string& uid) const;
+
+  /// Makes the pod fill page cache up to `target`, until none of its containers runs: at once, within `over`, or by
+  /// `rate_per_second`.
+  struct FileReading {
+    Bytes target;
+    Duration over{};
+    Bytes rate_per_second = {};
+    PageCache::Reading reading = PageCache::Reading::kOnce;
+  };
+
+  void read_files(const std::string& uid, const FileReading& files);
 
   /// Makes the pod have `target` on the disk, likewise.
   void use_disk(const std::string& uid, Bytes target, Bytes rate_per_second);
@@ -164,6 +177,7 @@ class SimHost final : public agent::Host {
   std::map<std::string, PodEntry> pods_;
   std::optional<VirtualTime::EventId> oom_check_;
   std::uint64_t kernel_oom_kills_ = 0;
+  PageCaches caches_;
   Bytes images_;
   bool images_stay_ = false;
   Duration clock_ahead_{};

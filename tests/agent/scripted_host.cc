@@ -1,5 +1,7 @@
 #include "agent/scripted_host.h"
 
+#include <algorithm>
+
 namespace spillway::agent {
 namespace {
 
@@ -102,8 +104,30 @@ ScriptedHost::Delayed ScriptedHost::execute(const HostCommand& command, Now now)
     disk_available_ += reclaimable_;
     reclaimable_ = {};
     if (!silent_reclaim_) events.emplace_back(kSoon, std::move(answer));
+  } else if (const auto* relief = std::get_if<RelieveMemory>(&command); relief != nullptr && !silent_relief_) {
+    Relieved answer{relief->id, {}};
+    for (const eviction::CacheReclaim& order : relief->pods) answer.outcomes.push_back(relieve(order));
+    events.emplace_back(kSoon, std::move(answer));
   }
   return events;
+}
+
+eviction::ReliefOutcome ScriptedHost::relieve(const eviction::CacheReclaim& order) {
+  api::FileCache& cache = page_caches_[order.uid];
+  const auto take = [](std::uint64_t& from, std::uint64_t at_most) {
+    const std::uint64_t taken = std::min(from, at_most);
+    from -= taken;
+    return taken;
+  };
+  const auto asked = static_cast<std::uint64_t>(order.bytes.count());
+  const std::uint64_t inactive = take(cache.inactive_bytes, asked);
+  const Bytes active{static_cast<std::int64_t>(take(cache.active_bytes, asked - inactive))};
+  working_sets_[order.uid] -= active;
+  available_ += active;
+  eviction::ReliefOutcome outcome{.uid = order.uid, .asked = order.bytes, .freed = {}, .refaulted = {}};
+  outcome.freed = Bytes{static_cast<std::int64_t>(inactive)} + active;
+  if (cache.refaulted_bytes) outcome.refaulted = Bytes{static_cast<std::int64_t>(*cache.refaulted_bytes)};
+  return outcome;
 }
 
 api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
@@ -134,6 +158,7 @@ api::Summary ScriptedHost::summary(ObserveDepth depth, Now now) {
     api::PodStats& pod = seen.pods.emplace_back();
     pod.uid = uid;
     pod.memory.emplace().working_set_bytes = static_cast<std::uint64_t>(used.count());
+    if (const auto cache = page_caches_.find(uid); cache != page_caches_.end()) pod.file_cache = cache->second;
     if (const auto disk = disk_used_.find(uid); disk != disk_used_.end()) {
       api::ContainerStats& container = pod.containers.emplace_back();
       container.name = "c";

@@ -57,6 +57,12 @@ class ScriptedHost {
   /// ReclaimNode is never answered.
   void set_silent_reclaim(bool silent) { silent_reclaim_ = silent; }
 
+  /// The page cache of a pod. RelieveMemory takes its inactive part first; the active part is in its working set.
+  void set_page_cache(const std::string& uid, api::FileCache cache) { page_caches_[uid] = cache; }
+
+  /// RelieveMemory is never answered.
+  void set_silent_relief(bool silent) { silent_relief_ = silent; }
+
   /// nullopt: it cannot be found out.
   void set_layout(std::optional<eviction::StorageLayout> layout) { layout_ = layout; }
 
@@ -117,6 +123,7 @@ class ScriptedHost {
   };
 
   api::Summary summary(ObserveDepth depth, Now now);
+  eviction::ReliefOutcome relieve(const eviction::CacheReclaim& order);
 
   std::map<std::pair<std::string, std::string>, Process> running_;  // by uid and container
   std::map<std::string, Bytes> working_sets_;
@@ -134,6 +141,8 @@ class ScriptedHost {
   Bytes disk_available_ = gibibytes(50);
   Bytes reclaimable_;
   bool silent_reclaim_ = false;
+  std::map<std::string, api::FileCache> page_caches_;
+  bool silent_relief_ = false;
   std::optional<eviction::StorageLayout> layout_ = eviction::StorageLayout{};
   std::map<std::uint16_t, int> http_;
   std::int32_t command_code_ = 0;

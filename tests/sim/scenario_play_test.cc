@@ -295,6 +295,66 @@ TEST(Play, WhoForksTooOftenIsEvicted) {
   EXPECT_TRUE(evicted[0].contains("low on resource: pids")) << evicted[0];
 }
 
+/// The time of the first eviction since the timeline began; nullopt: there was none.
+std::optional<Duration> first_eviction(const RunOutcome& outcome) {
+  for (const Happening& each : outcome.happenings) {
+    if (each.kind == HappeningKind::kEvicted) return each.at;
+  }
+  return std::nullopt;
+}
+
+/// The same reader of files, without relief and with it; its page cache grows to more than its node has.
+TEST(Relief, APageCacheThatCountsAsWorkingSetEvictsNobody) {
+  Scenario scenario = load("tests/scenarios/page-cache.yaml");
+  const RunOutcome with = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(with);
+  scenario.config.agents->eviction.relief = eviction::Relief::kOff;
+  scenario.expectations.clear();
+  const RunOutcome without = play(scenario, {.seed = 1, .go_on = {}});
+  expect_all(without);
+  const auto evicted = [](const RunOutcome& outcome) {
+    return std::ranges::count(outcome.happenings, HappeningKind::kEvicted, &Happening::kind);
+  };
+  EXPECT_EQ(evicted(without), 1);
+  EXPECT_EQ(evicted(with), 0);
+}
+
+/// A leak beside a reader of files: relief can hold it off for a while, but not end it. The agent evicts in time.
+TEST(Relief, ALeakIsEvictedWithinAReadingOfTheSameShortage) {
+  const auto scenario = [](const std::string& relief) {
+    return made(R"(
+name: leak
+cluster: {nodes: 1, zones: 1, memory: 1Gi, workloads: [{replicaSet: web, replicas: 2, memory: 50Mi}]}
+config: {agents: {evictionHard: {memory.available: 200Mi}, memoryRelief: )" +
+                relief + R"(}}
+timeline: [{at: 10s, memory: {pods: default/web-*, first: 1, to: 1500Mi, rate: 20Mi/s}}]
+duration: 2m
+expect: [oomKills == 0, evicted == 1 before 1m]
+)");
+  };
+  const RunOutcome without = play(scenario("false"), {.seed = 1, .go_on = {}});
+  const RunOutcome with = play(scenario("true"), {.seed = 1, .go_on = {}});
+  expect_all(without);
+  expect_all(with);
+  const auto usual = first_eviction(without);
+  const auto relieved = first_eviction(with);
+  ASSERT_TRUE(usual && relieved);
+  EXPECT_LE(*relieved, *usual + seconds(1));
+}
+
+TEST(Play, WhatReadsFilesIsPrintedAsItWasRead) {
+  const Scenario scenario = made(R"(
+name: reader
+cluster: {nodes: 1, zones: 1}
+timeline: [{at: 10s, for: 1m, cache: {pods: default/web-*, to: 500Mi, rate: 5Mi/s, again: true}}]
+)");
+  const auto* files = std::get_if<ReadFiles>(&scenario.timeline.front().action);
+  ASSERT_NE(files, nullptr);
+  EXPECT_TRUE(files->again);
+  const std::string text = scenario_yaml(scenario);
+  EXPECT_EQ(scenario_yaml(made(text)), text);
+}
+
 TEST(Play, WhatFillsDisksAndForksIsPrintedAsItWasRead) {
   const Scenario scenario =
       made(short_of("nodefs.available: 10%",

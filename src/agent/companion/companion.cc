@@ -217,6 +217,8 @@ void Companion::on_host_event(const HostEvent& event, Now now) {
     p.eviction.on_reacted(*reacted, now);
   } else if (const auto* reclaimed = std::get_if<Reclaimed>(&event)) {
     p.eviction.on_reclaimed(*reclaimed, now);
+  } else if (const auto* relieved = std::get_if<Relieved>(&event)) {
+    p.eviction.on_relieved(*relieved, now);
   }
 }
 

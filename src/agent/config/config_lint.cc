@@ -67,6 +67,7 @@ class Linter {
       list_thresholds();
       look_at_memory();
       look_at_softness();
+      look_at_relief();
       look_at_amounts();
       look_at_reservations();
       if (target_ == LintTarget::kAgent) look_at_refusals();
@@ -294,6 +295,21 @@ class Linter {
             "is not above the hard threshold of the same signal",
             "the hard one is met first, so the grace of the soft one is never given");
       }
+    }
+  }
+
+  void look_at_relief() {
+    const Json* relief = value_.find("memoryRelief");
+    if (relief == nullptr || !relief->if_bool().value_or(false)) return;
+    const auto is_memory = [](const eviction::Threshold& each) {
+      return each.signal == eviction::Signal::kMemoryAvailable;
+    };
+    if (target_ == LintTarget::kKubelet) {
+      add(LintSeverity::kWarning, "memoryRelief", "is a member that only spillway agent knows",
+          "the kubelet starts and ignores it; no page cache is reclaimed before an eviction");
+    } else if (std::ranges::none_of(thresholds_, is_memory)) {
+      add(LintSeverity::kWarning, "memoryRelief", "has no effect without a threshold of memory.available",
+          "page cache is reclaimed only near such a threshold");
     }
   }
 

@@ -79,6 +79,7 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"maxParallelImagePulls", FieldType::kInteger, Effect::kHere, ""},
     {"maxPods", FieldType::kInteger, Effect::kHere, R"(110)"},
     {"memoryManagerPolicy", FieldType::kString, Effect::kHere, R"("None")"},
+    {"memoryRelief", FieldType::kBool, Effect::kHere, ""},
     {"memorySwap", FieldType::kMapping, Effect::kHere, ""},
     {"memoryThrottlingFactor", FieldType::kNumber, Effect::kHere, ""},
     {"mergeDefaultEvictionSettings", FieldType::kBool, Effect::kHere, R"(false)"},

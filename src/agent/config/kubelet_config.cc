@@ -495,6 +495,7 @@ Result<AgentOptions> options_of(const Json& effective) {
   options.eviction.local_storage_limits = options.local_storage == LocalStorageIsolation::kOn
                                               ? eviction::LocalStorageLimits::kEnforced
                                               : eviction::LocalStorageLimits::kIgnored;
+  if (is_true(effective, "memoryRelief")) options.eviction.relief = eviction::Relief::kOn;
   options.kube_reserved = resources_at(effective, "kubeReserved");
   options.system_reserved = resources_at(effective, "systemReserved");
   SPILLWAY_TRY(enforcement, enforcement_of(effective));

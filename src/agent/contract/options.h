@@ -13,6 +13,7 @@
 #include "policy/admission/static_cpus.h"
 #include "policy/admission/static_memory.h"
 #include "policy/admission/topology.h"
+#include "policy/eviction/cache_reclaim.h"
 #include "policy/eviction/decide.h"
 #include "policy/eviction/memory_watch.h"
 #include "policy/eviction/threshold_parse.h"
@@ -44,6 +45,8 @@ struct EvictionOptions {
   /// How long to wait for a victim to be gone before the next pass.
   Duration cleanup_wait = seconds(30);
   eviction::MemoryWatch memory_watch;
+  /// Reclaim page cache of pods before one of them is evicted for memory.
+  eviction::Relief relief = eviction::Relief::kOff;
   /// memory.available below which the kernel's OOM killer acts whatever the signal says: 0 for a slice.
   Bytes blind_zone;
   /// The expected blind zone when memory runs out, estimated from machines of this size. 0 for a slice.

@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "policy/admission/cpu_topology.h"
 #include "policy/admission/sysctls.h"
+#include "policy/eviction/cache_reclaim.h"
 #include "policy/eviction/containerfs.h"
 #include "policy/eviction/reclaim.h"
 
@@ -184,9 +185,16 @@ struct ReclaimNode {
   std::vector<eviction::ReclaimAction> actions;  // in this order
 };
 
-using HostCommand = std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer,
-                                 LimitGroup, Observe, ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes,
-                                 RunInContainer, AskHttp, TryTcp, AskGrpc, RunSandbox, ListRemains, RemoveRemains>;
+/// Reclaims page cache from the cgroups of pods, one after the other. Answered by Relieved with the same id.
+struct RelieveMemory {
+  std::uint64_t id = 0;
+  std::vector<eviction::CacheReclaim> pods;
+};
+
+using HostCommand =
+    std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
+                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer, AskHttp, TryTcp, AskGrpc,
+                 RunSandbox, ListRemains, RemoveRemains, RelieveMemory>;
 
 // Events.
 
@@ -250,6 +258,12 @@ struct Reclaimed {
   std::vector<ReclaimOutcome> outcomes;
 };
 
+/// The answer to RelieveMemory: one outcome for each pod that was there.
+struct Relieved {
+  std::uint64_t id = 0;
+  std::vector<eviction::ReliefOutcome> outcomes;
+};
+
 /// The answer to LimitGroup: the limits hold, or why not.
 struct GroupLimited {
   LimitedGroup group = LimitedGroup::kPods;
@@ -285,7 +299,7 @@ struct Reacted {
 using HostEvent =
     std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted,
                  Reclaimed, GroupLimited, VolumesSetUp, RanInContainer, HttpAnswered, TcpTried, GrpcAnswered,
-                 SandboxRan, SandboxLost, PodNotice, NodeNotice, RuntimeReported, PodsFound, RemainsListed>;
+                 SandboxRan, SandboxLost, PodNotice, NodeNotice, RuntimeReported, PodsFound, RemainsListed, Relieved>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

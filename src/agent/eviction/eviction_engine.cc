@@ -4,7 +4,6 @@
 #include "agent/contract/kill_grace.h"
 #include "agent/eviction/eviction_events.h"
 #include "agent/eviction/fall_rate.h"
-#include "policy/eviction/notifier.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +30,9 @@ EvictionEngine::EvictionEngine(AgentContext& context, eviction::PassConfig confi
       reaction_(reaction),
       witness_(witness),
       metrics_(metrics),
-      victims_(context.options.eviction.cleanup_wait) {
+      victims_(context.options.eviction.cleanup_wait),
+      relief_(context, config_, decisions.acts() ? context.options.eviction.relief : eviction::Relief::kOff),
+      log_(context.log) {
   postpone_layout(config_, state_);
 }
 
@@ -119,15 +120,18 @@ void EvictionEngine::on_observed(const Observed& event, Now now, std::shared_ptr
   escalate(now);
   preempt_graces(now);
   mind_victims(now);
+  if (relief_.waits(now) && emergency_with(kHardGrace, now)) relief_.end_wait();
   if (reclaim_ && std::ranges::any_of(memory_thresholds_met(), &eviction::Threshold::is_hard)) supersede_reclaim();
   if (event.depth == ObserveDepth::kWhole) {
     last_summary_ = summary ? std::move(summary) : std::make_shared<const api::Summary>(*event.summary);
+    relieve(now);
+    const bool is_waiting = reclaim_ || relief_.waits(now);
     if (recheck && reclaim_) {
       end_reclaim(&*event.summary, now);
-    } else if (!reclaim_ && (asked == ObserveDepth::kWhole ? victims_.empty() || needs_pass(now) : needs_pass(now))) {
+    } else if (needs_pass(now) || (asked == ObserveDepth::kWhole && victims_.empty() && !is_waiting)) {
       run_pass(now);
     }
-  } else if (needs_pass(now)) {
+  } else if (needs_pass(now) || relief_.is_due(state_.thresholds, seen_, now)) {
     observe(ObserveDepth::kWhole, now);
   }
   look_again(now);
@@ -139,7 +143,7 @@ void EvictionEngine::learn(const Observed& event, Now now) {
   seen_ = eviction::observe(*event.summary, config_.memory_estimator);
   if (const auto& memory = seen_[eviction::Signal::kMemoryAvailable]) fall_.add(Bytes{memory->available}, now.mono);
   forecast_.add(seen_, now.mono);
-  report_crossings();
+  log_.report_crossings(memory_thresholds_met());
   if (event.layout && !state_.layout) {
     const std::string warning = adopt_layout(config_, *event.layout, state_);
     if (!warning.empty()) context_.log.warning("eviction thresholds", {{"warning", warning}});
@@ -151,17 +155,6 @@ void EvictionEngine::learn(const Observed& event, Now now) {
       metrics_.set_forecast(signal, *left);
     }
   }
-}
-
-/// Each memory threshold once, when it is crossed.
-void EvictionEngine::report_crossings() {
-  std::set<std::string> met;
-  for (const eviction::Threshold& threshold : memory_thresholds_met()) {
-    std::string text = eviction::describe(threshold);
-    if (!crossed_.contains(text)) context_.log.info("threshold crossed", {{"threshold", text}});
-    met.insert(std::move(text));
-  }
-  crossed_ = std::move(met);
 }
 
 void EvictionEngine::look_again(Now now) {
@@ -177,7 +170,7 @@ void EvictionEngine::look_again(Now now) {
 }
 
 bool EvictionEngine::needs_pass(Now now) const {
-  if (reclaim_) return false;
+  if (reclaim_ || relief_.waits(now)) return false;
   if (!victims_.empty()) {
     if (!victims_.give_way(hard_met(state_.thresholds, seen_), seen_, now.mono)) return false;
     return !last_pass_ || now.mono - *last_pass_ >= kHelplessInterval;
@@ -225,6 +218,7 @@ Duration EvictionEngine::next_interval(Now now) const {
     interval = std::min(interval, std::max<Duration>(half, kHelplessInterval));
   }
   if (nobody_to_evict_) interval = std::max(interval, std::min(kHelplessInterval, options.interval_max));
+  if (relief_.waits(now)) interval = kBusyInterval;
   if (!victims_.empty()) interval = std::max(std::min(interval, kBusyInterval), options.interval_min);
   return interval;
 }
@@ -245,7 +239,8 @@ Duration EvictionEngine::pass_interval(Now now) const {
 
 void EvictionEngine::schedule(Now now) {
   Instant due = now.mono + next_interval(now);
-  if (last_pass_ && !last_failed_ && victims_.empty() && !reclaim_) {
+  if (const auto wait_ends = relief_.wait_ends(now)) due = std::min(due, *wait_ends);
+  if (last_pass_ && !last_failed_ && victims_.empty() && !reclaim_ && !relief_.waits(now)) {
     due = std::min(due, std::max(now.mono, *last_pass_ + pass_interval(now)));
     if (const auto grace_end = state_.grace.next_end(now.mono)) due = std::min(due, *grace_end);
   }
@@ -329,6 +324,7 @@ std::optional<policy::Decision> EvictionEngine::standing(Now now) const {
     decision.verdict = policy::Verdict::kWaits;
     decision.reasons.insert(decision.reasons.begin(), {policy::ReasonCode::kEvictionInProgress, {}});
   }
+  relief_.add_to(decision, now);
   const EvictionOptions& options = context_.options.eviction;
   for (const BlindThreshold& each : thresholds_in_blind_zone(state_.thresholds, context_.machine.memory, options)) {
     decision.reasons.push_back(blind_zone_reason(each));
@@ -360,6 +356,7 @@ api::Json EvictionEngine::state(Now now) const {
                                        {"observing", in_flight_.has_value()},
                                        {"passAgeSeconds", age_of(last_pass_, now)},
                                        {"reclaiming", reclaim_.has_value()},
+                                       {"relieving", relief_.is_under_way()},
                                        {"thresholdsMet", std::move(met)},
                                        {"victims", std::move(victims)},
                                        {"watchedByThread", reaction_watches_}});

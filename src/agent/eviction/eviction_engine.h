@@ -12,19 +12,19 @@
 #include "agent/contract/evictable_pods.h"
 #include "agent/contract/ports.h"
 #include "agent/eviction/eviction_forecast.h"
+#include "agent/eviction/eviction_log.h"
 #include "agent/eviction/eviction_metrics.h"
 #include "agent/eviction/eviction_victims.h"
 #include "agent/eviction/eviction_witness.h"
 #include "agent/eviction/fall_rate.h"
 #include "agent/eviction/reaction.h"
+#include "agent/eviction/relief_rounds.h"
 #include "api/json/json.h"
 #include "policy/eviction/decide.h"
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +43,7 @@ class EvictionEngine {
   /// `summary`: the event's own, if its sender will not change it, so that it need not be copied.
   void on_observed(const Observed& event, Now now, std::shared_ptr<const api::Summary> summary = nullptr);
   void on_reclaimed(const Reclaimed& event, Now now);
+  void on_relieved(const Relieved& event, Now now);
   void on_pressure_wake(const PressureWake& event, Now now);
   void on_pod_finished(const std::string& uid, Now now);
   /// A plan is out of date once pods are added or removed.
@@ -93,7 +94,6 @@ class EvictionEngine {
   // eviction_engine.cc: when to observe, and what an observation leads to.
   void observe(ObserveDepth depth, Now now);
   void give_up_observation(Now now);
-  void report_crossings();
   void look_again(Now now);
   void schedule(Now now);
   void learn(const Observed& event, Now now);
@@ -115,14 +115,19 @@ class EvictionEngine {
   void record(JournalEntry entry);
   /// Every active pod that has not been chosen before.
   std::vector<const api::Pod*> candidates() const;
-  eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, Now now);
+  enum class OnPressure { kChoose, kMayRelieve };
+  eviction::PassResult judge(const api::Summary& summary, std::span<const api::Pod* const> active, OnPressure then,
+                             Now now);
   void conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now);
   void settle(eviction::PassResult& result, Now now);
   void begin_reclaim(eviction::PassResult result, Now now);
   void end_reclaim(const api::Summary* after, Now now);
   void give_up_reclaim(Now now);
-  void report_reclaimed(const ReclaimOutcome& outcome);
   void supersede_reclaim();
+
+  /// Begins the round of relief that is due; publishes the plan anew if the machine may act by itself now, or no
+  /// longer.
+  void relieve(Now now);
 
   /// The act that the machine has carried out already.
   struct Done {
@@ -149,8 +154,7 @@ class EvictionEngine {
   EvictionForecast forecast_;
   Victims victims_;
   std::optional<PendingReclaim> reclaim_;
-  /// The problem that was logged when an action freed nothing, since the conditions changed last.
-  std::map<eviction::ReclaimAction, std::optional<std::string>> reclaims_in_vain_;
+  ReliefRounds relief_;
   std::shared_ptr<const api::Summary> last_summary_;
   eviction::Observations seen_;                   // the last observation, of the whole machine or of its memory
   std::vector<eviction::Threshold> met_at_pass_;  // in the last pass
@@ -167,7 +171,7 @@ class EvictionEngine {
   std::optional<client::ApiClient::TimerId> plan_timer_;
   bool reaction_watches_ = false;  // a plan that may act is out
   bool last_failed_ = false;
-  std::set<std::string> crossed_;  // memory thresholds that are met, as they are described
+  EvictionLog log_;
 };
 
 }  // namespace spillway::agent

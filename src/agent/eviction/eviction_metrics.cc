@@ -13,6 +13,8 @@ EvictionMetrics::EvictionMetrics(telemetry::Registry* registry) : registry_(regi
   shortened_graces = registry_->counter("spillway_eviction_graces_shortened_total",
                                         "Graces of soft evictions cut short because a hard threshold was met");
   reclaims = registry_->counter("spillway_node_reclaims_total", "Times the node freed what it could by itself");
+  relieved_bytes = registry_->counter("spillway_memory_relief_bytes_total",
+                                      "Page cache reclaimed from pods before an eviction for memory");
 }
 
 void EvictionMetrics::count_eviction(const std::string& signal) {

@@ -30,6 +30,7 @@ struct EvictionMetrics {
   telemetry::Counter emergencies;
   telemetry::Counter shortened_graces;
   telemetry::Counter reclaims;
+  telemetry::Counter relieved_bytes;
 
  private:
   telemetry::Registry* registry_;

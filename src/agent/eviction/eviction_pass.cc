@@ -73,7 +73,7 @@ void EvictionEngine::run_pass(Now now) {
     return publish_plan();
   }
   const eviction::ConditionSet before = state_.conditions;
-  eviction::PassResult result = judge(*last_summary_, candidates, now);
+  eviction::PassResult result = judge(*last_summary_, candidates, OnPressure::kMayRelieve, now);
   for (const Victim& victim : victims_.dying()) {
     result.decision.reasons.push_back(
         {policy::ReasonCode::kVictimOverdue, {{"overdue_pod", victim.action.pod.text()}}});
@@ -81,6 +81,8 @@ void EvictionEngine::run_pass(Now now) {
   conclude(result, before, now);
   if (result.pending) {
     begin_reclaim(std::move(result), now);
+  } else if (relief_.waits(now)) {
+    nobody_to_evict_ = false;
   } else {
     settle(result, now);
   }
@@ -88,9 +90,13 @@ void EvictionEngine::run_pass(Now now) {
 }
 
 eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::span<const api::Pod* const> active,
-                                           Now now) {
+                                           OnPressure then, Now now) {
   eviction::PassResult result = observe_pressure(config_, std::move(state_), summary, active, now);
-  if (result.pending && result.pending->reclaim.empty()) {
+  const bool by_memory = result.pending && is_memory(result.pending->acting.signal);
+  const bool may_wait = then == OnPressure::kMayRelieve && by_memory && victims_.empty();
+  if (may_wait && !emergency_with(kHardGrace, now) && relief_.wait(result, summary, active, last_id_, now)) {
+    pass_wanted_ = true;
+  } else if (result.pending && result.pending->reclaim.empty()) {
     choose_victim(config_, result, summary, active, nullptr, now);
   }
   state_ = result.state;
@@ -106,7 +112,7 @@ eviction::PassResult EvictionEngine::judge(const api::Summary& summary, std::spa
 
 void EvictionEngine::conclude(const eviction::PassResult& result, const eviction::ConditionSet& before, Now now) {
   if (state_.conditions == before) return;
-  reclaims_in_vain_.clear();
+  log_.on_conditions_changed();
   context_.log.info("pressure conditions changed", {{"reasons", policy::render(result.decision.reasons)}});
   if (witness_ != nullptr) witness_->on_conditions(state_.conditions);
   if (on_conditions_) on_conditions_(now);
@@ -136,18 +142,6 @@ void EvictionEngine::give_up_reclaim(Now now) {
   end_reclaim(nullptr, now);
 }
 
-/// Reports the result once: while a disk is full a pass reclaims again each second, in vain.
-void EvictionEngine::report_reclaimed(const ReclaimOutcome& outcome) {
-  const bool in_vain = outcome.deleted == 0 && outcome.freed.count() == 0;
-  std::optional<std::string>& said = reclaims_in_vain_[outcome.action];
-  if (in_vain && said == outcome.problem) return;
-  said = in_vain ? std::optional(outcome.problem) : std::nullopt;
-  context_.log.info("node reclaimed", {{"what", to_string(outcome.action)},
-                                       {"deleted", outcome.deleted},
-                                       {"freed_bytes", outcome.freed.count()},
-                                       {"problem", outcome.problem}});
-}
-
 void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
   const WitnessedStep step = take_down(&event, now);
   if (!reclaim_ || reclaim_->id != event.id) return;  // given up, or superseded
@@ -155,9 +149,29 @@ void EvictionEngine::on_reclaimed(const Reclaimed& event, Now now) {
   reclaim_->answered = true;
   for (const ReclaimOutcome& outcome : event.outcomes) {
     reclaim_->result.decision.reasons.push_back(reclaimed_reason(outcome));
-    report_reclaimed(outcome);
+    log_.report_reclaimed(outcome);
   }
   if (!in_flight_) look_again(now);
+}
+
+void EvictionEngine::relieve(Now now) {
+  if (!relief_.is_on() || !victims_.empty()) return;
+  const bool could_wait = relief_.may_wait();
+  relief_.begin(state_.thresholds, *last_summary_, candidates(), last_id_, now);
+  if (reaction_ == nullptr || relief_.may_wait() == could_wait || !claim()) return;
+  reaction_watches_ = false;
+  publish_plan();
+}
+
+void EvictionEngine::on_relieved(const Relieved& event, Now now) {
+  const WitnessedStep step = take_down(&event, now);
+  const bool waited = relief_.waits(now);
+  const std::optional<ReliefResult> done = relief_.on_relieved(event, now);
+  if (!done) return;  // given up
+  metrics_.relieved_bytes.add(static_cast<double>(done->freed.count()));
+  if (done->is_worth_recording) record({.decision = done->decision, .eviction = {}});
+  // An eviction waits for the answer: the reading that decides is taken now, not one that began before.
+  if (waited) observe(ObserveDepth::kWhole, now);
 }
 
 /// `after`: what was seen since the node freed what it could; null: nothing.
@@ -250,6 +264,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     return;
   }
   in_flight_.reset();
+  relief_.end_wait();
   drop(timer_);
   if (reclaim_) supersede_reclaim();
   reaction_watches_ = false;
@@ -263,7 +278,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
   const eviction::ConditionSet before = state_.conditions;
   const eviction::PassState state_before = state_;
   const std::vector<const api::Pod*> pods = active();
-  eviction::PassResult result = judge(*last_summary_, pods, now);
+  eviction::PassResult result = judge(*last_summary_, pods, OnPressure::kChoose, now);
   bool accounted = false;
   for (const eviction::EvictPod& action : result.actions) {
     const bool acted_on = action.uid == event.uid;
@@ -280,7 +295,7 @@ void EvictionEngine::on_reacted(const Reacted& event, Now now) {
     const eviction::PassConfig whole = config_;
     config_.local_storage_limits = eviction::LocalStorageLimits::kIgnored;
     const api::Pod* const only[] = {*victim};
-    result = judge(*last_summary_, only, now);
+    result = judge(*last_summary_, only, OnPressure::kChoose, now);
     config_ = whole;
     for (const eviction::EvictPod& action : result.actions) carry_out(action, result, done, now);
   }
@@ -303,6 +318,11 @@ void EvictionEngine::publish_plan() {
   if (reaction_ == nullptr || !last_summary_) return;
   ReactionPlan plan = plan_reaction(context_.options, state_, *last_summary_, candidates());
   if (victims_.any_frees_memory()) plan.act.clear();  // one at a time
+  relief_.add_triggers(plan, state_.thresholds, seen_);
+  if (relief_.may_wait()) {
+    plan.look.insert(plan.look.end(), plan.act.begin(), plan.act.end());
+    plan.act.clear();
+  }
   reaction_watches_ = !plan.act.empty();
   reaction_->publish(std::move(plan));
 }

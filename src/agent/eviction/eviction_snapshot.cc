@@ -7,7 +7,8 @@ namespace spillway::agent {
 
 WitnessedStep EvictionEngine::take_down(EngineInputRef input, Now now) {
   if (witness_ == nullptr) return WitnessedStep(nullptr);
-  if (!reclaim_ && witness_->wants_snapshot()) witness_->on_snapshot(snapshot(), pods_.active(), now);
+  if (!reclaim_ && !relief_.is_under_way() && witness_->wants_snapshot())
+    witness_->on_snapshot(snapshot(), pods_.active(), now);
   witness_->on_input(input, now);
   return WitnessedStep(witness_);
 }
@@ -31,7 +32,8 @@ EvictionSnapshot EvictionEngine::snapshot() const {
           .plan_waits = plan_timer_.has_value(),
           .reaction_watches = reaction_watches_,
           .last_failed = last_failed_,
-          .crossed = crossed_};
+          .crossed = log_.crossed(),
+          .relief = relief_.memory()};
 }
 
 void EvictionEngine::restore(const EvictionSnapshot& snapshot, Now now) {
@@ -60,7 +62,8 @@ void EvictionEngine::restore(const EvictionSnapshot& snapshot, Now now) {
   if (snapshot.plan_waits) plan_timer_ = set_timer(EngineTimer::kPlan, now.mono);
   reaction_watches_ = snapshot.reaction_watches;
   last_failed_ = snapshot.last_failed;
-  crossed_ = snapshot.crossed;
+  log_.restore(snapshot.crossed);
+  relief_.restore(snapshot.relief);
 }
 
 }  // namespace spillway::agent

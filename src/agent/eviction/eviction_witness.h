@@ -9,6 +9,7 @@
 #include "agent/eviction/eviction_forecast.h"
 #include "agent/eviction/eviction_victims.h"
 #include "agent/eviction/fall_rate.h"
+#include "agent/eviction/relief_rounds.h"
 #include "api/object/pod.h"
 #include "api/object/summary.h"
 #include "policy/eviction/decide.h"
@@ -40,10 +41,11 @@ struct LookAtEverything {};
 
 /// All inputs of an engine. JournalEntry: an eviction that is resumed.
 using EngineInput = std::variant<EngineStarted, Observed, Reclaimed, PressureWake, PodFinished, PodsChanged,
-                                 LookAtEverything, JournalEntry, Reacted, EngineTimer>;
+                                 LookAtEverything, JournalEntry, Reacted, EngineTimer, Relieved>;
 /// The same by reference, during the input.
-using EngineInputRef = std::variant<EngineStarted, const Observed*, const Reclaimed*, const PressureWake*, PodFinished,
-                                    PodsChanged, LookAtEverything, const JournalEntry*, const Reacted*, EngineTimer>;
+using EngineInputRef =
+    std::variant<EngineStarted, const Observed*, const Reclaimed*, const PressureWake*, PodFinished, PodsChanged,
+                 LookAtEverything, const JournalEntry*, const Reacted*, EngineTimer, const Relieved*>;
 
 /// An engine's state between two inputs, without its configuration and its pods.
 struct EvictionSnapshot {
@@ -66,6 +68,7 @@ struct EvictionSnapshot {
   bool reaction_watches = false;
   bool last_failed = false;
   std::set<std::string> crossed;
+  ReliefMemory relief;
 };
 
 class EvictionWitness {

@@ -57,6 +57,14 @@ constexpr auto last_of(const RecordReader&, eviction::Brake) {
   return eviction::Brake::kOn;
 }
 
+constexpr auto last_of(const RecordReader&, eviction::Relief) {
+  return eviction::Relief::kOn;
+}
+
+constexpr auto last_of(const RecordReader&, eviction::ReliefEnd) {
+  return eviction::ReliefEnd::kReturned;
+}
+
 constexpr auto last_of(const RecordReader&, api::Quantity::Format) {
   return api::Quantity::Format::kDecimalExponent;
 }
@@ -100,9 +108,13 @@ void describe(auto& io, Is<api::VolumeStats> auto& v) {
   io(v.name, v.fs);
 }
 
+void describe(auto& io, Is<api::FileCache> auto& c) {
+  io(c.inactive_bytes, c.active_bytes, c.refaulted_bytes);
+}
+
 void describe(auto& io, Is<api::PodStats> auto& p) {
-  io(p.uid, p.ns, p.name, p.containers, p.memory, p.volumes, p.ephemeral_storage, p.process_count, p.start_time,
-     p.swap);
+  io(p.uid, p.ns, p.name, p.containers, p.memory, p.volumes, p.ephemeral_storage, p.process_count, p.start_time, p.swap,
+     p.file_cache);
 }
 
 void describe(auto& io, Is<api::NodeStats> auto& n) {
@@ -152,7 +164,7 @@ void describe(auto& io, Is<ObserveOptions> auto& o) {
 
 void describe(auto& io, Is<EvictionOptions> auto& o) {
   io(o.thresholds, o.pressure_transition_period, o.max_pod_grace_period_seconds, o.local_storage_limits,
-     o.monitoring_interval, o.cleanup_wait, o.memory_watch, o.blind_zone, o.blind_zone_ahead, o.observe);
+     o.monitoring_interval, o.cleanup_wait, o.memory_watch, o.blind_zone, o.blind_zone_ahead, o.observe, o.relief);
 }
 
 // The state of an engine.
@@ -258,10 +270,18 @@ void describe(auto& io, Is<Observe> auto& o) {
   io(o.id, o.depth);
 }
 
+void describe(auto& io, Is<eviction::PodRelief> auto& p) {
+  io(p.since, p.freed, p.last_asked, p.last_freed, p.refaulted, p.returned, p.end, p.rests_until, p.rests);
+}
+
+void describe(auto& io, Is<ReliefMemory> auto& m) {
+  io(m.state.pods, m.state.last_round, m.state.has_waited, m.wait_ends, m.expected, m.recorded_at);
+}
+
 void describe(auto& io, Is<EvictionSnapshot> auto& s) {
   io(s.state, s.fall, s.forecast, s.dying, s.given_up, s.last_summary, s.seen, s.met_at_pass, s.last_pass,
      s.threshold_event_at, s.pass_wanted, s.nobody_to_evict, s.last_id, s.in_flight, s.wake_pending, s.plan_waits,
-     s.reaction_watches, s.last_failed, s.crossed);
+     s.reaction_watches, s.last_failed, s.crossed, s.relief);
 }
 
 // The inputs.
@@ -304,6 +324,14 @@ void describe(auto& io, Is<ReclaimOutcome> auto& o) {
 }
 
 void describe(auto& io, Is<Reclaimed> auto& r) {
+  io(r.id, r.outcomes);
+}
+
+void describe(auto& io, Is<eviction::ReliefOutcome> auto& o) {
+  io(o.uid, o.asked, o.freed, o.refaulted, o.problem);
+}
+
+void describe(auto& io, Is<Relieved> auto& r) {
   io(r.id, r.outcomes);
 }
 

@@ -82,6 +82,7 @@ void Replay::Session::tell(const EngineInput& input, Now now) {
   std::visit(Overloaded{[&](const EngineStarted&) { engine_.start(now); },
                         [&](const Observed& seen) { engine_.on_observed(seen, now); },
                         [&](const Reclaimed& done) { engine_.on_reclaimed(done, now); },
+                        [&](const Relieved& done) { engine_.on_relieved(done, now); },
                         [&](const PressureWake& wake) { engine_.on_pressure_wake(wake, now); },
                         [&](const PodFinished& pod) { engine_.on_pod_finished(pod.uid, now); },
                         [&](const PodsChanged&) { engine_.on_pods_changed(now); },
@@ -102,6 +103,11 @@ void Replay::Session::tell_otherwise(const EngineInput& input, Now now) {
                    if (!owed_.reclaim) return;
                    done.id = *std::exchange(owed_.reclaim, std::nullopt);
                    engine_.on_reclaimed(done, now);
+                 },
+                 [&](Relieved done) {
+                   if (!owed_.relief) return;
+                   done.id = *std::exchange(owed_.relief, std::nullopt);
+                   engine_.on_relieved(done, now);
                  },
                  [&](const PodFinished& pod) {
                    ending_.erase(pod.uid);
@@ -198,6 +204,7 @@ void Replay::Session::collect() {
       owed_.reclaim = reclaim->id;
       reclaim_since_ = now_.mono;
     }
+    if (const auto* relieve = std::get_if<RelieveMemory>(&command)) owed_.relief = relieve->id;
   }
 }
 

@@ -76,6 +76,7 @@ class Replay::Session final : public EvictionWitness, public EvictablePods, publ
   struct Owed {
     std::optional<Observe> observation;
     std::optional<std::uint64_t> reclaim;
+    std::optional<std::uint64_t> relief;
   };
 
   /// An observation because of which the engine wants to see everything.

@@ -121,6 +121,17 @@ struct VolumeStats {
   friend bool operator==(const VolumeStats&, const VolumeStats&) = default;
 };
 
+/// Page cache of a pod's cgroup. Not in upstream's Summary, and in no document.
+struct FileCache {
+  std::uint64_t inactive_bytes = 0;  // read once, or not for long; no part of the working set
+  std::uint64_t active_bytes = 0;
+  /// Bytes of files that were reclaimed and read again, since the cgroup was made; nullopt: the kernel does not count
+  /// them.
+  std::optional<std::uint64_t> refaulted_bytes = {};
+
+  friend bool operator==(const FileCache&, const FileCache&) = default;
+};
+
 struct PodStats {
   std::string uid;
   std::string ns;
@@ -135,6 +146,7 @@ struct PodStats {
   std::optional<SwapStats> swap = {};
   std::optional<NetworkStats> network = {};
   std::optional<IoStats> io = {};
+  std::optional<FileCache> file_cache = {};
 
   friend bool operator==(const PodStats&, const PodStats&) = default;
 };

@@ -178,6 +178,10 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "5m0s");
   add_setting(app, config, "--eviction-max-pod-grace-period", "evictionMaxPodGracePeriod", integer_setting,
               "Longest grace period of pods in soft evictions, in seconds", "INT", "0");
+  add_setting(app, config, "--memory-relief", "memoryRelief", switch_setting,
+              "Reclaim page cache from pods before one of them is evicted for memory, in the order of eviction. Pods "
+              "that read it again at once are left alone. Needs memory.reclaim (cgroup version 2)",
+              "true|false", "false");
   begin_group(app, "Reservations");
   add_setting(app, config, "--kube-reserved", "kubeReserved", resources_setting,
               "Resources reserved for the node's daemons, e.g. cpu=100m,memory=200Mi", "RESOURCE=QUANTITY,...", "");

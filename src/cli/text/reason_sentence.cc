@@ -61,6 +61,12 @@ std::string grace_not_over(const Facts& facts) {
                      available, facts.measured("threshold"), facts["grace_seconds"]);
 }
 
+std::string threshold_near(const Facts& facts) {
+  if (facts.measured("available").empty()) return {};
+  return fmt::format("{} is {}, near its threshold of {} or below it: {} of page cache are to be reclaimed",
+                     facts["signal"], facts.measured("available"), facts.measured("threshold"), facts["wanted_bytes"]);
+}
+
 std::string observation_stale(const Facts& facts) {
   if (facts.measured("available").empty()) return {};
   return fmt::format("{} is below its threshold, but was not measured since the last pass", facts["signal"]);
@@ -240,6 +246,11 @@ constexpr auto kRows = std::to_array<Row>({
     {kReclaimSufficed, kCause, "what the node could free by itself was enough"},
     {kReclaimFellShort, kCause},
     {kReclaimSuperseded, kCause, "memory ran short meanwhile and goes first"},
+    {kThresholdNear, kCause, "", threshold_near},
+    {kCacheTaken, kTableRow},
+    {kCacheStayed, kCause},
+    {kCacheReturned, kCause},
+    {kCacheSmall, kCause},
     {kVictimOverdue, kCause},
     {kEmergency, kCause, "memory would have run out during its grace period, so it was killed at once"},
     {kShadow, kRemark, "nothing was done: this agent only watches (shadow)"},

@@ -2,6 +2,8 @@
 
 #include "host/kernel/kernel_file.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <span>
 
@@ -24,6 +26,8 @@ Result<std::uint64_t> parse_limit(std::string_view at, std::string_view text) {
   if (text.starts_with("max")) return ~std::uint64_t{0};
   return parse_clamped(at, text);
 }
+
+constexpr std::uint64_t kNotCounted = ~std::uint64_t{0};  // no counter of a kernel gets there
 
 struct Wanted {
   std::string_view key;
@@ -64,13 +68,16 @@ Result<CgroupMemory> compute_v1(const MemoryFiles& files) {
   std::uint64_t total_rss = 0;
   std::uint64_t swap = 0;
   std::uint64_t total_swap = 0;
-  const std::array<Wanted, 7> wanted = {{{"rss", &rss},
+  std::uint64_t refaults = kNotCounted;
+  const std::array<Wanted, 9> wanted = {{{"rss", &rss},
                                          {"total_rss", &total_rss},
                                          {"swap", &swap},
                                          {"total_swap", &total_swap},
                                          {"pgfault", &memory.page_faults},
                                          {"pgmajfault", &memory.major_page_faults},
-                                         {"total_inactive_file", &memory.inactive_file_bytes}}};
+                                         {"total_inactive_file", &memory.inactive_file_bytes},
+                                         {"total_active_file", &memory.active_file_bytes},
+                                         {"total_workingset_refault_file", &refaults}}};
   if (!files.stat) {  // upstream takes a cgroup without memory.stat for an empty one
     SPILLWAY_TRY_VOID(parse_v1_limits(files, memory));
     return memory;
@@ -81,6 +88,7 @@ Result<CgroupMemory> compute_v1(const MemoryFiles& files) {
   memory.usage_bytes = usage;
   memory.rss_bytes = hierarchy == 1 ? total_rss : rss;
   memory.swap_bytes = hierarchy == 1 ? total_swap : swap;
+  if (refaults != kNotCounted) memory.refaulted_file_pages = refaults;
   SPILLWAY_TRY_VOID(parse_v1_limits(files, memory));
   return memory;
 }
@@ -88,9 +96,12 @@ Result<CgroupMemory> compute_v1(const MemoryFiles& files) {
 Result<CgroupMemory> compute_v2(const MemoryFiles& files, const MemInfo* machine) {
   CgroupMemory memory;
   std::uint64_t file = 0;
-  const std::array<Wanted, 5> wanted = {{{"anon", &memory.rss_bytes},
+  std::uint64_t refaults = kNotCounted;
+  const std::array<Wanted, 7> wanted = {{{"anon", &memory.rss_bytes},
                                          {"file", &file},
                                          {"inactive_file", &memory.inactive_file_bytes},
+                                         {"active_file", &memory.active_file_bytes},
+                                         {"workingset_refault_file", &refaults},
                                          {"pgfault", &memory.page_faults},
                                          {"pgmajfault", &memory.major_page_faults}}};
   const Outcome parsed = parse_stat_lines(files.stat.value_or(std::string()), wanted);
@@ -102,6 +113,7 @@ Result<CgroupMemory> compute_v2(const MemoryFiles& files, const MemInfo* machine
     return memory;
   }
   if (!parsed) return parsed.error();
+  if (refaults != kNotCounted) memory.refaulted_file_pages = refaults;
   SPILLWAY_TRY(usage, must_parse("memory.current", files.usage));
   SPILLWAY_TRY(limit, must_parse("memory.max", files.limit));
   memory.usage_bytes = usage;
@@ -174,6 +186,13 @@ api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at) {
           .rss_bytes = memory.rss_bytes,
           .page_faults = memory.page_faults,
           .major_page_faults = memory.major_page_faults};
+}
+
+api::FileCache to_file_cache(const CgroupMemory& memory) {
+  api::FileCache cache{.inactive_bytes = memory.inactive_file_bytes, .active_bytes = memory.active_file_bytes};
+  if (memory.refaulted_file_pages)
+    cache.refaulted_bytes = *memory.refaulted_file_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return cache;
 }
 
 api::SwapStats to_swap_stats(const CgroupMemory& memory, WallTime at) {

@@ -19,11 +19,13 @@ struct CgroupMemory {
   std::uint64_t working_set_bytes = 0;
   std::uint64_t rss_bytes = 0;
   std::uint64_t inactive_file_bytes = 0;
+  std::uint64_t active_file_bytes = 0;
   std::uint64_t swap_bytes = 0;
   std::uint64_t page_faults = 0;
   std::uint64_t major_page_faults = 0;
   std::uint64_t limit_bytes = 0;
   std::uint64_t swap_limit_bytes = 0;
+  std::optional<std::uint64_t> refaulted_file_pages = {};  // nullopt: the kernel does not count them
 
   friend bool operator==(const CgroupMemory&, const CgroupMemory&) = default;
 };
@@ -61,6 +63,9 @@ std::optional<std::uint64_t> available_below(std::uint64_t limit_bytes, std::uin
 
 /// The figures of a Summary.
 api::MemoryStats to_memory_stats(const CgroupMemory& memory, WallTime at);
+
+/// The page cache of a pod's cgroup.
+api::FileCache to_file_cache(const CgroupMemory& memory);
 
 /// Available: below the swap limit, without clamping, as upstream; absent without a limit.
 api::SwapStats to_swap_stats(const CgroupMemory& memory, WallTime at);

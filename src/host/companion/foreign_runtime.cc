@@ -66,7 +66,8 @@ ForeignRuntime::ForeignRuntime(runtime::Loop& loop, const CgroupDir& root, const
       log_(std::move(log)),
       options_(std::move(options)),
       finder_(root, options_.driver, options_.cgroup_root),
-      observer_(loop, slice, log_, options_.node_directory, agent::PressureStats::kLeftOut) {
+      observer_(loop, slice, log_, options_.node_directory, agent::PressureStats::kLeftOut),
+      relief_(loop) {
   if (options_.runtime_socket.empty()) return;
   storage_ = std::make_unique<StorageFeed>(
       loop_, StorageFeed::Options{.socket = options_.runtime_socket, .node_directory = options_.node_directory}, log_,
@@ -195,8 +196,7 @@ void ForeignRuntime::describe_pods(api::Summary& summary) const {
   }
 }
 
-Result<api::Summary> ForeignRuntime::observe_now() {
-  look_for_all();
+std::vector<PodView> ForeignRuntime::views() const {
   std::vector<PodView> views;
   for (const auto& [uid, entry] : pods_) {
     if (!entry.cgroup) continue;
@@ -211,8 +211,13 @@ Result<api::Summary> ForeignRuntime::observe_now() {
     }
     views.push_back(std::move(view));
   }
+  return views;
+}
+
+Result<api::Summary> ForeignRuntime::observe_now() {
+  look_for_all();
   const Now now = loop_.now();
-  SPILLWAY_TRY(summary, observer_.observe(views, now));
+  SPILLWAY_TRY(summary, observer_.observe(views(), now));
   agent::describe_node(summary.node, storage_ ? storage_->latest(now.mono) : nullptr);
   describe_pods(summary);
   if (storage_) ask_for_storage();
@@ -241,6 +246,8 @@ void ForeignRuntime::execute(agent::HostCommand command) {
     }
     return emit(std::move(answer));
   }
+  if (const auto* relieve = std::get_if<agent::RelieveMemory>(&command))
+    return relief_.run(*relieve, views(), [this](agent::Relieved done) { emit(std::move(done)); });
   log_.error("a companion starts and removes nothing", {{"command", command.index()}});
 }
 

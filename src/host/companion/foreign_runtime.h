@@ -10,6 +10,7 @@
 #include "host/companion/pod_finder.h"
 #include "host/companion/storage_feed.h"
 #include "host/observation/observer.h"
+#include "host/observation/page_cache_relief.h"
 #include "host/reaction/reaction_target.h"
 #include "runtime/loop.h"
 #include "telemetry/log.h"
@@ -61,6 +62,7 @@ class ForeignRuntime final : public agent::Host {
 
   /// The same pass that answers Observe, at once; disks that are not judged are in it too.
   Result<api::Summary> observe_now();
+  std::vector<PodView> views() const;
 
   /// Pods that have a cgroup.
   std::size_t found() const;
@@ -115,6 +117,7 @@ class ForeignRuntime final : public agent::Host {
   Options options_;
   PodFinder finder_;
   Observer observer_;
+  PageCacheRelief relief_;
   std::unique_ptr<StorageFeed> storage_;  // null: storage is not tracked
   std::map<std::string, Entry> pods_;     // by uid
   std::function<void()> before_event_;

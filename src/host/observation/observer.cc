@@ -7,6 +7,7 @@
 #include "host/reaction/psi.h"
 
 #include <algorithm>
+#include <concepts>
 #include <utility>
 
 namespace spillway::host {
@@ -117,6 +118,7 @@ void Observer::observe_cgroup(const CgroupDir& cgroup, Stats& stats, Now now) {
   if (memory) {
     stats.memory = to_memory_stats(*memory, now.wall);
     stats.swap = to_swap_stats(*memory, now.wall);
+    if constexpr (std::same_as<Stats, api::PodStats>) stats.file_cache = to_file_cache(*memory);
   }
   observe_pressure(cgroup, stats, now);
 }

@@ -34,6 +34,7 @@ CriRuntime::CriRuntime(runtime::Loop& loop, const NodeSlice& slice, std::unique_
       observer_(loop, slice, log_, options_.state_dir, options_.pressure),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kRemovalsMax),
+      relief_(loop),
       log_folders_(files_, log_, {.pods = options_.pod_logs_dir, .links = options_.log_links_dir}),
       log_files_(loop, options_.log_workers, kRotationsMax),
       volumes_(loop, VolumeThread::Namespace::kMachine),

@@ -22,6 +22,7 @@
 #include "host/logs/container_log.h"
 #include "host/logs/log_rotation.h"
 #include "host/observation/observer.h"
+#include "host/observation/page_cache_relief.h"
 #include "host/pods/credential_plugins.h"
 #include "host/pods/image_collector.h"
 #include "host/pods/log_folders.h"
@@ -194,6 +195,11 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void on_command(const agent::SaveCheckpoint& command);
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
+
+  void on_command(const agent::RelieveMemory& command) {
+    relief_.run(command, views(), [this](agent::Relieved done) { emit(std::move(done)); });
+  }
+
   void on_command(agent::SetUpVolumes command);
   void on_command(const agent::RunInContainer& command);
 
@@ -348,6 +354,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;
   BlockingThread files_;
+  PageCacheRelief relief_;
   LogFolders log_folders_;
   BlockingThreads log_files_;
   VolumeThread volumes_;

@@ -52,6 +52,7 @@ ProcessRuntime::ProcessRuntime(runtime::Loop& loop, const NodeSlice& slice, agen
       orphans_(slice),
       checkpoints_(loop, options_.state_dir, log_),
       files_(loop, kPodRemovalsMax),
+      relief_(loop),
       volumes_(loop),
       commands_(loop, [this](agent::RanInContainer answer) { emit(std::move(answer)); }),
       ports_(loop) {}

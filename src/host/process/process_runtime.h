@@ -18,6 +18,7 @@
 #include "host/logs/container_log.h"
 #include "host/network/pod_networks.h"
 #include "host/observation/observer.h"
+#include "host/observation/page_cache_relief.h"
 #include "host/pods/pod_runtime.h"
 #include "host/probes/health_prober.h"
 #include "host/probes/network_prober.h"
@@ -151,6 +152,11 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   void on_command(const agent::SaveCheckpoint& command);
   void on_command(const agent::Observe& command);
   void on_command(const agent::ReclaimNode& command);
+
+  void on_command(const agent::RelieveMemory& command) {
+    relief_.run(command, views(), [this](agent::Relieved done) { emit(std::move(done)); });
+  }
+
   void on_command(agent::SetUpVolumes command);
   void on_command(const agent::RunInContainer& command);
   void on_command(const agent::RunSandbox& command);
@@ -236,6 +242,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   CheckpointFiles checkpoints_;
   BlockingThread files_;  // removes directories
+  PageCacheRelief relief_;
   VolumeThread volumes_;
   ContainerCommands commands_;
   PortConnector ports_;

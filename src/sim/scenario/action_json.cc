@@ -99,6 +99,12 @@ struct Saying {
 
   Said operator()(const FillDisk& action) const { return {"disk", use_json(action)}; }
 
+  Said operator()(const ReadFiles& action) const {
+    Json out = use_json(action);
+    if (action.again) out["again"] = true;
+    return {"cache", std::move(out)};
+  }
+
   Said operator()(const ForkProcesses& action) const {
     Json out = pods_json(action.pods);
     out["to"] = action.to;

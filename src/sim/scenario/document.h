@@ -97,6 +97,15 @@ struct UseMemory {
   Bytes rate_per_second;
 };
 
+/// Makes pods fill page cache by reading files, likewise.
+struct ReadFiles {
+  PodChoice pods;
+  Bytes to;
+  Duration over{};
+  Bytes rate_per_second;
+  bool again = false;  // the same files over and over: what is reclaimed of it comes back
+};
+
 /// Fills the disk by these pods, at once or little by little; the space is theirs until they are stopped.
 struct FillDisk {
   PodChoice pods;
@@ -243,7 +252,7 @@ using Action = std::variant<PartitionNodes, HealNodes, CrashNodes, RestartNodes,
                             ForkProcesses, DrainNodes, UncordonNodes, ScaleWorkload, JumpClock, MuteWatch,
                             CrashScheduler, RestartScheduler, CreateObject, DeleteObject, BreakEtcd, MendEtcd,
                             DeposeEtcd, CompactEtcd, JumpMachineClocks, WorsenLinks, HoldEndings, KeepImages, RollOut,
-                            PauseRollout, ResumeRollout, UndoRollout, ChangeThresholds>;
+                            PauseRollout, ResumeRollout, UndoRollout, ChangeThresholds, ReadFiles>;
 
 struct TimelineEvent {
   enum class When { kAt, kFirstUnknown };

@@ -124,6 +124,8 @@ void EventActions::take_back(const Action& action) {
       if (const auto before = disk_before_.find(uid); before != disk_before_.end())
         machine.use_disk(uid, before->second, Bytes{0});
     });
+  } else if (const auto* files = std::get_if<ReadFiles>(&action)) {
+    for_each(files->pods, [](const std::string& uid, SimHost& machine) { machine.read_files(uid, {}); });
   } else if (const auto* fork = std::get_if<ForkProcesses>(&action)) {
     for_each(fork->pods, [this](const std::string& uid, SimHost& machine) {
       if (const auto before = processes_before_.find(uid); before != processes_before_.end())

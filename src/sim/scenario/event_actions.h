@@ -38,6 +38,16 @@ class EventActions {
   void operator()(const SlowApiServer& action);
   void operator()(const UseMemory& action);
   void operator()(const FillDisk& action);
+
+  void operator()(const ReadFiles& action) {
+    for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
+      machine.read_files(uid, {.target = action.to,
+                               .over = action.over,
+                               .rate_per_second = action.rate_per_second,
+                               .reading = action.again ? PageCache::Reading::kAgain : PageCache::Reading::kOnce});
+    });
+  }
+
   void operator()(const ForkProcesses& action);
   void operator()(const DrainNodes& action);
   void operator()(const UncordonNodes& action);

@@ -105,6 +105,8 @@ class NameCheck {
 
   Outcome operator()(const FillDisk& action) const { return pods(action.pods); }
 
+  Outcome operator()(const ReadFiles& action) const { return pods(action.pods); }
+
   Outcome operator()(const ForkProcesses& action) const { return pods(action.pods); }
 
   Outcome operator()(const HoldEndings& action) const { return pods(action.pods); }

@@ -228,12 +228,20 @@ Result<Action> read_thresholds(const Place& place, const Machines& machines) {
   return action;
 }
 
-/// UseMemory or FillDisk. `what`: for the message.
+/// UseMemory, FillDisk or ReadFiles. `what`: for the message.
 template <typename Use>
 Result<Action> read_use(const Place& place, std::string_view what) {
   Use action;
-  SPILLWAY_TRY(pods, read_pods(place));
-  action.pods = std::move(pods);
+  if constexpr (requires { action.again; }) {
+    SPILLWAY_TRY_VOID(place.check_members({"pods", "label", "first", "to", "over", "rate", "again"}));
+    SPILLWAY_TRY(pods, read_pod_choice(place));
+    action.pods = std::move(pods);
+    SPILLWAY_TRY(again, place.flag("again"));
+    action.again = again.value_or(false);
+  } else {
+    SPILLWAY_TRY(pods, read_pods(place));
+    action.pods = std::move(pods);
+  }
   SPILLWAY_TRY(to, read_bytes(place, "to"));
   if (!to) return place.wrong(fmt::format("to is missing; expected an amount of {}, e.g. 500Mi", what));
   SPILLWAY_TRY(over, read_duration(place, "over"));
@@ -307,7 +315,7 @@ const std::initializer_list<std::string_view> kMembers = {
     "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",    "rollingReboot",
     "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",     "delete",
     "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds", "rollout",
-    "pause",     "resume", "undo"};
+    "pause",     "resume", "undo",  "cache"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
 Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
@@ -320,6 +328,7 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   if (kind == "apiServer") return read_api_server(place);
   if (kind == "memory") return read_use<UseMemory>(place, "memory");
   if (kind == "disk") return read_use<FillDisk>(place, "disk");
+  if (kind == "cache") return read_use<ReadFiles>(place, "page cache");
   if (kind == "fork") return read_fork(place);
   if (kind == "scale") return read_scale(place);
   if (kind == "rollout") return read_rollout(place);
@@ -355,11 +364,11 @@ bool can_be_taken_back(const Action& action) {
          std::holds_alternative<CrashControllers>(action) || std::holds_alternative<CrashScheduler>(action) ||
          std::holds_alternative<BreakEtcd>(action) || std::holds_alternative<StopApiServer>(action) ||
          std::holds_alternative<SlowApiServer>(action) || std::holds_alternative<UseMemory>(action) ||
-         std::holds_alternative<FillDisk>(action) || std::holds_alternative<ForkProcesses>(action) ||
-         std::holds_alternative<DrainNodes>(action) || std::holds_alternative<MuteWatch>(action) ||
-         std::holds_alternative<JumpMachineClocks>(action) || std::holds_alternative<WorsenLinks>(action) ||
-         std::holds_alternative<HoldEndings>(action) || std::holds_alternative<KeepImages>(action) ||
-         std::holds_alternative<PauseRollout>(action);
+         std::holds_alternative<FillDisk>(action) || std::holds_alternative<ReadFiles>(action) ||
+         std::holds_alternative<ForkProcesses>(action) || std::holds_alternative<DrainNodes>(action) ||
+         std::holds_alternative<MuteWatch>(action) || std::holds_alternative<JumpMachineClocks>(action) ||
+         std::holds_alternative<WorsenLinks>(action) || std::holds_alternative<HoldEndings>(action) ||
+         std::holds_alternative<KeepImages>(action) || std::holds_alternative<PauseRollout>(action);
 }
 
 Outcome read_times(const Place& place, TimelineEvent& event) {
@@ -424,6 +433,7 @@ Duration end_of(const std::vector<TimelineEvent>& timeline, std::size_t nodes) {
     }
     if (const auto* memory = std::get_if<UseMemory>(&event.action)) lasts = std::max(lasts, memory->over);
     if (const auto* disk = std::get_if<FillDisk>(&event.action)) lasts = std::max(lasts, disk->over);
+    if (const auto* files = std::get_if<ReadFiles>(&event.action)) lasts = std::max(lasts, files->over);
     if (const auto* fork = std::get_if<ForkProcesses>(&event.action)) lasts = std::max(lasts, fork->over);
     end = std::max(end, event.at + event.every * (event.times - 1) + lasts);
   }

@@ -1,0 +1,104 @@
+// Relief before eviction: when memory comes near a threshold, page cache is reclaimed from pods in the order in which
+// they would be evicted. Page cache that was read twice counts as working set, so a pod that reads files may lead to an
+// eviction although its memory could be had for nothing. Each round is bounded per pod and for the node; the amount
+// that came back and the amount that was read again decide whether a pod is asked again.
+// Thread: any (pure). Invariants: at most one round per interval; a critical pod is spared, as it is from eviction; an
+// eviction waits for a round at most once between two times at which no memory threshold is met.
+// Source: kernel document "cgroup-v2.rst", memory.reclaim and workingset_refault_file; docs/compat/eviction.md.
+#pragma once
+
+#include "base/bytes.h"
+#include "base/time.h"
+#include "policy/eviction/cache_reclaim.h"
+#include "policy/eviction/decide.h"
+#include "policy/reason.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spillway::eviction {
+
+struct ReliefBounds {
+  Bytes pod_bytes_max = mebibytes(256);  // per pod and round
+  Bytes node_bytes_max = gibibytes(1);   // for all pods together in a round
+  /// Page cache that every pod keeps: pages of its programs and libraries. With less, a pod stalls on each call.
+  Bytes kept_bytes = mebibytes(16);
+  Duration interval = seconds(1);  // from one round to the next
+  /// A threshold is near within a twentieth of the memory, but at least this: a round takes about a second, and pods
+  /// that read files fill memory at disk speed.
+  Bytes near_bytes_min = mebibytes(64);
+  /// How long a pod rests after reclaim in vain, doubled each time up to the maximum.
+  Duration rest_min = seconds(30);
+  Duration rest_max = minutes(10);
+  /// Refaults count against what was reclaimed within this time.
+  Duration window = minutes(1);
+};
+
+enum class ReliefEnd : std::uint8_t {
+  kNone,      // the pod may be asked again
+  kStayed,    // less than an eighth of the amount came back: dirty, locked or protected pages
+  kReturned,  // more than a quarter of the amount was read again: the pod needs it
+};
+
+/// The relief of one pod so far.
+struct PodRelief {
+  Instant since{};   // the first round that counts
+  Bytes freed;       // since then
+  Bytes last_asked;  // in the last round
+  Bytes last_freed;
+  std::optional<Bytes> refaulted;  // the counter after the first round
+  Bytes returned;                  // by which the counter has grown when it was read last
+  ReliefEnd end = ReliefEnd::kNone;
+  Instant rests_until{};
+  std::int32_t rests = 0;  // in a row
+
+  friend bool operator==(const PodRelief&, const PodRelief&) = default;
+};
+
+/// Bounds: one entry for each pod that is there.
+struct ReliefState {
+  std::map<std::string, PodRelief> pods;  // by uid
+  std::optional<Instant> last_round;
+  bool has_waited = false;  // an eviction, since a memory threshold is met
+
+  friend bool operator==(const ReliefState&, const ReliefState&) = default;
+};
+
+struct ReliefPlan {
+  std::vector<CacheReclaim> reclaim;  // in the order of eviction; empty: nothing can be had now
+  Bytes expected;                     // by which the working set will fall at least, if all of it comes back
+  Bytes short_by;                     // missing until no memory threshold is met, its minimum reclaim included; 0: none
+  policy::Decision decision;          // acts: there is something to reclaim; waits: there is not
+};
+
+/// Is memory near a threshold of memory.available or allocatableMemory.available, or below it? Never for the estimator
+/// kAvailable, which counts page cache as free.
+bool is_near(const PassConfig& config, const ReliefBounds& bounds, std::span<const Threshold> thresholds,
+             const Observations& seen);
+
+/// The amount of `signal` from which `threshold` counts as near; nullopt: without a capacity, or a NaN share.
+std::optional<Bytes> near_amount(const ReliefBounds& bounds, const Threshold& threshold, const Observations& seen);
+
+/// The next round; nullopt: no threshold is near. Evaluates earlier rounds by the counters in `summary`, and forgets
+/// pods that are not in `active`. The caller carries the round out at once, or drops it.
+std::optional<ReliefPlan> plan_relief(const PassConfig& config, const ReliefBounds& bounds, ReliefState& state,
+                                      std::span<const Threshold> thresholds, const api::Summary& summary,
+                                      std::span<const api::Pod* const> active, Now now);
+
+/// True until an interval after the last round.
+bool is_resting(const ReliefBounds& bounds, const ReliefState& state, Now now);
+
+/// Should the eviction that is due wait for this round? Only if the round can end the shortage, and only once.
+bool is_worth_waiting(const ReliefState& state, const ReliefPlan& plan);
+
+/// Records what a round has brought.
+void record_relief(const ReliefBounds& bounds, ReliefState& state, std::span<const ReliefOutcome> outcomes, Now now);
+
+/// "reclaimed what=page cache of shop/cart-7 …", for the decision of the round.
+policy::Reason relief_reason(const ReliefOutcome& outcome, const api::PodKey& pod);
+
+}  // namespace spillway::eviction
