@@ -73,28 +73,34 @@ void CriRuntime::on_command(const agent::RemoveContainer& command) {
 }
 
 /// Its logs go first. What cannot be removed is there for the next look at what the runtime lists.
-void CriRuntime::remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt) {
+void CriRuntime::remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt,
+                              const std::function<void()>& then) {
   const Pod* pod = find(uid);
-  if (pod == nullptr || pod->logs.empty() || name.contains('/')) return;
+  if (pod == nullptr || pod->logs.empty() || name.contains('/')) return then();
   const auto instance = pod->ended.find({name, attempt});
-  if (instance == pod->ended.end()) return;
+  if (instance == pod->ended.end()) return then();
   const std::string folder = fmt::format("{}/{}", pod->logs, name);
-  const auto remove = [this, uid, key = instance->first, id = instance->second](const Outcome& deleted) {
-    if (!deleted)
-      return log_.warning("log of an ended container not removed",
-                          {{"pod_uid", uid}, {"error", deleted.error().text()}});
+  const auto remove = [this, uid, key = instance->first, id = instance->second, then](const Outcome& deleted) {
+    if (!deleted) {
+      log_.warning("log of an ended container not removed", {{"pod_uid", uid}, {"error", deleted.error().text()}});
+      return then();
+    }
     call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,
-         [this, uid, key](Result<Json> removed) {
-           if (!removed && removed.error().code != ErrorCode::kNotFound)
-             return log_.warning("ended container not removed", {{"pod_uid", uid}, {"error", removed.error().text()}});
-           if (Pod* again = find(uid)) again->ended.erase(key);
+         [this, uid, key, then](Result<Json> removed) {
+           const bool gone = removed || removed.error().code == ErrorCode::kNotFound;
+           if (!gone)
+             log_.warning("ended container not removed", {{"pod_uid", uid}, {"error", removed.error().text()}});
+           if (Pod* again = find(uid); gone && again != nullptr) again->ended.erase(key);
+           then();
          });
   };
   const bool queued = files_.submit([folder, log = log_in(pod->logs, name, attempt), remove]() -> runtime::Loop::Task {
     Outcome deleted = delete_log(folder, log);
     return [remove, deleted = std::move(deleted)] { remove(deleted); };
   });
-  if (!queued) log_.warning("log of an ended container not removed", {{"pod_uid", uid}, {"container", name}});
+  if (queued) return;
+  log_.warning("log of an ended container not removed", {{"pod_uid", uid}, {"container", name}});
+  then();
 }
 
 }  // namespace spillway::host

@@ -119,8 +119,7 @@ void CriRuntime::remove_container(const agent::ContainerRemoval& removal, std::f
     if (lives) return then();
     const auto ended = std::ranges::find_if(pod.ended, is_this);
     if (ended == pod.ended.end()) continue;
-    remove_ended(uid, ended->first.first, ended->first.second);
-    return then();
+    return remove_ended(uid, ended->first.first, ended->first.second, then);
   }
   const auto remove = [this, id = removal.id, then] {
     call("RemoveContainer", Json::object({{"container_id", id}}), kRuntimeCallMax,

@@ -13,6 +13,7 @@
 #include "agent/cri/linux_resources.h"
 #include "agent/cri/runtime_status.h"
 #include "agent/cri/sandbox_config.h"
+#include "base/token_bucket.h"
 #include "host/cgroup/node_slice.h"
 #include "host/companion/storage_feed.h"
 #include "host/cri/cri_calls.h"
@@ -72,9 +73,12 @@ struct CriRuntimeOptions {
   LogLimits logs;             // a container's: bytes of one file, and number of files
   Duration log_check_interval = seconds(10);
   std::size_t parallel_pulls = 1;
-  std::size_t log_workers = 1;   // that turn logs over at the same time
-  SecureStreams secure_streams;  // for probes and hooks
-  SliceUnits* slices = nullptr;  // systemd's cgroup driver: what makes the slices of pods; borrowed
+  std::int64_t pulls_per_second = 0;           // more fail with "pull QPS exceeded"; 0: not limited
+  std::int64_t pull_burst = 10;                // pulls at once, before that pace counts
+  Duration request_timeout = kRuntimeCallMax;  // for calls that nothing else bounds
+  std::size_t log_workers = 1;                 // that turn logs over at the same time
+  SecureStreams secure_streams;                // for probes and hooks
+  SliceUnits* slices = nullptr;                // systemd's cgroup driver: what makes the slices of pods; borrowed
 };
 
 class CriRuntime final : public PodRuntime, private StreamServer {
@@ -270,7 +274,9 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void rotate_logs();
   void on_turned(const std::string& uid, const std::string& name, const std::string& id, const Result<LogTurn>& turn);
   void reopen_log(const std::string& uid, const std::string& name, const std::string& id, LogTurn turn);
-  void remove_ended(const std::string& uid, const std::string& name, std::int32_t attempt);
+  /// `then`: called once the runtime has answered, or at once if there is nothing to remove.
+  void remove_ended(
+      const std::string& uid, const std::string& name, std::int32_t attempt, const std::function<void()>& then = [] {});
 
   // Removals requested by the planner (cri_remains.cc).
   void tell_remains(agent::RemainsListed listed);
@@ -286,7 +292,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   bool is_wanted(const ListedImage& image) const;
   void ask_for_storage();
   void reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
-  void reclaim_logs(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
+  void reclaim_containers(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
   void once_looked_at(Instant since, std::function<void()> then);
 
   // Listing (cri_listing.cc).
@@ -336,7 +342,8 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   agent::LifecycleRecords records_;
   std::deque<std::pair<Starting, std::string>> pulls_;  // that wait, with the names to pull
   std::size_t pulling_ = 0;
-  std::optional<Instant> status_at_;  // time of the last good answer
+  std::optional<TokenBucket> pull_tokens_;  // nullopt: pulls are not limited
+  std::optional<Instant> status_at_;        // time of the last good answer
   agent::RuntimeStatus runtime_status_;
   std::vector<agent::NodeImage> node_images_;
   std::optional<agent::RuntimeReported> reported_;

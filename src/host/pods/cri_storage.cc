@@ -124,7 +124,7 @@ void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Re
           reclaim(std::move(actions), std::move(done));
         });
   }
-  reclaim_logs(std::move(actions), std::move(done));
+  reclaim_containers(std::move(actions), std::move(done));
 }
 
 /// Calls `then` once the disks have been looked at since, or that takes too long: what judges by an older look evicts
@@ -139,22 +139,36 @@ void CriRuntime::once_looked_at(Instant since, std::function<void()> then) {
   });
 }
 
-void CriRuntime::reclaim_logs(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
-  std::vector<PodLogs> logs;
+/// Removes containers that have ended, of pods that run as well, then sandboxes that were replaced, then logs without a
+/// container. Their writable layers are the space that is freed.
+void CriRuntime::reclaim_containers(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
+  std::vector<agent::ContainerRemoval> dead;
+  std::vector<std::string> sandboxes;
   for (const auto& [uid, pod] : pods_) {
-    if (pod.logs.empty()) continue;
-    PodLogs& each = logs.emplace_back(PodLogs{pod.logs, {}, {}});
-    for (const auto& [name, container] : pod.containers)
-      if (container.running) each.live.insert(log_in(pod.logs, name, container.attempt));
+    if (pod.removing) continue;
+    for (const auto& [instance, id] : pod.ended) dead.push_back({.id = id});
+    sandboxes.insert(sandboxes.end(), pod.old_sandboxes.begin(), pod.old_sandboxes.end());
   }
-  const bool queued = files_.submit([this, alive = std::weak_ptr(alive_), logs, actions = std::move(actions),
-                                     done = std::move(done)]() mutable -> runtime::Loop::Task {
-    done.outcomes.push_back(delete_dead_logs(logs));
-    return [this, alive, actions = std::move(actions), done = std::move(done)]() mutable {
-      if (!alive.expired()) reclaim(std::move(actions), std::move(done));
-    };
-  });
-  if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
+  const auto removed = static_cast<std::int64_t>(dead.size());
+  const auto delete_logs = [this, removed, actions, done] {
+    std::vector<PodLogs> logs;
+    for (const auto& [uid, pod] : pods_) {
+      if (pod.logs.empty()) continue;
+      PodLogs& each = logs.emplace_back(PodLogs{pod.logs, {}, {}});
+      for (const auto& [name, container] : pod.containers)
+        if (container.running) each.live.insert(log_in(pod.logs, name, container.attempt));
+    }
+    const bool queued = files_.submit(
+        [this, alive = std::weak_ptr(alive_), logs, removed, actions, done]() mutable -> runtime::Loop::Task {
+          done.outcomes.push_back(delete_dead_logs(logs));
+          done.outcomes.back().deleted = std::max(done.outcomes.back().deleted, removed);
+          return [this, alive, actions, done]() mutable {
+            if (!alive.expired()) reclaim(std::move(actions), std::move(done));
+          };
+        });
+    if (!queued) log_.warning("too much is being deleted to reclaim anything", {{"node", slice_.options().node}});
+  };
+  remove_containers(std::move(dead), [this, sandboxes, delete_logs] { remove_idle_sandboxes(sandboxes, delete_logs); });
 }
 
 }  // namespace spillway::host
