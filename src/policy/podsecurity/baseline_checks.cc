@@ -170,13 +170,44 @@ std::optional<Finding> host_ports(const PodView& pod, std::int32_t) {
                                          joined(std::vector(ports.begin(), ports.end()), ", "))};
 }
 
+std::optional<Finding> probe_hosts(const PodView& pod, std::int32_t) {
+  Words hosts;
+  const auto names = names_where(pod, [&](const Json& container) {
+    bool wrong = false;
+    const auto look = [&](const Json& handler) {
+      for (const std::string_view action : {"httpGet", "tcpSocket"}) {
+        const std::string_view host = member(handler, action).string_at({"host"});
+        if (host.empty()) continue;
+        hosts.emplace(host);
+        wrong = true;
+      }
+    };
+    for (const std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+      look(member(container, probe));
+    }
+    const Json& lifecycle = member(container, "lifecycle");
+    for (const std::string_view hook : {"postStart", "preStop"}) look(member(lifecycle, hook));
+    return wrong;
+  });
+  if (names.empty()) return std::nullopt;
+  return Finding{
+      "probe or lifecycle host",
+      fmt::format("{} {} {} {}", containers_text(names), plural(names.size(), "uses", "use"),
+                  plural(hosts.size(), "probe or lifecycle host", "probe or lifecycle hosts"), quoted(hosts))};
+}
+
 std::optional<Finding> privileged(const PodView& pod, std::int32_t) {
   const auto names = names_where(pod, [](const Json& c) { return is_true(member(context_of(c), "privileged")); });
   if (names.empty()) return std::nullopt;
   return Finding{"privileged", containers_text(names) + " must not set securityContext.privileged=true"};
 }
 
-std::optional<Finding> proc_mount(const PodView& pod, std::int32_t) {
+std::optional<Finding> proc_mount(const PodView& pod, std::int32_t minor) {
+  if (minor >= kUserNamespacesSince && pod.has_user_namespace()) return std::nullopt;
+  return proc_mount_restricted(pod, minor);
+}
+
+std::optional<Finding> proc_mount_restricted(const PodView& pod, std::int32_t) {
   Words types;
   const auto names = names_where(pod, [&](const Json& container) {
     const Json& mount = member(context_of(container), "procMount");

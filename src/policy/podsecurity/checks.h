@@ -26,7 +26,10 @@ std::optional<Finding> capabilities_baseline(const PodView& pod, std::int32_t mi
 std::optional<Finding> host_namespaces(const PodView& pod, std::int32_t minor);
 std::optional<Finding> host_path_volumes(const PodView& pod, std::int32_t minor);
 std::optional<Finding> host_ports(const PodView& pod, std::int32_t minor);
+/// Requests of probes and hooks go to the pod itself; from v1.34 on.
+std::optional<Finding> probe_hosts(const PodView& pod, std::int32_t minor);
 std::optional<Finding> privileged(const PodView& pod, std::int32_t minor);
+/// From v1.35 on pods with a user namespace may unmask /proc.
 std::optional<Finding> proc_mount(const PodView& pod, std::int32_t minor);
 /// The type container_engine_t is allowed from v1.31 on.
 std::optional<Finding> selinux_options(const PodView& pod, std::int32_t minor);
@@ -41,8 +44,13 @@ std::optional<Finding> windows_host_process(const PodView& pod, std::int32_t min
 /// From this minor version on pods of Windows are spared what they cannot ask for.
 inline constexpr std::int32_t kWindowsSparedSince = 25;
 
+/// From this minor version on pods with a user namespace may run as root in it.
+inline constexpr std::int32_t kUserNamespacesSince = 35;
+
 std::optional<Finding> allow_privilege_escalation(const PodView& pod, std::int32_t minor);
 std::optional<Finding> capabilities_restricted(const PodView& pod, std::int32_t minor);
+/// As proc_mount, also for pods with a user namespace; from v1.35 on.
+std::optional<Finding> proc_mount_restricted(const PodView& pod, std::int32_t minor);
 std::optional<Finding> restricted_volumes(const PodView& pod, std::int32_t minor);
 std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t minor);
 std::optional<Finding> run_as_user(const PodView& pod, std::int32_t minor);

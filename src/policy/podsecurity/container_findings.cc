@@ -20,6 +20,10 @@ const api::Json& PodView::context() const {
   return context_of(spec);
 }
 
+bool PodView::has_user_namespace() const {
+  return member(spec, "hostUsers").if_bool() == std::optional(false);
+}
+
 bool PodView::runs_windows() const {
   return spec.string_at({"os", "name"}) == "windows";
 }

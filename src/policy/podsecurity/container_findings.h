@@ -23,6 +23,8 @@ struct PodView {
 
   /// spec.securityContext; null where there is none.
   const api::Json& context() const;
+  /// spec.hostUsers is false.
+  bool has_user_namespace() const;
   /// spec.os.name is "windows".
   bool runs_windows() const;
 };

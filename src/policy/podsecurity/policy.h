@@ -32,7 +32,7 @@ inline constexpr std::string_view kLevelExpected = "must be one of privileged, b
 inline constexpr std::string_view kVersionExpected = "must be \"latest\" or \"v1.x\"";
 
 /// The newest version with checks of its own; later ones are judged by it.
-inline constexpr std::int32_t kNewestMinor = 32;
+inline constexpr std::int32_t kNewestMinor = 36;
 
 struct Version {
   std::optional<std::int32_t> minor;  // minor version of v1; nullopt: the latest

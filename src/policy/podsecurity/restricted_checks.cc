@@ -11,8 +11,9 @@ namespace {
 
 using api::Json;
 
-constexpr auto kAllowedVolumes = std::to_array<std::string_view>(
-    {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persistentVolumeClaim", "projected", "secret"});
+constexpr auto kAllowedVolumes =
+    std::to_array<std::string_view>({"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image",
+                                     "persistentVolumeClaim", "projected", "secret"});
 constexpr auto kOtherVolumes = std::to_array<std::string_view>({"hostPath",
                                                                 "gcePersistentDisk",
                                                                 "awsElasticBlockStore",
@@ -37,6 +38,11 @@ constexpr auto kOtherVolumes = std::to_array<std::string_view>({"hostPath",
 
 bool spared(const PodView& pod, std::int32_t minor) {
   return minor >= kWindowsSparedSince && pod.runs_windows();
+}
+
+/// Root in a user namespace is no root of the node.
+bool is_root_harmless(const PodView& pod, std::int32_t minor) {
+  return minor >= kUserNamespacesSince && pod.has_user_namespace();
 }
 
 bool has_any(const Json& volume, std::span<const std::string_view> kinds) {
@@ -103,7 +109,8 @@ std::optional<Finding> restricted_volumes(const PodView& pod, std::int32_t) {
                              plural(kinds.size(), "restricted volume type", "restricted volume types"), quoted(kinds))};
 }
 
-std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t) {
+std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t minor) {
+  if (is_root_harmless(pod, minor)) return std::nullopt;
   constexpr std::string_view kReason = "runAsNonRoot != true";
   const std::optional<bool> of_pod = member(pod.context(), "runAsNonRoot").if_bool();
   const auto of_container = [](const Json& c) { return member(context_of(c), "runAsNonRoot").if_bool(); };
@@ -119,7 +126,8 @@ std::optional<Finding> run_as_non_root(const PodView& pod, std::int32_t) {
                  fmt::format("pod or {} must set securityContext.runAsNonRoot=true", containers_text(silent))};
 }
 
-std::optional<Finding> run_as_user(const PodView& pod, std::int32_t) {
+std::optional<Finding> run_as_user(const PodView& pod, std::int32_t minor) {
+  if (is_root_harmless(pod, minor)) return std::nullopt;
   const auto is_root = [](const Json& context) { return member(context, "runAsUser").if_int64() == std::optional(0L); };
   const bool by_pod = is_root(pod.context());
   const auto names = names_where(pod, [&](const Json& c) { return is_root(context_of(c)); });

@@ -11,7 +11,7 @@ constexpr std::string_view kWorst = R"({
   "securityContext":{"runAsUser":0,"runAsNonRoot":false,"appArmorProfile":{"type":"Unconfined"},"seccompProfile":{"type":"Unconfined"},
     "seLinuxOptions":{"user":"u"},"sysctls":[{"name":"a"}],"windowsOptions":{"hostProcess":true}},
   "volumes":[{"name":"v","hostPath":{"path":"/"}}],
-  "containers":[{"name":"a","ports":[{"hostPort":1}],
+  "containers":[{"name":"a","ports":[{"hostPort":1}],"livenessProbe":{"httpGet":{"host":"h"}},
     "securityContext":{"privileged":true,"procMount":"Unmasked","capabilities":{"add":["SYS_ADMIN"]}}}]})";
 
 constexpr std::string_view kWorstMetadata =
@@ -29,11 +29,14 @@ std::string ids(const LevelVersion& by) {
 
 /// The checks of each version of the standards, in order.
 TEST(PodSecurityStandards, GrowWithTheirVersions) {
-  const std::string baseline_ids =
+  const std::string b0 =
       "appArmorProfile capabilities_baseline hostNamespaces hostPathVolumes hostPorts privileged procMount "
       "seLinuxOptions seccompProfile_baseline sysctls windowsHostProcess ";
+  const std::string b34 =
+      "appArmorProfile capabilities_baseline hostNamespaces hostPathVolumes hostPorts hostProbesAndHostLifecycle "
+      "privileged procMount seLinuxOptions seccompProfile_baseline sysctls windowsHostProcess ";
   for (int minor = 0; minor <= kNewestMinor; ++minor)
-    EXPECT_EQ(ids(baseline(fmt::format("v1.{}", minor))), baseline_ids);
+    EXPECT_EQ(ids(baseline(fmt::format("v1.{}", minor))), minor < 34 ? b0 : b34);
   const std::string v0 =
       "appArmorProfile capabilities_baseline hostNamespaces hostPorts privileged procMount seLinuxOptions "
       "seccompProfile_baseline sysctls windowsHostProcess restrictedVolumes runAsNonRoot ";
@@ -50,13 +53,27 @@ TEST(PodSecurityStandards, GrowWithTheirVersions) {
       "appArmorProfile hostNamespaces hostPorts privileged procMount seLinuxOptions sysctls windowsHostProcess "
       "allowPrivilegeEscalation capabilities_restricted restrictedVolumes runAsNonRoot runAsUser "
       "seccompProfile_restricted ";
+  const std::string v34 =
+      "appArmorProfile hostNamespaces hostPorts hostProbesAndHostLifecycle privileged procMount seLinuxOptions sysctls "
+      "windowsHostProcess allowPrivilegeEscalation capabilities_restricted restrictedVolumes runAsNonRoot runAsUser "
+      "seccompProfile_restricted ";
+  const std::string v35 =
+      "appArmorProfile hostNamespaces hostPorts hostProbesAndHostLifecycle privileged seLinuxOptions sysctls "
+      "windowsHostProcess allowPrivilegeEscalation capabilities_restricted procMount_restricted restrictedVolumes "
+      "runAsNonRoot runAsUser seccompProfile_restricted ";
   for (int minor = 0; minor <= kNewestMinor; ++minor) {
-    const std::string& wanted = minor < 8 ? v0 : minor < 19 ? v8 : minor < 22 ? v19 : minor < 23 ? v22 : v23;
+    const std::string& wanted = minor < 8    ? v0
+                                : minor < 19 ? v8
+                                : minor < 22 ? v19
+                                : minor < 23 ? v22
+                                : minor < 34 ? v23
+                                : minor < 35 ? v34
+                                             : v35;
     EXPECT_EQ(ids(restricted(fmt::format("v1.{}", minor))), wanted) << minor;
   }
-  for (const std::string_view later : {"v1.33", "v1.40", "v1.2147483647", "latest"}) {
-    EXPECT_EQ(ids(restricted(later)), v23);
-    EXPECT_EQ(ids(baseline(later)), baseline_ids);
+  for (const std::string_view later : {"v1.37", "v1.40", "v1.2147483647", "latest"}) {
+    EXPECT_EQ(ids(restricted(later)), v35);
+    EXPECT_EQ(ids(baseline(later)), b34);
   }
 }
 
