@@ -49,7 +49,7 @@ TEST(AutoscalerKind, TellsWhatIsWrong) {
   const std::vector<std::pair<std::string, std::string>> refused{
       {R"({"minReplicas":6})", "spec.maxReplicas: Invalid value: 5: must be greater than or equal to `minReplicas`"},
       {R"({"minReplicas":0})", "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"},
-      {R"({"maxReplicas":0})", "spec.maxReplicas: Invalid value: 0: must be greater than 0"},
+      {R"({"maxReplicas":0})", "spec.maxReplicas: Required value: must be set and greater than 0"},
       {R"({"scaleTargetRef":{"kind":"Deployment","name":"../x"}})", "spec.scaleTargetRef.name: Invalid value"},
       {R"({"scaleTargetRef":{"kind":"","name":"x"}})", "spec.scaleTargetRef.kind: Required value"},
       {R"({"metrics":[{"type":"Unheard"}]})", "spec.metrics[0].type: Unsupported value: \"Unheard\""},

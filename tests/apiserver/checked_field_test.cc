@@ -87,11 +87,30 @@ TEST(FieldValues, PathsDoNotStepUp) {
   EXPECT_EQ(unreserved_path_errors("../a").size(), 1U);
 }
 
-TEST(FieldValues, AddressesMayHaveLeadingZeros) {
-  for (const char* good : {"1.2.3.4", "01.002.3.255", "::1", "fd00::2"}) EXPECT_TRUE(ip_errors(good).empty()) << good;
+TEST(FieldValues, AddressesHaveOneMeaning) {
+  for (const char* good : {"1.2.3.4", "0.0.0.0", "10.0.100.0", "::1", "FD00::2", "2001:db8:0:0::1"}) {
+    EXPECT_TRUE(ip_errors(good).empty()) << good;
+  }
   for (const char* bad : {"", "1", "1.2.3", "1.2.3.256", "1.2.3.4.5", "1.2.3.", "x", "::1%eth0"}) {
     EXPECT_EQ(ip_errors(bad).size(), 1U) << bad;
+    EXPECT_EQ(kept_ip_errors(bad).size(), 1U) << bad;
   }
+  for (const char* old : {"01.2.3.4", "1.2.3.00", "1.002.3.4", "::ffff:1.2.3.4"}) {
+    EXPECT_EQ(ip_errors(old).size(), 1U) << old;
+    EXPECT_TRUE(kept_ip_errors(old).empty()) << old;
+  }
+}
+
+TEST(FieldValues, RangesHaveNoBitsBehindTheirPrefix) {
+  for (const char* good : {"10.0.0.0/8", "1.2.3.4/32", "0.0.0.0/0", "fd00::/64", "::/0"}) {
+    EXPECT_TRUE(ip_range_errors(good).empty()) << good;
+  }
+  for (const char* bad : {"", "10.0.0.0", "10.0.0.0/33", "x/8"}) EXPECT_EQ(ip_range_errors(bad).size(), 1U) << bad;
+  for (const char* old : {"10.0.0.1/24", "fd00::1/64", "010.0.0.0/8", "10.0.0.0/08"}) {
+    EXPECT_EQ(ip_range_errors(old).size(), 1U) << old;
+    EXPECT_TRUE(kept_ip_range_errors(old).empty()) << old;
+  }
+  EXPECT_EQ(ip_range_errors("::ffff:1.2.3.0/120").size(), 1U);
 }
 
 TEST(ImageReference, KnowsTheTag) {

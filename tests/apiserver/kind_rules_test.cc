@@ -192,14 +192,14 @@ TEST(ServiceAddresses, AreFoundWithoutASearchOfTheRange) {
   EXPECT_LT(cluster.asked, 20U * 60);
 }
 
-/// A spelling with zeros in front names the same address.
-TEST(ServiceAddresses, AreTheSameInEachSpelling) {
+TEST(ServiceAddresses, HaveOneSpelling) {
   TestServer server;
   const auto service = [](const std::string& name, const std::string& address) {
     return R"({"metadata":{"name":")" + name + R"("},"spec":{"clusterIP":")" + address + R"(","ports":[{"port":80}]}})";
   };
-  ASSERT_EQ(server.post(kServices, service("a", "10.96.0.010")).code, 201);
+  ASSERT_EQ(server.post(kServices, service("a", "10.96.0.10")).code, 201);
   EXPECT_EQ(server.post(kServices, service("b", "10.96.0.10")).code, 422);
+  EXPECT_EQ(server.post(kServices, service("c", "10.96.0.011")).code, 422);
 }
 
 TEST(ServicePorts, AnAlmostFullRangeIsSearchedOnceForAllPortsOfAService) {

@@ -1,4 +1,6 @@
 // Pods: binding, grace periods, eviction and budgets, logs.
+#include "api/json/json_values.h"
+#include "api/text/time_text.h"
 #include "apiserver/server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -49,78 +51,67 @@ TEST(Pods, SecretsToPullImagesComeFromTheAccountUnlessThePodNamesSome) {
   EXPECT_EQ(first_secret(make_pod(server, "q", "", R"("imagePullSecrets":[{"name":"own"}],)")), "own");
 }
 
-/// The texts of Warning headers.
-std::vector<std::string> warning_headers(const Answer& answer) {
-  std::vector<std::string> texts;
-  for (const auto& [name, value] : answer.headers) {
-    if (name == "Warning") texts.push_back(value);
-  }
-  return texts;
-}
-
-std::vector<std::string> dropped_at(const std::string& path) {
-  return {"299 - \"" + path +
-          ".hostUsers: false is dropped, because the feature gate UserNamespacesSupport is off: only a node that gives "
-          "every pod a user namespace runs it in one\""};
-}
-
-TEST(HostUsers, AreDroppedWithAWarning) {
+TEST(HostUsers, AreKept) {
   TestServer server;
   const Answer own = make_pod(server, "own", "", R"("hostUsers":false,)");
   ASSERT_EQ(own.code, 201) << own.text;
-  EXPECT_EQ(own.body.at({"spec", "hostUsers"}), nullptr) << "as upstream's 1.32";
-  EXPECT_EQ(warning_headers(own), dropped_at("spec"));
-  const Answer of_host = make_pod(server, "host", "", R"("hostUsers":true,)");
-  EXPECT_EQ(of_host.body.at({"spec", "hostUsers"}), nullptr);
-  EXPECT_EQ(warning_headers(of_host), std::vector<std::string>()) << "nothing is lost";
-  EXPECT_EQ(warning_headers(make_pod(server, "plain", "")), std::vector<std::string>());
-  EXPECT_EQ(warning_headers(server.strategic(pod_path("plain"), R"({"metadata":{"labels":{"a":"b"}}})")),
-            std::vector<std::string>());
+  ASSERT_NE(own.body.at({"spec", "hostUsers"}), nullptr);
+  EXPECT_EQ(*own.body.at({"spec", "hostUsers"}), api::Json(false));
+  EXPECT_EQ(make_pod(server, "shared", "", R"("hostUsers":false,"hostNetwork":true,)").code, 422);
 }
 
-TEST(HostUsers, AreDroppedFromTemplatesWithAWarning) {
+TEST(Generation, CountsChangesOfTheSpecAndTheBeginningOfTheDeletion) {
   TestServer server;
-  const std::string pods =
-      R"({"metadata":{"labels":{"a":"b"}},"spec":{"hostUsers":false,"restartPolicy":"RESTART","containers":[{"name":"c","image":"i"}]}})";
-  const auto pods_that = [&pods](const std::string& restart) {
-    std::string text = pods;
-    return text.replace(text.find("RESTART"), 7, restart);
+  const auto generation = [&server] {
+    return api::integer_at(server.get(pod_path("p")).body, {"metadata", "generation"}, 0);
   };
-  const std::string set =
-      R"({"metadata":{"name":"w"},"spec":{"selector":{"matchLabels":{"a":"b"}},"serviceName":"s","template":)" +
-      pods_that("Always") + "}}";
-  const std::string without_service = [&set] {
-    std::string text = set;
-    return text.erase(text.find(R"("serviceName":"s",)"), 18);
-  }();
-  const std::string job = R"({"metadata":{"name":"w"},"spec":{"template":)" + pods_that("Never") + "}}";
-  const std::string apps = "/apis/apps/v1/namespaces/default/";
-  const std::tuple<std::string, std::string, std::string> rows[] = {
-      {apps + "deployments", without_service, "spec.template.spec"},
-      {apps + "replicasets", without_service, "spec.template.spec"},
-      {apps + "daemonsets", without_service, "spec.template.spec"},
-      {apps + "statefulsets", set, "spec.template.spec"},
-      {"/api/v1/namespaces/default/replicationcontrollers",
-       R"({"metadata":{"name":"w"},"spec":{"template":)" + pods_that("Always") + "}}", "spec.template.spec"},
-      {"/apis/batch/v1/namespaces/default/jobs", job, "spec.template.spec"},
-      {"/apis/batch/v1/namespaces/default/cronjobs",
-       R"({"metadata":{"name":"w"},"spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":)" +
-           pods_that("Never") + "}}}}",
-       "spec.jobTemplate.spec.template.spec"},
-      {"/api/v1/namespaces/default/podtemplates", R"({"metadata":{"name":"w"},"template":)" + pods_that("Always") + "}",
-       "template.spec"},
-  };
-  for (const auto& [path, body, field] : rows) {
-    const Answer made = server.post(path, body);
-    ASSERT_EQ(made.code, 201) << path << made.text;
-    EXPECT_EQ(warning_headers(made), dropped_at(field)) << path;
-    EXPECT_EQ(made.text.find("hostUsers"), std::string::npos) << path;
-  }
-  const Answer changed = server.merge(apps + "deployments/w", R"({"spec":{"template":{"spec":{"hostUsers":false}}}})");
-  ASSERT_EQ(changed.code, 200) << changed.text;
-  EXPECT_EQ(warning_headers(changed), dropped_at("spec.template.spec"));
-  EXPECT_EQ(warning_headers(server.merge(apps + "deployments/w", R"({"spec":{"replicas":2}})")),
-            std::vector<std::string>());
+  ASSERT_EQ(make_pod(server, "p", "").code, 201);
+  EXPECT_EQ(generation(), 1);
+  server.merge(pod_path("p"), R"({"metadata":{"labels":{"a":"b"},"generation":9}})");
+  server.merge(pod_path("p") + "/status", R"({"status":{"phase":"Pending","message":"m"}})");
+  ASSERT_EQ(server.post(pod_path("p") + "/binding", R"({"target":{"name":"n"}})").code, 201);
+  EXPECT_EQ(generation(), 1) << "labels, statuses and bindings do not count";
+  ASSERT_EQ(server.strategic(pod_path("p"), R"({"spec":{"containers":[{"name":"c","image":"i:2"}]}})").code, 200);
+  EXPECT_EQ(generation(), 2);
+  ASSERT_EQ(server
+                .strategic(pod_path("p") + "/ephemeralcontainers",
+                           R"({"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}})")
+                .code,
+            200);
+  EXPECT_EQ(generation(), 3);
+  server.remove(pod_path("p"), R"({"gracePeriodSeconds":600})");
+  EXPECT_EQ(generation(), 4);
+  server.remove(pod_path("p"), R"({"gracePeriodSeconds":30})");
+  EXPECT_EQ(generation(), 4) << "the deletion had begun";
+}
+
+TEST(Generation, IsKeptInAStatusThatDoesNotNameIt) {
+  TestServer server;
+  ASSERT_EQ(make_pod(server, "p", "").code, 201);
+  const std::string status = pod_path("p") + "/status";
+  ASSERT_EQ(server
+                .merge(status, R"({"status":{"observedGeneration":3,"conditions":[)"
+                               R"({"type":"Ready","status":"True","observedGeneration":2}]}})")
+                .code,
+            200);
+  const Answer later = server.merge(
+      status, R"({"status":{"observedGeneration":null,"conditions":[{"type":"Ready","status":"False"}]}})");
+  ASSERT_EQ(later.code, 200) << later.text;
+  EXPECT_EQ(api::integer_at(later.body, {"status", "observedGeneration"}, 0), 3);
+  const api::Json& conditions = *later.body.at({"status", "conditions"});
+  EXPECT_EQ(api::integer_at((*conditions.if_array())[0], {"observedGeneration"}, 0), 2);
+}
+
+TEST(Deletion, AShorterPeriodThatHasPassedEndsNow) {
+  TestServer server;
+  ASSERT_EQ(make_pod(server, "p", "").code, 201);
+  ASSERT_EQ(server.post(pod_path("p") + "/binding", R"({"target":{"name":"n"}})").code, 201);
+  server.remove(pod_path("p"), R"({"gracePeriodSeconds":600})");
+  server.advance(seconds(60));
+  server.remove(pod_path("p"), R"({"gracePeriodSeconds":5})");
+  const Answer pod = server.get(pod_path("p"));
+  EXPECT_EQ(pod.string_at({"metadata", "deletionTimestamp"}), api::format_time(server.now().wall));
+  EXPECT_EQ(api::integer_at(pod.body, {"metadata", "deletionGracePeriodSeconds"}, 0), 1);
 }
 
 std::string text_at(const Answer& pod, std::initializer_list<std::string_view> path) {

@@ -42,7 +42,7 @@ std::vector<std::string> fields_of(const api::FieldErrors& errors) {
 TEST(MetadataRules, NamesFollowTheRuleOfTheirKind) {
   EXPECT_TRUE(name_problems(NameRule::kDnsSubdomain, "a.b-c").empty());
   EXPECT_FALSE(name_problems(NameRule::kDnsLabel, "a.b").empty());
-  EXPECT_FALSE(name_problems(NameRule::kDns1035Label, "1a").empty());
+  EXPECT_TRUE(name_problems(NameRule::kDnsLabel, "1a").empty());
   EXPECT_TRUE(name_problems(NameRule::kPathSegment, "system:node:x").empty());
   EXPECT_FALSE(name_problems(NameRule::kPathSegment, "a/b").empty());
   EXPECT_FALSE(name_problems(NameRule::kPathSegment, "..").empty());

@@ -73,6 +73,7 @@ std::optional<support::Mismatch> check_update(const Json& row) {
   } else {
     got["reason"] = answer.string_at({"reason"});
     if (want.find("causes") != nullptr) got["causes"] = causes_of(answer.body);
+    if (want.find("message") != nullptr) got["message"] = answer.string_at({"message"});
   }
   return support::compare(want, got);
 }
@@ -81,6 +82,7 @@ const bool kSigningUpdate = support::add_vector_check("api/signing_update", chec
 const bool kEndpointsValidationUpdate = support::add_vector_check("api/endpoints_validation_update", check_update);
 const bool kJobValidationUpdate = support::add_vector_check("api/job_validation_update", check_update);
 const bool kLimitsValidationUpdate = support::add_vector_check("api/limits_validation_update", check_update);
+const bool kNewUpdate = support::add_vector_check("api/new_update", check_update);
 const bool kQuotaValidationUpdate = support::add_vector_check("api/quota_validation_update", check_update);
 const bool kStatefulValidationUpdate = support::add_vector_check("api/stateful_validation_update", check_update);
 const bool kValidationUpdate = support::add_vector_check("api/validation_update", check_update);

@@ -14,21 +14,6 @@ void make_pod(World& world) {
   ASSERT_EQ(made.code, 201) << made.text;
 }
 
-TEST(Webhooks, AWarningOfWhatWasDroppedOutlivesThem) {
-  World world;
-  world.server.post("/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"default"}})");
-  world.mutating("a", rules(R"("CREATE")", R"("pods")"));
-  world.script["a"] = [](const auto& asked) {
-    return patch(asked, R"([{"op":"add","path":"/metadata/labels","value":{"a":"b"}}])");
-  };
-  const Answer made = world.server.post(
-      "/api/v1/namespaces/default/pods",
-      R"({"metadata":{"name":"p"},"spec":{"hostUsers":false,"containers":[{"name":"c","image":"i"}]}})");
-  ASSERT_EQ(made.code, 201) << made.text;
-  EXPECT_EQ(made.string_at({"metadata", "labels", "a"}), "b");
-  EXPECT_EQ(std::ranges::count(made.headers, "Warning", &api::HeaderList::value_type::first), 1);
-}
-
 TEST(Webhooks, UpdatesAndDeletions) {
   World world;
   ASSERT_EQ(world.create("m").code, 201);

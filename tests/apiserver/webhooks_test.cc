@@ -47,7 +47,7 @@ TEST(Webhooks, TheQuestion) {
   EXPECT_EQ(
       api::to_text(request),
       R"({"dryRun":true,"kind":{"group":"","kind":"ConfigMap","version":"v1"},"name":"m","namespace":"default",)"
-      R"("object":{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{"creationTimestamp":null,)"
+      R"("object":{"apiVersion":"v1","data":{"a":"1"},"kind":"ConfigMap","metadata":{)"
       R"("managedFields":[{"apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:a":{}}},)"
       R"("manager":"me","operation":"Update","time":"2026-01-01T00:00:00Z"}],)"
       R"("name":"m","namespace":"default"}},"oldObject":null,"operation":"CREATE","options":{"apiVersion":)"

@@ -26,7 +26,9 @@ PodPlace place_of(const api::Pod& pod) {
 }
 
 /// As the kubelet reports an eviction.
-api::PodStatus evicted_status(api::PodStatus status, const eviction::EvictPod& action, WallTime at) {
+api::PodStatus evicted_status(const api::Pod& pod, const eviction::EvictPod& action, WallTime at) {
+  api::PodStatus status = pod.status;
+  status.observed_generation = std::max(status.observed_generation, pod.metadata.generation);
   status.phase = "Failed";
   status.reason = "Evicted";
   status.message = action.message;
@@ -38,6 +40,7 @@ api::PodStatus evicted_status(api::PodStatus status, const eviction::EvictPod& a
   target.reason = "TerminationByKubelet";
   target.message = action.message;
   target.last_transition_time = at;
+  target.observed_generation = pod.metadata.generation;
   status.conditions.push_back(std::move(target));
   return status;
 }
@@ -133,7 +136,7 @@ void ForeignPods::write_mark(const std::string& uid, Now now) {
   Entry& entry = entries_.at(uid);
   const api::PodStatus& reported = entry.pod->status;
   const api::PodStatus merged =
-      merge_status(reported, evicted_status(reported, *entry.mark, now.wall), RunningContainers::kNone, now.wall);
+      merge_status(reported, evicted_status(*entry.pod, *entry.mark, now.wall), RunningContainers::kNone, now.wall);
   const api::Json patch = status_patch(uid, reported, merged);
   if (patch.is_null()) return;
   entry.in_flight = true;

@@ -54,6 +54,7 @@ std::string aliases_of(const api::Json& aliases) {
 }  // namespace
 
 Result<PodNames> names_of(const api::Pod& pod, const std::string& cluster_domain) {
+  if (!pod.spec.hostname_override.empty()) return PodNames{.host = pod.spec.hostname_override, .domain = {}};
   PodNames names{.host = pod.metadata.name, .domain = {}};
   if (!pod.spec.hostname.empty()) {
     const std::string problem = label_problem(pod.spec.hostname);

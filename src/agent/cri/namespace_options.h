@@ -13,11 +13,11 @@
 namespace spillway::agent {
 
 /// kOff: the feature gate UserNamespacesSupport is; else whether the runtime, or the handler of the pod's
-/// RuntimeClass, has user namespaces.
+/// RuntimeClass, has user namespaces. This agent gives its container runtime no ranges of ids yet: kUnsupported.
 enum class UserNamespaces { kOff, kUnsupported, kSupported };
 
 struct NamespaceWish {
-  UserNamespaces user_namespaces = UserNamespaces::kOff;
+  UserNamespaces user_namespaces = UserNamespaces::kUnsupported;
   std::string runtime_handler;         // named in errors; empty: the default
   std::int64_t first_host_id = 65536;  // start of the pod's range of 65,536 ids, if it has one
 };

@@ -19,7 +19,8 @@ using api::Json;
 using api::PodCondition;
 
 /// Fields of a status that are the agent's; the rest belongs to others.
-constexpr std::array<std::string_view, 10> kOwnFields{"phase",
+constexpr std::array<std::string_view, 11> kOwnFields{"observedGeneration",
+                                                      "phase",
                                                       "reason",
                                                       "message",
                                                       "hostIP",
@@ -133,11 +134,23 @@ void keep_transition_times(std::vector<PodCondition>& conditions, const std::vec
   }
 }
 
-Json conditions_patch(const std::vector<PodCondition>& reported, const std::vector<PodCondition>& wanted) {
+bool says_the_same(const PodCondition& a, const PodCondition& b) {
+  return a.status == b.status && a.reason == b.reason && a.message == b.message;
+}
+
+/// A generation alone is no reason to write a condition: it is written with the rest of the status.
+Json conditions_patch(const std::vector<PodCondition>& reported, const std::vector<PodCondition>& wanted,
+                      bool rest_changes) {
+  const auto reported_as = [&reported](const PodCondition& each) { return api::find_condition(reported, each.type); };
+  const bool writes = rest_changes || std::ranges::any_of(wanted, [&](const PodCondition& each) {
+                        const PodCondition* old = reported_as(each);
+                        return old == nullptr || !says_the_same(*old, each);
+                      });
+  if (!writes) return {};
   api::PodStatus holder;
   for (const PodCondition& each : wanted) {
-    const PodCondition* old = api::find_condition(reported, each.type);
-    if (old == nullptr || old->status != each.status || old->reason != each.reason || old->message != each.message) {
+    const PodCondition* old = reported_as(each);
+    if (old == nullptr || !says_the_same(*old, each) || old->observed_generation != each.observed_generation) {
       holder.conditions.push_back(each);
     }
   }
@@ -209,6 +222,8 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   std::ranges::move(containers::pod_conditions(*worker.pod, status, has_sandbox),
                     std::back_inserter(status.conditions));
   keep_transition_times(status.conditions, worker.status.conditions, now);
+  status.observed_generation = worker.pod->metadata.generation;
+  for (PodCondition& each : status.conditions) each.observed_generation = status.observed_generation;
   return status;
 }
 
@@ -230,7 +245,7 @@ Json status_patch(const std::string& uid, const api::PodStatus& reported, const 
       if (field == "hostIP") changes["hostIPs"] = address_list(old_value, *new_value);
     }
   }
-  Json conditions = conditions_patch(reported.conditions, wanted.conditions);
+  Json conditions = conditions_patch(reported.conditions, wanted.conditions, !changes.if_object()->empty());
   if (!conditions.is_null()) changes["conditions"] = std::move(conditions);
   if (changes.if_object()->empty()) return {};
   return Json::object({{"metadata", Json::object({{"uid", uid}})}, {"status", std::move(changes)}});

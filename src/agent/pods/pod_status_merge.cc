@@ -55,7 +55,8 @@ void end_readiness(api::PodStatus& status, WallTime now) {
                        .reason = status.phase == "Succeeded" ? "PodCompleted" : "PodFailed",
                        .message = {},
                        .last_probe_time = {},
-                       .last_transition_time = {}};
+                       .last_transition_time = {},
+                       .observed_generation = status.observed_generation};
     put(status.conditions, stamped(std::move(ended), status.conditions, now));
   }
 }
@@ -74,6 +75,7 @@ void keep_restarts(const std::vector<api::ContainerStatus>& reported, std::vecto
 api::PodStatus merge_status(const api::PodStatus& reported, const api::PodStatus& wanted, RunningContainers running,
                             WallTime now) {
   api::PodStatus merged = wanted;
+  merged.observed_generation = std::max(reported.observed_generation, wanted.observed_generation);
   merged.conditions.clear();
   for (const PodCondition& condition : reported.conditions) {
     if (!is_own(condition)) merged.conditions.push_back(condition);

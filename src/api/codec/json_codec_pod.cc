@@ -227,6 +227,7 @@ void describe(V& v, Is<PodSpec> auto& spec) {
   v.field("hostPID", spec.host_pid);
   v.field("shareProcessNamespace", spec.share_process_namespace);
   v.field("hostname", spec.hostname);
+  v.field("hostnameOverride", spec.hostname_override);
   v.field("subdomain", spec.subdomain);
   v.field("setHostnameAsFQDN", spec.set_hostname_as_fqdn);
   v.field("dnsPolicy", spec.dns_policy);
@@ -253,6 +254,7 @@ void describe(V& v, Is<PodSpec> auto& spec) {
 template <typename V>
 void describe(V& v, Is<PodCondition> auto& condition) {
   v.kept("type", condition.type);
+  v.field("observedGeneration", condition.observed_generation);
   v.kept("status", condition.status);
   v.field("reason", condition.reason);
   v.field("message", condition.message);
@@ -306,6 +308,7 @@ void describe(V& v, Is<ContainerStatus> auto& status) {
 
 template <typename V>
 void describe(V& v, Is<PodStatus> auto& status) {
+  v.field("observedGeneration", status.observed_generation);
   v.field("phase", status.phase);
   v.field("reason", status.reason);
   v.field("message", status.message);

@@ -235,12 +235,15 @@ void FieldErrors::not_found(std::string_view field, const Json& value) {
 
 void FieldErrors::too_long(std::string_view field, std::size_t bytes_max) {
   if (full()) return;
-  add({FieldReason::kTooLong, fmt::format("Too long: may not be more than {} bytes", bytes_max), std::string(field)});
+  add({FieldReason::kTooLong,
+       fmt::format("Too long: may not be more than {} byte{}", bytes_max, bytes_max == 1 ? "" : "s"),
+       std::string(field)});
 }
 
 void FieldErrors::too_many(std::string_view field, std::size_t count, std::size_t count_max) {
   if (full()) return;
-  add({FieldReason::kTooMany, fmt::format("Too many: {}: must have at most {} items", count, count_max),
+  add({FieldReason::kTooMany,
+       fmt::format("Too many: {}: must have at most {} item{}", count, count_max, count_max == 1 ? "" : "s"),
        std::string(field)});
 }
 

@@ -235,6 +235,7 @@ struct PodSpec {
   bool host_pid = false;
   std::optional<bool> share_process_namespace;
   std::string hostname;
+  std::string hostname_override;  // before hostname and subdomain; may have dots
   std::string subdomain;
   std::optional<bool> set_hostname_as_fqdn;
   std::string dns_policy;
@@ -261,6 +262,7 @@ struct PodCondition {
   std::string message;
   std::optional<WallTime> last_probe_time;
   std::optional<WallTime> last_transition_time;
+  std::int64_t observed_generation = 0;  // the pod's, when the condition was written; 0: not known
 
   friend bool operator==(const PodCondition&, const PodCondition&) = default;
 };
@@ -319,6 +321,7 @@ struct ContainerStatus {
 };
 
 struct PodStatus {
+  std::int64_t observed_generation = 0;  // the pod's that the status is about; 0: not known
   std::string phase;
   std::string reason;
   std::string message;

@@ -167,6 +167,8 @@ class Schema {
         field.keep = field.required = true;
       } else if (flag == "req" || flag == "opt") {
         field.required = flag == "req";
+      } else if (flag == "omitzero") {
+        field.omit_zero = true;
       } else if (flag == "or") {
         field.or_other = true;
       } else if (flag == "inline") {

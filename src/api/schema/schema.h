@@ -49,6 +49,7 @@ struct Field {
   const Type* message = nullptr;  // kMessage only
   bool pointer = false;           // presence matters: a zero value is kept
   bool keep = false;              // written to JSON even when zero or empty
+  bool omit_zero = false;         // left out of JSON when zero, although it is a struct in the Go types
   bool required = false;          // as OpenAPI says it; what refuses a document without it is its validation
   bool inlined = false;           // its fields sit in the parent's JSON object
   bool or_other = false;          // for kMessage: values that are no object are taken as they are

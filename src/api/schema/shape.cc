@@ -76,6 +76,7 @@ bool has_shape(const Type& type, const Json& document) {
     }
     while (next != fields.end() && next->first < key) ++next;
     if (next == fields.end() || next->first != key || !field_fits(*next->second, value)) return false;
+    if (next->second->omit_zero && value.is_null()) return false;
   }
   return true;
 }

@@ -94,7 +94,7 @@ bool is_zero(const Json& value) {
   return false;
 }
 
-/// The zero values of these are never left out, as they are structs in the Go types.
+/// The zero values of these are not left out, as they are structs in the Go types.
 bool is_struct(ValueKind kind) {
   switch (kind) {
     case ValueKind::kTime:
@@ -114,6 +114,10 @@ bool is_struct(ValueKind kind) {
       return false;
   }
   return false;
+}
+
+bool is_written_when_zero(const Field& field) {
+  return field.shape == Shape::kSingle && is_struct(field.kind) && !field.omit_zero;
 }
 
 /// Whole documents get what Go's types always write; partial ones stay as they are.
@@ -194,8 +198,7 @@ class Reader {
       return count();
     }
     SPILLWAY_TRY(read, field_value(field, *value, below(known, field.name), path.member(field.name)));
-    const bool always = fill_ == Fill::kPartial || field.keep || field.pointer ||
-                        (field.shape == Shape::kSingle && is_struct(field.kind));
+    const bool always = fill_ == Fill::kPartial || field.keep || field.pointer || is_written_when_zero(field);
     if (always || !is_zero(read)) out.push_back({std::string(field.name), std::move(read)});
     return {};
   }
@@ -206,7 +209,7 @@ class Reader {
       if (field.keep) out.push_back({std::string(field.name), Json()});
       return {};
     }
-    if (!field.keep && !is_struct(field.kind)) return {};
+    if (!field.keep && !is_written_when_zero(field)) return {};
     SPILLWAY_TRY_VOID(count());
     SPILLWAY_TRY(zero, zero_of(field, path.member(field.name)));
     out.push_back({std::string(field.name), std::move(zero)});

@@ -107,7 +107,10 @@ std::vector<std::string> dns1123_subdomain_errors(std::string_view text) {
 std::vector<std::string> dns1123_label_errors(std::string_view text) {
   std::vector<std::string> problems;
   if (text.size() > kLabelValueMax) problems.push_back(too_long(kLabelValueMax));
-  if (!is_dns_label(text)) problems.emplace_back(kLabelRule);
+  if (!is_dns_label(text)) {
+    const bool has_dots = dns1123_subdomain_errors(text).empty();
+    problems.emplace_back(has_dots ? std::string_view("must not contain dots") : std::string_view(kLabelRule));
+  }
   return problems;
 }
 

@@ -184,7 +184,8 @@ void validate_autoscaler(const Json& object, FieldErrors& errors) {
   const CheckedField most = spec["maxReplicas"];
   const std::int64_t max = most.integer().value_or(0);
   if (least && least.integer().value_or(1) < 1) least.invalid("must be greater than or equal to 1");
-  if (max < 1) most.invalid(Json(max), "must be greater than 0");
+  if (max == 0) most.required("must be set and greater than 0");
+  if (max < 0) most.invalid(Json(max), "must be greater than or equal to 1");
   if (least && max < least.integer().value_or(0)) {
     most.invalid(Json(max), "must be greater than or equal to `minReplicas`");
   }

@@ -37,11 +37,6 @@ void default_cron_job(Json& object) {
   if (!has(spec, "failedJobsHistoryLimit")) spec["failedJobsHistoryLimit"] = 1;
 }
 
-std::optional<std::string> warn_of_cron_job(const Json& object) {
-  const Json* spec = object.at({"spec", "jobTemplate", "spec", "template", "spec"});
-  return spec == nullptr ? std::nullopt : warn_of_host_users(*spec, "spec.jobTemplate.spec.template.spec");
-}
-
 bool names_zone(std::string_view schedule) {
   return schedule.find("TZ") != std::string_view::npos;
 }
@@ -82,7 +77,8 @@ void validate_cron_spec(const Json& spec, const Json& before, FieldErrors& error
   require_non_negative(spec, "startingDeadlineSeconds", "spec.startingDeadlineSeconds", errors);
   require_listed(spec, "concurrencyPolicy", "spec.concurrencyPolicy", kConcurrencyPolicies, errors);
   const Json& jobs = value_of(value_of(spec, "jobTemplate"), "spec");
-  validate_job_template_spec(jobs, "spec.jobTemplate.spec", errors);
+  const Json& old_jobs = value_of(value_of(before, "jobTemplate"), "spec");
+  validate_job_template_spec(jobs, old_jobs, "spec.jobTemplate.spec", errors);
   if (has(jobs, "selector")) {
     errors.invalid("spec.jobTemplate.spec.selector", value_of(jobs, "selector"), "`selector` will be auto-generated");
   }
@@ -109,8 +105,7 @@ void validate_cron_job_update(const Json& object, const Json& old, Endpoint endp
 
 KindHooks cron_job_hooks() {
   const TableDefinition table = cron_job_table();
-  return {.warn_of_dropped = warn_of_cron_job,
-          .set_defaults = default_cron_job,
+  return {.set_defaults = default_cron_job,
           .validate_create = validate_cron_job,
           .validate_update = validate_cron_job_update,
           .columns = table.columns,

@@ -3,6 +3,7 @@
 #include "api/text/names.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/endpoint_rules.h"
+#include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 
@@ -26,7 +27,7 @@ using api::Json;
 constexpr std::size_t kEndpointsMax = 1000;
 constexpr std::size_t kPortsMax = 20000;
 constexpr std::size_t kAddressesOfEndpointMax = 100;
-constexpr std::size_t kHintedZonesMax = 8;
+constexpr std::size_t kHintsMax = 8;
 constexpr std::array<std::string_view, 3> kAddressTypes{"FQDN", "IPv4", "IPv6"};
 
 void default_slice(Json& slice) {
@@ -65,23 +66,38 @@ void check_domain(const CheckedField& address) {
   }
 }
 
-void check_slice_address(const CheckedField& address, std::string_view type) {
+/// An address of the other family is reported at the list.
+void check_slice_address(const CheckedField& address, const CheckedField& addresses, std::string_view type) {
   if (type == "FQDN") return check_domain(address);
-  const auto ip = api::parse_ip(address.text());
-  if (type == "IPv4" && !(ip && ip->v4)) address.invalid("must be a valid IPv4 address");
-  if (type == "IPv6" && !(ip && !ip->v4)) address.invalid("must be a valid IPv6 address");
-  if (type == "IPv4" || type == "IPv6") check_not_special(address);
+  if (type != "IPv4" && type != "IPv6") return;
+  const std::vector<std::string> problems = ip_errors(address.text());
+  if (!problems.empty()) return address.require_valid(problems);
+  const bool is_v4 = api::parse_ip(address.text())->v4;
+  if (is_v4 != (type == "IPv4")) addresses.invalid(address.json(), fmt::format("must be an {} address", type));
+  check_not_special(address);
 }
 
-void check_hints(const CheckedField& hints) {
-  const CheckedField zones = hints["forZones"];
-  if (zones.size() > kHintedZonesMax) return zones.errors().too_many(zones.path(), zones.size(), kHintedZonesMax);
+using NameProblems = std::vector<std::string> (*)(std::string_view);
+
+void check_hinted_names(const CheckedField& list, NameProblems problems) {
+  if (list.size() > kHintsMax) return list.errors().too_many(list.path(), list.size(), kHintsMax);
   std::set<std::string_view> seen;
-  zones.each([&seen](const CheckedField& zone) {
-    const CheckedField name = zone["name"];
+  list.each([&seen, problems](const CheckedField& hint) {
+    const CheckedField name = hint["name"];
     if (!seen.insert(name.text()).second) name.duplicate();
-    name.require_valid(api::label_value_errors(name.text()));
+    name.require_valid(problems(name.text()));
   });
+}
+
+void check_hints(const CheckedField& hints, std::string_view type) {
+  const CheckedField zones = hints["forZones"];
+  const CheckedField nodes = hints["forNodes"];
+  if (type == "FQDN") {
+    hints.forbidden("may not be set when addressType is 'FQDN'");
+    return;
+  }
+  check_hinted_names(zones, api::label_value_errors);
+  check_hinted_names(nodes, api::dns1123_subdomain_errors);
 }
 
 void check_endpoint(const CheckedField& endpoint, std::string_view type) {
@@ -91,10 +107,10 @@ void check_endpoint(const CheckedField& endpoint, std::string_view type) {
   if (addresses.size() > kAddressesOfEndpointMax) {
     addresses.errors().too_many(addresses.path(), addresses.size(), kAddressesOfEndpointMax);
   } else {
-    addresses.each([type](const CheckedField& address) { check_slice_address(address, type); });
+    addresses.each([&](const CheckedField& address) { check_slice_address(address, addresses, type); });
   }
   check_endpoint_names(endpoint);
-  if (hints) check_hints(hints);
+  if (hints) check_hints(hints, type);
 }
 
 void check_slice_ports(const CheckedField& ports) {
@@ -108,21 +124,26 @@ void check_slice_ports(const CheckedField& ports) {
   });
 }
 
-void validate_slice(const Json& slice, api::FieldErrors& errors) {
+/// Endpoints and their type that stay are not validated again.
+void validate_slice_over(const Json& slice, const Json& old, api::FieldErrors& errors) {
   const CheckedField type(slice.find("addressType"), "addressType", errors);
   const CheckedField endpoints(slice.find("endpoints"), "endpoints", errors);
   const CheckedField ports(slice.find("ports"), "ports", errors);
   if (type.require_text()) type.require_one_of(kAddressTypes);
   if (endpoints.size() > kEndpointsMax) {
     errors.too_many(endpoints.path(), endpoints.size(), kEndpointsMax);
-  } else {
+  } else if (!old.is_object() || endpoints.json() != value_of(old, "endpoints")) {
     endpoints.each([&type](const CheckedField& endpoint) { check_endpoint(endpoint, type.text()); });
   }
   check_slice_ports(ports);
 }
 
+void validate_slice(const Json& slice, api::FieldErrors& errors) {
+  validate_slice_over(slice, Json(), errors);
+}
+
 void validate_slice_update(const Json& slice, const Json& old, Endpoint, api::FieldErrors& errors) {
-  validate_slice(slice, errors);
+  validate_slice_over(slice, old, errors);
   const CheckedField type(slice.find("addressType"), "addressType", errors);
   if (type.text() != old.string_at({"addressType"})) type.invalid(kImmutable);
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +28,22 @@ void default_endpoints(Json& endpoints) {
   }
 }
 
-void check_address(const CheckedField& address) {
+/// Addresses of the subsets that an update replaces: they may stay as they are written.
+using KeptAddresses = std::set<std::string_view>;
+
+KeptAddresses addresses_in(const Json& endpoints) {
+  KeptAddresses kept;
+  for (const Json& subset : elements(endpoints, "subsets")) {
+    for (const std::string_view list : {"addresses", "notReadyAddresses"}) {
+      for (const Json& address : elements(subset, list)) kept.insert(text(address, "ip"));
+    }
+  }
+  return kept;
+}
+
+void check_address(const CheckedField& address, const KeptAddresses& kept) {
   const CheckedField ip = address["ip"];
-  ip.require_valid(ip_errors(ip.text()));
+  ip.require_valid(kept.contains(ip.text()) ? kept_ip_errors(ip.text()) : ip_errors(ip.text()));
   check_endpoint_names(address);
   check_not_special(ip);
 }
@@ -46,19 +60,25 @@ void check_subset_port(const CheckedField& port, bool needs_name) {
   check_endpoint_protocol(port);
 }
 
-void validate_endpoints(const Json& endpoints, api::FieldErrors& errors) {
+void validate_endpoints_update(const Json& endpoints, const Json& old, Endpoint, api::FieldErrors& errors) {
+  const KeptAddresses kept = addresses_in(old);
   const CheckedField subsets(endpoints.find("subsets"), "subsets", errors);
-  subsets.each([](const CheckedField& subset) {
+  subsets.each([&kept](const CheckedField& subset) {
     const CheckedField addresses = subset["addresses"];
     const CheckedField not_ready = subset["notReadyAddresses"];
     const CheckedField ports = subset["ports"];
     if (addresses.empty() && not_ready.empty()) {
       subset.required("must specify `addresses` or `notReadyAddresses`");
     }
-    addresses.each(check_address);
-    not_ready.each(check_address);
+    const auto check = [&kept](const CheckedField& address) { check_address(address, kept); };
+    addresses.each(check);
+    not_ready.each(check);
     ports.each([&](const CheckedField& port) { check_subset_port(port, ports.size() > 1); });
   });
+}
+
+void validate_endpoints(const Json& endpoints, api::FieldErrors& errors) {
+  validate_endpoints_update(endpoints, Json(), Endpoint::kMain, errors);
 }
 
 constexpr std::array kEndpointsColumns{TableColumn{"Name", "string", "name", 0, "Name of the object"},
@@ -99,6 +119,7 @@ TableRow endpoints_row(const Json& endpoints, WallTime now) {
 KindHooks endpoints_hooks() {
   return {.set_defaults = default_endpoints,
           .validate_create = validate_endpoints,
+          .validate_update = validate_endpoints_update,
           .columns = kEndpointsColumns,
           .table_row = endpoints_row};
 }

@@ -71,7 +71,7 @@ void check_backend(const CheckedField& backend) {
   if (resource) return check_object_reference(resource);
   if (!service) return backend.invalid("", "resource or service backend is required");
   const CheckedField name = service["name"];
-  if (name.require_text()) name.require_valid(api::dns1035_label_errors(name.text()));
+  if (name.require_text()) name.require_valid(api::dns1123_label_errors(name.text()));
   const CheckedField port = service["port"];
   check_service_port(backend, port);
 }
@@ -152,21 +152,24 @@ void validate_ingress(const Json& ingress, FieldErrors& errors) {
   }
 }
 
-void check_entry_point(const CheckedField& point) {
+/// `before`: the points that an update replaces, whose addresses may stay as they are written.
+void check_entry_point(const CheckedField& point, const Json::Array& before) {
   const CheckedField ip = point["ip"];
-  if (!ip.text().empty()) ip.require_valid(ip_errors(ip.text()));
+  const bool stays = std::ranges::any_of(before, [&ip](const Json& old) { return text(old, "ip") == ip.text(); });
+  if (!ip.text().empty()) ip.require_valid(stays ? kept_ip_errors(ip.text()) : ip_errors(ip.text()));
   const CheckedField name = point["hostname"];
   if (name.text().empty()) return;
   name.require_valid(api::dns1123_subdomain_errors(name.text()));
   if (api::parse_ip(name.text())) name.invalid(kNoAddressAsHost);
 }
 
-void validate_ingress_update(const Json& ingress, const Json&, Endpoint endpoint, FieldErrors& errors) {
+void validate_ingress_update(const Json& ingress, const Json& old, Endpoint endpoint, FieldErrors& errors) {
   if (endpoint != Endpoint::kStatus) return validate_ingress_spec(ingress, errors);
   const CheckedField status(ingress.find("status"), "status", errors);
   const CheckedField balancer = status["loadBalancer"];
   const CheckedField points = balancer["ingress"];
-  points.each(check_entry_point);
+  const Json::Array& before = elements(value_of(value_of(old, "status"), "loadBalancer"), "ingress");
+  points.each([&before](const CheckedField& point) { check_entry_point(point, before); });
 }
 
 // Columns of `kubectl get`.

@@ -244,9 +244,9 @@ void validate_success_policy(const Json& spec, std::string_view path, FieldError
 
 // The template.
 
-void validate_job_pods(const Json& spec, std::string_view path, FieldErrors& errors) {
+void validate_job_pods(const Json& spec, const Json& before, std::string_view path, FieldErrors& errors) {
   const Json& pod_template = value_of(spec, "template");
-  validate_pod_template(pod_template, below_path(path, "template"), errors);
+  validate_pod_template(pod_template, below_path(path, "template"), errors, value_of(before, "template"));
   const std::string field = below_path(path, "template.spec.restartPolicy");
   const std::string_view policy = text(value_of(pod_template, "spec"), "restartPolicy");
   if (policy.empty() || policy == "Always") {
@@ -268,7 +268,20 @@ api::StringMap template_labels(const Json& spec) {
 
 // Updates.
 
-/// The old template as it would be with what a Job that has not begun may still change of it.
+/// Gives the old containers of a list the resources of the new ones, as far as these have the same names in the same
+/// order.
+void take_resources(Json& spec, const Json& wanted, std::string_view list) {
+  Json::Array* containers = elements(spec, list);
+  if (containers == nullptr) return;
+  const Json::Array& changed = elements(wanted, list);
+  for (std::size_t i = 0; i < std::min(containers->size(), changed.size()); ++i) {
+    Json& container = (*containers)[i];
+    if (text(container, "name") != text(changed[i], "name")) return;
+    container["resources"] = value_of(changed[i], "resources");
+  }
+}
+
+/// The old template as it would be with what a Job whose pods do not run may change of it.
 Json with_scheduling_of(Json old, const Json& changed) {
   Json& spec = old.make({"spec"});
   const Json& wanted = value_of(changed, "spec");
@@ -280,6 +293,7 @@ Json with_scheduling_of(Json old, const Json& changed) {
     }
   };
   for (const std::string_view member : {"nodeSelector", "tolerations", "schedulingGates"}) take(spec, wanted, member);
+  for (const std::string_view list : {"containers", "initContainers"}) take_resources(spec, wanted, list);
   for (const std::string_view member : {"annotations", "labels"}) {
     take(old.make({"metadata"}), value_of(changed, "metadata"), member);
   }
@@ -292,8 +306,16 @@ Json with_scheduling_of(Json old, const Json& changed) {
   return old;
 }
 
+bool is_known_suspended(const Json& status) {
+  return std::ranges::any_of(elements(status, "conditions"), [](const Json& condition) {
+    return text(condition, "type") == "Suspended" && text(condition, "status") == "True";
+  });
+}
+
+/// A suspended Job that never started, or whose pods the controller has stopped.
 bool may_reschedule(const Json& old) {
-  return is_true(value_of(old, "spec"), "suspend") && !has(value_of(old, "status"), "startTime");
+  const Json& status = value_of(old, "status");
+  return is_true(value_of(old, "spec"), "suspend") && (!has(status, "startTime") || is_known_suspended(status));
 }
 
 void validate_completions_change(const Json& spec, const Json& before, FieldErrors& errors) {
@@ -306,7 +328,7 @@ void validate_completions_change(const Json& spec, const Json& before, FieldErro
 
 }  // namespace
 
-void validate_job_template_spec(const Json& spec, std::string_view path, FieldErrors& errors) {
+void validate_job_template_spec(const Json& spec, const Json& before, std::string_view path, FieldErrors& errors) {
   validate_numbers(spec, path, errors);
   validate_managed_by(spec, path, errors);
   if (has(spec, "completionMode")) {
@@ -325,11 +347,11 @@ void validate_job_template_spec(const Json& spec, std::string_view path, FieldEr
   const bool policy = has(spec, "podFailurePolicy");
   require_listed(spec, "podReplacementPolicy", below_path(path, "podReplacementPolicy"),
                  policy ? std::span<const std::string_view>(kOnlyFailed) : kReplacementPolicies, errors);
-  validate_job_pods(spec, path, errors);
+  validate_job_pods(spec, before, path, errors);
 }
 
-void validate_job_spec(const Json& spec, FieldErrors& errors) {
-  validate_job_template_spec(spec, "spec", errors);
+void validate_job_spec(const Json& spec, const Json& before, FieldErrors& errors) {
+  validate_job_template_spec(spec, before, "spec", errors);
   const Json& selector = value_of(spec, "selector");
   if (selector.is_null()) {
     errors.required("spec.selector");
@@ -356,8 +378,10 @@ void validate_job_change(const Json& object, const Json& old, FieldErrors& error
   }
   const Json& pods = value_of(spec, "template");
   const Json& old_pods = value_of(before, "template");
-  if (pods != (may_reschedule(old) ? with_scheduling_of(old_pods, pods) : old_pods)) {
-    errors.invalid("spec.template", pods, kImmutable);
+  if (pods == old_pods) return;
+  if (!may_reschedule(old)) return errors.invalid("spec.template", pods, kImmutable);
+  if (pods != with_scheduling_of(old_pods, pods)) {
+    errors.invalid("spec.template.spec", value_of(pods, "spec"), kImmutable);
   }
 }
 

@@ -9,10 +9,12 @@
 
 namespace spillway::apiserver::kinds {
 
-/// Everything of a Job's spec but its selector; also of the template of a CronJob. Fields start with `path`.
-void validate_job_template_spec(const api::Json& spec, std::string_view path, api::FieldErrors& errors);
+/// Everything of a Job's spec but its selector; also of the template of a CronJob. Fields start with `path`. `before`:
+/// the spec that an update replaces; null: the object is new.
+void validate_job_template_spec(const api::Json& spec, const api::Json& before, std::string_view path,
+                                api::FieldErrors& errors);
 /// The whole of it.
-void validate_job_spec(const api::Json& spec, api::FieldErrors& errors);
+void validate_job_spec(const api::Json& spec, const api::Json& before, api::FieldErrors& errors);
 /// Validates that an update changes no immutable member of the spec.
 void validate_job_change(const api::Json& object, const api::Json& old, api::FieldErrors& errors);
 

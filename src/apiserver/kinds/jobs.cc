@@ -144,22 +144,22 @@ void validate_last_hostname(const Json& object, FieldErrors& errors) {
   }
 }
 
-void validate_whole_job(const Json& object, PrefixedLabels prefixed, FieldErrors& errors) {
+void validate_whole_job(const Json& object, const Json& old, PrefixedLabels prefixed, FieldErrors& errors) {
   validate_generated_selector(object, prefixed, errors);
-  validate_job_spec(value_of(object, "spec"), errors);
+  validate_job_spec(value_of(object, "spec"), value_of(old, "spec"), errors);
   validate_last_hostname(object, errors);
 }
 
 void validate_job(const Json& object, FieldErrors& errors) {
-  validate_whole_job(object, PrefixedLabels::kRequired, errors);
+  validate_whole_job(object, Json(), PrefixedLabels::kRequired, errors);
 }
 
 void validate_job_update(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
   if (endpoint == Endpoint::kStatus) return validate_job_status(object, old, errors);
   const Json& labels = value_of(value_of(value_of(value_of(old, "spec"), "template"), "metadata"), "labels");
   const bool had_both = has(labels, kUidLabel) && has(labels, kNameLabel);
-  validate_whole_job(object, had_both ? PrefixedLabels::kRequired : PrefixedLabels::kOptional, errors);
-  validate_job_spec(value_of(object, "spec"), errors);  // upstream reports its errors twice
+  validate_whole_job(object, old, had_both ? PrefixedLabels::kRequired : PrefixedLabels::kOptional, errors);
+  validate_job_spec(value_of(object, "spec"), value_of(old, "spec"), errors);  // upstream reports its errors twice
   validate_job_change(object, old, errors);
 }
 
@@ -167,8 +167,7 @@ void validate_job_update(const Json& object, const Json& old, Endpoint endpoint,
 
 KindHooks job_hooks() {
   const TableDefinition table = job_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_job,
+  return {.set_defaults = default_job,
           .prepare_create = generate_selector,
           .validate_create = validate_job,
           .name_create = name_job,

@@ -8,6 +8,7 @@
 #include "apiserver/kinds/kinds.h"
 
 #include <array>
+#include <set>
 #include <utility>
 
 namespace spillway::apiserver::kinds {
@@ -71,15 +72,36 @@ void check_policy_port(const CheckedField& rule) {
   port.require_valid(port_name_errors(port.text()));
 }
 
-void check_address_block(const CheckedField& block) {
+/// Ranges of the policy that an update replaces: they may stay as they are written.
+using KeptRanges = std::set<std::string_view>;
+
+KeptRanges ranges_in(const Json& policy) {
+  KeptRanges kept;
+  for (const auto& [rules, peers] : {std::pair("ingress", "from"), std::pair("egress", "to")}) {
+    for (const Json& rule : elements(value_of(policy, "spec"), rules)) {
+      for (const Json& peer : elements(rule, peers)) {
+        const Json& block = value_of(peer, "ipBlock");
+        kept.insert(text(block, "cidr"));
+        for (const Json& exception : elements(block, "except")) kept.insert(exception.string_at({}));
+      }
+    }
+  }
+  return kept;
+}
+
+void check_range(const CheckedField& range, const KeptRanges& kept) {
+  range.require_valid(kept.contains(range.text()) ? kept_ip_range_errors(range.text()) : ip_range_errors(range.text()));
+}
+
+void check_address_block(const CheckedField& block, const KeptRanges& kept) {
   const CheckedField cidr = block["cidr"];
   if (!cidr.require_text()) return;
-  cidr.require_valid(ip_range_errors(cidr.text()));
+  check_range(cidr, kept);
   const auto range = api::parse_ip_range(cidr.text());
   if (!range) return;
   const CheckedField exceptions = block["except"];
-  exceptions.each([&range](const CheckedField& exception) {
-    exception.require_valid(ip_range_errors(exception.text()));
+  exceptions.each([&](const CheckedField& exception) {
+    check_range(exception, kept);
     const auto inner = api::parse_ip_range(exception.text());
     if (!inner) return;
     if (!range->contains(inner->first) || inner->prefix_bits <= range->prefix_bits) {
@@ -88,7 +110,7 @@ void check_address_block(const CheckedField& block) {
   });
 }
 
-void check_policy_peer(const CheckedField& peer) {
+void check_policy_peer(const CheckedField& peer, const KeptRanges& kept) {
   int given = 0;
   for (const std::string_view name : {"podSelector", "namespaceSelector"}) {
     const CheckedField selector = peer[name];
@@ -99,35 +121,40 @@ void check_policy_peer(const CheckedField& peer) {
   const CheckedField block = peer["ipBlock"];
   if (block) {
     ++given;
-    check_address_block(block);
+    check_address_block(block, kept);
   }
   if (given == 0) peer.required("must specify a peer");
   if (given > 1 && block) peer.forbidden("may not specify both ipBlock and another peer");
 }
 
-void check_policy_rules(const CheckedField& spec, const Direction& direction) {
+void check_policy_rules(const CheckedField& spec, const Direction& direction, const KeptRanges& kept) {
   const CheckedField rules = spec[direction.rules];
-  rules.each([&direction](const CheckedField& rule) {
+  rules.each([&](const CheckedField& rule) {
     const CheckedField ports = rule["ports"];
     ports.each(check_policy_port);
     const CheckedField peers = rule[direction.peers];
-    peers.each(check_policy_peer);
+    peers.each([&kept](const CheckedField& peer) { check_policy_peer(peer, kept); });
   });
 }
 
-void validate_network_policy(const Json& policy, FieldErrors& errors) {
+void validate_whole_policy(const Json& policy, const KeptRanges& kept, FieldErrors& errors) {
   const CheckedField spec(policy.find("spec"), "spec", errors);
   const CheckedField pods = spec["podSelector"];
   if (pods) validate_label_selector(pods.json(), pods.path(), errors);
-  for (const Direction& direction : kDirections) check_policy_rules(spec, direction);
+  for (const Direction& direction : kDirections) check_policy_rules(spec, direction, kept);
   const CheckedField types = spec["policyTypes"];
   if (types.size() > kTrafficDirections.size()) return types.invalid("may not specify more than two policyTypes");
   types.each([](const CheckedField& type) { type.require_one_of(kTrafficDirections); });
 }
 
+void validate_network_policy(const Json& policy, FieldErrors& errors) {
+  validate_whole_policy(policy, {}, errors);
+}
+
 /// Upstream validates the changed specification twice.
-void validate_network_policy_update(const Json& policy, const Json&, Endpoint, FieldErrors& errors) {
-  add_repeatedly(2, errors, [&policy](FieldErrors& found) { validate_network_policy(policy, found); });
+void validate_network_policy_update(const Json& policy, const Json& old, Endpoint, FieldErrors& errors) {
+  const KeptRanges kept = ranges_in(old);
+  add_repeatedly(2, errors, [&](FieldErrors& found) { validate_whole_policy(policy, kept, found); });
 }
 
 // Columns of `kubectl get`.

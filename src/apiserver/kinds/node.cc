@@ -3,10 +3,12 @@
 #include "api/text/ip_address.h"
 #include "api/text/names.h"
 #include "api/text/quantity.h"
+#include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/fields/resource_names.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/tables.h"
+#include "base/ascii.h"
 
 #include <fmt/format.h>
 
@@ -111,7 +113,8 @@ void validate_node_annotations(const api::Json& node, api::FieldErrors& errors) 
   }
 }
 
-void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
+/// `before`: the ranges that an update replaces, which may stay as they are written.
+void validate_pod_ranges(const api::Json& spec, const api::Json::Array& before, api::FieldErrors& errors) {
   constexpr std::string_view kPath = "spec.podCIDRs";
   constexpr std::string_view kOnePerFamily = "may specify no more than one CIDR for each IP family";
   const api::Json::Array& ranges = elements(spec, "podCIDRs");
@@ -119,11 +122,9 @@ void validate_pod_ranges(const api::Json& spec, api::FieldErrors& errors) {
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
     const std::string_view range = ranges[i].string_at({});
     const std::string path = api::index_path(kPath, i);
-    if (const auto parsed = api::parse_ip_range(range)) {
-      families.insert(parsed->first.v4);
-    } else {
-      errors.invalid(path, ranges[i], "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
-    }
+    const bool stays = std::ranges::find(before, ranges[i]) != before.end();
+    require_valid(stays ? kept_ip_range_errors(range) : ip_range_errors(range), ranges[i], path, errors);
+    if (const auto parsed = api::parse_ip_range(range)) families.insert(parsed->first.v4);
   }
   if (ranges.size() > 1 && families.size() < 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
   if (ranges.size() > 2) errors.invalid(kPath, value_of(spec, "podCIDRs"), kOnePerFamily);
@@ -147,11 +148,48 @@ void validate_node_amounts(const api::Json& node, api::FieldErrors& errors) {
   validate_amounts(value_of(node, "status"), "allocatable", errors);
 }
 
-void validate_node(const api::Json& node, api::FieldErrors& errors) {
+bool is_letter_or_digit(char c) {
+  return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z');
+}
+
+bool is_feature_name(std::string_view name) {
+  while (true) {
+    const std::size_t end = std::min(name.find('/'), name.size());
+    const std::string_view part = name.substr(0, end);
+    if (part.empty() || part.front() < 'A' || part.front() > 'Z' || !std::ranges::all_of(part, is_letter_or_digit)) {
+      return false;
+    }
+    if (end == name.size()) return true;
+    name.remove_prefix(end + 1);
+  }
+}
+
+void validate_declared_features(const api::Json& status, api::FieldErrors& errors) {
+  const api::Json::Array& features = elements(status, "declaredFeatures");
+  for (std::size_t i = 0; i < features.size() && !errors.full(); ++i) {
+    const std::string path = api::index_path("status.declaredFeatures", i);
+    const std::string_view name = features[i].string_at({});
+    if (!is_feature_name(name)) {
+      errors.invalid(path, features[i],
+                     "must be UpperCamelCase words of ASCII letters and digits, joined by '/' (e.g. 'InPlaceResize')");
+    }
+    if (i == 0) continue;
+    const std::string_view last = features[i - 1].string_at({});
+    if (name == last) errors.duplicate(path, features[i]);
+    if (name < last) errors.invalid(path, features[i], "list must be sorted alphabetically");
+  }
+}
+
+void validate_whole_node(const api::Json& node, const api::Json& old, api::FieldErrors& errors) {
   validate_node_annotations(node, errors);
   validate_taints(elements(value_of(node, "spec"), "taints"), "metadata.taints", errors);
   validate_node_amounts(node, errors);
-  validate_pod_ranges(value_of(node, "spec"), errors);
+  validate_pod_ranges(value_of(node, "spec"), elements(value_of(old, "spec"), "podCIDRs"), errors);
+}
+
+void validate_node(const api::Json& node, api::FieldErrors& errors) {
+  validate_whole_node(node, api::Json(), errors);
+  validate_declared_features(value_of(node, "status"), errors);
 }
 
 /// Ranges and the provider's name are set once.
@@ -180,7 +218,8 @@ void validate_node_addresses(const api::Json& status, api::FieldErrors& errors) 
 
 /// Upstream asks for everything a new node has to be first, and then once more together with what may not change.
 void validate_node_update(const api::Json& node, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors) {
-  if (endpoint == Endpoint::kMain) validate_node(node, errors);
+  if (endpoint == Endpoint::kMain) validate_whole_node(node, old, errors);
+  validate_declared_features(value_of(node, "status"), errors);
   validate_node_annotations(node, errors);
   validate_node_amounts(node, errors);
   validate_node_addresses(value_of(node, "status"), errors);
@@ -188,19 +227,15 @@ void validate_node_update(const api::Json& node, const api::Json& old, Endpoint 
   validate_taints(elements(value_of(node, "spec"), "taints"), "metadata.taints", errors);
 }
 
-/// Removes configuration by the API server, which Kubernetes gave up, and a node's declared features, whose feature is
-/// off: no client could use them.
+/// Removes configuration by the API server, which Kubernetes gave up.
 void drop_configuration(api::Json& node) {
   node.erase({"spec", "configSource"});
   node.erase({"status", "config"});
-  node.erase({"status", "features"});
 }
 
 void keep_configuration(api::Json& node, const api::Json& old, Endpoint) {
   if (!has(value_of(old, "spec"), "configSource")) node.erase({"spec", "configSource"});
-  for (const std::string_view member : {"config", "features"}) {
-    if (!has(value_of(old, "status"), member)) node.erase({"status", member});
-  }
+  if (!has(value_of(old, "status"), "config")) node.erase({"status", "config"});
 }
 
 void begin_node(api::Json& node) {

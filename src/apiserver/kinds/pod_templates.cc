@@ -21,16 +21,16 @@ constexpr std::array kTemplateColumns{
     TableColumn{"Images", "string", "", 0, "Images of the containers in the template"},
     TableColumn{"Pod Labels", "string", "", 0, "Labels of pods made from it"}};
 
-std::optional<std::string> warn_of_template_object(const Json& object) {
-  return warn_of_host_users(value_of(value_of(object, "template"), "spec"), "template.spec");
-}
-
 void default_template_object(Json& object) {
   default_pod_template(object.make({"template"}));
 }
 
 void validate_template_object(const Json& object, FieldErrors& errors) {
   validate_pod_template(value_of(object, "template"), "template", errors);
+}
+
+void validate_template_update(const Json& object, const Json& old, Endpoint, FieldErrors& errors) {
+  validate_pod_template(value_of(object, "template"), "template", errors, value_of(old, "template"));
 }
 
 TableRow template_row(const Json& object, WallTime) {
@@ -43,9 +43,9 @@ TableRow template_row(const Json& object, WallTime) {
 }  // namespace
 
 KindHooks pod_template_hooks() {
-  return {.warn_of_dropped = warn_of_template_object,
-          .set_defaults = default_template_object,
+  return {.set_defaults = default_template_object,
           .validate_create = validate_template_object,
+          .validate_update = validate_template_update,
           .columns = kTemplateColumns,
           .table_row = template_row};
 }

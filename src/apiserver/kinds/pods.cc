@@ -7,8 +7,7 @@ namespace spillway::apiserver::kinds {
 
 KindHooks pod_hooks() {
   const TableDefinition table = pod_table();
-  return {.warn_of_dropped = warn_of_pod,
-          .set_defaults = default_pod,
+  return {.set_defaults = default_pod,
           .prepare_create = prepare_new_pod,
           .admit_create = admit_pod,
           .validate_create = validate_new_pod,

@@ -1,4 +1,5 @@
 #include "api/text/ip_address.h"
+#include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/service_spec.h"
 #include "base/rng.h"
@@ -59,8 +60,9 @@ void validate_families(const Json& spec, FieldErrors& errors) {
 }
 
 /// True if every address can be parsed; "None" must be the only one.
-bool validate_each_address(const Json& spec, FieldErrors& errors) {
+bool validate_each_address(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json::Array& addresses = elements(spec, "clusterIPs");
+  const Json::Array& kept = elements(before, "clusterIPs");
   bool valid = true;
   for (std::size_t i = 0; i < addresses.size() && !errors.full(); ++i) {
     const std::string_view address = addresses[i].string_at({});
@@ -68,11 +70,12 @@ bool validate_each_address(const Json& spec, FieldErrors& errors) {
       if (addresses.size() == 1) continue;
       errors.invalid("spec.clusterIPs", value_of(spec, "clusterIPs"), "'None' must be the first and only value");
       valid = false;
-    } else if (!api::parse_ip(address)) {
-      errors.invalid(api::index_path("spec.clusterIPs", i), addresses[i],
-                     "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
-      valid = false;
+      continue;
     }
+    const bool stays = std::ranges::find(kept, addresses[i]) != kept.end();
+    const auto problems = stays ? kept_ip_errors(address) : ip_errors(address);
+    require_valid(problems, addresses[i], api::index_path("spec.clusterIPs", i), errors);
+    if (!problems.empty()) valid = false;
   }
   return valid;
 }
@@ -148,10 +151,10 @@ void require_families_here(const Json& spec, FieldErrors& errors) {
   }
 }
 
-FieldErrors settle_families(Json& spec) {
+FieldErrors settle_families(Json& spec, const Json& before) {
   FieldErrors errors;
   default_family_policy(spec);
-  validate_addresses(spec, errors);
+  validate_addresses(spec, before, errors);
   if (!errors.empty()) return errors;
   require_policy_fits(spec, errors);
   infer_families(spec, errors);
@@ -370,7 +373,7 @@ bool is_external(const Json& spec) {
   return needs_node_ports(spec) || (text(spec, "type") == kClusterIp && !elements(spec, "externalIPs").empty());
 }
 
-void validate_addresses(const Json& spec, FieldErrors& errors) {
+void validate_addresses(const Json& spec, const Json& before, FieldErrors& errors) {
   if (text(spec, "type") == kExternalName) return;
   const Json& written = value_of(spec, "clusterIPs");
   const Json::Array& addresses = elements(spec, "clusterIPs");
@@ -383,7 +386,7 @@ void validate_addresses(const Json& spec, FieldErrors& errors) {
     errors.invalid("spec.clusterIPs", written, "must be empty when `clusterIP` is not specified");
   }
   validate_families(spec, errors);
-  const bool valid = validate_each_address(spec, errors);
+  const bool valid = validate_each_address(spec, before, errors);
   if (addresses.size() > 2) errors.invalid("spec.clusterIPs", written, "may only hold up to 2 values");
   if (!valid) return;
   if (addresses.size() > 1) {
@@ -438,7 +441,8 @@ std::vector<std::string> reserved_by(const Json& service) {
 api::StatusResult<void> allocate(Json& service, const Json* old, const AdmissionContext& context) {
   Json& spec = service["spec"];
   if (text(spec, "type") == kExternalName) return {};
-  if (const FieldErrors errors = settle_families(spec); !errors.empty()) {
+  if (const FieldErrors errors = settle_families(spec, old != nullptr ? value_of(*old, "spec") : Json());
+      !errors.empty()) {
     return api::invalid_status({"", "Service"}, service.string_at({"metadata", "name"}), errors);
   }
   const bool has_address = old != nullptr && needs_cluster_ip(value_of(*old, "spec"));

@@ -26,8 +26,9 @@ bool needs_health_check_port(const api::Json& spec);
 /// Reachable from outside: ports of nodes, or addresses of its own.
 bool is_external(const api::Json& spec);
 
-/// clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy say the same. Fields start with "spec".
-void validate_addresses(const api::Json& spec, api::FieldErrors& errors);
+/// clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy say the same. Fields start with "spec". `before`: the spec that
+/// an update replaces, whose addresses may stay as they are written; null: there is none.
+void validate_addresses(const api::Json& spec, const api::Json& before, api::FieldErrors& errors);
 
 /// clusterIP and clusterIPs of a new service in step, where the client left one of them out.
 void join_addresses(api::Json& spec);

@@ -25,12 +25,10 @@ constexpr std::array<std::string_view, 4> kServiceTypes{kClusterIp, kExternalNam
 constexpr std::array<std::string_view, 3> kServicePortProtocols{"SCTP", "TCP", "UDP"};
 constexpr std::array<std::string_view, 2> kAffinities{"ClientIP", "None"};
 constexpr std::array<std::string_view, 2> kTrafficPolicies{"Cluster", "Local"};
-constexpr std::array<std::string_view, 1> kDistributions{"PreferClose"};
+constexpr std::array<std::string_view, 3> kDistributions{"PreferClose", "PreferSameZone", "PreferSameNode"};
 constexpr std::array<std::string_view, 2> kIngressModes{"Proxy", "VIP"};
-constexpr std::int64_t kAgentPort = 10250;
 constexpr std::int64_t kAffinitySecondsMax = 86400;
 constexpr std::string_view kPortRule = "must be between 1 and 65535, inclusive";
-constexpr std::string_view kIpRule = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 constexpr std::string_view kOnlyForBalancers = "may only be used when `type` is 'LoadBalancer'";
 
 bool is_of_type(const Json& spec, std::string_view type) {
@@ -76,10 +74,6 @@ void validate_ports(const Json& spec, FieldErrors& errors) {
     validate_port(port, ports.size() > 1, names, path, errors);
     const std::int64_t number = integer(port, "port").value_or(0);
     const std::int64_t of_node = integer(port, "nodePort").value_or(0);
-    if (is_of_type(spec, kLoadBalancer) && number == kAgentPort) {
-      errors.invalid(path, number,
-                     fmt::format("may not expose port {} externally since it is used by kubelet", kAgentPort));
-    }
     if (is_of_type(spec, kClusterIp) && of_node != 0) {
       errors.forbidden(path + ".nodePort", "may not be used when `type` is 'ClusterIP'");
     }
@@ -127,12 +121,21 @@ void validate_affinity(const Json& spec, FieldErrors& errors) {
                  fmt::format("must be greater than 0 and less than {}", kAffinitySecondsMax));
 }
 
-void validate_external_addresses(const Json& spec, FieldErrors& errors) {
+bool contains(const Json::Array& list, const Json& value) {
+  return std::ranges::find(list, value) != list.end();
+}
+
+/// `before`, here and below: the spec that an update replaces. A value that is in it may stay as it is written.
+void validate_external_addresses(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json::Array& addresses = elements(spec, "externalIPs");
+  const Json::Array& kept = elements(before, "externalIPs");
   for (std::size_t i = 0; i < addresses.size() && !errors.full(); ++i) {
-    const auto address = api::parse_ip(addresses[i].string_at({}));
-    const std::string_view problem = address ? special_address_problem(*address) : kIpRule;
-    if (!problem.empty()) errors.invalid(api::index_path("spec.externalIPs", i), addresses[i], problem);
+    const std::string_view text = addresses[i].string_at({});
+    const std::string path = api::index_path("spec.externalIPs", i);
+    require_valid(contains(kept, addresses[i]) ? kept_ip_errors(text) : ip_errors(text), addresses[i], path, errors);
+    const auto address = api::parse_ip(text);
+    const std::string_view problem = address ? special_address_problem(*address) : std::string_view();
+    if (!problem.empty()) errors.invalid(path, addresses[i], problem);
   }
 }
 
@@ -150,12 +153,12 @@ void validate_annotated_ranges(const Json& service, std::string_view list, Field
   while (!list.empty() && !errors.full()) {
     const std::size_t comma = std::min(list.find(','), list.size());
     const std::string_view range = trimmed_range(list.substr(0, comma));
-    if (!api::parse_ip_range(range)) errors.invalid(path, range, kIpRangeRule);
+    require_valid(kept_ip_range_errors(range), range, path, errors);
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
 }
 
-void validate_source_ranges(const Json& service, FieldErrors& errors) {
+void validate_source_ranges(const Json& service, const Json& before, FieldErrors& errors) {
   constexpr std::string_view kPath = "spec.LoadBalancerSourceRanges";  // as upstream writes it
   const Json& spec = value_of(service, "spec");
   const Json::Array& ranges = elements(spec, "loadBalancerSourceRanges");
@@ -167,8 +170,10 @@ void validate_source_ranges(const Json& service, FieldErrors& errors) {
   }
   if (!is_of_type(spec, kLoadBalancer)) errors.forbidden(kPath, kOnlyForBalancers);
   for (std::size_t i = 0; i < ranges.size() && !errors.full(); ++i) {
-    if (api::parse_ip_range(trimmed_range(ranges[i].string_at({})))) continue;
-    errors.invalid(api::index_path(kPath, i), ranges[i], kIpRangeRule);
+    const std::string_view range = trimmed_range(ranges[i].string_at({}));
+    const bool stays = contains(elements(before, "loadBalancerSourceRanges"), ranges[i]);
+    require_valid(stays ? kept_ip_range_errors(range) : ip_range_errors(range), ranges[i], api::index_path(kPath, i),
+                  errors);
   }
 }
 
@@ -257,9 +262,10 @@ void validate_change(const Json& spec, const Json& before, FieldErrors& errors) 
   validate_balancer_class(spec, errors);
 }
 
-void validate_ingress(const Json& ingress, const std::string& path, FieldErrors& errors) {
+void validate_ingress(const Json& ingress, const Json::Array& before, const std::string& path, FieldErrors& errors) {
   const std::string_view ip = text(ingress, "ip");
-  if (!ip.empty() && !api::parse_ip(ip)) errors.invalid(path + ".ip", ip, kIpRule);
+  const bool stays = std::ranges::any_of(before, [ip](const Json& old) { return text(old, "ip") == ip; });
+  if (!ip.empty()) require_valid(stays ? kept_ip_errors(ip) : ip_errors(ip), ip, path + ".ip", errors);
   if (!has(ingress, "ipMode")) {
     if (!ip.empty()) errors.required(path + ".ipMode", "must be specified when `ip` is set");
   } else if (ip.empty()) {
@@ -273,36 +279,42 @@ void validate_ingress(const Json& ingress, const std::string& path, FieldErrors&
   if (api::parse_ip(host)) errors.invalid(path + ".hostname", host, "must be a DNS name, not an IP address");
 }
 
-void validate_service_status(const Json& service, FieldErrors& errors) {
+void validate_service_status(const Json& service, const Json& old, FieldErrors& errors) {
   constexpr std::string_view kPath = "status.loadBalancer.ingress";
+  const Json::Array& before = elements(value_of(value_of(old, "status"), "loadBalancer"), "ingress");
   const Json::Array& ingress = elements(value_of(value_of(service, "status"), "loadBalancer"), "ingress");
   if (!ingress.empty() && !is_of_type(value_of(service, "spec"), kLoadBalancer)) {
     return errors.forbidden(kPath, "may only be used when `spec.type` is LoadBalancer");
   }
   for (std::size_t i = 0; i < ingress.size() && !errors.full(); ++i) {
-    validate_ingress(ingress[i], api::index_path(kPath, i), errors);
+    validate_ingress(ingress[i], before, api::index_path(kPath, i), errors);
   }
 }
 
-}  // namespace
-
-void validate_service(const Json& service, FieldErrors& errors) {
+void validate_whole_service(const Json& service, const Json& before, FieldErrors& errors) {
   const Json& spec = value_of(service, "spec");
   validate_topology(service, errors);
   validate_type(spec, errors);
   validate_ports(spec, errors);
   validate_labels(value_of(spec, "selector"), "spec.selector", errors);
   validate_affinity(spec, errors);
-  validate_addresses(spec, errors);
-  validate_external_addresses(spec, errors);
-  validate_source_ranges(service, errors);
+  validate_addresses(spec, before, errors);
+  validate_external_addresses(spec, before, errors);
+  validate_source_ranges(service, before, errors);
   validate_traffic(spec, errors);
 }
 
+}  // namespace
+
+void validate_service(const Json& service, FieldErrors& errors) {
+  validate_whole_service(service, Json(), errors);
+}
+
 void validate_service_update(const Json& service, const Json& old, Endpoint endpoint, FieldErrors& errors) {
-  if (endpoint == Endpoint::kStatus) return validate_service_status(service, errors);
-  validate_change(value_of(service, "spec"), value_of(old, "spec"), errors);
-  validate_service(service, errors);
+  if (endpoint == Endpoint::kStatus) return validate_service_status(service, old, errors);
+  const Json& before = value_of(old, "spec");
+  validate_change(value_of(service, "spec"), before, errors);
+  validate_whole_service(service, before, errors);
 }
 
 }  // namespace spillway::apiserver::kinds

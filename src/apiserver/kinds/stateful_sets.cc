@@ -1,14 +1,16 @@
-// StatefulSets: defaults, validation, and the changes that an update may make. Of the template only the metadata and
-// the restart policy are validated, as upstream does it: other mistakes are reported when a pod is made from it.
+// StatefulSets: defaults, validation, and the changes that an update may make.
 #include "api/object/selector.h"
+#include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
 #include "apiserver/kinds/pod/pod.h"
+#include "apiserver/kinds/pod/rules.h"
 #include "apiserver/kinds/tables.h"
 #include "apiserver/kinds/volumes/volumes.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -22,8 +24,13 @@ using api::Json;
 constexpr std::array<std::string_view, 1> kAlwaysRestarted{"Always"};
 constexpr std::array<std::string_view, 2> kClaimPolicies{"Retain", "Delete"};
 /// The members that an update may change.
-constexpr std::array<std::string_view, 6> kChangeable{
-    "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "persistentVolumeClaimRetentionPolicy"};
+constexpr std::array<std::string_view, 7> kChangeable{"replicas",
+                                                      "ordinals",
+                                                      "template",
+                                                      "updateStrategy",
+                                                      "revisionHistoryLimit",
+                                                      "persistentVolumeClaimRetentionPolicy",
+                                                      "minReadySeconds"};
 
 void default_set_claim(Json& claim) {
   if (!claim.is_object()) return;
@@ -91,7 +98,24 @@ void validate_update_strategy(const Json& strategy, FieldErrors& errors) {
   require_non_negative(rolling, "partition", "spec.updateStrategy.rollingUpdate.partition", errors);
 }
 
-void validate_selected_template(const Json& spec, FieldErrors& errors) {
+/// The template with a volume for each claim that its pods get: containers mount them by their names.
+Json with_claim_volumes(Json pod_template, const Json& spec) {
+  for (const Json& claim : elements(spec, "volumeClaimTemplates")) {
+    const std::string name(claim.string_at({"metadata", "name"}));
+    Json& volumes = pod_template.make({"spec", "volumes"});
+    if (!volumes.is_array()) volumes = Json::array();
+    const bool given =
+        std::ranges::any_of(*volumes.if_array(), [&](const Json& one) { return text(one, "name") == name; });
+    if (given || name.empty()) continue;
+    volumes.if_array()->push_back(
+        Json::object({{"name", name}, {"persistentVolumeClaim", Json::object({{"claimName", name}})}}));
+  }
+  return pod_template;
+}
+
+/// `before`: the template that an update replaces; null: the set is new. A template that stays is not validated again:
+/// servers before 1.34 accepted nearly everything in one.
+void validate_selected_template(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json& selector = value_of(spec, "selector");
   const Json& pod_template = value_of(spec, "template");
   bool usable = true;
@@ -112,9 +136,16 @@ void validate_selected_template(const Json& spec, FieldErrors& errors) {
                    "`selector` does not match template `labels`");
   }
   validate_template_metadata(pod_template, "spec.template", errors);
+  if (pod_template == before) return;
+  validate_pod_template(with_claim_volumes(pod_template, spec), "spec.template", errors, before);
 }
 
-void validate_stateful_spec(const Json& spec, FieldErrors& errors) {
+void validate_set_claims(const Json& spec, FieldErrors& errors) {
+  const CheckedField claims(spec.find("volumeClaimTemplates"), "spec.volumeClaimTemplates", errors);
+  claims.each([](const CheckedField& claim) { check_claim_spec(claim["spec"]); });
+}
+
+void validate_stateful_spec(const Json& spec, const Json& before, FieldErrors& errors) {
   if (const std::string_view policy = text(spec, "podManagementPolicy");
       policy != "OrderedReady" && policy != "Parallel") {
     errors.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'");
@@ -128,7 +159,7 @@ void validate_stateful_spec(const Json& spec, FieldErrors& errors) {
   require_non_negative(spec, "replicas", "spec.replicas", errors);
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
   require_non_negative(value_of(spec, "ordinals"), "start", "spec.ordinals.start", errors);
-  validate_selected_template(spec, errors);
+  validate_selected_template(spec, value_of(before, "template"), errors);
   const Json& pod_spec = value_of(value_of(spec, "template"), "spec");
   require_listed(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlwaysRestarted, errors);
   if (has(pod_spec, "activeDeadlineSeconds")) {
@@ -137,7 +168,11 @@ void validate_stateful_spec(const Json& spec, FieldErrors& errors) {
 }
 
 void validate_stateful_set(const Json& object, FieldErrors& errors) {
-  validate_stateful_spec(value_of(object, "spec"), errors);
+  const Json& spec = value_of(object, "spec");
+  validate_stateful_spec(spec, Json(), errors);
+  const std::string_view service = text(spec, "serviceName");
+  if (!service.empty()) require_valid(api::dns1123_label_errors(service), service, "spec.serviceName", errors);
+  validate_set_claims(spec, errors);
 }
 
 Json fixed_spec(const Json& object) {
@@ -179,11 +214,12 @@ void validate_stateful_update(const Json& object, const Json& old, Endpoint endp
   if (endpoint == Endpoint::kStatus) {
     return validate_stateful_status(value_of(object, "status"), value_of(old, "status"), errors);
   }
-  validate_stateful_set(object, errors);
+  validate_stateful_spec(value_of(object, "spec"), value_of(old, "spec"), errors);
   if (fixed_spec(object) != fixed_spec(old)) {
     errors.forbidden("spec",
                      "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
-                     "'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+                     "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+                     "'minReadySeconds' are forbidden");
   }
 }
 
@@ -191,8 +227,7 @@ void validate_stateful_update(const Json& object, const Json& old, Endpoint endp
 
 KindHooks stateful_set_hooks() {
   const TableDefinition table = stateful_set_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_stateful_set,
+  return {.set_defaults = default_stateful_set,
           .validate_create = validate_stateful_set,
           .validate_update = validate_stateful_update,
           .columns = table.columns,

@@ -101,7 +101,7 @@ api::StringMap labels_of(const api::Json& object) {
 }
 
 /// The template, which has to match the selector. Upstream validates it only if the selector can be used.
-void validate_template(const Json& spec, FieldErrors& errors) {
+void validate_template(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json& selector = value_of(spec, "selector");
   const Json& pod_template = value_of(spec, "template");
   const auto parsed = api::label_selector_from_json(selector.is_null() ? nullptr : &selector);
@@ -109,7 +109,7 @@ void validate_template(const Json& spec, FieldErrors& errors) {
     errors.invalid("spec.template.metadata.labels", value_of(value_of(pod_template, "metadata"), "labels"),
                    "`selector` does not match template `labels`");
   }
-  validate_pod_template(pod_template, "spec.template", errors);
+  validate_pod_template(pod_template, "spec.template", errors, value_of(before, "template"));
   const Json& pod_spec = value_of(pod_template, "spec");
   require_listed(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
   if (has(pod_spec, "activeDeadlineSeconds")) {
@@ -124,7 +124,7 @@ bool selects_nothing_certain(const Json& selector) {
 }
 
 /// Validates a Deployment or ReplicaSet: the selector is required, and its errors are reported twice, as upstream does.
-void validate_replicated(const Json& spec, FieldErrors& errors) {
+void validate_replicated(const Json& spec, const Json& before, FieldErrors& errors) {
   require_non_negative(spec, "replicas", "spec.replicas", errors);
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
   const Json& selector = value_of(spec, "selector");
@@ -138,7 +138,7 @@ void validate_replicated(const Json& spec, FieldErrors& errors) {
     }
   }
   if (!usable) return errors.invalid("spec.selector", selector, "invalid label selector");
-  validate_template(spec, errors);
+  validate_template(spec, before, errors);
 }
 
 /// A number, a percentage, or a text that is a number; anything else counts as nothing.
@@ -168,9 +168,9 @@ void validate_deployment_strategy(const Json& strategy, FieldErrors& errors) {
   }
 }
 
-void validate_deployment(const Json& object, FieldErrors& errors) {
+void validate_deployment(const Json& object, const Json& old, FieldErrors& errors) {
   const Json& spec = value_of(object, "spec");
-  validate_replicated(spec, errors);
+  validate_replicated(spec, value_of(old, "spec"), errors);
   validate_deployment_strategy(value_of(spec, "strategy"), errors);
   require_non_negative(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", errors);
   require_non_negative(spec, "progressDeadlineSeconds", "spec.progressDeadlineSeconds", errors);
@@ -180,8 +180,8 @@ void validate_deployment(const Json& object, FieldErrors& errors) {
   }
 }
 
-void validate_replica_set(const Json& object, FieldErrors& errors) {
-  validate_replicated(value_of(object, "spec"), errors);
+void validate_replica_set(const Json& object, const Json& old, FieldErrors& errors) {
+  validate_replicated(value_of(object, "spec"), value_of(old, "spec"), errors);
 }
 
 /// Labels that equal those of the selector, and maybe more.
@@ -191,13 +191,14 @@ bool has_labels(const Json& pod_template, const Json& selector) {
                              [&labels](const auto& wanted) { return value_of(labels, wanted.key) == wanted.value; });
 }
 
-void validate_replication_template(const Json& pod_template, const Json& selector, FieldErrors& errors) {
+void validate_replication_template(const Json& pod_template, const Json& selector, const Json& before,
+                                   FieldErrors& errors) {
   if (pod_template.is_null()) return errors.required("spec.template");
   if (!is_empty_map(selector) && !has_labels(pod_template, selector)) {
     errors.invalid("spec.template.metadata.labels", value_of(value_of(pod_template, "metadata"), "labels"),
                    "`selector` does not match template `labels`");
   }
-  validate_pod_template(pod_template, "spec.template", errors);
+  validate_pod_template(pod_template, "spec.template", errors, before);
   const Json& pod_spec = value_of(pod_template, "spec");
   require_listed(pod_spec, "restartPolicy", "spec.template.spec.restartPolicy", kAlways, errors);
   if (has(pod_spec, "activeDeadlineSeconds")) {
@@ -206,12 +207,13 @@ void validate_replication_template(const Json& pod_template, const Json& selecto
   }
 }
 
-void validate_replication_controller(const Json& object, FieldErrors& errors) {
+void validate_replication_controller(const Json& object, const Json& old, FieldErrors& errors) {
   const Json& spec = value_of(object, "spec");
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
   if (is_empty_map(value_of(spec, "selector"))) errors.required("spec.selector");
   require_non_negative(spec, "replicas", "spec.replicas", errors);
-  validate_replication_template(value_of(spec, "template"), value_of(spec, "selector"), errors);
+  validate_replication_template(value_of(spec, "template"), value_of(spec, "selector"),
+                                value_of(value_of(old, "spec"), "template"), errors);
 }
 
 void validate_daemon_strategy(const Json& strategy, FieldErrors& errors) {
@@ -234,7 +236,7 @@ void validate_daemon_strategy(const Json& strategy, FieldErrors& errors) {
   }
 }
 
-void validate_daemon_set(const Json& object, FieldErrors& errors) {
+void validate_daemon_set(const Json& object, const Json& old, FieldErrors& errors) {
   const Json& spec = value_of(object, "spec");
   const Json& selector = value_of(spec, "selector");
   if (!selector.is_null()) {
@@ -243,7 +245,7 @@ void validate_daemon_set(const Json& object, FieldErrors& errors) {
       errors.invalid("spec.selector", selector, "empty selector is invalid for daemonset");
     }
   }
-  validate_template(spec, errors);
+  validate_template(spec, value_of(old, "spec"), errors);
   require_non_negative(spec, "minReadySeconds", "spec.minReadySeconds", errors);
   validate_daemon_strategy(value_of(spec, "updateStrategy"), errors);
   require_non_negative(spec, "revisionHistoryLimit", "spec.revisionHistoryLimit", errors);
@@ -311,15 +313,21 @@ void require_same_selector(const Json& object, const Json& old, FieldErrors& err
   if (selector != value_of(value_of(old, "spec"), "selector")) errors.invalid("spec.selector", selector, kImmutable);
 }
 
-using ValidateObject = void (*)(const Json& object, FieldErrors& errors);
+/// `old`: the object that an update replaces; null: the object is new.
+using ValidateObject = void (*)(const Json& object, const Json& old, FieldErrors& errors);
 using ValidateStatus = void (*)(const Json& status, const Json& before, FieldErrors& errors);
+
+template <ValidateObject validate>
+void validate_new(const Json& object, FieldErrors& errors) {
+  validate(object, Json(), errors);
+}
 
 template <ValidateObject validate, ValidateStatus validate_status>
 void validate_update_of(const Json& object, const Json& old, Endpoint endpoint, FieldErrors& errors) {
   if (endpoint == Endpoint::kStatus) {
     return validate_status(value_of(object, "status"), value_of(old, "status"), errors);
   }
-  validate(object, errors);
+  validate(object, old, errors);
   require_same_selector(object, old, errors);
 }
 
@@ -329,7 +337,7 @@ void validate_replication_controller_update(const Json& object, const Json& old,
   if (endpoint == Endpoint::kStatus) {
     return validate_replica_set_status(value_of(object, "status"), value_of(old, "status"), errors);
   }
-  add_repeatedly(2, errors, [&object](FieldErrors& found) { validate_replication_controller(object, found); });
+  add_repeatedly(2, errors, [&](FieldErrors& found) { validate_replication_controller(object, old, found); });
 }
 
 void validate_revision(const Json& object, FieldErrors& errors) {
@@ -375,9 +383,8 @@ KindHooks controller_revision_hooks() {
 
 KindHooks deployment_hooks() {
   const TableDefinition table = deployment_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_deployment,
-          .validate_create = validate_deployment,
+  return {.set_defaults = default_deployment,
+          .validate_create = validate_new<validate_deployment>,
           .validate_update = validate_update_of<validate_deployment, validate_deployment_status>,
           .columns = table.columns,
           .table_row = table.row};
@@ -385,9 +392,8 @@ KindHooks deployment_hooks() {
 
 KindHooks replica_set_hooks() {
   const TableDefinition table = replica_set_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_replica_set,
-          .validate_create = validate_replica_set,
+  return {.set_defaults = default_replica_set,
+          .validate_create = validate_new<validate_replica_set>,
           .validate_update = validate_update_of<validate_replica_set, validate_replica_set_status>,
           .columns = table.columns,
           .table_row = table.row};
@@ -395,9 +401,8 @@ KindHooks replica_set_hooks() {
 
 KindHooks replication_controller_hooks() {
   const TableDefinition table = replication_controller_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_replication_controller,
-          .validate_create = validate_replication_controller,
+  return {.set_defaults = default_replication_controller,
+          .validate_create = validate_new<validate_replication_controller>,
           .validate_update = validate_replication_controller_update,
           .columns = table.columns,
           .table_row = table.row};
@@ -405,10 +410,9 @@ KindHooks replication_controller_hooks() {
 
 KindHooks daemon_set_hooks() {
   const TableDefinition table = daemon_set_table();
-  return {.warn_of_dropped = warn_of_template,
-          .set_defaults = default_daemon_set,
+  return {.set_defaults = default_daemon_set,
           .prepare_create = mark_template_generation,
-          .validate_create = validate_daemon_set,
+          .validate_create = validate_new<validate_daemon_set>,
           .prepare_update = count_template,
           .validate_update = validate_update_of<validate_daemon_set, validate_daemon_set_status>,
           .columns = table.columns,

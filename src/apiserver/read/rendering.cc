@@ -268,8 +268,6 @@ std::string Rendering::bookmark(store::Revision revision, bool initial_end) cons
   if (is_table()) {
     return wrap(to_string(WatchEventType::kBookmark), api::to_text(table(nullptr, std::move(meta), false, WallTime())));
   }
-  // Further members of every object are null, as an empty object of the kind would show them.
-  meta["creationTimestamp"] = nullptr;
   if (initial_end) meta["annotations"] = Json::object({{"k8s.io/initial-events-end", "true"}});
   const bool partial = form_.form == Form::kPartialMetadata;
   const Json object =

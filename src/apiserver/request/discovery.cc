@@ -159,7 +159,7 @@ Json Discovery::aggregated(bool core, std::string_view version) const {
       shown.push_back(
           Json::object({{"version", number}, {"freshness", "Current"}, {"resources", std::move(resources)}}));
     }
-    Json metadata = Json::object({{"creationTimestamp", nullptr}});
+    Json metadata = Json::object();
     if (!core) metadata["name"] = name;
     items.push_back(Json::object({{"metadata", std::move(metadata)}, {"versions", std::move(shown)}}));
   }

@@ -20,9 +20,8 @@ constexpr std::array<std::string_view, 10> kOuterMembers{"kind",   "apiVersion",
                                                          "name",   "versions",   "preferredVersion", "resources",
                                                          "groups", "items"};
 /// Member order of everything inside it. No two kinds of objects need different orders.
-constexpr std::array<std::string_view, 24> kInnerMembers{"metadata",
+constexpr std::array<std::string_view, 23> kInnerMembers{"metadata",
                                                          "name",
-                                                         "creationTimestamp",
                                                          "singularName",
                                                          "namespaced",
                                                          "group",

@@ -97,10 +97,6 @@ struct TableRow {
 };
 
 struct KindHooks {
-  /// Called before set_defaults. Returns the warning about a protection that the client asks for and that set_defaults
-  /// drops; nullopt: the object asks for none. Null: set_defaults drops none.
-  std::optional<std::string> (*warn_of_dropped)(const api::Json& object) = nullptr;
-
   /// Fills in what the client left out. Idempotent. Null: no defaults.
   void (*set_defaults)(api::Json& object) = nullptr;
 

@@ -107,13 +107,13 @@ void check_owners(const Json& object, FieldErrors& errors) {
     if (errors.full()) return;
     const std::string_view version = owner.string_at({"apiVersion"});
     if (version.substr(version.find('/') + 1).empty()) {
-      errors.invalid("metadata.ownerReferences.apiVersion", version, "version must not be empty");
+      errors.invalid("metadata.ownerReferences.apiVersion", version, "must not be empty");
     } else if (std::ranges::count(version, '/') > 1) {
       errors.invalid("metadata.ownerReferences.apiVersion", version, "must be VERSION or GROUP/VERSION");
     }
     for (const std::string_view member : {"kind", "name", "uid"}) {
       if (!owner.string_at({member}).empty()) continue;
-      errors.invalid(std::string(kField) + "." + std::string(member), "", std::string(member) + " must not be empty");
+      errors.invalid(std::string(kField) + "." + std::string(member), "", "must not be empty");
     }
     if (owner.string_at({"kind"}) == "Event" && version == "v1") {
       errors.invalid(kField, owner, "v1 Event is disallowed from being an owner");
@@ -188,8 +188,6 @@ std::vector<std::string> name_problems(NameRule rule, std::string_view name) {
       return api::dns1123_subdomain_errors(name);
     case NameRule::kDnsLabel:
       return api::dns1123_label_errors(name);
-    case NameRule::kDns1035Label:
-      return api::dns1035_label_errors(name);
     case NameRule::kPathSegment:
       return api::path_segment_errors(name);
   }

@@ -19,9 +19,11 @@ void set_condition(Json& object, std::string_view type, std::string_view status,
   if (found == nullptr) found = &list.if_array()->emplace_back(Json::object({{"type", type}}));
   if (found->string_at({"status"}) != status) (*found)["lastTransitionTime"] = api::format_time(now);
   (*found)["status"] = status;
-  if (object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Pod" &&
-      found->find("lastProbeTime") == nullptr)
-    (*found)["lastProbeTime"] = nullptr;
+  if (object.string_at({"apiVersion"}) == "v1" && object.string_at({"kind"}) == "Pod") {
+    if (found->find("lastProbeTime") == nullptr) (*found)["lastProbeTime"] = nullptr;
+    const std::int64_t generation = api::integer_at(object, {"metadata", "generation"}, 0);
+    if (generation != 0) (*found)["observedGeneration"] = generation;
+  }
   for (const auto& [member, text] : {std::pair{"reason", reason}, std::pair{"message", message}}) {
     if (text.empty()) {
       found->erase({member});

@@ -54,7 +54,7 @@ class VerbSet {
 enum class Scope { kCluster, kNamespaced };
 
 /// Rule for the names of a kind's objects.
-enum class NameRule { kDnsSubdomain, kDnsLabel, kDns1035Label, kPathSegment };
+enum class NameRule { kDnsSubdomain, kDnsLabel, kPathSegment };
 
 enum class SubresourceId {
   kNone,

@@ -55,6 +55,7 @@ StatusResult<Json> bind(Json pod, const Json& binding, WallTime now) {
     for (const auto& [key, value] : *extra->if_object()) pod.make({"metadata", member})[key] = value;
   }
   pod.make({"spec", "nodeName"}) = binding.string_at({"target", "name"});
+  pod.erase({"status", "nominatedNodeName"});
   set_condition(pod, "PodScheduled", "True", {}, {}, now);
   return pod;
 }

@@ -97,13 +97,6 @@ StatusResult<void> check_namespace_takes(const Core& core, const Resource& resou
   return status;
 }
 
-/// Keeps the warning about what the defaults are about to drop. An earlier one stays: when the object comes back from
-/// webhooks, the field is gone.
-void note_dropped(const KindHooks& hooks, const Json& object, std::optional<std::string>& dropped) {
-  if (hooks.warn_of_dropped == nullptr) return;
-  if (auto warning = hooks.warn_of_dropped(object)) dropped = std::move(warning);
-}
-
 /// Fills in what the client left out. An object of a custom kind also loses what its schema does not know: lists that
 /// are applied whole bring it.
 void fill_in_defaults(const Resource& row, Json& object) {
@@ -173,7 +166,6 @@ void ObjectWrite::begin_create(Json object) {
   sent_.reset();
   if (row_.hooks->reserves != nullptr && tools_.core.store.is_shared()) sent_ = object_;
   warnings_.clear();
-  dropped_.reset();
   attempts_ = 0;
   deletes_ = false;
   has_managers_ = false;
@@ -278,8 +270,8 @@ Next ObjectWrite::load() {
 Next ObjectWrite::check_target() {
   const Resource& resource = stored();
   if (!current_) {
-    if (!job_.uid.empty()) return end(uid_mismatch(resource.group_resource(), job_.name, job_.uid, ""));
     if (!job_.create) return end(api::not_found_status(resource.group_resource(), job_.name));
+    if (!job_.uid.empty()) return end(uid_mismatch(resource.group_resource(), job_.name, job_.uid, ""));
     StatusResult<Json> wanted = job_.create();
     if (!wanted) return end(wanted.error());
     begin_create(*std::move(wanted));
@@ -351,7 +343,6 @@ StatusResult<void> ObjectWrite::identify_update() {
 Next ObjectWrite::set_defaults() {
   if (job_.trusted) return Next::kStep;
   join_owners(object_, warnings_);
-  if (endpoint_of(job_.part) == Endpoint::kMain) note_dropped(*row_.hooks, object_, dropped_);
   fill_in_defaults(row_, object_);
   return Next::kStep;
 }
@@ -367,7 +358,6 @@ Next ObjectWrite::record_managers_of_new() {
 
 /// An update that changes nothing, or nothing but the times of managers, ends here and is not stored.
 Next ObjectWrite::record_managers_of_update() {
-  if (dropped_) warnings_.push_back(*dropped_);
   const Resource& resource = stored();
   deletes_ = completes_deletion(object_, *old_);
   object_ = at_rest_of(resource, std::move(object_));
@@ -388,6 +378,19 @@ Next ObjectWrite::generate_name() {
   return Next::kStep;
 }
 
+namespace {
+
+/// Sets the generation after an update through `part`. A binding changes the spec of a pod and is not counted.
+void count_changes(const Resource& described, const Resource& stored, SubresourceId part, Json& object,
+                   const Json& old) {
+  const Endpoint endpoint = endpoint_of(part);
+  const bool may_change_spec = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
+  if (!stored.counts_generation || !may_change_spec || part == SubresourceId::kBinding) return;
+  count_generation(described, stored, object, old);
+}
+
+}  // namespace
+
 Next ObjectWrite::isolate_new() {
   const Resource& resource = stored();
   if (row_.status_subresource && !resource.keeps_status_on_create) reset_status(resource, object_);
@@ -403,9 +406,7 @@ Next ObjectWrite::isolate_update() {
     isolate(described, job_.part, object_, *old_);
     if (row_.hooks->prepare_update != nullptr) row_.hooks->prepare_update(object_, *old_, endpoint);
   }
-  if (resource.counts_generation && endpoint == Endpoint::kMain) {
-    count_generation(described, resource, object_, *old_);
-  }
+  count_changes(described, resource, job_.part, object_, *old_);
   return Next::kStep;
 }
 
@@ -426,6 +427,8 @@ StatusResult<void> ObjectWrite::admit_update() {
   const KindHooks& hooks = *row_.hooks;
   if (hooks.admit_update != nullptr) {
     SPILLWAY_TRY_VOID(hooks.admit_update(object_, *old_, endpoint_of(job_.part), admission_context()));
+    // Members that the client left out and admission has filled in again are no change.
+    count_changes(row_.custom != nullptr ? row_ : resource, resource, job_.part, object_, *old_);
   }
   for (const AdmissionCheck* check : tools_.checks) {
     SPILLWAY_TRY_VOID(check->check_update(job_.context.user, resource, job_.part, object_, *old_));
@@ -537,7 +540,6 @@ Next ObjectWrite::ask_validating_webhooks() {
 
 Next ObjectWrite::finish_name() {
   if (row_.hooks->name_create != nullptr) row_.hooks->name_create(object_);
-  if (dropped_) warnings_.push_back(*dropped_);
   if (tools_.warns_of_unattended && !row_.unattended.empty()) warnings_.emplace_back(row_.unattended);
   return Next::kStep;
 }

@@ -117,10 +117,9 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   StepList<Step> steps_;
 
   std::vector<std::string> warnings_;
-  std::optional<std::string> dropped_;  // KindHooks::warn_of_dropped, of any round
-  int attempts_ = 0;                    // races lost
-  int lost_choices_ = 0;                // how often another server had what was chosen for it
-  QuotaDesk::PledgePtr pledge_;         // the charge; null: nothing was charged. Held until the write has ended
+  int attempts_ = 0;             // races lost
+  int lost_choices_ = 0;         // how often another server had what was chosen for it
+  QuotaDesk::PledgePtr pledge_;  // the charge; null: nothing was charged. Held until the write has ended
 
   // State of the present attempt.
   api::Json object_;                  // as it is to be stored, as far as the steps have come

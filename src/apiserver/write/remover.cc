@@ -82,13 +82,16 @@ struct Step {
   Json object;
 };
 
+void count_deletion(const Resource& resource, Json& object) {
+  if (!resource.counts_generation) return;
+  object["metadata"]["generation"] = api::integer_at(object, {"metadata", "generation"}, 0) + 1;
+}
+
 /// Marks a deletion that has to wait.
 Json marked(Json object, std::int64_t grace, WallTime now, std::vector<std::string> finalizers,
             const Resource& resource) {
   Json& metadata = object["metadata"];
-  if (metadata.find("deletionTimestamp") == nullptr && resource.counts_generation) {
-    metadata["generation"] = api::integer_at(object, {"metadata", "generation"}, 0) + 1;
-  }
+  if (metadata.find("deletionTimestamp") == nullptr) count_deletion(resource, object);
   metadata["deletionTimestamp"] = api::format_time(whole_seconds(now) + seconds(grace));
   if (!is_namespace_kind(resource)) metadata["deletionGracePeriodSeconds"] = grace;
   if (finalizers.empty()) {
@@ -125,12 +128,19 @@ Step next_step(const Resource& resource, Json object, const DeleteOptions& optio
     if (grace != 0) {
       const Result<WallTime> end = api::parse_time(deletion);
       const WallTime begun = end ? *end - seconds(running) : whole_seconds(now);
-      return {Step::Act::kPut, marked(std::move(object), grace, begun, std::move(finalizers), resource)};
+      if (begun + seconds(grace) > now) {
+        return {Step::Act::kPut, marked(std::move(object), grace, begun, std::move(finalizers), resource)};
+      }
+      // The shorter period has passed already: the deletion is due now.
+      Json due = marked(std::move(object), 0, now, std::move(finalizers), resource);
+      due["metadata"]["deletionGracePeriodSeconds"] = 1;
+      return {Step::Act::kPut, std::move(due)};
     }
   }
   if (grace == 0 && !held) {
     if (!resource.graceful) return {Step::Act::kErase, {}};
     Json last = std::move(object);
+    if (!deleting) count_deletion(resource, last);
     if (!deleting) last["metadata"]["deletionTimestamp"] = api::format_time(now);
     last["metadata"]["deletionGracePeriodSeconds"] = 0;
     return {Step::Act::kErase, std::move(last)};

@@ -215,9 +215,12 @@ void count_generation(const Resource& resource, const Resource& stored, Json& ob
           : std::ranges::any_of(kCountedMembers, [&](auto member) { return differs(object, old, {member}); }) ||
                 (resource.counts_annotations && differs(object, old, {"metadata", "annotations"})) ||
                 (resource.counts_labels && differs(object, old, {"metadata", "labels"}));
-  const Json* generation = old.at({"metadata", "generation"});
-  const std::int64_t count = generation != nullptr ? generation->if_int64().value_or(0) : 0;
-  object["metadata"]["generation"] = count + (changed ? 1 : 0);
+  const std::int64_t count = api::integer_at(old, {"metadata", "generation"}, 0);
+  if (count != 0 || changed) {
+    object["metadata"]["generation"] = count + (changed ? 1 : 0);
+  } else {
+    object["metadata"].erase({"generation"});  // pods of older servers have none until their spec changes
+  }
 }
 
 bool completes_deletion(const Json& object, const Json& old) {

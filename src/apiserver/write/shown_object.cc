@@ -21,7 +21,7 @@ Json shown_new(const Resource& row, const Json& object, bool name_is_generated) 
   Json& metadata = told["metadata"];
   metadata.erase({"uid"});
   metadata.erase({"generation"});
-  metadata["creationTimestamp"] = Json();
+  metadata.erase({"creationTimestamp"});
   if (name_is_generated) metadata.erase({"name"});
   return told;
 }

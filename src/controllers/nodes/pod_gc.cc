@@ -15,12 +15,16 @@ using lifecycle::PodGarbage;
 
 api::Json failed_patch(const api::Pod& pod, PodGarbage reason, Now now) {
   api::Json status = api::Json::object({{"phase", "Failed"}});
+  const bool counted = pod.metadata.generation != 0;
+  if (counted) status["observedGeneration"] = pod.metadata.generation;
   if (reason == PodGarbage::kOrphaned) {
-    status["conditions"] = api::Json::array({api::Json::object({{"type", "DisruptionTarget"},
-                                                                {"status", "True"},
-                                                                {"reason", "DeletionByPodGC"},
-                                                                {"message", "PodGC: node no longer exists"},
-                                                                {"lastTransitionTime", api::format_time(now.wall)}})});
+    api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
+                                             {"status", "True"},
+                                             {"reason", "DeletionByPodGC"},
+                                             {"message", "PodGC: node no longer exists"},
+                                             {"lastTransitionTime", api::format_time(now.wall)}});
+    if (counted) condition["observedGeneration"] = pod.metadata.generation;
+    status["conditions"] = api::Json::array({std::move(condition)});
   }
   return api::Json::object(
       {{"metadata", api::Json::object({{"uid", pod.metadata.uid}})}, {"status", std::move(status)}});

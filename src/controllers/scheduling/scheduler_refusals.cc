@@ -31,6 +31,7 @@ api::Json unscheduled_condition(const api::Pod& pod, const std::string& message,
   api::Json report =
       api::Json::object({{"type", "PodScheduled"}, {"status", "False"}, {"reason", reason}, {"message", message}});
   if (!was_false) report["lastTransitionTime"] = api::format_time(now.wall);
+  if (pod.metadata.generation != 0) report["observedGeneration"] = pod.metadata.generation;
   return report;
 }
 

@@ -25,11 +25,12 @@ constexpr Duration kBacklogWait = seconds(1);
 constexpr Duration kStageWait = seconds(1);  // between two checks of a replacement's stage
 
 api::Json disruption_patch(const api::Pod& pod, Now now) {
-  const api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
-                                                 {"status", "True"},
-                                                 {"reason", "DeletionByTaintManager"},
-                                                 {"message", "Taint manager: deleting due to NoExecute taint"},
-                                                 {"lastTransitionTime", api::format_time(now.wall)}});
+  api::Json condition = api::Json::object({{"type", "DisruptionTarget"},
+                                           {"status", "True"},
+                                           {"reason", "DeletionByTaintManager"},
+                                           {"message", "Taint manager: deleting due to NoExecute taint"},
+                                           {"lastTransitionTime", api::format_time(now.wall)}});
+  if (pod.metadata.generation != 0) condition["observedGeneration"] = pod.metadata.generation;
   return api::Json::object({{"metadata", api::Json::object({{"uid", pod.metadata.uid}})},
                             {"status", api::Json::object({{"conditions", api::Json::array({condition})}})}});
 }

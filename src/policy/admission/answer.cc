@@ -37,6 +37,7 @@ Answer refuse(std::string reason, std::string message, policy::Reason why) {
 
 api::PodStatus refused_status(const api::Pod& pod, const Refusal& refusal) {
   api::PodStatus status;
+  status.observed_generation = pod.metadata.generation;
   status.phase = "Failed";
   status.reason = refusal.reason;
   status.message = "Pod was rejected: " + refusal.message;

@@ -281,13 +281,16 @@ std::vector<PreemptionWrite> writes_for(const api::Pod& pod, const PreemptionCan
 api::Json status_patch(const PreemptionWrite& write, std::string_view scheduler, WallTime at) {
   api::Json status = api::Json::object({{"nominatedNodeName", api::Json()}});
   if (write.kind == PreemptionWrite::Kind::kMarkDisrupted) {
-    const api::Json condition =
+    api::Json condition =
         api::Json::object({{"type", kDisruptionTarget},
                            {"status", "True"},
                            {"reason", kPreemptionByScheduler},
                            {"message", fmt::format("{}: preempting to accommodate a higher priority pod", scheduler)},
                            {"lastTransitionTime", api::format_time(at)}});
-    status = api::Json::object({{"conditions", api::Json::array({condition})}});
+    if (const std::int64_t generation = write.pod->metadata.generation; generation != 0) {
+      condition["observedGeneration"] = generation;
+    }
+    status = api::Json::object({{"conditions", api::Json::array({std::move(condition)})}});
   }
   return api::Json::object(
       {{"metadata", api::Json::object({{"uid", write.pod->metadata.uid}})}, {"status", std::move(status)}});

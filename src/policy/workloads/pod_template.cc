@@ -36,6 +36,7 @@ struct GoField {
   Many many = Many::kOne;
   Kind kind = Kind::kString;
   const GoStruct* of = nullptr;
+  bool only_if_set = false;  // younger than 1.32: left out where it is absent, so that names made before stay
 };
 
 struct GoStruct {
@@ -71,7 +72,8 @@ Layout read_layout() {
       const std::string& type = *words[2].if_string();
       const std::string& of = *words[3].if_string();
       GoField& field = layout[name].fields.emplace_back(
-          GoField{*words[0].if_string(), *words[1].if_string(), type, many_of(type), kind_named(of), nullptr});
+          GoField{*words[0].if_string(), *words[1].if_string(), type, many_of(type), kind_named(of), nullptr,
+                  words.size() > 4});
       if (field.kind != Kind::kStruct) continue;
       const auto found = layout.find(of);
       SPILLWAY_CHECK(found != layout.end());
@@ -161,6 +163,7 @@ class Printer {
     out_ += '{';
     bool first = true;
     for (const GoField& field : layout.fields) {
+      if (field.only_if_set && is_absent(object, field.member)) continue;
       if (!std::exchange(first, false)) out_ += ' ';
       out_ += field.name;
       out_ += ":(";
@@ -169,6 +172,11 @@ class Printer {
       print_field(field, object);
     }
     out_ += '}';
+  }
+
+  static bool is_absent(const Json& object, std::string_view member) {
+    const Json* found = object.find(member);
+    return found == nullptr || found->is_null();
   }
 
   void print_field(const GoField& field, const Json& object) {

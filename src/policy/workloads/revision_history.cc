@@ -38,6 +38,15 @@ api::Json template_data(const api::PodTemplate& pod_template) {
   return api::Json::object({{"spec", api::Json::object({{"template", std::move(data)}})}});
 }
 
+bool holds_data(const api::ControllerRevision& revision, const api::Json& data) {
+  if (revision.data == data) return true;
+  const api::Json* time = revision.data.at({"spec", "template", "metadata", "creationTimestamp"});
+  if (time == nullptr || !time->is_null()) return false;
+  api::Json without = revision.data;
+  without.erase({"spec", "template", "metadata", "creationTimestamp"});
+  return without == data;
+}
+
 std::string revision_hash(const api::ObjectMeta& metadata) {
   const auto found = metadata.labels.find(kRevisionHash);
   return found == metadata.labels.end() ? std::string() : found->second;
@@ -51,7 +60,7 @@ RevisionPlan plan_revisions(const api::DaemonSet& set, const std::vector<Revisio
   RevisionPlan plan;
   std::vector<RevisionPtr> old;
   for (const RevisionPtr& each : revisions) {
-    if (each->data == data) {
+    if (holds_data(*each, data)) {
       plan.current = each;
     } else {
       old.push_back(each);

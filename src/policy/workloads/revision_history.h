@@ -23,6 +23,10 @@ inline constexpr std::string_view kRevisionHash = "controller-revision-hash";
 /// {spec: {template: …, $patch: replace}}: the patch that leads back to this template.
 api::Json template_data(const api::PodTemplate& pod_template);
 
+/// True if `revision` holds `data`, made by template_data(). Revisions that a server before 1.34 stored have a null
+/// creationTimestamp in the template, which is no difference: no pod is replaced because of it.
+bool holds_data(const api::ControllerRevision& revision, const api::Json& data);
+
 /// Empty: it has none.
 std::string revision_hash(const api::ObjectMeta& metadata);
 

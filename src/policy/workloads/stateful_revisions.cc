@@ -59,7 +59,7 @@ StatefulRevisions plan_stateful_revisions(const api::StatefulSet& set, std::vect
   StatefulRevisions plan;
   api::Json data = template_data(set.pod_template);
   for (const RevisionPtr& each : owned) {
-    if (each->data == data) plan.update = each;
+    if (holds_data(*each, data)) plan.update = each;
     if (each->metadata.name == set.status.current_revision) plan.current = each;
   }
   const std::int64_t next = owned.empty() ? 1 : owned.back()->revision + 1;

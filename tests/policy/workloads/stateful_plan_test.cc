@@ -168,6 +168,19 @@ TEST(StatefulRevisions, HaveUpstreamsNames) {
   EXPECT_EQ(revision_data_hash(data, 0), "8f8848548");
 }
 
+TEST(StatefulRevisions, AnOlderServersRevisionHoldsTheSameTemplate) {
+  const auto revision_of = [](std::string_view metadata) {
+    api::ControllerRevision revision;
+    revision.data =
+        api::parse_json(fmt::format(R"({{"spec":{{"template":{{"metadata":{},"spec":{{}}}}}}}})", metadata)).value();
+    return revision;
+  };
+  const api::Json today = revision_of(R"({"labels":{"app":"db"}})").data;
+  EXPECT_TRUE(holds_data(revision_of(R"({"labels":{"app":"db"}})"), today));
+  EXPECT_TRUE(holds_data(revision_of(R"({"creationTimestamp":null,"labels":{"app":"db"}})"), today));
+  EXPECT_FALSE(holds_data(revision_of(R"({"creationTimestamp":null,"labels":{"app":"web"}})"), today));
+}
+
 TEST(StatefulRevisions, KeepThoseThatAreUsed) {
   api::StatefulSet set = database(1);
   set.revision_history_limit = 1;

@@ -24,6 +24,31 @@ bool is_letter(char c) {
   return is_lower(c) || (c >= 'A' && c <= 'Z');
 }
 
+/// An IPv4 address in its IPv6 form, "::ffff:1.2.3.4". `text` is an address.
+bool is_mapped(std::string_view text) {
+  return text.find(':') != std::string_view::npos && api::parse_ip(text)->v4;
+}
+
+/// A part of an IPv4 address that begins with a zero and has more digits.
+bool has_leading_zeros(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return false;
+  for (bool begins = true; !text.empty(); text.remove_prefix(1)) {
+    if (begins && text.size() > 1 && text[0] == '0' && text[1] != '.') return true;
+    begins = text[0] == '.';
+  }
+  return false;
+}
+
+bool has_bits_behind(const api::IpRange& range) {
+  constexpr int kBits = 128;
+  constexpr int kV4Begin = 96;  // IPv4 stands in the last 32 bits
+  for (int bit = range.prefix_bits + (range.first.v4 ? kV4Begin : 0); bit < kBits; ++bit) {
+    const unsigned octet = range.first.octets[static_cast<std::size_t>(bit / 8)];
+    if ((octet & (0x80U >> static_cast<unsigned>(bit % 8))) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Problems port_number_errors(std::int64_t number) {
@@ -52,14 +77,39 @@ Problems port_reference_errors(const api::Json& port) {
   return port_number_errors(port.if_int64().value_or(0));
 }
 
-Problems ip_errors(std::string_view text) {
+Problems kept_ip_errors(std::string_view text) {
   if (api::parse_ip(text)) return {};
   return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
 }
 
-Problems ip_range_errors(std::string_view text) {
+Problems ip_errors(std::string_view text) {
+  Problems problems = kept_ip_errors(text);
+  if (!problems.empty()) return problems;
+  if (is_mapped(text)) return {"must not be an IPv4-mapped IPv6 address"};
+  if (has_leading_zeros(text)) return {"must not have leading 0s"};
+  return {};
+}
+
+Problems kept_ip_range_errors(std::string_view text) {
   if (api::parse_ip_range(text)) return {};
   return {std::string(kIpRangeRule)};
+}
+
+Problems ip_range_errors(std::string_view text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  const bool is_six = text.find(':') != std::string_view::npos;
+  if (is_six && api::parse_ip(text.substr(0, slash)) && is_mapped(text.substr(0, slash))) {
+    return {"must not have an IPv4-mapped IPv6 address"};
+  }
+  const auto range = api::parse_ip_range(text);
+  if (!range) return {std::string(kIpRangeRule)};
+  const std::string_view prefix = text.substr(slash + 1);
+  Problems problems;
+  if (has_leading_zeros(text.substr(0, slash)) || (prefix.size() > 1 && prefix.starts_with('0'))) {
+    problems.emplace_back("must not have leading 0s in IP or prefix length");
+  }
+  if (has_bits_behind(*range)) problems.emplace_back("must not have bits set beyond the prefix length");
+  return problems;
 }
 
 Problems wildcard_host_errors(std::string_view text) {

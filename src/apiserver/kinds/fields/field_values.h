@@ -22,11 +22,16 @@ std::vector<std::string> port_number_errors(std::int64_t number);
 std::vector<std::string> port_name_errors(std::string_view name);
 /// A number or a name; absent is port 0.
 std::vector<std::string> port_reference_errors(const api::Json& port);
-/// IPv4, leading zeros allowed, or IPv6.
+/// IPv4 without leading zeros, or IPv6 that is no IPv4 address in its IPv6 form. Texts without an unambiguous meaning
+/// are refused: programs read "010.0.0.1" differently.
 std::vector<std::string> ip_errors(std::string_view text);
+/// The same for a value that an update keeps: any spelling that api::parse_ip() reads, as servers before 1.36 took it.
+std::vector<std::string> kept_ip_errors(std::string_view text);
 inline constexpr std::string_view kIpRangeRule = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
-/// "10.0.0.0/8", "2001:db8::/64".
+/// "10.0.0.0/8", "2001:db8::/64": written as ip_errors() demands, and no bits are set behind the prefix.
 std::vector<std::string> ip_range_errors(std::string_view text);
+/// The same for a value that an update keeps.
+std::vector<std::string> kept_ip_range_errors(std::string_view text);
 /// "*.example.com": every host right below that domain.
 std::vector<std::string> wildcard_host_errors(std::string_view text);
 /// Checks the characters of a URL's path. Source: RFC 3986.

@@ -49,19 +49,37 @@ void check_field_requirement(const CheckedField& requirement) {
   values.each([](const CheckedField& value) { value.require_valid(api::dns1123_subdomain_errors(value.text())); });
 }
 
-void check_node_term(const CheckedField& term) {
+void check_node_term(const CheckedField& term, ImpossibleValues impossible) {
   const CheckedField expressions = term["matchExpressions"];
-  expressions.each(check_label_requirement);
+  expressions.each([impossible](const CheckedField& requirement) {
+    check_label_requirement(requirement);
+    if (impossible == ImpossibleValues::kAllowed) return;
+    const CheckedField values = requirement["values"];
+    values.each([](const CheckedField& value) { value.require_valid(api::label_value_errors(value.text())); });
+  });
   const CheckedField fields = term["matchFields"];
   fields.each(check_field_requirement);
 }
 
-void check_node_affinity(const CheckedField& affinity) {
-  if (const CheckedField required = affinity[kRequired]) check_node_selector(required);
+bool has_impossible_values(const api::Json& selector) {
+  return std::ranges::any_of(elements(selector, "nodeSelectorTerms"), [](const api::Json& term) {
+    return std::ranges::any_of(elements(term, "matchExpressions"), [](const api::Json& requirement) {
+      return std::ranges::any_of(elements(requirement, "values"), [](const api::Json& value) {
+        return !api::label_value_errors(value.string_at({})).empty();
+      });
+    });
+  });
+}
+
+void check_node_affinity(const CheckedField& affinity, const api::Json& before) {
+  if (const CheckedField required = affinity[kRequired]) {
+    const bool had_some = has_impossible_values(value_of(before, kRequired));
+    check_node_selector(required, had_some ? ImpossibleValues::kAllowed : ImpossibleValues::kRefused);
+  }
   const CheckedField preferred = affinity[kPreferred];
   preferred.each([](const CheckedField& term) {
     check_weight(term["weight"]);
-    check_node_term(term["preference"]);
+    check_node_term(term["preference"], ImpossibleValues::kAllowed);
   });
 }
 
@@ -129,14 +147,14 @@ void check_pod_affinity(const CheckedField& affinity) {
 
 }  // namespace
 
-void check_node_selector(const CheckedField& selector) {
+void check_node_selector(const CheckedField& selector, ImpossibleValues impossible) {
   const CheckedField terms = selector["nodeSelectorTerms"];
   if (terms.empty()) terms.required("must have at least one node selector term");
-  terms.each(check_node_term);
+  terms.each([impossible](const CheckedField& term) { check_node_term(term, impossible); });
 }
 
-void check_affinity(const CheckedField& affinity) {
-  check_node_affinity(affinity["nodeAffinity"]);
+void check_affinity(const CheckedField& affinity, const api::Json& before) {
+  check_node_affinity(affinity["nodeAffinity"], value_of(before, "nodeAffinity"));
   check_pod_affinity(affinity["podAffinity"]);
   check_pod_affinity(affinity["podAntiAffinity"]);
 }

@@ -12,7 +12,6 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kPullPolicies{"Always", "IfNotPresent", "Never"};
 constexpr std::array<std::string_view, 2> kMessagePolicies{"FallbackToLogsOnError", "File"};
 constexpr std::array<std::string_view, 1> kSidecarPolicies{"Always"};
 
@@ -45,8 +44,11 @@ void check_every_container(const CheckedField& container, const ContainerContext
   check_environment(container);
   check_mounts(container, context.volumes);
   check_resources(container["resources"]);
-  check_container_security(container["securityContext"]);
+  check_container_security(container["securityContext"], context.host_users);
 }
+
+constexpr std::string_view kNeverRestarted = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
+constexpr std::string_view kRunsOnce = "must not be set to 'RestartContainer' for non-sidecar initContainers";
 
 void check_service_fields(const CheckedField& container, const ContainerContext& context) {
   check_lifecycle(container["lifecycle"], context.grace_seconds);
@@ -63,6 +65,7 @@ void check_regular_containers(const CheckedField& containers, const ContainerCon
     const CheckedField name = container["name"];
     if (!names.insert(name.text()).second) name.duplicate();
     check_service_fields(container, context);
+    check_resize_policy(container["resizePolicy"], context.restart_policy == "Never" ? kNeverRestarted : "");
     const CheckedField restarts = container["restartPolicy"];
     if (restarts) restarts.forbidden("may not be set for non-init containers");
   }
@@ -82,6 +85,8 @@ void check_init_container(const CheckedField& container, ContainerNames& names, 
   }
   // Init containers run one after the other: each has the ports of the host for itself.
   check_host_port_clashes({&container, 1});
+  const bool restarts_always = restarts.text() == "Always";
+  check_resize_policy(container["resizePolicy"], restarts_always ? "" : kRunsOnce);
   if (restarts.text() == "Always") return check_service_fields(container, context);
   for (const std::string_view key : kServiceFields) {
     const CheckedField field = container[key];

@@ -192,6 +192,9 @@ void default_volume(api::Json& volume) {
   if (api::Json* path = volume.find("hostPath"); path != nullptr && path->is_object() && !has(*path, "type")) {
     (*path)["type"] = "";
   }
+  if (api::Json* image = volume.find("image"); image != nullptr && image->is_object()) {
+    set_default(*image, "pullPolicy", pull_policy(text(*image, "reference")));
+  }
   for (const SourceDefault& row : source_defaults()) {
     api::Json* source = volume.find(row.source);
     if (source == nullptr || !source->is_object()) continue;

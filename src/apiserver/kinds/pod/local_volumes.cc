@@ -141,6 +141,11 @@ void check_downward_volume(const CheckedField& source) {
   check_downward_files(source);
 }
 
+void check_image_volume(const CheckedField& source) {
+  const CheckedField policy = source["pullPolicy"];
+  if (!policy.text().empty()) policy.require_one_of(kPullPolicies);
+}
+
 void check_projected(const CheckedField& source) {
   check_file_mode(source["defaultMode"]);
   std::set<std::string_view> taken;

@@ -13,9 +13,17 @@ constexpr std::string_view kNotOnWindows = "cannot be set for a windows pod";
 /// Members of the pod that a Windows pod may not set; false equals absent.
 constexpr std::array<std::string_view, 2> kLinuxPodFlags{"hostIPC", "hostPID"};
 /// The same in the pod's security context.
-constexpr std::array<std::string_view, 10> kLinuxPodContext{
-    "appArmorProfile", "fsGroup", "fsGroupChangePolicy", "runAsGroup",         "runAsUser",
-    "seLinuxOptions",  "sysctls", "seccompProfile",      "supplementalGroups", "supplementalGroupsPolicy"};
+constexpr std::array<std::string_view, 11> kLinuxPodContext{"appArmorProfile",
+                                                            "fsGroup",
+                                                            "fsGroupChangePolicy",
+                                                            "runAsGroup",
+                                                            "runAsUser",
+                                                            "seLinuxOptions",
+                                                            "seLinuxChangePolicy",
+                                                            "sysctls",
+                                                            "seccompProfile",
+                                                            "supplementalGroups",
+                                                            "supplementalGroupsPolicy"};
 /// The same in a container's security context.
 constexpr std::array<std::string_view, 10> kLinuxContainerContext{
     "allowPrivilegeEscalation", "appArmorProfile", "capabilities", "privileged",     "procMount",
@@ -34,8 +42,10 @@ void check_for_windows(const CheckedField& spec) {
     const CheckedField flag = spec[name];
     if (flag.is_true()) flag.forbidden(kNotOnWindows);
   }
-  const CheckedField shared = spec["shareProcessNamespace"];
-  if (shared) shared.forbidden(kNotOnWindows);
+  for (const std::string_view name : {"hostUsers", "shareProcessNamespace"}) {
+    const CheckedField given = spec[name];
+    if (given) given.forbidden(kNotOnWindows);
+  }
   const CheckedField context = spec["securityContext"];
   forbid_all(context, kLinuxPodContext);
   each_container(spec, [](const CheckedField& container) {

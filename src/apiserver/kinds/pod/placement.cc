@@ -13,7 +13,7 @@ namespace spillway::apiserver::kinds {
 namespace {
 
 constexpr std::array<std::string_view, 3> kTaintEffects{api::kNoExecute, api::kNoSchedule, api::kPreferNoSchedule};
-constexpr std::array<std::string_view, 2> kTolerationOperators{"Equal", "Exists"};
+constexpr std::array<std::string_view, 4> kTolerationOperators{"Equal", "Exists", "Lt", "Gt"};  // two are refused
 constexpr std::array<std::string_view, 2> kUnsatisfiable{"DoNotSchedule", "ScheduleAnyway"};
 constexpr std::array<std::string_view, 2> kInclusionPolicies{"Honor", "Ignore"};
 
@@ -49,22 +49,37 @@ void check_minimal_domains(const CheckedField& domains, std::string_view when_un
   }
 }
 
-bool selects_by(const api::Json& selector, std::string_view key) {
-  const api::Json* labels = selector.find("matchLabels");
-  if (labels != nullptr && labels->find(key) != nullptr) return true;
-  for (const api::Json& expression : elements(selector, "matchExpressions")) {
-    if (text(expression, "key") == key) return true;
+/// Pods have one expression in the selector for each of these keys since they were made: one more is the user's, as is
+/// one in matchLabels. In templates nothing has been added, so that no key is twice there unless the user wrote it
+/// twice. The path lacks the name of the list, as upstream's does.
+void check_spread_keys_selected_twice(const CheckedField& constraint) {
+  const api::Json& selector = value_of(constraint.json(), "labelSelector");
+  std::set<std::string_view> selected;
+  const api::Json& labels = value_of(selector, "matchLabels");
+  if (labels.if_object() != nullptr) {
+    for (const auto& member : *labels.if_object()) selected.insert(member.key);
   }
-  return false;
+  const api::Json::Array& keys = elements(constraint.json(), "matchLabelKeys");
+  for (const api::Json& expression : elements(selector, "matchExpressions")) {
+    const std::string_view name = text(expression, "key");
+    if (selected.insert(name).second) continue;
+    // The last of equal keys is named.
+    for (std::size_t i = keys.size(); i-- > 0;) {
+      if (keys[i].string_at({}) != name) continue;
+      constraint.errors().invalid(api::index_path(constraint.path(), i), keys[i],
+                                  "exists in both matchLabelKeys and labelSelector");
+      break;
+    }
+  }
 }
 
-void check_spread_label_keys(const CheckedField& keys, const CheckedField& selector) {
+void check_spread_label_keys(const CheckedField& constraint) {
+  const CheckedField keys = constraint["matchLabelKeys"];
   if (keys.empty()) return;
+  const CheckedField selector = constraint["labelSelector"];
   if (!selector) keys.forbidden("must not be specified when labelSelector is not set");
-  keys.each([&selector](const CheckedField& key) {
-    key.require_valid(api::qualified_name_errors(key.text()));
-    if (selects_by(selector.json(), key.text())) key.invalid("exists in both matchLabelKeys and labelSelector");
-  });
+  keys.each([](const CheckedField& key) { key.require_valid(api::qualified_name_errors(key.text())); });
+  if (selector) check_spread_keys_selected_twice(constraint);
 }
 
 void check_spread_constraint(const CheckedField& constraint) {
@@ -80,7 +95,7 @@ void check_spread_constraint(const CheckedField& constraint) {
     policy.optional_one_of(kInclusionPolicies);
   }
   const CheckedField selector = constraint["labelSelector"];
-  check_spread_label_keys(constraint["matchLabelKeys"], selector);
+  check_spread_label_keys(constraint);
   if (selector) validate_label_selector(selector.json(), selector.path(), selector.errors());
 }
 

@@ -8,8 +8,6 @@
 #include "api/json/json.h"
 #include "apiserver/resource/kind_hooks.h"
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 namespace spillway::apiserver::kinds {
@@ -18,17 +16,14 @@ namespace spillway::apiserver::kinds {
 
 /// Defaults of a template of pods; makes what it lacks.
 void default_pod_template(api::Json& pod_template);
-/// Removes fields of features that are off in Kubernetes 1.32 from a pod spec, as its API server does.
+/// Removes fields of features that are off in Kubernetes 1.36 from a pod spec, as its API server does.
 void drop_disabled_fields(api::Json& spec);
-/// The warning about a pod spec that asks for a user namespace by hostUsers, which drop_disabled_fields removes;
-/// nullopt: the spec does not ask for one. `path`: of the spec, "spec.template.spec".
-std::optional<std::string> warn_of_host_users(const api::Json& spec, std::string_view path);
-/// The same for an object with a template at "spec.template".
-std::optional<std::string> warn_of_template(const api::Json& object);
 /// An empty overhead is none, but for a new pod, which asks for something by it.
 void drop_empty_overhead(api::Json& spec);
-/// Everything wrong with a pod template; fields start with `path` ("spec.template").
-void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
+/// Everything wrong with a pod template; fields start with `path` ("spec.template"). `before`: the template that an
+/// update replaces, whose values may stay although they are refused in a new one; null: there is none.
+void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors,
+                           const api::Json& before = {});
 /// The labels and annotations of a template alone.
 void validate_template_metadata(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors);
 /// Validates the overhead and the tolerations of a RuntimeClass; fields start with `path`.
@@ -37,8 +32,6 @@ void validate_tolerations(const api::Json& tolerations, std::string_view path, a
 
 // Pods (pod_defaults.cc, pod_admission.cc, pod_validation.cc, pod_update.cc).
 
-/// KindHooks::warn_of_dropped of pods.
-std::optional<std::string> warn_of_pod(const api::Json& pod);
 void default_pod(api::Json& pod);
 /// The status of a new pod, and what follows from several of its fields.
 void prepare_new_pod(api::Json& pod);

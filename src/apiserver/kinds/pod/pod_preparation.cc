@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@ namespace spillway::apiserver::kinds {
 namespace {
 
 constexpr std::string_view kLocalhost = "localhost/";
+constexpr std::string_view kObserved = "observedGeneration";
 
 void start_status(api::Json& pod) {
   const auto spec = api::decode<api::PodSpec>(*pod.find("spec"));
@@ -43,8 +45,17 @@ bool has_label_keys(const api::Json& term) {
   return !elements(term, "matchLabelKeys").empty() || !elements(term, "mismatchLabelKeys").empty();
 }
 
+void add_spread_expressions(api::Json& pod, const api::Json& labels) {
+  api::Json::Array* constraints = elements(pod["spec"], "topologySpreadConstraints");
+  if (constraints == nullptr) return;
+  for (api::Json& constraint : *constraints) {
+    if (!elements(std::as_const(constraint), "matchLabelKeys").empty()) add_label_expressions(constraint, labels);
+  }
+}
+
 void add_label_expressions(api::Json& pod) {
   const api::Json labels = value_of(value_of(pod, "metadata"), "labels");
+  add_spread_expressions(pod, labels);
   for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
     if (std::as_const(pod).at({"spec", "affinity", kind}) == nullptr) continue;
     api::Json& affinity = *pod.at({"spec", "affinity", kind});
@@ -62,17 +73,6 @@ void add_label_expressions(api::Json& pod) {
   }
 }
 
-/// As the annotation says it; empty if it cannot.
-std::string annotation_of_profile(const api::Json& profile) {
-  const std::string_view type = text(profile, "type");
-  if (type == "Unconfined") return "unconfined";
-  if (type == "RuntimeDefault") return "runtime/default";
-  if (type == "Localhost" && has(profile, "localhostProfile")) {
-    return fmt::format("{}{}", kLocalhost, text(profile, "localhostProfile"));
-  }
-  return {};
-}
-
 /// Null if the annotation says nothing that a field could say.
 api::Json profile_of_annotation(std::string_view annotation) {
   if (annotation == "unconfined") return api::Json::object({{"type", "Unconfined"}});
@@ -83,47 +83,32 @@ api::Json profile_of_annotation(std::string_view annotation) {
   return is_app_armor_profile(profile) ? profile : api::Json();
 }
 
-/// AppArmor profiles are told twice, by fields and by the annotations that older nodes read.
-void pair_app_armor(api::Json& pod, api::Json& container, const api::Json& of_pod) {
+/// The field of a container that has a profile by an annotation only, as clients before 1.30 wrote it.
+void take_app_armor_annotation(const api::Json& pod, api::Json& container, const api::Json& of_pod) {
   const std::string key = fmt::format("{}{}", kAppArmorAnnotationPrefix, text(container, "name"));
   const api::Json* annotation = std::as_const(pod).at({"metadata", "annotations", key});
   const api::Json* own = std::as_const(container).at({"securityContext", "appArmorProfile"});
-  const bool has_own = own != nullptr && own->is_object();
-  if (annotation == nullptr) {
-    const std::string said = annotation_of_profile(has_own ? *own : of_pod);
-    if (!said.empty()) pod.make({"metadata", "annotations", key}) = said;
-  } else if (!has_own) {
-    api::Json profile = profile_of_annotation(annotation->string_at({}));
-    if (!profile.is_null() && !(profile == of_pod)) {
-      container.make({"securityContext", "appArmorProfile"}) = std::move(profile);
-    }
+  if (annotation == nullptr || (own != nullptr && own->is_object())) return;
+  api::Json profile = profile_of_annotation(annotation->string_at({}));
+  if (!profile.is_null() && !(profile == of_pod)) {
+    container.make({"securityContext", "appArmorProfile"}) = std::move(profile);
   }
 }
 
-bool speaks_of_app_armor(const api::Json& pod) {
+bool has_app_armor_annotation(const api::Json& pod) {
   const api::Json& annotations = value_of(value_of(pod, "metadata"), "annotations");
-  if (annotations.if_object() != nullptr) {
-    for (const auto& member : *annotations.if_object()) {
-      if (member.key.starts_with(kAppArmorAnnotationPrefix)) return true;
-    }
-  }
-  const api::Json& spec = value_of(pod, "spec");
-  if (spec.at({"securityContext", "appArmorProfile"}) != nullptr) return true;
-  for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
-    for (const api::Json& container : elements(spec, list)) {
-      if (container.at({"securityContext", "appArmorProfile"}) != nullptr) return true;
-    }
-  }
-  return false;
+  return annotations.if_object() != nullptr && std::ranges::any_of(*annotations.if_object(), [](const auto& member) {
+           return member.key.starts_with(kAppArmorAnnotationPrefix);
+         });
 }
 
-void pair_app_armor(api::Json& pod) {
-  if (std::as_const(pod).string_at({"spec", "os", "name"}) == "windows" || !speaks_of_app_armor(pod)) return;
+void take_app_armor_annotations(api::Json& pod) {
+  if (std::as_const(pod).string_at({"spec", "os", "name"}) == "windows" || !has_app_armor_annotation(pod)) return;
   const api::Json of_pod = value_of(value_of(value_of(pod, "spec"), "securityContext"), "appArmorProfile");
   for (const std::string_view list : {"initContainers", "containers", "ephemeralContainers"}) {
     api::Json::Array* containers = elements(*pod.find("spec"), list);
     if (containers == nullptr) continue;
-    for (api::Json& container : *containers) pair_app_armor(pod, container, of_pod);
+    for (api::Json& container : *containers) take_app_armor_annotation(pod, container, of_pod);
   }
 }
 
@@ -132,12 +117,29 @@ void pair_app_armor(api::Json& pod) {
 void prepare_new_pod(api::Json& pod) {
   start_status(pod);
   add_label_expressions(pod);
-  pair_app_armor(pod);
+  take_app_armor_annotations(pod);
+}
+
+/// A status without the generations that it was made from has those of before.
+void keep_observed_generations(api::Json& status, const api::Json& before) {
+  const auto keep = [](api::Json& now, const api::Json& old) {
+    const std::int64_t said = integer(old, kObserved).value_or(0);
+    if (said != 0 && integer(now, kObserved).value_or(0) == 0) now[kObserved] = said;
+  };
+  keep(status, before);
+  api::Json::Array* conditions = elements(status, "conditions");
+  if (conditions == nullptr) return;
+  for (api::Json& condition : *conditions) {
+    for (const api::Json& old : elements(before, "conditions")) {
+      if (text(old, "type") == text(condition, "type")) keep(condition, old);
+    }
+  }
 }
 
 void prepare_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint) {
   if (endpoint == Endpoint::kMain) drop_empty_overhead(pod["spec"]);
   if (endpoint != Endpoint::kStatus) return;
+  keep_observed_generations(pod.make({"status"}), value_of(old, "status"));
   // The class follows from the spec: a status without it means no change.
   if (text(value_of(pod, "status"), "qosClass").empty()) {
     pod.make({"status"})["qosClass"] = value_of(value_of(old, "status"), "qosClass");

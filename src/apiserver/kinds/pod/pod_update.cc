@@ -206,7 +206,7 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
   if (endpoint == Endpoint::kEphemeralContainers && has(old_annotations, api::kConfigMirrorAnnotation)) {
     return errors.forbidden("[]", "static pods do not support ephemeral containers");
   }
-  if (endpoint != Endpoint::kStatus) check_whole_pod(root);
+  if (endpoint != Endpoint::kStatus) check_whole_pod(root, value_of(old, "spec"));
   // Upstream validates the changed annotations once more.
   check_annotation_changes(annotations, old_annotations);
   check_pod_annotations(annotations, spec);

@@ -23,12 +23,12 @@ void check_projected_tokens(const CheckedField& spec) {
 
 }  // namespace
 
-void check_whole_pod(const CheckedField& pod) {
+void check_whole_pod(const CheckedField& pod, const api::Json& before) {
   const CheckedField metadata = pod["metadata"];
   const CheckedField annotations = metadata["annotations"];
   const CheckedField spec = pod["spec"];
   check_pod_annotations(annotations, spec);
-  check_pod_spec(spec, SpecUse::kPod, metadata["name"].text());
+  check_pod_spec(spec, {.use = SpecUse::kPod, .pod_name = metadata["name"].text(), .before = before});
   check_projected_tokens(spec);
   for (const std::string_view list : {"containers", "initContainers"}) {
     const CheckedField containers = spec[list];
@@ -38,7 +38,7 @@ void check_whole_pod(const CheckedField& pod) {
 
 void validate_new_pod(const api::Json& pod, api::FieldErrors& errors) {
   const CheckedField root(&pod, {}, errors);
-  check_whole_pod(root);
+  check_whole_pod(root, api::Json());
   const CheckedField metadata = root["metadata"];
   const CheckedField annotations = metadata["annotations"];
   const CheckedField spec = root["spec"];

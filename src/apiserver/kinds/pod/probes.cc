@@ -39,10 +39,9 @@ void check_http_get(const CheckedField& action, std::int64_t grace_seconds) {
 
 void check_sleep(const CheckedField& action, std::int64_t grace_seconds) {
   const std::int64_t seconds = action["seconds"].integer().value_or(0);
-  if (seconds > 0 && seconds <= grace_seconds) return;
-  action.invalid(seconds, fmt::format("must be greater than 0 and less than terminationGracePeriodSeconds ({}). Enable "
-                                      "AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.",
-                                      grace_seconds));
+  if (seconds >= 0 && seconds <= grace_seconds) return;
+  action.invalid(seconds,
+                 fmt::format("must be non-negative and less than terminationGracePeriodSeconds ({})", grace_seconds));
 }
 
 struct HandlerKind {

@@ -7,12 +7,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
 
 namespace spillway::apiserver::kinds {
 
 namespace {
 
 constexpr std::string_view kHugePages = "hugepages-";
+constexpr std::array<std::string_view, 2> kResizable{"cpu", "memory"};
+constexpr std::array<std::string_view, 2> kResizePolicies{"NotRequired", "RestartContainer"};
 
 bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
   const auto size = api::parse_quantity(name.substr(kHugePages.size()));
@@ -77,6 +81,30 @@ void check_resources(const CheckedField& resources) {
     note_resource(name, named);
   });
   if (named.huge_pages && !named.cpu_or_memory) resources.forbidden("HugePages require cpu or memory");
+}
+
+void check_resize_policy(const CheckedField& policies, std::string_view restarts_refused) {
+  std::set<std::string_view> named;
+  policies.each([&](const CheckedField& policy) {
+    const CheckedField resource = policy["resourceName"];
+    const CheckedField restarts = policy["restartPolicy"];
+    if (!resource.text().empty() && !named.insert(resource.text()).second) {
+      policies.errors().duplicate(policy.path(), resource.json());
+    }
+    // Errors of the members stand at the list, as upstream has them.
+    if (resource.text().empty()) {
+      policies.required();
+    } else if (std::ranges::find(kResizable, resource.text()) == kResizable.end()) {
+      policies.errors().not_supported(policies.path(), resource.json(), kResizable);
+    }
+    if (restarts.text().empty()) {
+      policies.required();
+    } else if (std::ranges::find(kResizePolicies, restarts.text()) == kResizePolicies.end()) {
+      policies.errors().not_supported(policies.path(), restarts.json(), kResizePolicies);
+    } else if (restarts.text() == "RestartContainer" && !restarts_refused.empty()) {
+      restarts.invalid(restarts_refused);
+    }
+  });
 }
 
 void check_overhead(const CheckedField& overhead) {

@@ -6,6 +6,7 @@
 
 #include "apiserver/kinds/fields/checked_field.h"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,6 +22,9 @@ inline constexpr std::string_view kSeccompContainerAnnotationPrefix = "container
 /// A pod, or the template of pods: a template need not be complete yet.
 enum class SpecUse { kPod, kTemplate };
 
+/// The user namespace of a pod: that of its node, or one of its own (hostUsers false).
+enum class HostUsers { kShared, kOwn };
+
 /// check(container, member of `spec` that contains it, index) for every container of every kind.
 template <typename Check>
 void each_container(const CheckedField& spec, Check check) {
@@ -30,13 +34,19 @@ void each_container(const CheckedField& spec, Check check) {
   }
 }
 
+/// The place of a spec, and what it replaces.
+struct SpecContext {
+  SpecUse use = SpecUse::kPod;
+  std::string_view pod_name;  // the pod's, empty where there is none yet
+  const api::Json& before;    // the spec before an update, which may hold values that are refused today; null: new
+};
+
 // spec.cc
-/// `pod_name`: the pod's, empty where there is none yet.
-void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_name);
+void check_pod_spec(const CheckedField& spec, const SpecContext& context);
 
 // pod_validation.cc
-/// Metadata and spec of a pod, new or changed.
-void check_whole_pod(const CheckedField& pod);
+/// Metadata and spec of a pod. `before`: the spec that an update replaces; null: the pod is new.
+void check_whole_pod(const CheckedField& pod, const api::Json& before);
 
 // volumes.cc: the volumes without a fault, by name, for those who mount them.
 using VolumesByName = std::map<std::string_view, const api::Json*>;
@@ -49,6 +59,7 @@ void check_secret_volume(const CheckedField& source);
 void check_config_map_volume(const CheckedField& source);
 void check_downward_volume(const CheckedField& source);
 void check_projected(const CheckedField& source);
+void check_image_volume(const CheckedField& source);
 
 // network_volumes.cc, disk_volumes.cc, claim_volumes.cc
 void check_nfs(const CheckedField& source);
@@ -68,9 +79,13 @@ void check_ephemeral_volume(const CheckedField& source);
 void check_claim_spec(const CheckedField& spec);
 
 // containers.cc
+inline constexpr std::array<std::string_view, 3> kPullPolicies{"Always", "IfNotPresent", "Never"};
+
 struct ContainerContext {
   const VolumesByName& volumes;
   std::int64_t grace_seconds;
+  HostUsers host_users;
+  std::string_view restart_policy;  // the pod's
 };
 
 void check_containers(const CheckedField& spec, const ContainerContext& context);
@@ -95,6 +110,8 @@ void check_mounts(const CheckedField& container, const VolumesByName& volumes);
 
 // resources.cc
 void check_resources(const CheckedField& resources);
+/// resizePolicy of a container. `restarts`: RestartContainer is possible; if not, why it is refused.
+void check_resize_policy(const CheckedField& policies, std::string_view restarts_refused);
 /// An overhead is judged as limits are.
 void check_overhead(const CheckedField& overhead);
 
@@ -104,7 +121,7 @@ void check_lifecycle(const CheckedField& lifecycle, std::int64_t grace_seconds);
 
 // security.cc, windows.cc, operating_system.cc
 void check_pod_security(const CheckedField& spec);
-void check_container_security(const CheckedField& context);
+void check_container_security(const CheckedField& context, HostUsers host_users);
 bool is_app_armor_profile(const api::Json& profile);
 void check_windows_options(const CheckedField& options);
 void check_host_process(const CheckedField& spec);
@@ -114,11 +131,18 @@ void check_operating_system(const CheckedField& spec);
 void check_tolerations(const CheckedField& tolerations);
 void check_spread_constraints(const CheckedField& constraints);
 void check_gates(const CheckedField& spec);
-void check_affinity(const CheckedField& affinity);
+/// `before`: the affinity that an update replaces: if its required terms have impossible values, the new ones may;
+/// null: there was none.
+void check_affinity(const CheckedField& affinity, const api::Json& before);
+/// Values that are no label values, so that no node has them.
+enum class ImpossibleValues { kAllowed, kRefused };
 /// A v1.NodeSelector: at least one term.
-void check_node_selector(const CheckedField& selector);
-void check_dns(const CheckedField& spec);
-void check_host_aliases(const CheckedField& aliases);
+void check_node_selector(const CheckedField& selector, ImpossibleValues impossible);
+/// `before`, here and below: what an update replaces. An address that is in it may stay as it is written.
+void check_dns(const CheckedField& spec, const api::Json& before);
+void check_host_aliases(const CheckedField& aliases, const api::Json::Array& before);
+/// hostnameOverride, and what cannot stand beside it.
+void check_hostname_override(const CheckedField& spec);
 
 // annotations.cc
 /// Annotations of a pod or template that mean something to its spec.

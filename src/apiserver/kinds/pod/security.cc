@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kGroupChangePolicies{"Always", "OnRootMismatch"};
 constexpr std::array<std::string_view, 3> kProfileTypes{"Localhost", "RuntimeDefault", "Unconfined"};
+constexpr std::array<std::string_view, 2> kGroupsPolicies{"Merge", "Strict"};
+constexpr std::array<std::string_view, 2> kLabelChangePolicies{"MountOption", "Recursive"};
+constexpr std::array<std::string_view, 2> kProcMounts{"Default", "Unmasked"};
 constexpr std::size_t kLocalProfileMax = 4095;
 constexpr std::size_t kSysctlNameMax = 253;
 constexpr std::string_view kSysctlPattern = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
@@ -124,13 +127,22 @@ void check_pod_security(const CheckedField& spec) {
   check_sysctls(context["sysctls"], spec);
   const CheckedField group_change = context["fsGroupChangePolicy"];
   group_change.optional_one_of(kGroupChangePolicies);
+  const CheckedField groups_policy = context["supplementalGroupsPolicy"];
+  groups_policy.optional_one_of(kGroupsPolicies);
+  const CheckedField label_change = context["seLinuxChangePolicy"];
+  label_change.optional_one_of(kLabelChangePolicies);
   check_seccomp(context["seccompProfile"]);
   check_windows_options(context["windowsOptions"]);
   check_app_armor(context["appArmorProfile"]);
 }
 
-void check_container_security(const CheckedField& context) {
+void check_container_security(const CheckedField& context, HostUsers host_users) {
   if (!context) return;
+  const CheckedField mount = context["procMount"];
+  mount.optional_one_of(kProcMounts);
+  if (mount.text() == "Unmasked" && host_users == HostUsers::kShared) {
+    mount.invalid("`hostUsers` must be false to use `Unmasked`");
+  }
   for (const std::string_view id : {"runAsGroup", "runAsUser"}) check_id(context[id]);
   check_seccomp(context["seccompProfile"]);
   check_windows_options(context["windowsOptions"]);

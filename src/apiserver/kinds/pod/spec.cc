@@ -14,6 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kRestartPolicies{"Always", "Never", "OnFailure"};
 constexpr std::array<std::string_view, 2> kPreemptionPolicies{"Never", "PreemptLowerPriority"};
 
+constexpr std::string_view kNotWithOwnUsers = "when `hostUsers` is false";
+
 struct NameRule {
   std::string_view member;
   std::vector<std::string> (*problems)(std::string_view);
@@ -35,6 +37,21 @@ void check_names(const CheckedField& spec) {
   }
 }
 
+/// A pod with a user namespace of its own shares no other namespace with its node, and has no devices of volumes: a
+/// device belongs to users of the node. The paths of two of the members are upstream's.
+void check_own_users(const CheckedField& spec) {
+  const auto forbid = [&](std::string_view name, std::string_view shown) {
+    if (spec[name].is_true()) spec.member(name, shown).forbidden(kNotWithOwnUsers);
+  };
+  forbid("hostNetwork", "hostNetwork");
+  forbid("hostPID", "HostPID");
+  forbid("hostIPC", "HostIPC");
+  each_container(spec, [](const CheckedField& container) {
+    const CheckedField devices = container["volumeDevices"];
+    if (!devices.empty()) devices.forbidden(kNotWithOwnUsers);
+  });
+}
+
 void check_label_and_annotation_keys(const CheckedField& pod_template, const CheckedField& metadata) {
   // Errors stand at the template, not at its metadata.
   const CheckedField shown_labels = pod_template["labels"];
@@ -48,27 +65,34 @@ void check_label_and_annotation_keys(const CheckedField& pod_template, const Che
 
 }  // namespace
 
-void check_pod_spec(const CheckedField& spec, SpecUse use, std::string_view pod_name) {
+void check_pod_spec(const CheckedField& spec, const SpecContext& context) {
   const CheckedField grace = spec["terminationGracePeriodSeconds"];
   if (!grace) grace.required();
-  const VolumesByName volumes = check_volumes(spec["volumes"], pod_name);
-  check_containers(spec, {volumes, grace.integer().value_or(0)});
-  if (spec["hostNetwork"].is_true()) check_host_network_ports(spec, use);
+  const VolumesByName volumes = check_volumes(spec["volumes"], context.pod_name);
   const CheckedField restarts = spec["restartPolicy"];
+  const CheckedField shares_users = spec["hostUsers"];
+  const bool own_users = shares_users && !shares_users.is_true();
+  check_containers(spec, {.volumes = volumes,
+                          .grace_seconds = grace.integer().value_or(0),
+                          .host_users = own_users ? HostUsers::kOwn : HostUsers::kShared,
+                          .restart_policy = restarts.text()});
+  if (own_users) check_own_users(spec);
+  if (spec["hostNetwork"].is_true()) check_host_network_ports(spec, context.use);
   if (restarts.require_text()) restarts.require_one_of(kRestartPolicies);
-  check_dns(spec);
+  check_dns(spec, context.before);
   const CheckedField selector = spec["nodeSelector"];
   if (selector) validate_labels(selector.json(), selector.path(), selector.errors());
   check_pod_security(spec);
-  check_affinity(spec["affinity"]);
+  check_affinity(spec["affinity"], value_of(context.before, "affinity"));
   check_gates(spec);
   check_spread_constraints(spec["topologySpreadConstraints"]);
   check_host_process(spec);
   const CheckedField deadline = spec["activeDeadlineSeconds"];
   if (deadline) deadline.require_between(1, kInt32Max);
   check_names(spec);
+  check_hostname_override(spec);
   check_tolerations(spec["tolerations"]);
-  check_host_aliases(spec["hostAliases"]);
+  check_host_aliases(spec["hostAliases"], elements(context.before, "hostAliases"));
   const CheckedField preemption = spec["preemptionPolicy"];
   preemption.optional_one_of(kPreemptionPolicies);
   check_overhead(spec["overhead"]);
@@ -84,13 +108,14 @@ void validate_template_metadata(const api::Json& pod_template, std::string_view 
   check_pod_annotations(CheckedField(&annotations.json(), shown, errors), root["spec"]);
 }
 
-void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors) {
+void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors,
+                           const api::Json& before) {
   validate_template_metadata(pod_template, path, errors);
   const CheckedField root(&pod_template, path, errors);
   const CheckedField spec = root["spec"];
   const CheckedField metadata = root["metadata"];
   const CheckedField annotations = metadata["annotations"];
-  check_pod_spec(spec, SpecUse::kTemplate, {});
+  check_pod_spec(spec, {.use = SpecUse::kTemplate, .pod_name = {}, .before = value_of(before, "spec")});
   check_seccomp_agreement(annotations.json(), spec);
   const CheckedField debugging = spec["ephemeralContainers"];
   if (!debugging.empty()) debugging.forbidden("ephemeral containers not allowed in pod template");

@@ -29,7 +29,7 @@ void check_empty_dir(const CheckedField& source) {
 }
 
 /// In upstream's order: of several sources the first is taken, the others are one too many.
-constexpr std::array<VolumeSource, 29> kVolumeSources{{
+constexpr std::array<VolumeSource, 30> kVolumeSources{{
     {"emptyDir", {}, check_empty_dir},
     {"hostPath", {}, check_host_path},
     {"gitRepo", {"repository"}, check_git_repo},
@@ -59,6 +59,7 @@ constexpr std::array<VolumeSource, 29> kVolumeSources{{
     {"scaleIO", {"gateway", "system", "volumeName"}},
     {"csi", {"driver"}, check_csi},
     {"ephemeral", {}, check_ephemeral_volume},
+    {"image", {"reference"}, check_image_volume},
 }};
 
 void check_source(const CheckedField& source, const VolumeSource& rule) {

@@ -108,7 +108,7 @@ bool check_volume_affinity(const CheckedField& affinity) {
   if (!affinity) return false;
   const CheckedField required = affinity["required"];
   if (required) {
-    check_node_selector(required);
+    check_node_selector(required, ImpossibleValues::kAllowed);
   } else {
     required.required("must specify required node constraints");
   }

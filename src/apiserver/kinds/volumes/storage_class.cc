@@ -90,13 +90,10 @@ void validate_storage_class(const Json& storage_class, FieldErrors& errors) {
 
 void validate_storage_class_update(const Json& storage_class, const Json& old, Endpoint, FieldErrors& errors) {
   validate_storage_class(storage_class, errors);
-  for (const std::string_view name : {"parameters", "provisioner", "reclaimPolicy"}) {
+  for (const std::string_view name : {"parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"}) {
     if (value_of(storage_class, name) != value_of(old, name)) {
-      errors.forbidden(name, "updates to " + std::string(name) + " are forbidden.");
+      errors.invalid(name, value_of(storage_class, name), kImmutable);
     }
-  }
-  if (value_of(storage_class, "volumeBindingMode") != value_of(old, "volumeBindingMode")) {
-    errors.invalid("volumeBindingMode", value_of(storage_class, "volumeBindingMode"), kImmutable);
   }
 }
 
