@@ -8,6 +8,7 @@
 #include "client/object_cache.h"
 #include "policy/workloads/pod_state.h"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -43,6 +44,11 @@ class OwnedObjects {
 
   bool has_orphans_in(const std::string& ns) const { return orphans_.contains(ns); }
 
+  std::size_t count_orphans_in(const std::string& ns) const {
+    const auto entry = orphans_.find(ns);
+    return entry == orphans_.end() ? 0 : entry->second.size();
+  }
+
  private:
   using Index = std::map<std::string, std::map<client::ObjectKey, Ptr>>;
 
@@ -57,6 +63,15 @@ class OwnedObjects {
   Index by_owner_;
   Index orphans_;  // by namespace
 };
+
+/// Calls `visit(key, object)` for the objects of one namespace in a cache, in key order.
+template <typename Objects, typename Visit>
+void visit_namespace(const Objects& objects, const std::string& ns, Visit visit) {
+  const std::string prefix = ns + "/";
+  for (auto at = objects.lower_bound(prefix); at != objects.end() && at->first.starts_with(prefix); ++at) {
+    visit(at->first, at->second);
+  }
+}
 
 using OwnedPods = OwnedObjects<api::Pod>;
 using OwnedReplicaSets = OwnedObjects<api::ReplicaSet>;

@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
+#include "controllers/shared/sync_slice.h"
 #include "policy/workloads/pod_template.h"
 #include "policy/workloads/rollout_bounds.h"
 
@@ -109,11 +110,10 @@ void DeploymentController::on_set(const SetPtr& before, const SetPtr& after, Now
   }
   if (!after || api::controller_of(after->metadata) != nullptr) return;
   // One of them may want to adopt it.
-  for (const auto& [key, deployment] : deployments_.cache().all()) {
-    if (deployment->metadata.ns == after->metadata.ns && deployment->selector.matches(after->metadata.labels)) {
-      enqueue(key, now);
-    }
-  }
+  visit_namespace(deployments_.cache().all(), after->metadata.ns,
+                  [&](const std::string& key, const DeploymentPtr& each) {
+                    if (each->selector.matches(after->metadata.labels)) enqueue(key, now);
+                  });
 }
 
 /// A pod causes a sync only by its end, and only in a Deployment that waits for its old pods to end (Recreate).
@@ -133,7 +133,13 @@ void DeploymentController::enqueue(const std::string& key, Now now) {
 
 void DeploymentController::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) look(*key, now);
+  SyncSlice slice;
+  while (slice.has_room()) {
+    const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono);
+    if (!key) break;
+    slice.add(sets_.count_orphans_in(namespace_of(*key)));
+    look(*key, now);
+  }
   queue_metrics_.show(queue_, now.mono);
   arm();
 }

@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
+#include "controllers/shared/sync_slice.h"
 
 #include <fmt/format.h>
 
@@ -126,9 +127,9 @@ void JobController::on_pod(const PodPtr& before, const PodPtr& after, Now now) {
   if (workloads::is_tracked(*after)) enqueue_orphan(after, now);
   if (api::controller_of(after->metadata) != nullptr) return;
   // Some Job may want to adopt it.
-  for (const auto& [key, job] : jobs_.cache().all()) {
-    if (job->metadata.ns == after->metadata.ns && job->selector.matches(after->metadata.labels)) enqueue(key, now);
-  }
+  visit_namespace(jobs_.cache().all(), after->metadata.ns, [&](const std::string& key, const JobPtr& job) {
+    if (job->selector.matches(after->metadata.labels)) enqueue(key, now);
+  });
 }
 
 /// Tells the Jobs that own it, or did.
@@ -162,7 +163,13 @@ void JobController::enqueue_paced(const std::string& uid, Now now) {
 
 void JobController::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) look(*key, now);
+  SyncSlice slice;
+  while (slice.has_room()) {
+    const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono);
+    if (!key) break;
+    slice.add(pods_.count_orphans_in(namespace_of(*key)));
+    look(*key, now);
+  }
   while (const std::optional<std::string> key = orphan_metrics_.take(orphans_, now.mono)) free_orphan(*key, now);
   queue_metrics_.show(queue_, now.mono);
   orphan_metrics_.show(orphans_, now.mono);

@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
+#include "controllers/shared/sync_slice.h"
 #include "policy/workloads/deployment_status.h"
 #include "policy/workloads/replacement_first.h"
 #include "policy/workloads/surplus_rank.h"
@@ -89,9 +90,9 @@ bool ReplicasController<T>::counts(const api::Pod& pod) const {
 /// Those that may want to adopt it, or counted on it.
 template <typename T>
 void ReplicasController<T>::wake_takers(const api::Pod& orphan, Now now) {
-  for (const auto& [key, set] : sets_.all()) {
-    if (set->metadata.ns == orphan.metadata.ns && set->selector.matches(orphan.metadata.labels)) enqueue(key, now);
-  }
+  visit_namespace(sets_.all(), orphan.metadata.ns, [&](const std::string& key, const SetPtr& set) {
+    if (set->selector.matches(orphan.metadata.labels)) enqueue(key, now);
+  });
 }
 
 template <typename T>
@@ -137,7 +138,11 @@ void ReplicasController<T>::enqueue_paced(const std::string& key, Now now) {
 template <typename T>
 void ReplicasController<T>::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) {
+  SyncSlice slice;
+  while (slice.has_room()) {
+    const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono);
+    if (!key) break;
+    slice.add(pods_.count_orphans_in(namespace_of(*key)));
     sync(*key, now);
     queue_.done(*key);
   }

@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "controllers/shared/paths.h"
+#include "controllers/shared/sync_slice.h"
 
 #include <fmt/format.h>
 
@@ -150,7 +151,14 @@ void StatefulSetController::enqueue(const std::string& key, Now now) {
 
 void StatefulSetController::run(Now now) {
   if (!started_) return;
-  while (const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono)) look(*key, now);
+  SyncSlice slice;
+  while (slice.has_room()) {
+    const std::optional<std::string> key = queue_metrics_.take(queue_, now.mono);
+    if (!key) break;
+    const std::string ns = namespace_of(*key);
+    slice.add(pods_.count_orphans_in(ns) + revisions_.count_orphans_in(ns));
+    look(*key, now);
+  }
   queue_metrics_.show(queue_, now.mono);
   arm();
 }
