@@ -14,13 +14,15 @@ ResourcePaths::ResourcePaths(const Parts& parts, const ApiServer::Options& optio
       scale_(parts.core, parts.writer),
       binding_(parts.core, parts.writer),
       eviction_(parts.core, parts.writer, parts.remover),
-      log_(parts.core, options.gateway),
-      connect_(parts.core, options.gateway),
+      log_(parts.core, options.gateway, open_to_nodes_),
+      connect_(parts.core, options.gateway, open_to_nodes_),
       usage_(parts.core, options.gateway),
       components_(parts.core, options.controllers == ApiServer::Controllers::kOwn
                                   ? ComponentStatuses::Components::kInProcess
                                   : ComponentStatuses::Components::kElsewhere),
-      proxy_(parts.core, {.nodes = options.gateway, .pods = options.pods, .scheme = options.scheme}),
+      proxy_(
+          parts.core,
+          {.nodes = options.gateway, .pods = options.pods, .scheme = options.scheme, .open_to_nodes = &open_to_nodes_}),
       tokens_(parts.core, parts.node_restriction, options.signer, options.token_life_max),
       reviews_(parts.core, parts.authorizer, parts.roles, parts.bound_tokens, options.authenticator) {}
 

@@ -56,6 +56,10 @@ class ResourcePaths {
   void perform_unstored(const ExchangePtr& exchange);
   void perform_generic(const ExchangePtr& exchange);
 
+  /// Requests of one user that are open at agents of nodes: half of those that the server may have, so that one user's
+  /// logs and streams leave places for others. Fewer would refuse a program that scrapes many nodes at once.
+  static constexpr std::size_t kOpenToNodesMax = 128;
+
   const StorageReport& storage_;
   Reader& reader_;
   EndpointGate gate_;
@@ -64,6 +68,7 @@ class ResourcePaths {
   ScalePath scale_;
   PodBinding binding_;
   EvictionPath eviction_;
+  OpenRequests open_to_nodes_{kOpenToNodesMax};
   PodLog log_;
   PodConnect connect_;
   UsagePath usage_;

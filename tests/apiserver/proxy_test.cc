@@ -337,5 +337,22 @@ TEST(Proxy, OfANodeIsRead) {
   }
 }
 
+TEST(Proxy, BoundsWhatAUserHasOpenAtNodes) {
+  TestServer server;
+  server.post("/api/v1/nodes",
+              R"({"metadata":{"name":"n1"},"status":{"addresses":[{"type":"InternalIP","address":"10.0.0.1"}]}})");
+  make_addressed_pod(server, "web", "10.0.0.7");
+  const std::string page = "/api/v1/nodes/n1/proxy/stats/summary";
+  for (int i = 0; i < 128; ++i) EXPECT_FALSE(server.send(api::Method::kGet, page)->answered());
+  const Answer refused = server.get(page);
+  EXPECT_EQ(refused.code, 429);
+  EXPECT_THAT(refused.string_at({"message"}), HasSubstr("too many open requests to nodes"));
+  EXPECT_EQ(server.get(kShop + "/pods/web/log").code, 429) << "logs come from nodes, too";
+  grant(server, "other", "pods/log", "get");
+  EXPECT_EQ(code_as(server, "other", api::Method::kGet, kShop + "/pods/web/log"), 200);
+  server.gateway().silent.pop_back();
+  EXPECT_EQ(server.get(kShop + "/pods/web/log").code, 200) << "a place is free again";
+}
+
 }  // namespace
 }  // namespace spillway::apiserver

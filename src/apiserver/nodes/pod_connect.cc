@@ -28,7 +28,9 @@ constexpr std::array<std::string_view, 7> kHeadersPassedOn = {"connection",
 /// Passes the agent's answer on: a refusal with its status, an upgraded connection as it is.
 class ConnectSink final : public api::UpgradingSink {
  public:
-  explicit ConnectSink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+  /// `place`: held until the connection has ended.
+  ConnectSink(ExchangePtr exchange, std::shared_ptr<void> place)
+      : exchange_(std::move(exchange)), place_(std::move(place)) {}
 
   void on_response(api::Response response) override { exchange_->fail(agent_refusal(response)); }
 
@@ -61,6 +63,7 @@ class ConnectSink final : public api::UpgradingSink {
 
  private:
   ExchangePtr exchange_;
+  std::shared_ptr<void> place_;
   std::shared_ptr<api::UpgradingSink> upgraded_;
 };
 
@@ -106,12 +109,14 @@ void PodConnect::connect(const ExchangePtr& exchange) {
   if (!api::asks_for_upgrade(exchange->request(), "websocket") &&
       !api::asks_for_upgrade(exchange->request(), "SPDY/3.1"))
     return exchange->fail(make_error(ErrorCode::kBadRequest, "Upgrade request required"));
+  std::shared_ptr<void> place = open_.take(exchange->user().name);
+  if (!place) return exchange->fail(too_many_open_to_nodes());
   api::Request request{
       .method = exchange->request().method, .target = *target, .headers = {}, .body = {}, .document = {}};
   for (const auto& header : exchange->request().headers)
     if (std::ranges::find(kHeadersPassedOn, header.first) != kHeadersPassedOn.end()) request.headers.push_back(header);
   gateway_->open(agent->node, agent->address.host, agent->address.port, std::move(request),
-                 std::make_shared<ConnectSink>(exchange));
+                 std::make_shared<ConnectSink>(exchange, std::move(place)));
 }
 
 }  // namespace spillway::apiserver

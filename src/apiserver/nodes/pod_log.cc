@@ -22,7 +22,9 @@ constexpr std::string_view kParametersPassedOn[] = {"follow",    "previous",   "
 /// Passes the agent's answer on to the client, a refusal with its status.
 class RelaySink final : public api::PacedSink {
  public:
-  RelaySink(Core& core, ExchangePtr exchange, const std::string& node) : core_(core), exchange_(std::move(exchange)) {
+  /// `place`: held until the answer has ended.
+  RelaySink(Core& core, ExchangePtr exchange, const std::string& node, std::shared_ptr<void> place)
+      : core_(core), exchange_(std::move(exchange)), place_(std::move(place)) {
     step_ = exchange_->steps.begin(RequestStep::Of::kAgent, node, core_.now.mono);
   }
 
@@ -54,6 +56,7 @@ class RelaySink final : public api::PacedSink {
 
   Core& core_;
   ExchangePtr exchange_;
+  std::shared_ptr<void> place_;
   std::optional<std::size_t> step_;
 };
 
@@ -69,6 +72,8 @@ void PodLog::get(const ExchangePtr& exchange) {
   const auto agent = agent_of(core_, pod);
   if (!agent) return exchange->fail(agent.error());
   if (gateway_ == nullptr) return exchange->fail(no_way_to(agent->node));
+  std::shared_ptr<void> place = open_.take(exchange->user().name);
+  if (!place) return exchange->fail(too_many_open_to_nodes());
   std::string target = "/containerLogs/" + route.ns + "/" + route.name + "/" + *container;
   char separator = '?';
   for (const std::string_view name : kParametersPassedOn) {
@@ -80,7 +85,7 @@ void PodLog::get(const ExchangePtr& exchange) {
   }
   gateway_->open(agent->node, agent->address.host, agent->address.port,
                  {.method = api::Method::kGet, .target = std::move(target)},
-                 std::make_shared<RelaySink>(core_, exchange, agent->node));
+                 std::make_shared<RelaySink>(core_, exchange, agent->node, std::move(place)));
 }
 
 }  // namespace spillway::apiserver

@@ -2,6 +2,7 @@
 // Thread: loop. Source: spec "API server contract", 17.1.
 #pragma once
 
+#include "apiserver/nodes/open_requests.h"
 #include "apiserver/ports/node_gateway.h"
 #include "apiserver/read/core.h"
 #include "apiserver/request/exchange.h"
@@ -10,13 +11,15 @@ namespace spillway::apiserver {
 
 class PodLog {
  public:
-  PodLog(Core& core, NodeGateway* gateway) : core_(core), gateway_(gateway) {}
+  /// `open`: counts requests to agents; outlives this.
+  PodLog(Core& core, NodeGateway* gateway, OpenRequests& open) : core_(core), gateway_(gateway), open_(open) {}
 
   void get(const ExchangePtr& exchange);
 
  private:
   Core& core_;
   NodeGateway* gateway_;
+  OpenRequests& open_;
 };
 
 }  // namespace spillway::apiserver

@@ -25,7 +25,6 @@ constexpr int kMovedPermanently = 301;
 constexpr int kStatusMin = 200;
 constexpr int kStatusMax = 599;
 constexpr int kBadGateway = 502;
-constexpr std::string_view kServiceAccount = "system:serviceaccount:";
 
 std::string host_of(const PodServer& server) {
   const bool v6 = server.address.contains(':');
@@ -35,11 +34,6 @@ std::string host_of(const PodServer& server) {
 /// A status that HTTP defines: statuses of answers are labels of metrics.
 int known_status(int status) {
   return status >= kStatusMin && status <= kStatusMax ? status : kBadGateway;
-}
-
-/// Service accounts of a namespace count as one user: a user who may act as one of them may act as all.
-std::string counted_as(const std::string& user) {
-  return user.starts_with(kServiceAccount) ? user.substr(0, user.rfind(':')) : user;
 }
 
 /// Passes an answer on: its status, its allowed headers, its body as it arrives.
@@ -164,6 +158,11 @@ void ProxyPath::ask_node(const ExchangePtr& exchange) {
     return exchange->fail(
         make_error(ErrorCode::kServiceUnavailable, "this server has no way to the agent of node {}", route.name));
   }
+  std::shared_ptr<void> place;
+  if (ways_.open_to_nodes != nullptr) {
+    place = ways_.open_to_nodes->take(exchange->user().name);
+    if (!place) return exchange->fail(too_many_open_to_nodes());
+  }
   ProxiedPath path = path_of(*exchange);
   api::Request request{api::Method::kGet, path.target(), {}, {}};
   const auto step = exchange->steps.begin(RequestStep::Of::kAgent, route.name, core_.now.mono);
@@ -173,7 +172,7 @@ void ProxyPath::ask_node(const ExchangePtr& exchange) {
                                                                   .hosts = {},
                                                                   .type = kOfAgents,
                                                                   .type_alone = true,
-                                                                  .place = nullptr,
+                                                                  .place = place,
                                                                   .step = step}));
 }
 
@@ -214,17 +213,11 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
   if (ways_.pods == nullptr) {
     return exchange->fail(make_error(ErrorCode::kServiceUnavailable, "this server has no way to pods"));
   }
-  const std::string user = counted_as(exchange->user().name);
-  std::size_t& open = (*open_)[user];
-  if (open >= ways_.open_of_user_max) {
+  const std::shared_ptr<void> place = open_to_pods_.take(exchange->user().name);
+  if (!place) {
     return exchange->fail(api::retry_status(ErrorCode::kTooManyRequests,
                                             "too many open requests to pods and services, try again later", 1));
   }
-  ++open;
-  const std::shared_ptr<void> place(nullptr, [all = open_, user](void*) {
-    const auto mine = all->find(user);
-    if (--mine->second == 0) all->erase(mine);
-  });
   api::Request request{asked.method, path.target(), forwarded_headers(asked, path, ways_.scheme), asked.body};
   const auto step = exchange->steps.begin(RequestStep::Of::kPod, host_of(server), core_.now.mono);
   const auto sink = std::make_shared<AnswerSink>(

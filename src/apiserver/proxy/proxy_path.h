@@ -4,6 +4,7 @@
 // Source: Kubernetes API reference, NodeProxyOptions, PodProxyOptions, ServiceProxyOptions.
 #pragma once
 
+#include "apiserver/nodes/open_requests.h"
 #include "apiserver/ports/node_gateway.h"
 #include "apiserver/ports/pod_gateway.h"
 #include "apiserver/proxy/pod_server.h"
@@ -11,9 +12,6 @@
 #include "apiserver/request/exchange.h"
 
 #include <cstddef>
-#include <map>
-#include <memory>
-#include <string>
 #include <string_view>
 
 namespace spillway::apiserver {
@@ -21,19 +19,18 @@ namespace spillway::apiserver {
 class ProxyPath {
  public:
   struct Ways {
-    NodeGateway* nodes = nullptr;       // null: no node can be reached
-    PodGateway* pods = nullptr;         // null: no pod can be reached
-    std::string_view scheme = "https";  // that clients speak to this server
-    std::size_t open_of_user_max = 32;  // to pods and services
+    NodeGateway* nodes = nullptr;           // null: no node can be reached
+    PodGateway* pods = nullptr;             // null: no pod can be reached
+    std::string_view scheme = "https";      // that clients speak to this server
+    std::size_t open_of_user_max = 32;      // to pods and services
+    OpenRequests* open_to_nodes = nullptr;  // counts requests to nodes; null: they are not counted
   };
 
-  ProxyPath(Core& core, const Ways& ways) : core_(core), ways_(ways) {}
+  ProxyPath(Core& core, const Ways& ways) : core_(core), ways_(ways), open_to_pods_(ways.open_of_user_max) {}
 
   void perform(const ExchangePtr& exchange);
 
  private:
-  using OpenRequests = std::map<std::string, std::size_t, std::less<>>;
-
   void ask_node(const ExchangePtr& exchange);
   api::StatusResult<PodServer> pod_of(const Route& route) const;
   api::StatusResult<PodServer> endpoint_of(const Route& route);
@@ -41,7 +38,7 @@ class ProxyPath {
 
   Core& core_;
   const Ways ways_;
-  std::shared_ptr<OpenRequests> open_ = std::make_shared<OpenRequests>();  // by user; none is 0
+  OpenRequests open_to_pods_;
 };
 
 }  // namespace spillway::apiserver
