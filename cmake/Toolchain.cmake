@@ -31,6 +31,16 @@ else()
     -Wno-sign-conversion -Wno-missing-designated-field-initializers -Wno-deprecated-declarations)
 endif()
 target_compile_definitions(spillway_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+
+# Hardening of the program that is shipped (docs/security.md, "The program"; e2e/test_packages.py looks at the result): an
+# address that changes with each start, checks of stacks and of buffers whose size the compiler knows, and marks at the
+# targets of indirect jumps. The program itself adds what the linker does. The sanitizers have checks of their own.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND SPILLWAY_SANITIZE STREQUAL "")
+  target_compile_options(spillway_flags INTERFACE -fPIE -fstack-protector-strong -fstack-clash-protection
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=full>)
+  # Tables of addresses are bound and made read-only before main().
+  set(SPILLWAY_HARDENED_LINK -pie -Wl,-z,relro,-z,now)
+endif()
 if(SPILLWAY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address)

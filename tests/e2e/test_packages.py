@@ -105,6 +105,22 @@ class Made(unittest.TestCase):
             subprocess.run(["dpkg-deb", "-x", the("_*.deb"), folder], check=True)
             self.assertEqual(program, hashlib.sha256((folder / "usr/bin/spillway").read_bytes()).hexdigest())
 
+    def test_the_program_is_hardened(self):
+        """docs/security.md, "The program". Marks of jump targets are counted: the note that promises them needs every library to have them."""
+        def shown(*flags):
+            return subprocess.run(["readelf", "-W", *flags, BINARY], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(shown("-h"), r"Type:\s+DYN \(Position-Independent Executable")
+        segments = shown("-l")
+        self.assertIn("GNU_RELRO", segments)
+        self.assertRegex(segments, r"GNU_STACK\s.* RW\s", "a stack on which nothing runs")
+        self.assertNotRegex(segments, r"LOAD\s.* RWE\s")
+        self.assertRegex(shown("-d"), r"FLAGS_1.*\bNOW\b.*\bPIE\b")
+        imported = shown("--dyn-syms")
+        self.assertIn("__stack_chk_fail", imported)
+        self.assertGreater(len(set(re.findall(r"__(\w+)_chk@", imported))), 2, "functions that check the size of a buffer")
+        if os.uname().machine == "x86_64":
+            self.assertGreater(BINARY.read_bytes().count(b"\xf3\x0f\x1e\xfa"), 10_000, "endbr64")
+
     def test_the_image_has_the_time_zones_of_cron_jobs(self):
         with tarfile.open(the("_*.oci.tar")) as layout:
             blobs = [layout.extractfile(member) for member in layout if member.isfile()]
