@@ -203,6 +203,28 @@ def reviewed(forge):
     yield Act("a token that the API server made for another audience", other_audience)
 
 
+def verification_pages():
+    """The pages by which others verify tokens: for service accounts and administrators, without the private key, and with no word of the client's."""
+    pages = ("/.well-known/openid-configuration", "/openid/v1/jwks")
+    for path in pages:
+        for by, want in (("nobody", (401, 403)), ("alice", 403), ("getter", 403), ("n1", 403), ("role-writer", 403)):
+            yield Ask(f"{path} as {by}", by, "GET", path, want=want, hides=("jwks_uri", "kty"))
+        yield Ask(f"{path} as an account", "ours/app", "GET", path, want=200, hides=('"d":', "PRIVATE"))
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            yield Ask(f"{method} {path} as an account", "ours/app", method, path, {}, want=(403, 405), hides=("jwks_uri", "kty"))
+        for name, headers in (("Host", {"Host": "evil.example"}), ("X-Forwarded-Host", {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "http"}),
+                              ("Forwarded", {"Forwarded": "host=evil.example;proto=http"})):
+            yield Ask(f"{path} with {name} of another site", "ours/app", "GET", path, headers=headers, want=(200, 400, 403), hides="evil.example")
+        for tail in ("/../../../api/v1/namespaces/theirs/secrets/hidden", "/..%2f..%2f..%2fmetrics", "%2f..%2f..%2fmetrics", "/%2e%2e/%2e%2e/%2e%2e/metrics", ";/../../metrics", "/x",
+                     "%00"):
+            yield Ask(f"{path}{tail}", "ours/app", "GET", path + tail, want=(400, 403, 404), hides=("# TYPE", '"kind":"Secret"'))
+    yield Ask("the page of keys with a letter encoded, without the right", "getter", "GET", "/%6fpenid/v1/jwks", hides="kty")
+    for path in ("/.well-known/../metrics", "/.well-known/%2e%2e/metrics", "/.WELL-KNOWN/openid-configuration", "/openid/v1", "/openid/v1/../../metrics", "/openid/v2/jwks",
+                 "//openid/v1/jwks", "/.well-known/openid-configuration?x=/../../metrics"):
+        want = (200, 400) if "?" in path else (400, 403, 404)
+        yield Ask(f"beside the pages of keys: {path}", "ours/app", "GET", path, want=want, hides=("# TYPE",))
+
+
 def attempts(cluster):
     forge = Forge(cluster)
     rows = []
@@ -214,6 +236,6 @@ def attempts(cluster):
         return None if review["status"]["userInfo"]["username"] == "system:serviceaccount:ours:app" else json.dumps(review)
     assert len({forge.good, forge.signed()}) == 2
     cluster.bear("ours/app", forge.signed())
-    rows += [*in_other_places(forge), *who_may_have_one(forge), *reviewed(forge),
+    rows += [*in_other_places(forge), *who_may_have_one(forge), *reviewed(forge), *verification_pages(),
         Act("signed as the cluster does: what is forged above fails for its reason alone", good)]
     return rows
