@@ -128,6 +128,18 @@ TEST_F(WatchMatches, TermsOfAUserAndOfAllAreBounded) {
   EXPECT_EQ(open(absent_labels("third", kHalf)).code(), 200) << "what ends is given back";
 }
 
+TEST_F(WatchMatches, WatchesOfAUserAreBounded) {
+  std::vector<Opened> watches;
+  for (std::size_t i = 0; i < WatchHub::kWatchesOfUser; ++i) watches.push_back(open("a=1", "u"));
+  EXPECT_EQ(watches.back().code(), 200);
+  const Opened refused = open("a=1", "u");
+  EXPECT_EQ(refused.code(), 429);
+  EXPECT_NE(refused.sink->response->body.find("too many watches"), std::string::npos);
+  EXPECT_EQ(open("a=1", "v").code(), 200);
+  watches.back().exchange->abandon();
+  EXPECT_EQ(open("a=1", "u").code(), 200) << "what ends is given back";
+}
+
 /// A comparison without slices stops.
 TEST(LongSelectors, OfACollectionThatIsDeletedAreRefusedWhereObjectsAreMany) {
   constexpr std::size_t kTerms = 5'000;

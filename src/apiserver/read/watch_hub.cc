@@ -119,12 +119,18 @@ WatchHub::SharedPtr WatchHub::share(Selection selection) {
       Shared{.selection = std::move(selection), .hash = hash, .steps = steps > kFreeSteps ? steps : 0, .watches = {}});
 }
 
-bool WatchHub::take(const SharedPtr& shared, const std::string& user) {
+std::string_view WatchHub::take(const SharedPtr& shared, const std::string& user) {
+  const auto open = watches_of_user_.find(user);
+  if (open != watches_of_user_.end() && open->second >= kWatchesOfUser) {
+    return "this user has too many watches: end some of them";
+  }
   const bool is_new = shared->watches.empty();
   if (!shared->watches.contains(user) && shared->steps != 0) {
     const auto own = steps_of_user_.find(user);
     const std::size_t held = own == steps_of_user_.end() ? 0 : own->second;
-    if (held + shared->steps > kStepsOfUser || (is_new && steps_ + shared->steps > kStepsOfAll)) return false;
+    if (held + shared->steps > kStepsOfUser || (is_new && steps_ + shared->steps > kStepsOfAll)) {
+      return "the selectors that are watched have too many terms: use shorter ones";
+    }
     steps_of_user_[user] += shared->steps;
   }
   if (is_new) {
@@ -132,10 +138,12 @@ bool WatchHub::take(const SharedPtr& shared, const std::string& user) {
     shared_.emplace(shared->hash, shared);
   }
   ++shared->watches[user];
-  return true;
+  ++watches_of_user_[user];
+  return {};
 }
 
 void WatchHub::give_back(const SharedPtr& shared, const std::string& user) {
+  if (const auto open = watches_of_user_.find(user); --open->second == 0) watches_of_user_.erase(open);
   if (--shared->watches[user] != 0) return;
   shared->watches.erase(user);
   if (const auto own = steps_of_user_.find(user); own != steps_of_user_.end()) {
@@ -164,9 +172,8 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
   if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // it went while this waited
   watch->converts = has_webhook(*with.route.resource);
   watch->user = watched_for(with.user().name);
-  if (!take(shared, watch->user)) {
-    return with.fail(api::retry_status(ErrorCode::kTooManyRequests,
-                                       "the selectors that are watched have too many terms: use shorter ones", 10));
+  if (const std::string_view refusal = take(shared, watch->user); !refusal.empty()) {
+    return with.fail(api::retry_status(ErrorCode::kTooManyRequests, refusal, 10));
   }
   with.open_stream(watch->rendering.stream_type(), [this, id = watch->id] {
     const auto found = watches_.find(id);

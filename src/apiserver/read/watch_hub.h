@@ -25,6 +25,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -38,6 +39,10 @@ class WatchHub {
   /// selector that a request line holds can be watched once, and of all users: an event takes less than 2 ms for them.
   static constexpr std::size_t kStepsOfUser = 8'000;
   static constexpr std::size_t kStepsOfAll = 20'000;
+  /// Watches of one user, counted alike: some 30 MiB. A controller manager has about a hundred, a node one for each
+  /// object that its pods name. Without a bound the streams of all connections of one user, a hundred each, could be
+  /// watches.
+  static constexpr std::size_t kWatchesOfUser = 10'000;
 
   WatchHub(Core& core, SliceQueue& slices, LongReads& long_reads)
       : core_(core), slices_(slices), long_reads_(long_reads) {}
@@ -130,7 +135,8 @@ class WatchHub {
   /// The one that is there already, or a new one.
   SharedPtr share(Selection selection);
   /// False: its terms are too many for what the user, or all of them, watch already.
-  bool take(const SharedPtr& shared, const std::string& user);
+  /// Counts a watch of this user. Returns why there may be no more; empty: it counts until give_back().
+  std::string_view take(const SharedPtr& shared, const std::string& user);
   void give_back(const SharedPtr& shared, const std::string& user);
   void judge(Shared& shared, const Frames& frames);
   void start_from_state(const WatchPtr& watch, bool marker);
@@ -170,6 +176,7 @@ class WatchHub {
   std::size_t matches_ = 0;
   std::unordered_multimap<std::size_t, SharedPtr> shared_;  // by hash
   std::map<std::string, std::size_t, std::less<>> steps_of_user_;
+  std::map<std::string, std::size_t, std::less<>> watches_of_user_;
   std::size_t steps_ = 0;  // sum over all watches
   std::map<WatchId, WatchPtr> watches_;
   std::map<const ResourceCache*, Audience> audiences_;
