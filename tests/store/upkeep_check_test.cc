@@ -1,6 +1,7 @@
 // The check of a database: a sound one is found sound, and each damage that is planted is found, and named.
 #include "base/rng.h"
 #include "store/sqlite/upkeep/check.h"
+#include "store/sqlite/upkeep/restore.h"
 #include "store/upkeep_fixture.h"
 
 #include <string>
@@ -161,6 +162,30 @@ TEST_F(StoreCheck, SaysWhatItCannotRead) {
   report = sqlite::check_database(path_, check_value, go_on);
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().text(), HasSubstr("the database of another program"));
+}
+
+TEST_F(StoreCheck, RefusesWhatSpillwayDidNotMake) {
+  std::filesystem::create_directories(directory_.file("restored"));
+  for (const std::string foreign :
+       {"CREATE TRIGGER spy AFTER UPDATE ON current BEGIN DELETE FROM log; END",
+        "CREATE VIEW spy AS SELECT key, value FROM current", "CREATE TABLE spy(x)", "CREATE INDEX spy ON log(key)",
+        "DROP TABLE log; CREATE VIEW log AS SELECT * FROM current",
+        "DROP TABLE without_history; CREATE TABLE without_history(prefix TEXT PRIMARY KEY, more TEXT) WITHOUT ROWID"}) {
+    std::filesystem::remove(path_);
+    open();
+    write_some();
+    close();
+    tamper(foreign);
+    const auto report = sqlite::check_database(path_, check_value, go_on);
+    ASSERT_FALSE(report) << foreign;
+    EXPECT_EQ(report.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(report.error().text(), HasSubstr("that Spillway did not make")) << foreign;
+    const auto restored = sqlite::restore_database(path_, directory_.file("restored/spillway.db"), {}, go_on);
+    ASSERT_FALSE(restored) << foreign;
+    EXPECT_THAT(restored.error().text(), HasSubstr("that Spillway did not make")) << foreign;
+    EXPECT_FALSE(std::filesystem::exists(directory_.file("restored/spillway.db")));
+    EXPECT_FALSE(SqliteStore::open(path_, loop_.poster())) << "put in place by hand: " << foreign;
+  }
 }
 
 TEST_F(StoreCheck, ChangesNothing) {

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -75,6 +76,34 @@ Outcome check_identity(Connection& connection, const std::string& path) {
   }
   if (version < 1) return invalid(path, "schema version {} is unknown", version);
   return {};
+}
+
+/// The statements that make our tables, as SQLite keeps them.
+std::vector<std::string_view> table_statements() {
+  std::vector<std::string_view> statements = {kBackupTable};
+  for (std::string_view text : {std::string_view(kTables), std::string_view(kTablesOf2)}) {
+    for (std::size_t begin = text.find("CREATE"); begin != std::string_view::npos; begin = text.find("CREATE")) {
+      text.remove_prefix(begin);
+      statements.push_back(text.substr(0, text.find(';')));
+      text.remove_prefix(statements.back().size());
+    }
+  }
+  return statements;
+}
+
+/// A trigger or a view in a file that was restored would act on, or stand for, the objects of the cluster.
+Outcome check_tables(Connection& connection, const std::string& path) {
+  const std::vector<std::string_view> ours = table_statements();
+  Result<Statement> statement = connection.prepare("SELECT type, name, ifnull(sql, '') FROM sqlite_schema");
+  if (!statement) return {};  // damaged: what is read next says so
+  Rows rows = statement->query();
+  for (;;) {
+    const Result<bool> more = rows.next();
+    if (!more || !*more) return {};
+    if (std::ranges::find(ours, rows.bytes(2)) != ours.end()) continue;
+    return invalid(path, "has a {} \"{}\" that Spillway did not make; expected its tables alone",
+                   printable_line(rows.bytes(0)), printable_line(rows.bytes(1)));
+  }
 }
 
 Outcome check_integrity(Connection& connection, const std::string& path) {
@@ -159,6 +188,7 @@ Outcome prepare_file(Connection& connection, const std::string& path, const Sqli
     SPILLWAY_TRY_VOID(connection.exec(kLayout));
   } else {
     SPILLWAY_TRY_VOID(check_identity(connection, path));
+    SPILLWAY_TRY_VOID(check_tables(connection, path));
     SPILLWAY_TRY_VOID(check_integrity(connection, path));
   }
   SPILLWAY_TRY_VOID(use_journal(connection, path, options));
@@ -205,6 +235,7 @@ Result<Connection> open_to_examine(const std::string& path) {
   SPILLWAY_TRY(connection, Connection::open(path, Access::kReadOnly));
   Outcome known = connection.exec("PRAGMA busy_timeout=5000");
   if (known) known = check_identity(connection, path);
+  if (known) known = check_tables(connection, path);
   if (known) return connection;
   if (known.error().code == ErrorCode::kInvalid) return known.error();
   if (connection.trouble() == Trouble::kDamaged) return invalid(path, "not a Spillway database");

@@ -29,11 +29,15 @@ bool is_below(std::string_view key, const Prefixes& prefixes);
 Result<Prefixes> prefixes_without_history(Connection& file);
 
 /// Opens `path` for writing, creating it if it is absent or empty, and brings it to this schema. kInvalid: the file is
-/// foreign, damaged or newer.
+/// foreign, damaged or newer, or has something in it that Spillway did not make, such as a trigger.
 Result<Connection> open_for_writing(const std::string& path, const SqliteOptions& options);
 
+/// The table that marks a backup.
+inline constexpr std::string_view kBackupTable = "CREATE TABLE backup(revision INTEGER NOT NULL)";
+
 /// A connection that only reads to any file: a store that may be in use, or a copy of one. kNotFound: there is none.
-/// kInvalid: not a Spillway database, or a newer one. The pages were not checked.
+/// kInvalid: not a Spillway database, or a newer one, or one with tables, views, triggers or indexes that Spillway did
+/// not make. The pages were not checked.
 Result<Connection> open_to_examine(const std::string& path);
 
 /// Another connection to a file that open_for_writing() has accepted.
