@@ -69,9 +69,7 @@ const Node& first_identifier(const Node& node) {
 }
 
 std::size_t parts_of(const Type& type) {
-  std::size_t parts = 1;
-  for (const Type& part : type.of) parts += parts_of(part);
-  return parts;
+  return 1 + type.of.count();
 }
 
 bool is_wild(const Type& type) {
@@ -438,8 +436,8 @@ class Checker {
   static Type instance(const Type& type, const std::array<Type, 2>& parameters) {
     if (type.kind == TypeKind::kParameterA) return parameters[0];
     if (type.kind == TypeKind::kParameterB) return parameters[1];
+    if (!type.of.has_unknown()) return type;
     Type made{.kind = type.kind, .of = {}, .fields = type.fields};
-    made.of.reserve(type.of.size());
     for (const Type& part : type.of) made.of.push_back(instance(part, parameters));
     return made;
   }

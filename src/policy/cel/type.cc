@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace spillway::cel {
 
@@ -96,6 +97,50 @@ Type object_of(std::string name, std::vector<std::pair<std::string, Type>> membe
   type.fields =
       std::make_shared<const ObjectFields>(ObjectFields{.name = std::move(name), .members = std::move(members)});
   return type;
+}
+
+struct TypeParts::Shared {
+  std::vector<Type> types;
+  std::size_t count = 0;
+  bool has_unknown = false;
+};
+
+std::size_t TypeParts::size() const {
+  return shared_ == nullptr ? 0 : shared_->types.size();
+}
+
+const Type& TypeParts::operator[](std::size_t index) const {
+  return shared_->types[index];
+}
+
+const Type* TypeParts::begin() const {
+  return shared_ == nullptr ? nullptr : shared_->types.data();
+}
+
+const Type* TypeParts::end() const {
+  return shared_ == nullptr ? nullptr : shared_->types.data() + shared_->types.size();
+}
+
+void TypeParts::push_back(Type part) {
+  auto next = shared_ == nullptr ? std::make_shared<Shared>() : std::make_shared<Shared>(*shared_);
+  const bool is_unknown =
+      part.kind == TypeKind::kVariable || part.kind == TypeKind::kParameterA || part.kind == TypeKind::kParameterB;
+  next->count += 1 + part.of.count();
+  next->has_unknown = next->has_unknown || is_unknown || part.of.has_unknown();
+  next->types.push_back(std::move(part));
+  shared_ = std::move(next);
+}
+
+std::size_t TypeParts::count() const {
+  return shared_ == nullptr ? 0 : shared_->count;
+}
+
+bool TypeParts::has_unknown() const {
+  return shared_ != nullptr && shared_->has_unknown;
+}
+
+bool operator==(const TypeParts& a, const TypeParts& b) {
+  return a.shared_ == b.shared_ || std::ranges::equal(a, b);
 }
 
 const Type* find_field(const Type& object, std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include "policy/cel/value.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,9 +53,36 @@ enum class TypeKind : std::uint8_t {
 
 struct ObjectFields;
 
+struct Type;
+
+/// The types inside another one. Copies share them: each node of an expression has a type, and with nested lists the
+/// copies would be a product of nodes and levels.
+class TypeParts {
+ public:
+  bool empty() const { return size() == 0; }
+
+  std::size_t size() const;
+  const Type& operator[](std::size_t index) const;
+  const Type* begin() const;
+  const Type* end() const;
+  /// Adds a part to this list, not to its copies.
+  void push_back(Type part);
+
+  /// The number of all types inside, at every level.
+  std::size_t count() const;
+  /// Some type inside, at any level, is a variable or a parameter of a signature.
+  bool has_unknown() const;
+
+  friend bool operator==(const TypeParts& a, const TypeParts& b);
+
+ private:
+  struct Shared;
+  std::shared_ptr<const Shared> shared_;  // null: no parts
+};
+
 struct Type {
   TypeKind kind = TypeKind::kDyn;
-  std::vector<Type> of = {};
+  TypeParts of = {};
   std::shared_ptr<const ObjectFields> fields = {};  // two objects are of one type if they share them
   std::uint32_t variable = 0;                       // for kVariable: which one
 

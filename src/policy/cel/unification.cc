@@ -111,7 +111,7 @@ bool Unification::occurs(const Type& variable, const Type& in) const {
     const Type* type = found(in);
     return type != nullptr && occurs(variable, *type);
   }
-  return std::ranges::any_of(in.of, [&](const Type& part) { return occurs(variable, part); });
+  return in.of.has_unknown() && std::ranges::any_of(in.of, [&](const Type& part) { return occurs(variable, part); });
 }
 
 Type Unification::filled(const Type& type, bool settle) const {
@@ -121,8 +121,8 @@ Type Unification::filled(const Type& type, bool settle) const {
     if (stands_for->kind == TypeKind::kVariable) return settle ? Type{} : *stands_for;
     return filled(*stands_for, settle);
   }
+  if (!type.of.has_unknown()) return type;
   Type made{.kind = type.kind, .of = {}, .fields = type.fields, .variable = type.variable};
-  made.of.reserve(type.of.size());
   for (const Type& part : type.of) made.of.push_back(filled(part, settle));
   return made;
 }
