@@ -1,5 +1,6 @@
 #include "runtime/slow_turns.h"
 
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
@@ -15,13 +16,19 @@ std::string cause_of(const std::string& what) {
 
 }  // namespace
 
-bool LongestTurn::note(const Loop::Turn& turn) {
+bool LongestTurns::note(const Loop::Turn& turn) {
   const Duration used = processor_time_();
   const std::optional<Duration> before = std::exchange(before_, used);
-  if (!before || used - *before <= took_) return false;
-  took_ = used - *before;
-  cause_ = cause_of(turn.what);
-  return true;
+  if (!before) return false;
+  const Duration took = used - *before;
+  if (entries_.size() == kKept && took <= entries_.back().took) return false;
+  std::string cause = cause_of(turn.what);
+  const auto known = std::ranges::find(entries_, cause, &Entry::cause);
+  if (known != entries_.end() && took <= known->took) return false;
+  if (known != entries_.end()) entries_.erase(known);
+  if (entries_.size() == kKept) entries_.pop_back();
+  const auto place = std::ranges::find_if(entries_, [took](const Entry& each) { return each.took < took; });
+  return entries_.insert(place, {.took = took, .cause = std::move(cause)}) == entries_.begin();
 }
 
 std::optional<SlowTurns::Report> SlowTurns::note(const Loop::Turn& turn, Instant now) {

@@ -5,12 +5,14 @@
 #include "base/time.h"
 #include "runtime/loop.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace spillway::runtime {
 
@@ -51,27 +53,32 @@ class SlowTurns {
   std::string what_;
 };
 
-/// The turn of a loop that took the most of its thread's processor time since the start. Unlike the time on the clock,
-/// it does not grow when the machine is busy with other work.
-class LongestTurn {
+/// The turns of a loop that took the most of its thread's processor time since the start, by cause. Unlike the time on
+/// the clock, it does not grow when the machine is busy with other work.
+class LongestTurns {
  public:
+  /// Causes that are kept.
+  static constexpr std::size_t kKept = 8;
+
+  struct Entry {
+    Duration took{};
+    std::string cause;  // in words, as of a report
+  };
+
   /// `processor_time` returns what the thread has used so far.
-  explicit LongestTurn(std::function<Duration()> processor_time) : processor_time_(std::move(processor_time)) {}
+  explicit LongestTurns(std::function<Duration()> processor_time) : processor_time_(std::move(processor_time)) {}
 
   /// Counts the turn that has just ended, with the wait before it. True if it is the longest so far. The first turn
   /// only begins the count.
   bool note(const Loop::Turn& turn);
 
-  Duration took() const { return took_; }
-
-  /// In words, as of a report; empty before the second turn.
-  const std::string& cause() const { return cause_; }
+  /// One entry for each cause, the longest first; empty before the second turn.
+  const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   std::function<Duration()> processor_time_;
   std::optional<Duration> before_;
-  Duration took_{};
-  std::string cause_;
+  std::vector<Entry> entries_;
 };
 
 /// SlowTurns::Waited of the calling thread, from /proc/thread-self/schedstat.

@@ -1,6 +1,6 @@
 """Judges the longest turns of the loops of a suite's processes: a turn is the time for which no other request is answered.
 
-Each process logs, when it stops, the most processor time that a turn of each of its loops took, and its cause. A turn must not take more than
+Each process logs, when it stops, the turns of each of its loops that took the most processor time, and their causes. A turn must not take more than
 BOUND on the reference machine; a slower machine has more, by what a fixed computation takes on it. Processor time, so other work beside a suite
 does not count, except for what it costs in caches.
 
@@ -53,10 +53,9 @@ class Turns:
         bound = BOUND * max(self.scale, calibration())
         longest = {}
         for milliseconds, loop, cause in sorted(self.seen):
-            longest[loop] = (milliseconds, cause)
-        lines = {loop: f"{loop}: {milliseconds} ms, {cause}" for loop, (milliseconds, cause) in longest.items()}
-        print(f"longest turns, {bound:.0f} ms are allowed: " + ("; ".join(lines.values()) or "none seen"), flush=True)
-        return [lines[loop] for loop, (milliseconds, _) in longest.items() if milliseconds > bound]
+            longest[loop] = f"{loop}: {milliseconds} ms, {cause}"
+        print(f"longest turns, {bound:.0f} ms are allowed: " + ("; ".join(longest.values()) or "none seen"), flush=True)
+        return [f"{loop}: {milliseconds} ms, {cause}" for milliseconds, loop, cause in sorted(self.seen, reverse=True) if milliseconds > bound]
 
 
 if __name__ == "__main__":

@@ -51,16 +51,32 @@ TEST(SlowTurns, AStepOfAnEngineIsACauseOfItsOwn) {
   EXPECT_EQ(noted.turns.note(turn({}), kStart + SlowTurns::kPeriod)->cause, "step of agent-n1");
 }
 
-TEST(LongestTurn, CountsTheProcessorTimeOfATurnAndKeepsTheCauseOfTheLongest) {
+TEST(LongestTurns, CountTheProcessorTimeOfATurn) {
   Duration used = seconds(3);  // before the loop began
-  LongestTurn longest([&used] { return used; });
+  LongestTurns longest([&used] { return used; });
   EXPECT_FALSE(longest.note(turn(milliseconds(900), "GET /a"))) << "what came before is not the turn's";
   used += milliseconds(20);
   EXPECT_TRUE(longest.note(turn(milliseconds(800), "GET /b")));
   used += milliseconds(10);
   EXPECT_FALSE(longest.note(turn(seconds(5), "GET /c"))) << "it waited for a processor";
-  EXPECT_EQ(longest.took(), milliseconds(20));
-  EXPECT_EQ(longest.cause(), "request GET /b");
+  ASSERT_EQ(longest.entries().size(), 2U);
+  EXPECT_EQ(longest.entries()[0].took, milliseconds(20));
+  EXPECT_EQ(longest.entries()[0].cause, "request GET /b");
+  EXPECT_EQ(longest.entries()[1].cause, "request GET /c");
+}
+
+TEST(LongestTurns, KeepTheLongestOfEachCause) {
+  Duration used{};
+  LongestTurns longest([&used] { return used; });
+  longest.note(turn({}));
+  for (int i = 1; i <= 20; ++i) {
+    used += milliseconds(i);
+    EXPECT_TRUE(longest.note(turn(milliseconds(i), "GET /" + std::to_string(i % 10))));
+  }
+  ASSERT_EQ(longest.entries().size(), LongestTurns::kKept);
+  for (std::size_t i = 0; i < LongestTurns::kKept; ++i) {
+    EXPECT_EQ(longest.entries()[i].took, milliseconds(20 - static_cast<int>(i)));
+  }
 }
 
 TEST(SlowTurns, AThreadThatHadNoProcessor) {

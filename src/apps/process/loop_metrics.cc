@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 namespace spillway::apps {
 
@@ -29,7 +30,7 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
     this_minute_ = turn.took;
     longest_.set(in_seconds(std::max(last_minute_, this_minute_)));
   }
-  if (longest_turn_.note(turn)) longest_processor_.set(in_seconds(longest_turn_.took()));
+  if (longest_turns_.note(turn)) longest_processor_.set(in_seconds(longest_turns_.entries().front().took));
   const auto report = slow_.note(turn, now);
   if (!report) return;
   const std::int64_t longest = report->longest / milliseconds(1);
@@ -45,9 +46,12 @@ void LoopMetrics::note(const runtime::Loop::Turn& turn, Instant now) {
 }
 
 void LoopMetrics::log_longest() const {
-  log_.info("longest turn of the event loop", {{"cause", longest_turn_.cause()},
-                                               {"loop", loop_},
-                                               {"processor_milliseconds", longest_turn_.took() / milliseconds(1)}});
+  const std::vector<runtime::LongestTurns::Entry>& entries = longest_turns_.entries();
+  for (const auto& each : entries) {
+    if (&each != &entries.front() && each.took <= runtime::SlowTurns::kSlow) return;
+    log_.info("longest turn of the event loop",
+              {{"cause", each.cause}, {"loop", loop_}, {"processor_milliseconds", each.took / milliseconds(1)}});
+  }
 }
 
 }  // namespace spillway::apps

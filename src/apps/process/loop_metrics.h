@@ -24,7 +24,7 @@ class LoopMetrics {
 
   void note(const runtime::Loop::Turn& turn, Instant now);
 
-  /// Logs the longest turn. When the loop has ended.
+  /// Logs the longest turn, and those of other causes that were slow. When the loop has ended.
   void log_longest() const;
 
  private:
@@ -37,7 +37,7 @@ class LoopMetrics {
   Instant minute_began_{};
   Duration this_minute_{};
   Duration last_minute_{};
-  runtime::LongestTurn longest_turn_{runtime::thread_processor_time};
+  runtime::LongestTurns longest_turns_{runtime::thread_processor_time};
   runtime::SlowTurns slow_{runtime::waited_for_processor};
 };
 
