@@ -15,6 +15,9 @@ import time
 BOUND = 50.0  # milliseconds of processor time (docs/security.md)
 # The computation below on the reference machine (two virtual processors of an AMD EPYC), in milliseconds.
 REFERENCE = 54.0
+# Known to take longer: the expressions of a policy are compiled in one piece, when it is written and when it is taken into use
+# (docs/security.md, "Known limits"). Pattern of the cause: milliseconds.
+KNOWN = {r"request (POST|PUT|PATCH) /apis/admissionregistration\.k8s\.io/v1/validatingadmissionpolicies": 100.0, r"work other than a request": 100.0}
 LINE = re.compile(r'msg="longest turn of the event loop" cause=(".*?"|\S+) loop=(\S+) processor_milliseconds=(\d+)')
 
 
@@ -35,6 +38,10 @@ def turns_in(log):
     return [(int(milliseconds), loop, cause.strip('"')) for cause, loop, milliseconds in LINE.findall(text)]
 
 
+def bound_of(cause):
+    return next((bound for pattern, bound in KNOWN.items() if re.match(pattern, cause)), BOUND)
+
+
 judge = None  # the Turns that hear of every process that stops (harness.running); None: the suite does not judge
 
 
@@ -50,12 +57,13 @@ class Turns:
 
     def too_long(self):
         """Prints the longest turn of each loop, and returns the lines of those that took too long."""
-        bound = BOUND * max(self.scale, calibration())
+        scale = max(self.scale, calibration())
         longest = {}
         for milliseconds, loop, cause in sorted(self.seen):
             longest[loop] = f"{loop}: {milliseconds} ms, {cause}"
-        print(f"longest turns, {bound:.0f} ms are allowed: " + ("; ".join(longest.values()) or "none seen"), flush=True)
-        return [f"{loop}: {milliseconds} ms, {cause}" for milliseconds, loop, cause in sorted(self.seen, reverse=True) if milliseconds > bound]
+        print(f"longest turns, {BOUND * scale:.0f} ms are allowed: " + ("; ".join(longest.values()) or "none seen"), flush=True)
+        return [f"{loop}: {milliseconds} ms, {cause}" for milliseconds, loop, cause in sorted(self.seen, reverse=True)
+                if milliseconds > bound_of(cause) * scale]
 
 
 if __name__ == "__main__":
