@@ -106,7 +106,7 @@ Json with_claim_volumes(Json pod_template, const Json& spec) {
     if (!volumes.is_array()) volumes = Json::array();
     const bool given =
         std::ranges::any_of(*volumes.if_array(), [&](const Json& one) { return text(one, "name") == name; });
-    if (given || name.empty()) continue;
+    if (given || !api::dns1123_label_errors(name).empty()) continue;  // no volume can have such a name
     volumes.if_array()->push_back(
         Json::object({{"name", name}, {"persistentVolumeClaim", Json::object({{"claimName", name}})}}));
   }
