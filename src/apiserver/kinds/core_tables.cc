@@ -115,10 +115,10 @@ TableRow secret_row(const api::Json& object, WallTime now) {
   return {{name_of(object), object.string_at({"type"}), size_at(object, "data"), age_of(object, now)}, nullptr};
 }
 
-constexpr std::array kServiceAccountColumns{kName, TableColumn{"Secrets", "string", "", 0, "Number of secrets"}, kAge};
+constexpr std::array kServiceAccountColumns{kName, kAge};
 
 TableRow service_account_row(const api::Json& object, WallTime now) {
-  return {{name_of(object), size_at(object, "secrets"), age_of(object, now)}, nullptr};
+  return {{name_of(object), age_of(object, now)}, nullptr};
 }
 
 constexpr std::array kServiceColumns{kName,
