@@ -1,5 +1,6 @@
 """Pods with addresses of their own: `spillway up --pod-network on` with the CNI plug-ins, inside a network namespace of this test's own, so that
 bridges, rules and addresses are seen by nothing else on the machine, and nothing is left of them after it."""
+import collections
 import contextlib
 import json
 import os
@@ -9,6 +10,8 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
 import unittest
 
 import peers
@@ -28,6 +31,21 @@ while True:
     connection, peer = server.accept()
     with connection:
         connection.sendall((sys.argv[1] + " " + peer[0]).encode())
+"""
+
+# Like SERVER, and serves on for two seconds once it is told to end, as servers do that clients must not miss.
+LEAVING_SERVER = """
+import signal, socket, sys, threading
+signal.signal(signal.SIGTERM, lambda *_: threading.Timer(2, sys.stdout.close).start())
+server = socket.create_server(("", int(sys.argv[2])), backlog=1024)
+server.settimeout(0.1)
+while not sys.stdout.closed:
+    try:
+        connection, _ = server.accept()
+    except TimeoutError:
+        continue
+    with connection:
+        connection.sendall(sys.argv[1].encode())
 """
 
 ASK = """
@@ -114,6 +132,37 @@ def reaches(address, port):
             return True
     except OSError:
         return False
+
+
+class Load:
+    """Asks an address 200 times a second, a new connection each time, between enter and exit."""
+    THREADS = 8
+    PERIOD = THREADS / 200
+
+    def __init__(self, address, port):
+        self.address, self.port = address, port
+        self.answers, self.failures, self.slowest = collections.Counter(), [], 0.0
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=self.run) for _ in range(self.THREADS)]
+
+    def run(self):
+        while not self.ended.wait(self.PERIOD):
+            began = time.monotonic()
+            try:
+                self.answers[asked(self.address, self.port)] += 1
+            except OSError as error:
+                self.failures.append(f"{error} after {time.monotonic() - began:.3f} s")
+            self.slowest = max(self.slowest, time.monotonic() - began)
+
+    def __enter__(self):
+        for each in self.threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        for each in self.threads:
+            each.join()
 
 
 @contextlib.contextmanager
@@ -321,6 +370,31 @@ class PodNetwork(unittest.TestCase):
         self.assertEqual(bridges() | veths(), set(), "spillway up has removed its bridges, and the pods' devices")
         self.assertNotIn("spillway", subprocess.run(["nft", "list", "ruleset"], capture_output=True, text=True, check=True).stdout)
 
+    def test_a_rollout_under_load_loses_no_request(self):
+        def deployment(version):
+            template = server("web", "n-1")
+            del template["spec"]["nodeName"]
+            template["spec"]["containers"][0]["command"] = ["/usr/bin/python3", "-c", LEAVING_SERVER, version, "8080"]
+            return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+                    "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
+                             "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+                             "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]}}}
+        with self.up("--pod-network", "auto", "--proxy", "auto") as process:
+            process.kubectl.apply(deployment("first"))
+            process.kubectl("expose", "deployment", "web", "--port", "80", "--target-port", "8080")
+            process.kubectl("rollout", "status", "deployment/web")
+            cluster_ip = process.kubectl("get", "service", "web", "-o", "jsonpath={.spec.clusterIP}")
+            wait_for("the rules of the Service", lambda: reaches(cluster_ip, 80))
+            with Load(cluster_ip, 80) as load:
+                wait_for("answers", lambda: load.answers["first"] > 100)
+                process.kubectl.apply(deployment("second"))
+                process.kubectl("rollout", "status", "deployment/web")
+                since = load.answers["second"]
+                wait_for("answers of the new pods", lambda: load.answers["second"] > since + 100)
+            print(f"a rollout of 4 pods: {sum(load.answers.values())} answers, {len(load.failures)} failures, slowest {load.slowest * 1000:.0f} ms")
+            self.assertEqual(load.failures, [])
+            self.assertEqual(set(load.answers), {"first", "second"})
+
     def test_the_slice_of_the_dns_server_goes_with_it(self):
         def slices(process):
             return [each["metadata"]["name"] for each in process.api.get("/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices")["items"]]
@@ -386,6 +460,18 @@ class PodNetwork(unittest.TestCase):
         code, _, error = run("up", "--data-dir", self.folder / "other", "--pod-network", "on", "--cni-bin-dir", self.folder)
         self.assertEqual(code, 2)
         self.assertIn("install containernetworking-plugins", error)
+
+    def test_a_machine_that_may_not_forward_packets_is_found_before_anything_starts(self):
+        forwarding = pathlib.Path("/proc/sys/net/ipv4/ip_forward")
+        before = forwarding.read_text()
+        self.addCleanup(forwarding.write_text, before)
+        forwarding.write_text("0")
+        subprocess.run(["mount", "--bind", "/proc/sys", "/proc/sys"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "/proc/sys"], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", "/proc/sys"], check=True)
+        code, _, error = run("up", "--data-dir", self.folder / "other", "--pod-network", "on", "--cni-bin-dir", PLUGINS)
+        self.assertEqual(code, 2, error)
+        self.assertIn("--pod-network on: /proc/sys/net/ipv4/ip_forward is not 1 and cannot be written here", error)
 
 
 def end_pod(folder, name):

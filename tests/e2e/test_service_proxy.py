@@ -293,6 +293,22 @@ for _ in sys.stdin:
         self.wait_for_rule("10.96.1.10 . tcp . 80 : goto")
         self.assertEqual(names(self.caller.ask("10.96.1.10", 80)), {"one": 1})
 
+    def test_y_a_proxy_killed_twenty_times_loses_no_connection(self):
+        """Rules belong to the kernel, and a new process changes them in one transaction: connections do not notice that it has died."""
+        self.make(service("steady", "10.96.1.12"), endpoint_slice("steady", [self.one.address, self.two.address]))
+        self.wait_for_rule("10.96.1.12 . tcp . 80 : goto")
+        script = CLIENT + "    if sys.stdin in __import__('select').select([sys.stdin], [], [], 0.005)[0]: break\n"
+        client = subprocess.Popen(self.caller.enter(sys.executable, "-c", script, "tcp", "10.96.1.12", "80", "1000000", str(PATIENCE)),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(client.kill)
+        for _ in range(20):
+            self.proxy.kill()
+            type(self).proxy = self.enterClassContext(running(self.folder, *self.words))
+            self.wait_until_loaded()
+        answers = names(client.communicate("end\n", timeout=PATIENCE)[0].splitlines())
+        print(f"proxy killed 20 times: {answers.total()} connections, answered by {dict(answers)}")
+        self.assertEqual(set(answers), {"one", "two"})
+
     def test_zz_the_rules_stay_at_a_stop_and_go_with_cleanup(self):
         self.make(service("stays", "10.96.1.11"), endpoint_slice("stays", [self.one.address]))
         self.wait_for_rule("10.96.1.11 . tcp . 80 : goto")

@@ -34,6 +34,8 @@ constexpr std::string_view kFile = "10-spillway.conflist";
 /// Packets between two pods of one bridge pass the rules of Services, or answers would not come from the Service.
 constexpr const char* kBridgeCalls[] = {"/proc/sys/net/bridge/bridge-nf-call-iptables",
                                         "/proc/sys/net/bridge/bridge-nf-call-ip6tables"};
+/// The kernel passes packets from one device to another only where this is 1; the plug-in bridge sets it.
+constexpr const char* kForwarding = "/proc/sys/net/ipv4/ip_forward";
 constexpr const char* kModprobe[] = {"/usr/sbin/modprobe", "/sbin/modprobe"};
 
 bool is_program(const std::string& path) {
@@ -186,6 +188,13 @@ Outcome check_bridge_network(const std::vector<std::string>& directories, const 
   }
   if (!has_iptables(program_path))
     return make_error(ErrorCode::kNotFound, "there is no program iptables (install iptables)");
+  const Result<std::string> forwards = read_file(kForwarding);
+  const bool can_forward = forwards && (forwards->starts_with('1') || ::access(kForwarding, W_OK) == 0);
+  if (!can_forward) {
+    return make_error(ErrorCode::kForbidden,
+                      "{} is not 1 and cannot be written here (on the machine: sysctl -w net.ipv4.ip_forward=1)",
+                      kForwarding);
+  }
   return {};
 }
 
