@@ -18,6 +18,8 @@ std::string_view content_type(PatchType type) {
       return "application/strategic-merge-patch+json";
     case PatchType::kJson:
       return "application/json-patch+json";
+    case PatchType::kApply:
+      return "application/apply-patch+yaml";
   }
   return {};
 }

@@ -28,7 +28,8 @@
 
 namespace spillway::client {
 
-enum class PatchType { kMerge, kStrategicMerge, kJson };
+/// kApply: server-side apply; the path has a query with the field manager.
+enum class PatchType { kMerge, kStrategicMerge, kJson, kApply };
 
 /// "/api/v1/namespaces/shop/pods/cart-7/status": the path of one object or, with an empty name, of its collection.
 std::string object_path(std::string_view api_version, std::string_view plural, std::string_view ns,

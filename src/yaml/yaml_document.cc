@@ -390,8 +390,9 @@ Result<Document> parse(const std::string& file, const std::string& text, Leading
   return documents.empty() ? Document() : std::move(documents.front());
 }
 
-Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated) {
-  return read_all(file, text, LeadingZero::kRefused, repeated, kDocumentsMax);
+Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated,
+                                              LeadingZero leading_zero, std::size_t documents_max) {
+  return read_all(file, text, leading_zero, repeated, documents_max);
 }
 
 Result<Document> read_file(const std::string& file) {

@@ -95,9 +95,11 @@ enum class LeadingZero {
 /// Parses a document. kInvalid: "FILE:LINE" and the mistake.
 Result<Document> parse(const std::string& file, const std::string& text,
                        LeadingZero leading_zero = LeadingZero::kRefused);
-/// All documents of a text, kDocumentsMax at most; none in an empty text. Errors as parse.
+/// All documents of a text; none in an empty text. Errors as parse; more than `documents_max` are one, too.
 inline constexpr std::size_t kDocumentsMax = 64;
-Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated);
+Result<std::vector<Document>> parse_documents(const std::string& file, const std::string& text, RepeatedKeys repeated,
+                                              LeadingZero leading_zero = LeadingZero::kRefused,
+                                              std::size_t documents_max = kDocumentsMax);
 /// kNotFound or kInvalid: the file cannot be read or is too large.
 Result<std::string> read_text(std::istream& stream, const std::string& file);
 /// kNotFound or kInvalid: the file cannot be read or is too large; else as parse.

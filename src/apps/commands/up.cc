@@ -6,8 +6,11 @@
 #include "api/text/ip_address.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/local_storage_part.h"
+#include "apps/commands/manifest_folder.h"
+#include "apps/commands/manifests_part.h"
 #include "apps/commands/missing_nodes.h"
 #include "apps/commands/node_ranges_watch.h"
+#include "apps/commands/nodes_of_up.h"
 #include "apps/commands/nodes_ready.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/controllers_part.h"
@@ -67,15 +70,7 @@ namespace {
 /// The tenth address of the API server's range of ClusterIPs, as kubeadm chooses it.
 constexpr std::string_view kDnsAddress = "10.96.0.10";
 constexpr std::string_view kProxyUser = "system:kube-proxy";
-
-std::vector<std::string> node_names(const cli::UpCommand& command) {
-  const std::string base = command.node_name.empty() ? host_name() : command.node_name;
-  std::vector<std::string> names;
-  for (std::int32_t i = 1; i <= command.nodes; ++i) {
-    names.push_back(command.nodes == 1 ? base : fmt::format("{}-{}", base, i));
-  }
-  return names;
-}
+constexpr std::string_view kManifestsUser = "spillway:manifests";
 
 /// The runtime of the pods, and what a containerd of this process's own is started with.
 struct RuntimePlan {
@@ -168,6 +163,8 @@ class Up {
     check_services_reached();
     if (!start_dns()) return;
     if (makes_volumes()) start_storage();
+    if (command_.process_nodes > 0) offer_processes();
+    start_manifests();
     process_.add(std::make_unique<ContainerdPart>(
         process_,
         ContainerdPart::Options{.places = plan_.places, .settings = plan_.settings, .leaves_pods = leaves_pods()},
@@ -190,6 +187,20 @@ class Up {
     }
     process_.add(std::make_unique<LocalStoragePart>(process_, std::move(folders), rng_.fork("local storage"),
                                                     server_->connect(api::kLocalStorageUser)));
+  }
+
+  /// Beside nodes with containers, pods that are to be processes name a RuntimeClass.
+  void offer_processes() {
+    auto applier = std::make_unique<controllers::ManifestApplier>(rng_.fork("runtime class"), process_.log());
+    applier->replace({process_runtime_class()}, process_.loop().now());
+    process_.add(std::make_unique<EnginePart>(process_.loop(), std::move(applier),
+                                              server_->connect_administrator(kManifestsUser)));
+  }
+
+  void start_manifests() {
+    if (command_.manifests.empty()) return;
+    process_.add(std::make_unique<ManifestsPart>(process_, command_.manifests, rng_.fork("manifests"),
+                                                 server_->connect_administrator(kManifestsUser)));
   }
 
   std::string storage_line() const {
@@ -547,7 +558,7 @@ class Up {
 
   NodePartOptions options_of(const std::string& name) const {
     return {
-        .args = command_.node,
+        .args = is_process_node(command_, name) ? process_node_args(command_.node) : command_.node,
         .name = name,
         .instance = instance_of(server_->data_dir()),
         .state_dir = state_dir_of(name),
@@ -618,6 +629,17 @@ int run_up(const cli::LogArgs& log, const cli::UpCommand& given) {
   if (command.print_config) return print_up_config(command, *std::move(plan));
   if (const auto options = make_controller_options(command.controller); !options) {
     print_error(options.error());
+    return cli::kExitUsage;
+  }
+  if (const Outcome folder = check_manifest_folder(command.manifests); !folder) {
+    print_error(folder.error());
+    return cli::kExitUsage;
+  }
+  if (command.process_nodes > 0 && (command.nodes == 0 || plan->choice.kind == checkup::RuntimeKind::kProcess)) {
+    print_error(invalid("--process-nodes",
+                        "there are no nodes with containers beside them: {} (for nodes of processes "
+                        "alone: --nodes)",
+                        checkup::sentence_of(plan->choice)));
     return cli::kExitUsage;
   }
   warn_of_flags_without_effect(cli::flags_without_effect(command.controller));

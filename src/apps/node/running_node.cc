@@ -28,6 +28,7 @@
 #include "host/pods/machine_resources.h"
 #include "host/process/process_runtime.h"
 #include "host/reaction/memory_gauge.h"
+#include "policy/checkup/runtime_choice.h"
 #include "runtime/entropy.h"
 #include "yaml/yaml_document.h"
 
@@ -130,6 +131,7 @@ Result<NodeFacts> read_facts(const NodeSite& site, const RunningNode& node, cons
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
   SPILLWAY_TRY(socket, agent::runtime_socket(setup.configuration));
+  if (socket.empty()) setup.agent.labels.emplace(std::string(checkup::kRuntimeLabel), checkup::kProcessRuntime);
   machine.confines_pods = socket.empty() && options.args.process_isolation != "none";
   if (socket.empty() && !options.cni_configuration.empty()) machine.shared_namespaces.net = false;
   if (!socket.empty())

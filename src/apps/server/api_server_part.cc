@@ -601,6 +601,11 @@ std::unique_ptr<client::Transport> ApiServerPart::connect(std::string_view user)
   return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
 }
 
+std::unique_ptr<client::Transport> ApiServerPart::connect_administrator(std::string_view user) {
+  api::UserInfo info{std::string(user), {}, {std::string(api::kMastersGroup), std::string(api::kAuthenticatedGroup)}};
+  return std::make_unique<wire::InProcessTransport>(process_.loop(), *endpoint_, std::move(info));
+}
+
 void ApiServerPart::leave(const std::function<void()>& done) {
   const auto open = std::make_shared<std::size_t>(rosters_.size() + (addresses_ ? 1 : 0));
   const auto one_done = [open, done] {

@@ -57,6 +57,9 @@ class ApiServerPart final : public Part {
   /// A way to the server without HTTP, as this user, who may do what roles or, for a node, the node authorizer let him.
   std::unique_ptr<client::Transport> connect(std::string_view user);
 
+  /// The same for a user of the group system:masters, which may do everything.
+  std::unique_ptr<client::Transport> connect_administrator(std::string_view user);
+
   /// Other processes may serve the same objects.
   bool has_others() const { return store_->is_shared(); }
 

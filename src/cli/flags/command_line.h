@@ -253,7 +253,8 @@ struct UpCommand {
   NodeArgs node;
   ControllerArgs controller;
   std::int32_t nodes = 1;
-  std::string node_name;  // name of the first node, prefix of several; empty: the host name
+  std::int32_t process_nodes = 0;  // further nodes, whose pods are processes
+  std::string node_name;           // name of the first node, prefix of several; empty: the host name
   bool remove_missing_nodes = false;
   std::string scheduler_config;                   // a KubeSchedulerConfiguration; empty: none
   std::string pods_at_stop = "end";               // or leave
@@ -261,6 +262,7 @@ struct UpCommand {
   std::string pod_network = "auto";               // or on, off
   std::string dns_mode = "auto";                  // or on, off
   std::string storage = "auto";                   // or on, off
+  std::string manifests;                          // a folder of objects to apply; empty: none
   DnsArgs dns;
   RuntimeArgs runtime;
   bool print_config = false;

@@ -86,6 +86,11 @@ void define_up(Commands& commands) {
   app.add_option("--nodes", up->nodes, "Number of nodes to run on this machine")
       ->check(between(0, 64))
       ->capture_default_str();
+  app.add_option("--process-nodes", up->process_nodes,
+                 "Number of further nodes, whose pods are processes, beside nodes with a container runtime. They have the "
+                 "taint spillway.io/runtime=process:NoSchedule; pods with runtimeClassName process are placed there")
+      ->check(between(0, 64))
+      ->capture_default_str();
   app.add_option("--node-name", up->node_name, "Name of the node; with several nodes the prefix of -1, -2, ...");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete Nodes, and their pods, that ran with this data directory before and no longer do");
@@ -110,6 +115,10 @@ void define_up(Commands& commands) {
                  "off. They are directories below the state directory of the pod's node")
       ->check(one_of({"auto", "on", "off"}))
       ->capture_default_str();
+  app.add_option("--manifests", up->manifests,
+                 "Apply the objects of this folder's .yaml, .yml and .json files, and keep them applied: when a file "
+                 "changes, and again every 30 s. Objects that are taken out of a file stay in the cluster")
+      ->type_name("DIR");
   begin_group(app, "DNS of the cluster");
   app.add_option("--dns", up->dns_mode,
                  "Run the DNS server and its Service kube-dns: auto (where pods can reach ClusterIPs), on or off")

@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPodRemovalsMax = 10'000;
 constexpr int kCgroupRemovalTriesMax = 100;
+constexpr std::string_view kProcessHandler = "process";  // in RuntimeClasses
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 std::string pod_folder(const agent::CreatePod& pod) {
@@ -292,7 +293,7 @@ void ProcessRuntime::on_command(agent::SetUpVolumes command) {
 /// The sandbox of a pod is its network namespace; without a network for pods there is nothing to be made.
 void ProcessRuntime::on_command(const agent::RunSandbox& command) {
   const auto answer = [&](std::string problem) { emit(agent::SandboxRan{command.uid, {}, std::move(problem)}); };
-  if (!command.handler.empty())
+  if (!command.handler.empty() && command.handler != kProcessHandler)
     return answer(fmt::format("no runtime for \"{}\" is configured: this node runs processes", command.handler));
   const auto found = pods_.find(command.uid);
   if (found == pods_.end()) return answer(fmt::format("pod {} is unknown", command.uid));

@@ -5,9 +5,14 @@
 #include "base/error.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace spillway::checkup {
+
+/// The label and the taint of nodes whose pods are processes, and the name of their runtime's handler.
+inline constexpr std::string_view kRuntimeLabel = "spillway.io/runtime";
+inline constexpr std::string_view kProcessRuntime = "process";
 
 /// A flag's wish. kSocket: a runtime that runs already.
 enum class RuntimeWish { kAuto, kContainerd, kProcess, kSocket };
