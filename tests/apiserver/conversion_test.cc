@@ -1,6 +1,7 @@
 // Custom kinds whose versions a webhook converts: v1 has spec.hostPort ("host:port"), v2 has spec.host and spec.port.
 #include "apiserver/crontabs.h"
 #include "apiserver/server_fixture.h"
+#include "apiserver/webhooks_fixture.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -370,6 +371,147 @@ TEST(Conversion, DefinitionsAreValidated) {
       R"({"strategy":"Webhook","webhook":{"conversionReviewVersions":["v1","v1"],"clientConfig":{"url":"http://a/"}}})");
   EXPECT_TRUE(has(http, "'https' is the only allowed URL scheme")) << http;
   EXPECT_TRUE(has(http, "duplicate version")) << http;
+}
+
+/// Admission of Convs by rules that name one version alone. The host of a webhook's URL is its name.
+struct AdmittedWorld : ConversionWorld {
+  AdmittedWorld() { play(); }
+
+  void play() {
+    server.webhooks.answers = [this](const Asked& asked) -> std::optional<Result<api::Response>> {
+      if (asked.review.string_at({"kind"}) == "AdmissionReview") {
+        reviews.push_back(*asked.review.find("request"));
+        return patch.empty() ? webhook_tests::allowed(asked) : webhook_tests::patch(asked, patch);
+      }
+      ++conversions;
+      if (is_broken) return Result<api::Response>(make_error(ErrorCode::kServiceUnavailable, "gone"));
+      return answer_with(asked, all_converted(asked));
+    };
+  }
+
+  static std::string rule(std::string_view version, std::string_view resource = "convs") {
+    return fmt::format(
+        R"([{{"operations":["*"],"apiGroups":["example.com"],"apiVersions":["{}"],"resources":["{}"]}}])", version,
+        resource);
+  }
+
+  void add_webhook(std::string_view phase, std::string_view version, std::string_view members = "") {
+    const Answer made = server.post(fmt::format("{}/{}webhookconfigurations", webhook_tests::kGroup, phase),
+                                    webhook_tests::one("hook", fmt::format(R"("rules":{}{})", rule(version), members)));
+    EXPECT_EQ(made.code, 201) << made.text;
+  }
+
+  void add_policy(std::string_view version, std::string_view expression, std::string_view members = "") {
+    const Answer made =
+        server.post(webhook_tests::kGroup + "/validatingadmissionpolicies",
+                    fmt::format(R"({{"metadata":{{"name":"p"}},"spec":{{"matchConstraints":{{"resourceRules":{}}},)"
+                                R"("validations":[{{"expression":"{}"}}]{}}}}})",
+                                rule(version), expression, members));
+    EXPECT_EQ(made.code, 201) << made.text;
+    const Answer bound =
+        server.post(webhook_tests::kGroup + "/validatingadmissionpolicybindings",
+                    R"({"metadata":{"name":"p"},"spec":{"policyName":"p","validationActions":["Deny"]}})");
+    EXPECT_EQ(bound.code, 201) << bound.text;
+  }
+
+  std::vector<Json> reviews;
+  std::string patch;  // a JSON patch that each admission webhook answers with; empty: none
+  bool is_broken = false;
+  std::size_t conversions = 0;
+};
+
+TEST(ConversionForAdmission, AWebhookSeesTheVersionThatItsRulesName) {
+  AdmittedWorld world;
+  world.add_webhook("validating", "v1");
+  ASSERT_EQ(world.create_v2("a", R"({"host":"one"})").code, 201);
+  ASSERT_EQ(world.reviews.size(), 1U);
+  const Json made = world.reviews.back();
+  EXPECT_EQ(made.string_at({"kind", "version"}), "v1");
+  EXPECT_EQ(made.string_at({"requestKind", "version"}), "v2");
+  EXPECT_EQ(made.string_at({"object", "apiVersion"}), "example.com/v1");
+  EXPECT_EQ(made.string_at({"object", "spec", "hostPort"}), "one:80");
+
+  const Answer merged = world.server.merge(kV2Convs + "/a", R"({"spec":{"port":"81"}})");
+  ASSERT_EQ(merged.code, 200) << merged.text;
+  EXPECT_EQ(world.reviews.back().string_at({"object", "spec", "hostPort"}), "one:81");
+  EXPECT_EQ(world.reviews.back().string_at({"oldObject", "spec", "hostPort"}), "one:80");
+  EXPECT_EQ(world.server.merge(kV2Convs + "/a/status", R"({"metadata":{"labels":{"a":"b"}}})").code, 200);
+  ASSERT_EQ(world.server.remove(kV2Convs + "/a").code, 200);
+  EXPECT_EQ(world.reviews.back().string_at({"operation"}), "DELETE");
+  EXPECT_EQ(world.reviews.back().string_at({"oldObject", "spec", "hostPort"}), "one:81");
+  EXPECT_EQ(world.reviews.size(), 3U);
+}
+
+TEST(ConversionForAdmission, AnExactMatchNeedsNone) {
+  AdmittedWorld world;
+  world.add_webhook("validating", "v2", R"(,"matchPolicy":"Exact")");
+  world.is_broken = true;
+  EXPECT_EQ(world.create("a", "one:1").code, 201);
+  EXPECT_EQ(world.reviews.size(), 0U);
+  EXPECT_EQ(world.conversions, 0U);
+}
+
+TEST(ConversionForAdmission, APatchOfAnotherVersionIsConvertedBack) {
+  AdmittedWorld world;
+  world.add_webhook("mutating", "v2");
+  world.patch = R"([{"op":"replace","path":"/spec/host","value":"other"}])";
+  const Answer made = world.create("a", "one:1");
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(world.reviews.back().string_at({"object", "spec", "host"}), "one");
+  EXPECT_EQ(spec_of(made), R"({"hostPort":"other:1"})");
+  EXPECT_EQ(world.conversions, 2U) << "to v2 and back";
+  world.patch = R"([{"op":"add","path":"/spec/unknown","value":"x"}])";
+  const Answer pruned = world.create("b", "one:1");
+  ASSERT_EQ(pruned.code, 201) << pruned.text;
+  EXPECT_EQ(spec_of(pruned), R"({"hostPort":"one:1"})");
+}
+
+TEST(ConversionForAdmission, ConditionsAndPoliciesSeeTheVersionThatTheyName) {
+  AdmittedWorld world;
+  world.add_webhook("validating", "v2",
+                    R"(,"matchConditions":[{"name":"c","expression":"object.spec.host == 'seen'"}])");
+  ASSERT_EQ(world.create("a", "one:1").code, 201);
+  EXPECT_EQ(world.reviews.size(), 0U);
+  ASSERT_EQ(world.create("b", "seen:1").code, 201);
+  EXPECT_EQ(world.reviews.size(), 1U);
+
+  world.add_policy("v2", "object.spec.host != 'bad'");
+  const std::size_t before = world.conversions;
+  EXPECT_EQ(world.create("c", "good:1").code, 201);
+  EXPECT_EQ(world.conversions, before + 1) << "once for the policy and the webhook";
+  const Answer refused = world.create("d", "bad:1");
+  EXPECT_EQ(refused.code, 422) << refused.text;
+  EXPECT_TRUE(refused.string_at({"message"}).ends_with("failed expression: object.spec.host != 'bad'"));
+}
+
+TEST(ConversionForAdmission, AFailedConversionEndsTheWrite) {
+  AdmittedWorld world;
+  world.add_webhook("validating", "v2", R"(,"failurePolicy":"Ignore")");
+  world.is_broken = true;
+  const std::string why =
+      R"(conversion webhook for example.com/v1, Kind=Conv failed: Post "https://convert.example/it?timeout=30s": gone)";
+  const Answer failed = world.create("a", "one:1");
+  EXPECT_EQ(failed.code, 500) << failed.text;
+  EXPECT_EQ(failed.string_at({"message"}), "Internal error occurred: " + why);
+  EXPECT_EQ(world.server.get(kV1Convs + "/a").code, 404);
+}
+
+TEST(ConversionForAdmission, ThePolicyDecidesAboutAFailedConversion) {
+  AdmittedWorld world;
+  world.add_policy("v2", "true");
+  world.is_broken = true;
+  const Answer failed = world.create("a", "one:1");
+  EXPECT_EQ(failed.code, 422) << failed.text;
+  EXPECT_TRUE(failed.string_at({"message"})
+                  .contains("ValidatingAdmissionPolicy 'p' with binding 'p' denied request: failed to configure "
+                            "binding: failed to convert object version: conversion webhook for"))
+      << failed.text;
+  ASSERT_EQ(
+      world.server
+          .merge(webhook_tests::kGroup + "/validatingadmissionpolicies/p", R"({"spec":{"failurePolicy":"Ignore"}})")
+          .code,
+      200);
+  EXPECT_EQ(world.create("a", "one:1").code, 201);
 }
 
 }  // namespace

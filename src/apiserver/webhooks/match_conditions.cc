@@ -36,11 +36,10 @@ cel::AccessDecision Admission::decide(const cel::AccessRequest& asked) const {
 }
 
 api::StatusResult<bool> Admission::wants(const webhooks::Webhook& webhook, const Form& form) {
-  if (is_unconverted(form)) return unconverted_status(fmt::format("admission webhook \"{}\"", webhook.name));
   if (webhook.conditions == nullptr) return true;
   const webhooks::ReviewRequest request = described(form);
-  const api::Json object = as_served(form, object_);
-  const api::Json old = as_served(form, old_);
+  const api::Json object = forms_.object_as(form);
+  const api::Json old = forms_.old_as(form);
   const api::Json facts = webhooks::review_facts(request);
   const cel::AccessCheck check = [this](const cel::AccessRequest& asked) { return decide(asked); };
   const webhooks::MatchOutcome outcome =
@@ -62,7 +61,7 @@ api::StatusResult<bool> Admission::wants(const webhooks::Webhook& webhook, const
   const std::string why = outcome.why->text();
   tools_.core.log.warning("match conditions have no value, the request fails",
                           {{"webhook", webhook.name}, {"configuration", webhook.configuration}, {"why", why}});
-  const Resource& asked = *forms_.front().resource;
+  const Resource& asked = *forms_.asked().resource;
   return api::forbidden_status({std::string(asked.group), std::string(asked.plural)}, subject_.name, why);
 }
 

@@ -122,6 +122,10 @@ api::Status refusal_by_policy(const Resource& asked, const std::string& name,
   return status;
 }
 
+Error not_converted(std::string_view why) {
+  return make_error(ErrorCode::kInternalError, "failed to convert object version: {}", why);
+}
+
 }  // namespace
 
 api::StatusResult<void> Admission::judge_by_policies() {
@@ -129,16 +133,17 @@ api::StatusResult<void> Admission::judge_by_policies() {
   const bool own = subject.is_namespace();
   const bool somewhere = !subject.ns.empty() || own;
   const api::StringMap labels = somewhere ? namespace_labels() : api::StringMap();
-  const webhooks::Selectable seen{.object = object_.is_null() ? nullptr : &object_,
-                                  .old = old_.is_null() ? nullptr : &old_,
+  const webhooks::Selectable seen{.object = forms_.object().is_null() ? nullptr : &forms_.object(),
+                                  .old = forms_.old().is_null() ? nullptr : &forms_.old(),
                                   .namespace_labels = somewhere ? &labels : nullptr};
   ShownRequests source(
       [this](const webhooks::ResourceName& name) {
-        const Form& form = *std::ranges::find(forms_, name, &Form::name);
-        needs_conversion_ = needs_conversion_ || is_unconverted(form);
+        const Form& form = forms_.of(name);
+        if (stops_at(form)) return ShownRequest{.fault = not_converted("the object has to be converted first")};
+        if (const api::Status* fault = forms_.fault(form)) return ShownRequest{.fault = not_converted(fault->message)};
         const webhooks::ReviewRequest request = described(form);
-        return ShownRequest{.object = as_served(form, object_),
-                            .old_object = as_served(form, old_),
+        return ShownRequest{.object = forms_.object_as(form),
+                            .old_object = forms_.old_as(form),
                             .facts = webhooks::review_facts(request),
                             .access = {.group = std::string(request.resource.group),
                                        .resource = std::string(request.resource.resource),
@@ -151,11 +156,12 @@ api::StatusResult<void> Admission::judge_by_policies() {
   const CachedParams params(tools_.core);
   const Judgement judgement = admission_policies::judge(
       *policies_, {.subject = subject, .seen = seen, .check = check, .source = source, .params = params});
-  if (needs_conversion_) return unconverted_status("an admission policy");
+  if (missing_ != nullptr) return {};
+  judged_ = true;
   tools_.policy_metrics.judged(judgement, subject_.operation);
   tell(judgement);
   if (!judgement.refusal) return {};
-  return refusal_by_policy(*forms_.front().resource, subject_.name, *judgement.refusal);
+  return refusal_by_policy(*forms_.asked().resource, subject_.name, *judgement.refusal);
 }
 
 /// To the client and to the audit log.

@@ -1,7 +1,6 @@
 #include "apiserver/webhooks/webhook_admission.h"
 
 #include "api/schema/typed.h"
-#include "apiserver/read/object_converter.h"
 #include "apiserver/request/body.h"
 #include "apiserver/resource/custom_kind.h"
 #include "apiserver/webhooks/admission_options.h"
@@ -31,25 +30,6 @@ const Json* present(const Json& object) {
   return object.is_null() ? nullptr : &object;
 }
 
-/// An object in the form of one resource as another one serves it.
-Json served(const Resource& from, const Resource& to, Json object) {
-  if (&from == &to || object.is_null()) return object;
-  return to.from_stored(from.to_stored(object));
-}
-
-webhooks::ResourceName rule_name(const Resource& resource) {
-  return {resource.group, resource.version, resource.plural};
-}
-
-/// The resource, then the others that show the same objects.
-std::vector<const Resource*> served_as(const ResourceRegistry& registry, const Resource& asked) {
-  std::vector<const Resource*> rows{&asked};
-  for (const Resource& row : registry.all()) {
-    if (asked.stored() && &row != &asked && row.storage == asked.storage) rows.push_back(&row);
-  }
-  return rows;
-}
-
 bool is_namespace(const Resource& resource) {
   return resource.is("", "Namespace");
 }
@@ -63,41 +43,38 @@ Admission::Admission(Tools tools, ExchangePtr exchange, Subject subject, Phases 
       subject_(std::move(subject)),
       phases_(phases),
       deadline_(tools.core.now.mono + kAdmissionMax),
+      forms_(tools.core, exchange_->route),
       mutating_(table.list(webhooks::Phase::kMutating)),
       validating_(table.list(webhooks::Phase::kValidating)),
-      policies_(policies.list()) {
-  for (const Resource* row : served_as(tools_.core.registry, *exchange_->route.resource)) {
-    forms_.push_back({row, rule_name(*row)});
-    names_.push_back(forms_.back().name);
-  }
-}
+      policies_(policies.list()) {}
 
 webhooks::Subject Admission::rule_subject() const {
   const Subresource* part = exchange_->route.subresource;
   return {.operation = subject_.operation,
           .subresource = part == nullptr ? std::string_view() : part->name,
-          .ns = is_namespace(*forms_.front().resource) ? subject_.name : subject_.ns,
+          .ns = is_namespace(*forms_.asked().resource) ? subject_.name : subject_.ns,
           .name = subject_.name,
-          .names = names_};
+          .names = forms_.names()};
 }
 
 /// Null: the webhook is not asked about the object as it is now.
 const Admission::Form* Admission::form_for(const Webhook& webhook) const {
   const webhooks::ResourceName* name = matched_name(webhook, rule_subject());
   if (name == nullptr) return nullptr;
-  const bool somewhere = !subject_.ns.empty() || is_namespace(*forms_.front().resource);
+  const bool somewhere = !subject_.ns.empty() || is_namespace(*forms_.asked().resource);
   const api::StringMap labels =
       somewhere && !webhook.namespaces.is_everything() ? namespace_labels() : api::StringMap();
-  const bool wanted = selects(
-      webhook, {.object = present(object_), .old = present(old_), .namespace_labels = somewhere ? &labels : nullptr});
-  return wanted ? &*std::ranges::find(forms_, *name, &Form::name) : nullptr;
+  const bool wanted = selects(webhook, {.object = present(forms_.object()),
+                                        .old = present(forms_.old()),
+                                        .namespace_labels = somewhere ? &labels : nullptr});
+  return wanted ? &forms_.of(*name) : nullptr;
 }
 
 /// For a write of a Namespace: its new labels.
 api::StringMap Admission::namespace_labels() const {
-  const bool own = is_namespace(*forms_.front().resource);
-  const Json* labels = own ? object_.at({"metadata", "labels"}) : nullptr;
-  if (own && !object_.is_null()) {
+  const bool own = is_namespace(*forms_.asked().resource);
+  const Json* labels = own ? forms_.object().at({"metadata", "labels"}) : nullptr;
+  if (own && !forms_.object().is_null()) {
     api::StringMap read;
     if (labels == nullptr || labels->if_object() == nullptr) return read;
     for (const auto& [key, value] : *labels->if_object()) read.emplace(key, value.string_at({}));
@@ -123,24 +100,8 @@ const api::Type* Admission::type_of(const Form& form) const {
                         kind.kind);
 }
 
-bool Admission::is_unconverted(const Form& form) const {
-  return has_webhook(*form.resource) && &form != &forms_.front();
-}
-
-Status Admission::unconverted_status(std::string_view asker) const {
-  const Resource& asked = *forms_.front().resource;
-  return webhooks::internal_status(
-      fmt::format("{} matches {} in another version than {}, and this server converts no objects for admission: name "
-                  "every served version in its rules",
-                  asker, asked.plural, asked.version));
-}
-
-Json Admission::as_served(const Form& form, const Json& object) const {
-  return served(*forms_.front().resource, *form.resource, object);
-}
-
 webhooks::ReviewRequest Admission::described(const Form& form) const {
-  const Form& asked = forms_.front();
+  const Form& asked = forms_.asked();
   const webhooks::Subject subject = rule_subject();
   return {.uid = {},
           .operation = subject_.operation,
@@ -157,8 +118,8 @@ webhooks::ReviewRequest Admission::described(const Form& form) const {
 }
 
 std::string Admission::review(const Form& form, const std::string& uid) const {
-  const Json object = as_served(form, object_);
-  const Json old = as_served(form, old_);
+  const Json object = forms_.object_as(form);
+  const Json old = forms_.old_as(form);
   webhooks::ReviewRequest request = described(form);
   request.uid = uid;
   request.object = present(object);
@@ -183,13 +144,30 @@ void Admission::ask(const Webhook& webhook, const Form& form, WebhookDesk::Answe
       });
 }
 
+// Forms of the objects that are made on the way.
+
+bool Admission::stops_at(const Form& form) {
+  if (!forms_.lacks(form)) return false;
+  missing_ = &form;
+  return true;
+}
+
+StatusResult<void> Admission::check_converted(const Form& form) const {
+  const Status* fault = forms_.fault(form);
+  if (fault != nullptr) return webhooks::internal_status(fault->message);
+  return {};
+}
+
+void Admission::convert_missing(RequestForms::Done done) {
+  forms_.convert(*std::exchange(missing_, nullptr), std::move(done));
+}
+
 // Mutating webhooks.
 
 void Admission::mutate(Json object, Json old, Mutated done) {
-  const bool changed_since = round_ == 1 && !(object == object_);
+  const bool changed_since = round_ == 1 && !(object == forms_.object());
   if (changed_since) again_.merge(previous_);
-  object_ = std::move(object);
-  old_ = std::move(old);
+  forms_.set(std::move(object), std::move(old));
   mutated_ = std::move(done);
   ++round_;
   next_ = 0;
@@ -205,21 +183,25 @@ void Admission::ask_next_mutating() {
 }
 
 StatusResult<std::optional<Admission::Wanted>> Admission::find_next_mutating() {
-  while (next_ < mutating_->size()) {
-    const std::size_t index = next_++;
-    const Webhook& webhook = *(*mutating_)[index];
-    if (round_ > 1 && !again_.contains(index)) continue;
+  for (; next_ < mutating_->size(); ++next_) {
+    const Webhook& webhook = *(*mutating_)[next_];
+    if (round_ > 1 && !again_.contains(next_)) continue;
     const Form* form = form_for(webhook);
     if (form == nullptr) continue;
+    if (stops_at(*form)) return std::nullopt;
+    SPILLWAY_TRY_VOID(check_converted(*form));
     SPILLWAY_TRY(wanted, wants(webhook, *form));
-    if (wanted) return Wanted{.index = index, .form = form};
+    if (wanted) return Wanted{.index = next_++, .form = form};
   }
   return std::nullopt;
 }
 
 void Admission::on_next_mutating(const StatusResult<std::optional<Wanted>>& found) {
   if (!found) return end_mutation(found.error());
-  if (!*found) return end_mutation(changed_ ? std::optional(object_) : std::nullopt);
+  if (missing_ != nullptr) {
+    return convert_missing([self = shared_from_this()] { self->ask_next_mutating(); });
+  }
+  if (!*found) return end_mutation(changed_ ? std::optional(forms_.object()) : std::nullopt);
   const auto [index, form] = **found;
   const Webhook& webhook = *(*mutating_)[index];
   if (subject_.dry_run && !webhook.dry_run_safe) return end_mutation(webhooks::dry_run_status(webhook.name));
@@ -232,42 +214,46 @@ void Admission::on_next_mutating(const StatusResult<std::optional<Wanted>>& foun
 void Admission::on_mutation(std::size_t index, const Form& form, Instant asked, Result<ReviewAnswer> answer) {
   const Webhook& webhook = *(*mutating_)[index];
   if (const auto judged = judge(webhook, asked, answer); !judged) return end_mutation(judged.error());
-  bool changed = false;
-  if (answer && answer->patch) {
-    const StatusResult<bool> taken = take_patch(webhook, form, *answer->patch);
-    if (!taken) {
-      tools_.metrics.rejected(webhook, subject_.operation, WebhookMetrics::Cause::kServer, 0);
-      return end_mutation(taken.error());
-    }
-    changed = *taken;
+  if (!answer) return on_taken(index, false);
+  StatusResult<std::optional<Json>> made = std::nullopt;
+  if (answer->patch) made = patched(webhook, form, *answer->patch);
+  if (!made) {
+    tools_.metrics.rejected(webhook, subject_.operation, WebhookMetrics::Cause::kServer, 0);
+    return end_mutation(made.error());
   }
-  if (answer) note_mutation(index, changed);
+  note_mutation(index, made->has_value());
+  if (!*made) return on_taken(index, false);
+  forms_.take(form, **std::move(made), [self = shared_from_this(), index](const StatusResult<void>& taken) {
+    taken ? self->on_taken(index, true) : self->end_mutation(taken.error());
+  });
+}
+
+/// The answer of a webhook has been dealt with.
+void Admission::on_taken(std::size_t index, bool changed) {
   if (changed) {
     changed_ = true;
     again_.merge(previous_);
     previous_.clear();
   }
-  if (webhook.asked_again && round_ == 1) previous_.insert(index);
+  if ((*mutating_)[index]->asked_again && round_ == 1) previous_.insert(index);
   ask_next_mutating();
 }
 
-/// True if the patch changed the object.
-StatusResult<bool> Admission::take_patch(const Webhook& webhook, const Form& form, const Json& patch) {
+StatusResult<std::optional<Json>> Admission::patched(const Webhook& webhook, const Form& form,
+                                                     const Json& patch) const {
   const api::Type* type = type_of(form);
-  if (object_.is_null() || type == nullptr || subject_.operation == Operation::kConnect) {
+  if (forms_.object().is_null() || type == nullptr || subject_.operation == Operation::kConnect) {
     return webhooks::internal_status(fmt::format(
         "admission webhook \"{}\" attempted to modify the object, which is not supported for this operation",
         webhook.name));
   }
-  const Resource& asked = *forms_.front().resource;
-  const Json before = served(asked, *form.resource, object_);
+  const Json before = forms_.object_as(form);
   SPILLWAY_TRY(made, webhooks::patched(before, patch));
-  if (made == before) return false;
+  if (made == before) return std::nullopt;
   const Result<api::TypedDocument> typed = api::read_patched(*type, made, &before);
   if (!typed) return webhooks::internal_status(typed.error().text());
-  if (typed->object == before) return false;
-  object_ = served(*form.resource, asked, typed->object);
-  return true;
+  if (typed->object == before) return std::nullopt;
+  return std::optional(typed->object);
 }
 
 void Admission::note_mutation(std::size_t index, bool changed) {
@@ -288,55 +274,71 @@ void Admission::end_mutation(StatusResult<std::optional<Json>> result) {
 // Validating webhooks.
 
 void Admission::validate(Json object, Json old, Decided done) {
-  object_ = std::move(object);
-  old_ = std::move(old);
-  if (const auto why = hindrance()) return done(*why);
-  const auto found = std::make_shared<StatusResult<std::vector<Wanted>>>();
-  tools_.core.in_slices([self = shared_from_this(), found] { *found = self->find_validating(); },
-                        [self = shared_from_this(), found, done = std::move(done)]() mutable {
-                          if (!*found) return done(found->error());
-                          self->ask_validating(**found, std::move(done));
-                        });
+  forms_.set(std::move(object), std::move(old));
+  decided_ = std::move(done);
+  next_ = 0;
+  judged_ = false;
+  wanted_.clear();
+  ask_validating();
 }
 
-StatusResult<std::vector<Admission::Wanted>> Admission::find_validating() {
-  std::vector<Wanted> wanted;
-  if (phases_.policies) SPILLWAY_TRY_VOID(judge_by_policies());
-  if (!phases_.validating) return wanted;
-  for (std::size_t index = 0; index < validating_->size(); ++index) {
-    const Webhook& webhook = *(*validating_)[index];
+void Admission::end_validation(const StatusResult<void>& result) {
+  Decided done = std::move(decided_);
+  done(result);
+}
+
+void Admission::ask_validating() {
+  if (const auto why = hindrance()) return end_validation(*why);
+  const auto found = std::make_shared<StatusResult<void>>();
+  tools_.core.in_slices([self = shared_from_this(), found] { *found = self->find_validating(); },
+                        [self = shared_from_this(), found] { self->on_validating(*found); });
+}
+
+StatusResult<void> Admission::find_validating() {
+  if (phases_.policies && !judged_) SPILLWAY_TRY_VOID(judge_by_policies());
+  if (!phases_.validating || missing_ != nullptr) return {};
+  for (; next_ < validating_->size(); ++next_) {
+    const Webhook& webhook = *(*validating_)[next_];
     const Form* form = form_for(webhook);
     if (form == nullptr) continue;
+    if (stops_at(*form)) return {};
+    SPILLWAY_TRY_VOID(check_converted(*form));
     SPILLWAY_TRY(asked, wants(webhook, *form));
     if (!asked) continue;
     if (subject_.dry_run && !webhook.dry_run_safe) return webhooks::dry_run_status(webhook.name);
-    wanted.push_back({.index = index, .form = form});
+    wanted_.push_back({.index = next_, .form = form});
   }
-  return wanted;
+  return {};
+}
+
+void Admission::on_validating(const StatusResult<void>& found) {
+  if (!found) return end_validation(found);
+  if (missing_ != nullptr) {
+    return convert_missing([self = shared_from_this()] { self->ask_validating(); });
+  }
+  if (wanted_.empty()) return end_validation({});
+  ask_wanted();
 }
 
 /// All at once; the first refusal in the order of the webhooks counts.
-void Admission::ask_validating(const std::vector<Wanted>& wanted, Decided done) {
+void Admission::ask_wanted() {
   struct Votes {
     std::size_t open = 0;
     std::vector<std::optional<Status>> refusals;
-    Decided done;
   };
 
-  if (wanted.empty()) return done({});
   auto votes = std::make_shared<Votes>();
-  votes->open = wanted.size();
-  votes->refusals.resize(wanted.size());
-  votes->done = std::move(done);
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const Webhook& webhook = *(*validating_)[wanted[i].index];
-    ask(webhook, *wanted[i].form,
+  votes->open = wanted_.size();
+  votes->refusals.resize(wanted_.size());
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    const Webhook& webhook = *(*validating_)[wanted_[i].index];
+    ask(webhook, *wanted_[i].form,
         [self = shared_from_this(), votes, i, &webhook,
          asked = tools_.core.now.mono](const Result<ReviewAnswer>& answer) {
           if (const auto judged = self->judge(webhook, asked, answer); !judged) votes->refusals[i] = judged.error();
           if (--votes->open != 0) return;
           const auto first = std::ranges::find_if(votes->refusals, [](const auto& one) { return one.has_value(); });
-          votes->done(first == votes->refusals.end() ? StatusResult<void>() : StatusResult<void>(**first));
+          self->end_validation(first == votes->refusals.end() ? StatusResult<void>() : StatusResult<void>(**first));
         });
   }
 }

@@ -13,6 +13,7 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/webhooks/policy_metrics.h"
 #include "apiserver/webhooks/policy_table.h"
+#include "apiserver/webhooks/request_forms.h"
 #include "apiserver/webhooks/webhook_metrics.h"
 #include "apiserver/webhooks/webhook_table.h"
 #include "policy/webhooks/match.h"
@@ -128,24 +129,14 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   void validate(api::Json object, api::Json old, Decided done);
 
  private:
-  /// One of the ways in which the objects of a request are served.
-  struct Form {
-    const Resource* resource;
-    webhooks::ResourceName name;
-  };
+  using Form = RequestForms::Form;
 
   webhooks::Subject rule_subject() const;
   const Form* form_for(const webhooks::Webhook& webhook) const;
-  /// True if a webhook would have to convert the object to that form: admission is not asked in it, and the request
-  /// fails, so that no check is passed by.
-  bool is_unconverted(const Form& form) const;
-  api::Status unconverted_status(std::string_view asker) const;
   webhooks::KindName kind_of(const Form& form) const;
   const api::Type* type_of(const Form& form) const;
   api::StringMap namespace_labels() const;
   std::optional<api::Status> hindrance() const;
-  /// An object of the request in that form.
-  api::Json as_served(const Form& form, const api::Json& object) const;
   webhooks::ReviewRequest described(const Form& form) const;
   std::string review(const Form& form, const std::string& uid) const;
   /// The result of the webhook's match conditions; an error ends the request.
@@ -153,7 +144,8 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   cel::AccessDecision decide(const cel::AccessRequest& asked) const;
   void ask(const webhooks::Webhook& webhook, const Form& form, WebhookDesk::Answered answered);
 
-  /// Evaluates the policies; an error ends the request.
+  /// Evaluates the policies, once for each validate(); an error ends the request. missing_ is set if they have to be
+  /// evaluated again, with the objects in that form.
   api::StatusResult<void> judge_by_policies();
   void tell(const admission_policies::Judgement& judgement);
 
@@ -163,15 +155,28 @@ class Admission final : public std::enable_shared_from_this<Admission> {
     const Form* form = nullptr;
   };
 
+  /// True if the search for webhooks stopped at a form in which the objects are not there yet, and is to be continued
+  /// when they are.
+  bool stops_at(const Form& form);
+  /// An error ends the request: the webhook that has to convert its objects to the form has failed.
+  api::StatusResult<void> check_converted(const Form& form) const;
+  void convert_missing(RequestForms::Done done);
+
   void ask_next_mutating();
-  /// nullopt: none is left. Goes on behind the one that was found last.
+  /// nullopt: none is left, or missing_ is set. Goes on behind the one that was found last.
   api::StatusResult<std::optional<Wanted>> find_next_mutating();
   void on_next_mutating(const api::StatusResult<std::optional<Wanted>>& found);
-  /// Holds the object against the policies, then finds the webhooks that are to be asked.
-  api::StatusResult<std::vector<Wanted>> find_validating();
-  void ask_validating(const std::vector<Wanted>& wanted, Decided done);
+  void ask_validating();
+  /// Holds the object against the policies, then appends the webhooks that are to be asked to wanted_.
+  api::StatusResult<void> find_validating();
+  void on_validating(const api::StatusResult<void>& found);
+  void ask_wanted();
+  void end_validation(const api::StatusResult<void>& result);
   void on_mutation(std::size_t index, const Form& form, Instant asked, Result<webhooks::ReviewAnswer> answer);
-  api::StatusResult<bool> take_patch(const webhooks::Webhook& webhook, const Form& form, const api::Json& patch);
+  /// The object that the patch makes; nullopt: it changes nothing.
+  api::StatusResult<std::optional<api::Json>> patched(const webhooks::Webhook& webhook, const Form& form,
+                                                      const api::Json& patch) const;
+  void on_taken(std::size_t index, bool changed);
   void note_mutation(std::size_t index, bool changed);
   void end_mutation(api::StatusResult<std::optional<api::Json>> result);
 
@@ -186,18 +191,18 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   Phases phases_;
   api::Json options_;
   Instant deadline_;
-  std::vector<Form> forms_;  // the first is the one that was asked for
-  std::vector<webhooks::ResourceName> names_;
+  RequestForms forms_;
+  const Form* missing_ = nullptr;  // the form that a search stopped at
   std::shared_ptr<const WebhookList> mutating_;
   std::shared_ptr<const WebhookList> validating_;
   std::shared_ptr<const admission_policies::PolicyList> policies_;
-  api::Json object_;
-  api::Json old_;
-  bool needs_conversion_ = false;  // a policy asked for a form that is_unconverted()
 
-  // Progress through the list of mutating webhooks.
-  int round_ = 0;
+  // Progress through the list of a phase.
   std::size_t next_ = 0;
+  bool judged_ = false;         // by the policies
+  std::vector<Wanted> wanted_;  // validating webhooks
+  Decided decided_;
+  int round_ = 0;
   bool changed_ = false;
   std::set<std::size_t> previous_;  // asked, would be asked again, and nothing has changed since
   std::set<std::size_t> again_;     // to be asked again

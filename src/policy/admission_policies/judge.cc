@@ -34,7 +34,12 @@ class Judge {
         misconfigured(policy, binding.get(), params.error());
         continue;
       }
-      for (const api::DocumentPtr& one : *params) take(policy, *binding, evaluated(policy, *name, one.get()));
+      const ShownRequest& shown = request_.source.shown(*name);
+      if (shown.fault) {
+        misconfigured(policy, binding.get(), *shown.fault);
+        continue;
+      }
+      for (const api::DocumentPtr& one : *params) take(policy, *binding, evaluated(policy, shown, one.get()));
     }
     for (const auto& [key, values] : notes_) {
       made_.annotations.emplace_back(fmt::format("{}/{}", policy.name, key),
@@ -48,8 +53,7 @@ class Judge {
   /// Where parameters are looked for: a Namespace counts as in itself.
   std::string_view ns() const { return request_.subject.ns; }
 
-  Evaluation evaluated(const AdmissionPolicy& policy, const webhooks::ResourceName& name, const Json* params) {
-    const ShownRequest& shown = request_.source.shown(name);
+  Evaluation evaluated(const AdmissionPolicy& policy, const ShownRequest& shown, const Json* params) {
     return evaluate(policy,
                     {.object = shown.object,
                      .old_object = shown.old_object,

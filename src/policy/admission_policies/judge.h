@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/json/json.h"
+#include "base/error.h"
 #include "policy/admission_policies/admission_policy.h"
 #include "policy/admission_policies/params.h"
 #include "policy/admission_policies/policy_evaluation.h"
@@ -22,10 +23,11 @@ inline constexpr std::uint64_t kRequestBudget = 20'000'000;
 
 /// The request as one of the resources that its objects are served as.
 struct ShownRequest {
-  api::Json object;
-  api::Json old_object;
-  api::Json facts;  // an AdmissionRequest without its objects
-  cel::AccessRequest access;
+  api::Json object = {};
+  api::Json old_object = {};
+  api::Json facts = {};  // an AdmissionRequest without its objects
+  cel::AccessRequest access = {};
+  std::optional<Error> fault = {};  // the reason why there are no such objects
 };
 
 /// Port: the request, and the namespace that it is in.
