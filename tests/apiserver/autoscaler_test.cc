@@ -144,6 +144,21 @@ TEST(AutoscalerViews, OfOneObjectAreTwo) {
   EXPECT_EQ(after.body.at({"metadata", "annotations"}), nullptr);
 }
 
+TEST(AutoscalerViews, AnEmptyStatusHasTheMembersOfItsVersion) {
+  TestServer server;
+  const std::string first = R"({"currentReplicas":0,"desiredReplicas":0})";
+  const std::string second = R"({"currentMetrics":null,"desiredReplicas":0})";
+  const auto status_of = [](const Answer& answer) {
+    EXPECT_LT(answer.code, 300) << answer.text;
+    return *std::as_const(answer.body).find("status");
+  };
+  EXPECT_EQ(status_of(server.post(kFirst, autoscaler())), read(first));
+  EXPECT_EQ(status_of(server.get(kFirst + "/web")), read(first));
+  EXPECT_EQ(status_of(server.get(kSecond + "/web")), read(second));
+  EXPECT_EQ(status_of(server.merge(kFirst + "/web", R"({"spec":{"maxReplicas":9}})")), read(first));
+  EXPECT_EQ(status_of(server.get(kSecond + "/web")), read(second));
+}
+
 TEST(AutoscalerViews, AreTheSameThereAndBack) {
   const Json stored = read(R"({"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"web",
       "annotations":{"own":"1"}},"spec":{"maxReplicas":5,"scaleTargetRef":{"kind":"Deployment","name":"web"},

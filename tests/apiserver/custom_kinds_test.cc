@@ -54,6 +54,14 @@ TEST(CustomKinds, ADefinitionIsNamedEstablishedAndServed) {
   EXPECT_EQ(server.get("/apis/stable.example.com/v1/crontabs").code, 200);
 }
 
+TEST(CustomKinds, TheAnswerToACreationHasAnEmptyStatus) {
+  TestServer server;
+  const Answer made = server.post(kDefinitionsPath + "?dryRun=All", definition());
+  ASSERT_EQ(made.code, 201) << made.text;
+  EXPECT_EQ(*made.body.find("status"),
+            *api::parse_json(R"({"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":["v1"]})"));
+}
+
 TEST(CustomKinds, ADefinitionOfAProtectedGroupTellsOfItsApproval) {
   constexpr std::string_view kCondition = "KubernetesAPIApprovalPolicyConformant";
   TestServer server;

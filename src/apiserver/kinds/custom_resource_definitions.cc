@@ -50,8 +50,15 @@ void note_stored_versions(Json& definition) {
   definition["status"]["storedVersions"] = std::move(stored);
 }
 
+/// The status of a new definition as upstream prints it: no names are accepted and no condition is known.
+Json empty_status() {
+  return Json::object({{"conditions", Json()},
+                       {"acceptedNames", Json::object({{"plural", ""}, {"kind", ""}})},
+                       {"storedVersions", Json()}});
+}
+
 void prepare_new_definition(Json& definition) {
-  definition["status"] = Json::object();
+  definition["status"] = empty_status();
   note_stored_versions(definition);
 }
 

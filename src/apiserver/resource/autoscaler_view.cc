@@ -197,6 +197,11 @@ Json autoscaler_to_view(const Json& stored) {
   show_metrics(stored, "status", "currentMetrics", "current", kReadings, kCpuCurrent, kCurrentMetrics, view);
   move_to_annotation(view, "spec", "behavior", kBehavior);
   move_to_annotation(view, "status", "conditions", kConditions);
+  // A status of v1 always has the number, one of v2 only if it is not 0.
+  Json* status = view.find("status");
+  if (status != nullptr && status->is_object() && status->find("currentReplicas") == nullptr) {
+    (*status)["currentReplicas"] = Json(0);
+  }
   view["apiVersion"] = "autoscaling/v1";
   return view;
 }
@@ -210,6 +215,11 @@ Json autoscaler_from_view(const Json& view) {
   }
   if (Json conditions = take_annotation(stored, kConditions); conditions.is_array()) {
     stored.make({"status"})["conditions"] = std::move(conditions);
+  }
+  if (Json* status = stored.find("status"); status != nullptr && status->is_object()) {
+    const Json* replicas = std::as_const(*status).find("currentReplicas");
+    if (replicas != nullptr && *replicas == Json(0)) status->erase({"currentReplicas"});
+    if (status->find("currentMetrics") == nullptr) (*status)["currentMetrics"] = Json();
   }
   const Json* annotations = stored.at({"metadata", "annotations"});
   if (annotations != nullptr && annotations->if_object() != nullptr && annotations->if_object()->empty()) {

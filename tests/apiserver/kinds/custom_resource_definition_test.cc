@@ -92,7 +92,8 @@ TEST(Definitions, Defaults) {
 TEST(Definitions, StatusOfClientsIsNotKept) {
   Json definition = widgets();
   definition["status"] = parsed(R"({"storedVersions":["v0"],"conditions":[{"type":"Established","status":"True"}]})");
-  EXPECT_EQ(*created(definition).find("status"), parsed(R"({"storedVersions":["v1"]})"));
+  EXPECT_EQ(*created(definition).find("status"),
+            parsed(R"({"conditions":null,"acceptedNames":{"plural":"","kind":""},"storedVersions":["v1"]})"));
 }
 
 TEST(Definitions, Names) {
