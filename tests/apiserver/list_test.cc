@@ -106,6 +106,35 @@ TEST(List, CombinationsThatMeanNothingAreRefused) {
   }
 }
 
+TEST(List, AnExpiredContinueTokenComesWithOneToGoOn) {
+  TestServer server;
+  const auto create = [&server](std::string_view name) {
+    ASSERT_EQ(server.post(std::string(kMaps), fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name)).code, 201);
+  };
+  for (const std::string_view name : {"a", "b", "c", "d", "e"}) create(name);
+  const std::string pages = std::string(kMaps) + "?limit=2&continue=";
+  const std::string token = server.get(std::string(kMaps) + "?limit=2").string_at({"metadata", "continue"});
+  ASSERT_EQ(server.get(pages + token).code, 200);
+  create("m");
+  server.store().compact(server.store().revision(), [](const Result<store::Revision>& done) { EXPECT_TRUE(done); });
+  server.settle();
+  ASSERT_EQ(server.remove(std::string(kMaps) + "/d").code, 200);
+  const Answer expired = server.get(pages + token);
+  EXPECT_EQ(expired.code, 410) << expired.text;
+  EXPECT_EQ(expired.string_at({"reason"}), "Expired");
+  EXPECT_TRUE(expired.string_at({"message"})
+                  .starts_with("The provided continue parameter is too old to display a consistent list result. You "
+                               "can start a new list"));
+  const std::string next = expired.string_at({"metadata", "continue"});
+  const Answer rest = server.get(pages + next);
+  ASSERT_EQ(rest.code, 200) << rest.text;
+  const api::Json::Array& items = *std::as_const(rest.body).find("items")->if_array();
+  ASSERT_EQ(items.size(), 2U);
+  EXPECT_EQ(items[0].string_at({"metadata", "name"}), "c");
+  EXPECT_EQ(items[1].string_at({"metadata", "name"}), "e") << "the list goes on at the present state";
+  EXPECT_EQ(server.get(pages + rest.string_at({"metadata", "continue"})).code, 200);
+}
+
 }  // namespace
 
 }  // namespace spillway::apiserver

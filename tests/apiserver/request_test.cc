@@ -249,6 +249,9 @@ TEST(Options, ContinueTokensReadBackAndNothingElseDoes) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->revision, token.revision);
   EXPECT_EQ(back->start_after, token.start_after);
+  const auto present = decode_continue(encode_continue({std::nullopt, "a"}));
+  ASSERT_TRUE(present);
+  EXPECT_EQ(present->revision, std::nullopt);
   for (const std::string& bad :
        {std::string("garbage"), std::string("e30"), text.substr(0, text.size() / 2), std::string("%")}) {
     EXPECT_FALSE(decode_continue(bad)) << bad;

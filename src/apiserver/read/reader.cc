@@ -21,10 +21,21 @@ api::Status too_large(store::Revision wanted, store::Revision present) {
   return status;
 }
 
-api::Status expired_token() {
-  return make_error(ErrorCode::kExpired,
-                    "The provided continue parameter is too old to display a consistent list result. You must start a "
-                    "new list without the continue parameter.");
+/// Ends a list whose revision is gone. For one that has begun, the answer has a token that continues it at the present
+/// state, as upstream. `start_after` empty: it has not.
+void fail_expired(Exchange& exchange, const std::string& start_after) {
+  if (start_after.empty()) {
+    return exchange.fail(make_error(ErrorCode::kExpired, "The resourceVersion for the provided list is too old."));
+  }
+  const api::Status status = make_error(
+      ErrorCode::kExpired,
+      "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+      "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+      "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+      "modified, or deleted between the time the first chunk was returned and now may show up in the list.");
+  api::Json document = api::to_json(status);
+  document.make({"metadata", "continue"}) = encode_continue({.revision = std::nullopt, .start_after = start_after});
+  exchange.answer(status.code, document);
 }
 
 /// Adds a warning about unreadable objects, which the list lacks.
@@ -149,8 +160,11 @@ void Reader::list(const ExchangePtr& exchange) {
     page.at = token->revision;
     page.start_after = token->start_after;
     const Origin& origin = origin_of(*exchange);
-    if (token->revision > origin.revision() && !origin.store().is_shared()) return exchange->fail(expired_token());
-    return when_reached(exchange, token->revision,
+    const store::Revision at = token->revision.value_or(store::Revision(0));
+    const bool is_unknown = at > origin.revision() && !origin.store().is_shared();
+    const bool is_compacted = token->revision && at < origin.store().compacted();
+    if (is_unknown || is_compacted) return fail_expired(*exchange, page.start_after);
+    return when_reached(exchange, at,
                         [this, exchange, page = std::move(page)]() mutable { show(exchange, std::move(page)); });
   }
   const store::Revision version = options->version.value_or(store::Revision(0));
@@ -280,7 +294,7 @@ void Reader::show_page(const ExchangePtr& exchange, Page page, store::Revision a
 
 void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
   // Objects of old revisions are not converted.
-  if (has_webhook(*exchange->route.resource)) return exchange->fail(expired_token());
+  if (has_webhook(*exchange->route.resource)) return fail_expired(*exchange, page.start_after);
   const Resource& resource = core_.cache.of(*exchange->route.resource).resource();
   store::Range range{resource.storage + page.selection.key_prefix(),
                      page.start_after.empty() ? std::string() : resource.storage + page.start_after, 0, page.at};
@@ -289,7 +303,7 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
         if (exchange->finished()) return;
         if (!result) {
           const bool gone = result.error().code == ErrorCode::kExpired;
-          return exchange->fail(gone ? expired_token() : api::Status(result.error()));
+          return gone ? fail_expired(*exchange, page.start_after) : exchange->fail(result.error());
         }
         ListSize size;
         for (const store::Entry& entry : result->entries) size.add(entry.value->size());

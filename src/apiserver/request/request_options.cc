@@ -124,6 +124,9 @@ std::optional<std::string> text_of(const api::Json* value) {
   return *value->if_string();
 }
 
+/// The revision in a token that continues a list at the present state; as upstream, because 0 could be a mistake.
+constexpr std::int64_t kPresentRevision = -1;
+
 }  // namespace
 
 api::StatusResult<ListOptions> parse_list_options(const api::Target& target, bool watch) {
@@ -218,8 +221,9 @@ api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target,
 }
 
 std::string encode_continue(const ContinueToken& token) {
+  const api::Json revision = token.revision ? api::Json(token.revision->number()) : api::Json(kPresentRevision);
   const api::Json document =
-      api::Json::object({{"v", "meta.k8s.io/v1"}, {"rv", token.revision.number()}, {"start", token.start_after}});
+      api::Json::object({{"v", "meta.k8s.io/v1"}, {"rv", revision}, {"start", token.start_after}});
   return api::encode_base64_url(api::to_text(document));
 }
 
@@ -232,8 +236,9 @@ Result<ContinueToken> decode_continue(std::string_view text) {
   if (!document) return garbage;
   const api::Json* revision = document->find("rv");
   const api::Json* start = document->find("start");
-  if (revision == nullptr || !revision->if_uint64() || start == nullptr || start->if_string() == nullptr)
-    return garbage;
+  if (revision == nullptr || start == nullptr || start->if_string() == nullptr) return garbage;
+  if (revision->if_int64() == kPresentRevision) return ContinueToken{std::nullopt, *start->if_string()};
+  if (!revision->if_uint64()) return garbage;
   return ContinueToken{store::Revision(*revision->if_uint64()), *start->if_string()};
 }
 

@@ -61,7 +61,7 @@ api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target,
 
 /// Where a paged list stands: the snapshot and the last key sent.
 struct ContinueToken {
-  store::Revision revision;
+  std::optional<store::Revision> revision;  // nullopt: the present one, of a list that has lost the one it began with
   std::string start_after;
 };
 
