@@ -516,6 +516,23 @@ TEST_F(Http2Server, RapidResetsEndTheConnection) {
   static_cast<void>(room);
 }
 
+TEST_F(Http2Server, StoppedWatchesAreNoFlood) {
+  ServerRoom& room = serve();
+  room.run([&] {
+    room.handler.on("/watch", [](ScriptedHandler::Seen& seen) {
+      seen.sink->on_stream({200, {}, ""});
+      EXPECT_TRUE(seen.sink->write(shared("event\n")));
+    });
+  });
+  Http2Client client = this->client();
+  for (int i = 0; i < 400; ++i) {
+    const std::int32_t stream = client.ask("GET", "/watch", kAlice);
+    ASSERT_EQ(client.body_of(stream, 1).status, 200);
+    client.reset(stream);
+  }
+  EXPECT_EQ(client.answer(client.ask("GET", "/a", kAlice)).status, 200);
+}
+
 TEST_F(Http2Server, EndlessHeadsEndTheConnection) {
   serve(patient());
   auto client = raw();

@@ -14,7 +14,7 @@ namespace spillway::wire {
 class FloodGuard {
  public:
   enum class Frame {
-    kReset,     // RST_STREAM, of the client or provoked by it
+    kReset,     // RST_STREAM of the client before its answer has begun, or provoked by it
     kPing,      // not an answer to ours
     kSettings,  // not an answer to ours
     kEmpty,     // DATA without bytes that does not end its stream

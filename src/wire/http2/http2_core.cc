@@ -92,6 +92,7 @@ struct Http2Core::Callbacks {
 
   static int on_stream_close(nghttp2_session*, std::int32_t stream, std::uint32_t code, void* self) {
     of(self).heads_.erase(stream);
+    of(self).answered_.erase(stream);
     of(self).on_stream_closed(stream, code);
     return 0;
   }
@@ -99,6 +100,9 @@ struct Http2Core::Callbacks {
   /// Resets that a peer provokes count as if it had sent them.
   static int on_frame_sent(nghttp2_session*, const nghttp2_frame* frame, void* self) {
     of(self).on_sent(*frame);
+    const bool begins = frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_RESPONSE &&
+                        (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0;
+    if (begins) of(self).answered_.insert(frame->hd.stream_id);
     const bool provoked = frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code != NGHTTP2_NO_ERROR &&
                           frame->rst_stream.error_code != NGHTTP2_CANCEL;
     if (provoked) of(self).count(FloodGuard::Frame::kReset);
@@ -258,7 +262,9 @@ void Http2Core::on_frame(const nghttp2_frame& frame) {
       if (ends) on_message_end(stream);
       break;
     case NGHTTP2_RST_STREAM:
-      count(Frame::kReset);
+      // A client that stops a watch, or an answer that it has begun to read, has paid for it as for any request. A
+      // flood ends streams before they are answered.
+      if (!answered_.contains(stream) || frame.rst_stream.error_code != NGHTTP2_CANCEL) count(Frame::kReset);
       break;
     case NGHTTP2_PING:
       if (!acknowledges) count(Frame::kPing);

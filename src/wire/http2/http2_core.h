@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,8 +104,9 @@ class Http2Core {
   std::optional<FloodGuard::Frame> flood_;
   Instant now_{};  // the time of the feed() under way
   std::map<Http2StreamId, Head> heads_;
-  std::string* out_ = nullptr;  // the output of the pull() under way
-  std::string_view sending_;    // the part of a body that goes into the frame at hand
+  std::set<Http2StreamId> answered_;  // open streams of a server whose answer has begun; as many as may be open
+  std::string* out_ = nullptr;        // the output of the pull() under way
+  std::string_view sending_;          // the part of a body that goes into the frame at hand
 };
 
 }  // namespace spillway::wire
