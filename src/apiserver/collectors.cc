@@ -5,7 +5,8 @@
 namespace spillway::apiserver {
 
 Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover,
-                       const Authorizer& authorizer, const ApiServer::Options& options)
+                       const Authorizer& authorizer, RemoteFetch& fetch, const RemoteApis& apis,
+                       const ApiServer::Options& options)
     : garbage_(core, writer, remover),
       namespaces_(core, writer, remover),
       budgets_(core, writer),
@@ -15,7 +16,7 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
                                                                    : RootCaPublisher::Others::kMayAct),
       account_secrets_(core, writer, options.signer, options.root_ca_pem),
       kubernetes_(core, writer),
-      clients_(core, writer, options.client_ca_pem),
+      clients_(core, writer, {.clients = options.client_ca_pem, .proxies = options.proxy_ca_pem}),
       reservations_(core),
       events_(core, remover, event_expiry(core)),
       requests_(core, remover, kRequestExpiry),
@@ -24,7 +25,9 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
       node_signer_(core, writer, authorizer, options.certificates,
                    {.serving = options.serving_authority, .client = options.client_authority}),
       definitions_(core, kinds, writer, remover),
-      roles_(core, writer) {}
+      roles_(core, writer),
+      local_apis_(core, writer, remover, options.aggregated == nullptr ? LocalApis::Kept::kNo : LocalApis::Kept::kYes),
+      availability_(core, writer, fetch, apis) {}
 
 void Collectors::act(bool wanted) {
   if (std::exchange(acts_, wanted) == wanted) return;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "apiserver/access/authorizer.h"
+#include "apiserver/aggregation/availability.h"
+#include "apiserver/aggregation/local_apis.h"
 #include "apiserver/collect/account_secrets.h"
 #include "apiserver/collect/budgets.h"
 #include "apiserver/collect/client_authorities.h"
@@ -28,7 +30,7 @@ namespace spillway::apiserver {
 class Collectors {
  public:
   Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover, const Authorizer& authorizer,
-             const ApiServer::Options& options);
+             RemoteFetch& fetch, const RemoteApis& apis, const ApiServer::Options& options);
 
   /// Begins what has not begun, or ends what has. What a collector has on its way to the store goes on.
   void act(bool wanted);
@@ -57,9 +59,12 @@ class Collectors {
   NodeSigner node_signer_;
   DefinitionController definitions_;
   RoleAggregator roles_;
-  const std::array<Collector*, 15> all_{&clients_,  &account_secrets_, &garbage_,     &namespaces_,   &budgets_,
-                                        &quotas_,   &root_ca_,         &kubernetes_,  &reservations_, &events_,
-                                        &requests_, &tokens_,          &node_signer_, &definitions_,  &roles_};
+  LocalApis local_apis_;
+  ApiAvailability availability_;
+  const std::array<Collector*, 17> all_{&clients_,    &account_secrets_, &garbage_,     &namespaces_,   &budgets_,
+                                        &quotas_,     &root_ca_,         &kubernetes_,  &reservations_, &events_,
+                                        &requests_,   &tokens_,          &node_signer_, &definitions_,  &roles_,
+                                        &local_apis_, &availability_};
   bool acts_ = false;
 };
 

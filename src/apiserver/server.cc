@@ -8,9 +8,15 @@
 #include "apiserver/access/node_restriction.h"
 #include "apiserver/access/param_access.h"
 #include "apiserver/access/role_rules.h"
+#include "apiserver/aggregation/aggregation_path.h"
+#include "apiserver/aggregation/local_apis.h"
+#include "apiserver/aggregation/remote_apis.h"
+#include "apiserver/aggregation/remote_discovery.h"
+#include "apiserver/aggregation/remote_fetch.h"
 #include "apiserver/audit/auditor.h"
 #include "apiserver/cache_feed.h"
 #include "apiserver/collect/bootstrap.h"
+#include "apiserver/collect/client_authorities.h"
 #include "apiserver/collect/expiry.h"
 #include "apiserver/collectors.h"
 #include "apiserver/custom/custom_kinds.h"
@@ -88,9 +94,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
                 bound_tokens_, webhooks_, metrics},
                options_),
         bootstrap_secrets_(core_, options_.bootstrap_tokens),
-        collectors_(core_, custom_kinds_, writer_, remover_, authorizer_, options_),
+        remote_apis_(core_),
+        remote_fetch_(core_, options_.aggregated),
+        remote_discovery_(core_, remote_apis_, remote_fetch_),
+        aggregation_(core_, options_.aggregated, options_.scheme),
+        proxy_authorities_(core_, writer_, {.clients = {}, .proxies = options_.proxy_ca_pem}),
+        collectors_(core_, custom_kinds_, writer_, remover_, authorizer_, remote_fetch_, remote_apis_, options_),
         compaction_(core_, options_.compaction_interval),
-        pages_(registry_, metrics, options_.version, slices_),
+        pages_(registry_, metrics, options_.version, slices_, &remote_discovery_),
         metrics_(metrics),
         flows_({options_.fair, options_.flows, options_.seats},
                {core_, hub_, metrics, [this](RequestId id, const auto& refusal) { take_turn(id, refusal); }}),
@@ -179,6 +190,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
   void on_cache_event(ResourceCache& cache, const EventPtr& event) override {
     hub_.on_event(cache, event);
     for (Collector* knower : knowers_) knower->see(cache, event);
+    proxy_authorities_.see(cache, event);
     collectors_.see(cache, event);
   }
 
@@ -190,6 +202,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
     for (const auto& feed : feeds_) feed->on_progress();
     reader_.on_progress();
     for (Collector* knower : knowers_) knower->run();
+    remote_discovery_.follow();
+    proxy_authorities_.run();
     collectors_.run();
     storage_report_.count();
   }
@@ -259,10 +273,13 @@ class ApiServer::Impl final : public WatchCache::Listener {
   void loaded() {
     storage_report_.choose_media_type();
     for (Collector* knower : knowers_) knower->begin();
+    remote_discovery_.follow();
     compaction_.start();
     custom_kinds_.when_settled([this] {
       if (acts_) act_as_told();
-      create_cluster_objects(core_, writer_, [this](Outcome outcome) {
+      std::vector<api::Json> more;
+      if (options_.aggregated != nullptr) more = built_in_api_services(registry_);
+      create_cluster_objects(core_, writer_, std::move(more), [this](Outcome outcome) {
         if (!outcome) return fail_start(outcome.error());
         serving_ = true;
         act_as_told();
@@ -272,7 +289,9 @@ class ApiServer::Impl final : public WatchCache::Listener {
   }
 
   void act_as_told() {
-    if (options_.controllers != Controllers::kNone) collectors_.act(acts_);
+    if (options_.controllers == Controllers::kNone) return;
+    collectors_.act(acts_);
+    acts_ ? proxy_authorities_.end() : proxy_authorities_.begin();
   }
 
   void fail_start(const Error& error) {
@@ -530,6 +549,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       observer->on_verdict(*exchange, verdict.allowed, verdict.reason);
     }
     if (!verdict.allowed) return exchange->fail(refusal_status(exchange->user(), asked, verdict));
+    if (const RemoteApiPtr api = remote_apis_.find(exchange->target)) return aggregation_.perform(exchange, *api);
     if (asked.path == "/metrics") flows_.show();
     if (is_health_page(exchange->target)) {
       if (pages_.answer(exchange, health())) return;
@@ -615,9 +635,14 @@ class ApiServer::Impl final : public WatchCache::Listener {
   DefinitionLimits definition_limits_;
   ResourcePaths paths_;
   BootstrapSecrets bootstrap_secrets_;
-  const std::array<Collector*, 5> knowers_{&roles_, &bootstrap_secrets_, &webhook_table_, &policy_table_,
-                                           &custom_kinds_};  // they write nothing
+  RemoteApis remote_apis_;
+  RemoteFetch remote_fetch_;
+  RemoteDiscovery remote_discovery_;
+  AggregationPath aggregation_;
+  ClientAuthorities proxy_authorities_;  // while another server acts: each has a proxy certificate of its own
   Collectors collectors_;
+  const std::array<Collector*, 6> knowers_{&roles_,        &bootstrap_secrets_, &webhook_table_,
+                                           &policy_table_, &custom_kinds_,      &remote_apis_};  // they write nothing
   Compaction compaction_;
   Pages pages_;
   RequestMetrics metrics_;

@@ -28,6 +28,7 @@
 
 namespace spillway::apiserver {
 
+class AggregatedGateway;
 class Auditor;
 class CertificateReader;
 class FuturePlayer;
@@ -66,10 +67,12 @@ class ApiServer {
     const RequestAuthority* client_authority = nullptr;   // null: the client certificates of nodes are not signed
     BootstrapTokens* bootstrap_tokens = nullptr;          // null: they are not kept
     WebhookCaller* webhooks = nullptr;                    // null: admission webhooks cannot be asked
+    AggregatedGateway* aggregated = nullptr;              // null: no other servers' APIs are served
     FuturePlayer* futures = nullptr;                      // null: what would happen is not played
     const Auditor* auditor = nullptr;                     // null: no audit log is kept
     telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
+    std::string proxy_ca_pem = {};                        // the authority of the certificate that `aggregated` shows
     std::string client_ca_pem = {};                       // by which it knows its clients; empty: by no certificates
     AdmissionRules admission;
     bool fair = true;                                            // false: requests run in the order they come

@@ -108,6 +108,36 @@ void TestWebhooks::call(std::uint64_t id, WebhookCall call, Done done) {
   });
 }
 
+std::vector<std::string> TestApis::Asked::headers(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : request.headers) {
+    if (key == name) values.push_back(value);
+  }
+  return values;
+}
+
+std::size_t TestApis::count(std::string_view target) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(asked, [&](const Asked& one) { return one.request.target == target; }));
+}
+
+AggregatedGateway::Ticket TestApis::open(const AggregatedServer& to, api::Request request,
+                                         std::shared_ptr<api::ResponseSink> sink) {
+  asked.push_back({to, std::move(request), std::move(sink)});
+  const Ticket ticket = asked.size();
+  auto response = answers ? answers(asked.back()) : std::nullopt;
+  if (!response) return ticket;
+  post([this, ticket, response = *std::move(response)]() mutable {
+    const std::shared_ptr<api::ResponseSink> waiting = std::exchange(asked.at(ticket - 1).sink, nullptr);
+    if (waiting == nullptr) return;
+    auto body = std::make_shared<const std::string>(std::exchange(response.body, {}));
+    waiting->on_stream(std::move(response));
+    if (!waiting->write(std::move(body))) return;
+    waiting->on_end();
+  });
+  return ticket;
+}
+
 void TestWebhooks::answer_next(const Result<api::Response>& response) {
   ASSERT_FALSE(open.empty());
   auto found = open.extract(open.begin());
@@ -141,6 +171,7 @@ TestServer::TestServer(ApiServer::Controllers controllers, AdmissionRules admiss
 void TestServer::start() {
   webhooks.post = [this](std::move_only_function<void()> task) { tasks_.push_back(std::move(task)); };
   webhooks.now = [this] { return now_; };
+  apis.post = webhooks.post;
   server_ = std::make_unique<ApiServer>(store_, metrics_, telemetry::Log(),
                                         ApiServer::Options{.seed = 1,
                                                            .controllers = controllers_,
@@ -154,10 +185,12 @@ void TestServer::start() {
                                                            .client_authority = &authority_,
                                                            .bootstrap_tokens = &bootstrap_tokens,
                                                            .webhooks = &webhooks,
+                                                           .aggregated = aggregated,
                                                            .futures = futures,
                                                            .auditor = auditor,
                                                            .tracer = tracer,
                                                            .root_ca_pem = root_ca_pem_,
+                                                           .proxy_ca_pem = proxy_ca_pem,
                                                            .admission = admission_,
                                                            .fair = fair,
                                                            .flows = flows,

@@ -4,6 +4,7 @@
 
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
+#include "apiserver/ports/aggregated_gateway.h"
 #include "apiserver/ports/bootstrap_tokens.h"
 #include "apiserver/ports/certificate_reader.h"
 #include "apiserver/ports/node_gateway.h"
@@ -89,6 +90,35 @@ class TestPods final : public PodGateway {
 
   std::vector<Asked> asked;
   std::vector<Ticket> cancelled;
+};
+
+/// Aggregated API servers: keeps what it was asked. Answers come from `answers`, in a turn of their own; where that
+/// says nothing, a test answers through the sinks.
+class TestApis final : public AggregatedGateway {
+ public:
+  struct Asked {
+    AggregatedServer to;
+    api::Request request;
+    std::shared_ptr<api::ResponseSink> sink;
+
+    /// The values of a header, in order.
+    std::vector<std::string> headers(std::string_view name) const;
+  };
+
+  Ticket open(const AggregatedServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) override;
+
+  void cancel(Ticket ticket) override {
+    cancelled.push_back(ticket);
+    asked.at(ticket - 1).sink.reset();
+  }
+
+  /// Requests for a target.
+  std::size_t count(std::string_view target) const;
+
+  std::function<std::optional<api::Response>(const Asked& asked)> answers;
+  std::vector<Asked> asked;
+  std::vector<Ticket> cancelled;
+  std::function<void(std::move_only_function<void()>)> post;
 };
 
 /// Tokens whose middle part has the claims, which are accepted unverified.
@@ -227,6 +257,8 @@ class TestServer {
   std::vector<HealthCheck> more_checks;                        // checks by other parts of the server's process
   const Auditor* auditor = nullptr;                            // for the next restart()
   FuturePlayer* futures = nullptr;                             // likewise
+  AggregatedGateway* aggregated = nullptr;                     // likewise
+  std::string proxy_ca_pem;                                    // likewise
   telemetry::Tracer* tracer = nullptr;                         // likewise
   bool fair = true;                                            // likewise
   flow::Configuration flows = flow::built_in_configuration();  // likewise
@@ -234,6 +266,7 @@ class TestServer {
   bool short_renewals = true;                                  // likewise
   StorageOptions storage;                                      // likewise
   TestWebhooks webhooks;
+  TestApis apis;  // used once `aggregated` names it
   api::UserInfo user{"admin", {}, {"system:masters", "system:authenticated"}};
   RequestId last_id = 0;
   /// Wake-ups of settle(): slices that one turn has no room for.

@@ -332,7 +332,7 @@ TEST_F(Storage, AnObjectWithUnknownFieldsCanBeDeleted) {
 }
 
 TEST_F(Storage, ValuesOfKindsThatAreNotServedAreNotTouched) {
-  const std::string key = "/registry/apiregistration.k8s.io/apiservices/v1.";
+  const std::string key = "/registry/storagemigration.k8s.io/storageversionmigrations/one";
   server.put_at_rest(key, "k8s\0anything");
   server.restart();
   server.advance(hours(2));

@@ -138,7 +138,7 @@ class AtRest(unittest.TestCase):
         self.etcd.put_bytes(KEYS + "good", good)
         for name, value in bad.items():
             self.etcd.put_bytes(KEYS + name, value)
-        strange = {"/registry/apiregistration.k8s.io/apiservices/v1.apps": b"k8s\0\xff", "/registry/masterleases/10.0.0.1": b"\x00"}
+        strange = {"/registry/storagemigration.k8s.io/storageversionmigrations/one": b"k8s\0\xff", "/registry/masterleases/10.0.0.1": b"\x00"}
         for key, value in strange.items():
             self.etcd.put_bytes(key, value)
         process, api, kubeconfig = self.server()

@@ -76,11 +76,12 @@ class Certificates(unittest.TestCase):
                 api = serving(process, folder / "kubeconfig")
                 made = shown(api)
                 left = ends(api)
-                self.assertEqual(sorted(left), ["administrator", "authority", "kubelet-client", "kubelet-serving-authority", "serving"])
+                self.assertEqual(sorted(left), ["administrator", "authority", "front-proxy-authority", "front-proxy-client", "kubelet-client",
+                                                "kubelet-serving-authority", "serving"])
                 year = datetime.timedelta(days=365).total_seconds()
-                for role in ("administrator", "kubelet-client", "serving"):
+                for role in ("administrator", "front-proxy-client", "kubelet-client", "serving"):
                     self.assertAlmostEqual(left[role], year, delta=120)
-                for role in ("authority", "kubelet-serving-authority"):
+                for role in ("authority", "front-proxy-authority", "kubelet-serving-authority"):
                     self.assertAlmostEqual(left[role], 10 * year, delta=120)
                 self.assertRegex(api.get("/metrics"), r'apiserver_client_certificate_expiration_seconds_bucket\{le="\+Inf"\} [1-9]')
                 self.assertIn("[+]certificates ok\n", api.get("/readyz?verbose"))

@@ -82,7 +82,7 @@ class Copy(unittest.TestCase):
         there = listed(kubectl)
         process.stop()
         self.etcd.put_bytes(KEYS + "by-hand", config_map(metadata("by-hand"), {"n": "1"}))
-        self.etcd.put_bytes("/registry/apiregistration.k8s.io/apiservices/v1.apps", b"\x00\xff")
+        self.etcd.put_bytes("/registry/storagemigration.k8s.io/storageversionmigrations/one", b"\x00\xff")
         self.assertIn("there is a store already; --overwrite", self.store(*self.to_file, code=1))
         back = json.loads(self.store(*self.to_file, "--overwrite", "-o", "json"))
         self.assertEqual(back["objects"], checked["objects"] + 3)

@@ -23,6 +23,7 @@ struct GroupRow {
 constexpr std::array kGroups = {
     GroupRow{"admissionregistration", "admissionregistration.k8s.io"},
     GroupRow{"apiextensions", "apiextensions.k8s.io"},
+    GroupRow{"apiregistration", "apiregistration.k8s.io"},
     GroupRow{"apps", "apps"},
     GroupRow{"authentication", "authentication.k8s.io"},
     GroupRow{"authorization", "authorization.k8s.io"},

@@ -105,8 +105,13 @@ std::vector<Wanted> wanted_parts(const Core& core) {
   return wanted;
 }
 
-std::vector<Wanted> wanted_objects(const Core& core) {
+std::vector<Wanted> wanted_objects(const Core& core, const std::vector<Json>& more) {
   std::vector<Wanted> wanted;
+  for (const Json& document : more) {
+    const Resource* resource =
+        core.registry.find_kind(document.string_at({"apiVersion"}), document.string_at({"kind"}));
+    if (resource != nullptr) wanted.push_back({resource, document});
+  }
   const Resource& priorities = core.registry.get("priorityclasses.scheduling.k8s.io");
   wanted.push_back({&priorities, priority_document("system-cluster-critical", 2'000'000'000,
                                                    "Used for system critical pods that must run in the cluster, but "
@@ -173,11 +178,13 @@ void make(const Core& core, Writer& writer, std::vector<Wanted> all, std::move_o
 }
 
 /// Aggregated roles are created before those that aggregate them: if the start ends in between, no rule is lost.
-void make_objects(const Core& core, Writer& writer, std::move_only_function<void(Outcome)> done) {
-  make(core, writer, wanted_parts(core), [&core, &writer, done = std::move(done)](Outcome made) mutable {
-    if (!made) return done(std::move(made));
-    make(core, writer, wanted_objects(core), std::move(done));
-  });
+void make_objects(const Core& core, Writer& writer, std::vector<Json> more,
+                  std::move_only_function<void(Outcome)> done) {
+  make(core, writer, wanted_parts(core),
+       [&core, &writer, more = std::move(more), done = std::move(done)](Outcome made) mutable {
+         if (!made) return done(std::move(made));
+         make(core, writer, wanted_objects(core, more), std::move(done));
+       });
 }
 
 }  // namespace
@@ -186,17 +193,20 @@ api::UserInfo server_user() {
   return {"system:apiserver", {}, {"system:masters"}};
 }
 
-void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done) {
-  make(core, writer, wanted_namespaces(core.registry), [&core, &writer, done = std::move(done)](Outcome made) mutable {
-    if (!made) return done(std::move(made));
-    if (!core.store.is_shared()) return make_objects(core, writer, std::move(done));
-    // Objects that another server has just made must be in this cache before the first write to them.
-    core.cache.of(core.registry.get("namespaces"))
-        .origin()
-        .barrier([&core, &writer, done = std::move(done)](const Result<store::Revision>&) mutable {
-          make_objects(core, writer, std::move(done));
-        });
-  });
+void create_cluster_objects(Core& core, Writer& writer, std::vector<Json> more,
+                            std::move_only_function<void(Outcome)> done) {
+  make(core, writer, wanted_namespaces(core.registry),
+       [&core, &writer, more = std::move(more), done = std::move(done)](Outcome made) mutable {
+         if (!made) return done(std::move(made));
+         if (!core.store.is_shared()) return make_objects(core, writer, std::move(more), std::move(done));
+         // Objects that another server has just made must be in this cache before the first write to them.
+         core.cache.of(core.registry.get("namespaces"))
+             .origin()
+             .barrier([&core, &writer, more = std::move(more),
+                       done = std::move(done)](const Result<store::Revision>&) mutable {
+               make_objects(core, writer, std::move(more), std::move(done));
+             });
+       });
 }
 
 }  // namespace spillway::apiserver

@@ -7,12 +7,14 @@
 #include "apiserver/write/writer.h"
 
 #include <functional>
+#include <vector>
 
 namespace spillway::apiserver {
 
-/// `done` once all of it exists, or with the first failure. A role or binding that cannot get the rules it lacks (it
-/// would be too large) is logged and left unchanged.
-void create_cluster_objects(Core& core, Writer& writer, std::move_only_function<void(Outcome)> done);
+/// `more`: further objects of the cluster. `done` once all of it exists, or with the first failure. A role or binding
+/// that cannot get the rules it lacks (it would be too large) is logged and left unchanged.
+void create_cluster_objects(Core& core, Writer& writer, std::vector<api::Json> more,
+                            std::move_only_function<void(Outcome)> done);
 
 /// The user under which the server itself writes.
 api::UserInfo server_user();

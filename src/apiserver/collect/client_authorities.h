@@ -1,11 +1,14 @@
 // The ConfigMap `extension-apiserver-authentication` of kube-system: by which certificates this server knows its
-// clients, for servers that believe the same ones (kube-controller-manager, kube-scheduler, metrics-server). Of several
-// servers of one store the one that acts says what it believes itself. Thread: loop. Bounds: those of KeptObjects.
+// clients, for servers that believe the same ones (kube-controller-manager, kube-scheduler, metrics-server), and by
+// which they know that a request comes from this server, with headers that name its user. Of several servers of one
+// store the one that acts says which clients it believes itself; each adds the authority of its own proxy certificate.
+// Thread: loop. Bounds: those of KeptObjects; kProxiesMax authorities of proxies.
 // Source: Kubernetes docs, "Configure the Aggregation Layer".
 #pragma once
 
 #include "apiserver/collect/kept_objects.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +16,15 @@ namespace spillway::apiserver {
 
 class ClientAuthorities final : public KeptObjects {
  public:
-  /// `pem`: certificates of authorities; empty: clients show none, and nothing is written.
-  ClientAuthorities(Core& core, Writer& writer, std::string pem);
+  static constexpr std::size_t kProxiesMax = 16;
+
+  /// Certificates of authorities, as PEM.
+  struct Authorities {
+    std::string clients;  // empty: clients show no certificates, and nothing is written of them
+    std::string proxies;  // the authority of this server's proxy certificate; empty: it has none
+  };
+
+  ClientAuthorities(Core& core, Writer& writer, Authorities authorities);
 
   /// Others are believed from now on.
   void set(std::string pem);
@@ -25,7 +35,10 @@ class ClientAuthorities final : public KeptObjects {
   bool concerns(const ResourceCache& cache, const StoredObject& object) const override;
 
   const ResourceCache& maps_;
+  api::Json proxy_data() const;
+
   std::string pem_;
+  std::string proxies_;
 };
 
 }  // namespace spillway::apiserver

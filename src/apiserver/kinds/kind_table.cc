@@ -31,6 +31,7 @@ const KindHooks& kind_hooks(std::string_view group, std::string_view kind) {
       {{"admissionregistration.k8s.io", "ValidatingAdmissionPolicy"}, admission_policy_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"}, admission_policy_binding_hooks()},
       {{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}, validating_webhook_hooks()},
+      {{"apiregistration.k8s.io", "APIService"}, api_service_hooks()},
       {{"apiextensions.k8s.io", "CustomResourceDefinition"}, custom_resource_definition_hooks()},
       {{"apps", "DaemonSet"}, daemon_set_hooks()},
       {{"apps", "ControllerRevision"}, controller_revision_hooks()},

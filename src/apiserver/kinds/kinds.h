@@ -44,6 +44,7 @@ KindHooks network_policy_hooks();
 // ingresses.cc
 KindHooks ingress_hooks();
 // ingress_classes.cc
+KindHooks api_service_hooks();
 KindHooks ingress_class_hooks();
 // lease.cc
 KindHooks lease_hooks();

@@ -1,9 +1,8 @@
 #include "apiserver/proxy/proxy_path.h"
 
-#include "api/exchange/upgrade.h"
 #include "apiserver/nodes/node_address.h"
+#include "apiserver/proxy/answer_sink.h"
 #include "apiserver/proxy/forwarding.h"
-#include "base/ascii.h"
 
 #include <fmt/format.h>
 
@@ -22,113 +21,11 @@ constexpr std::size_t kPodSegments = 7;   // /api/v1/namespaces/NAMESPACE/pods/N
 constexpr std::string_view kOfAgents = "text/plain";
 constexpr std::string_view kOfPods = "application/octet-stream";
 constexpr int kMovedPermanently = 301;
-constexpr int kStatusMin = 200;
-constexpr int kStatusMax = 599;
-constexpr int kBadGateway = 502;
 
 std::string host_of(const PodServer& server) {
   const bool v6 = server.address.contains(':');
   return fmt::format("{}{}{}:{}", v6 ? "[" : "", server.address, v6 ? "]" : "", server.port);
 }
-
-/// A status that HTTP defines: statuses of answers are labels of metrics.
-int known_status(int status) {
-  return status >= kStatusMin && status <= kStatusMax ? status : kBadGateway;
-}
-
-/// Passes an answer on: its status, its allowed headers, its body as it arrives.
-class AnswerSink final : public api::UpgradingSink {
- public:
-  struct From {
-    ProxiedPath path;
-    ProxiedHosts hosts;
-    std::string_view type;                 // for an answer without one
-    bool type_alone = false;               // only this header is passed on
-    std::shared_ptr<void> place;           // held until it has ended; may be null
-    std::optional<std::size_t> step = {};  // the request's
-    std::function<void()> leave = [] {};   // the client has gone
-  };
-
-  AnswerSink(Core& core, ExchangePtr exchange, From from)
-      : core_(core), exchange_(std::move(exchange)), from_(std::move(from)) {}
-
-  void on_response(api::Response response) override {
-    begins(response.status);
-    std::string body = std::exchange(response.body, {});
-    api::Response head = shown(response);
-    const std::string type = take_type(head);
-    exchange_->answer(head.status, std::move(body), type, std::move(head.headers));
-  }
-
-  void on_stream(api::Response head) override {
-    begins(head.status);
-    api::Response told = shown(head);
-    const std::string type = take_type(told);
-    exchange_->open_stream(type, from_.leave, told.status, std::move(told.headers));
-  }
-
-  void on_upgrade(api::Response head, std::shared_ptr<api::UpgradedInput> input) override {
-    begins(head.status);
-    if (exchange_->finished()) return input->on_input_end();
-    upgraded_ = api::upgrading(exchange_->release());
-    if (upgraded_ == nullptr) return input->on_input_end();
-    api::Response told = shown(head);
-    told.status = head.status;
-    told.headers.emplace_back("Connection", "Upgrade");
-    told.headers.emplace_back("Upgrade", head.header("upgrade"));
-    upgraded_->on_upgrade(std::move(told), std::move(input));
-  }
-
-  bool write(std::shared_ptr<const std::string> chunk) override {
-    return upgraded_ != nullptr ? upgraded_->write(std::move(chunk)) : exchange_->write(std::move(chunk));
-  }
-
-  void on_end() override {
-    const auto upgraded = upgraded_;  // its end may be the end of this
-    upgraded != nullptr ? upgraded->on_end() : exchange_->end();
-  }
-
-  void on_cut() override {
-    const auto upgraded = upgraded_;
-    upgraded != nullptr ? upgraded->on_end() : exchange_->cut();
-  }
-
-  void on_input_used(std::size_t bytes) override {
-    if (upgraded_ != nullptr) upgraded_->on_input_used(bytes);
-  }
-
-  std::size_t waiting_bytes() const override {
-    return upgraded_ != nullptr ? upgraded_->waiting_bytes() : exchange_->waiting_bytes();
-  }
-
-  void set_leave(std::function<void()> leave) { from_.leave = std::move(leave); }
-
- private:
-  /// A stream may last: only the time until it begins counts.
-  void begins(int status) {
-    if (exchange_->finished()) return;
-    core_.catch_up();
-    exchange_->steps.end(from_.step, core_.now.mono, status >= 500);
-  }
-
-  api::Response shown(const api::Response& answer) const {
-    api::HeaderList headers = returned_headers(answer, from_.path, from_.hosts);
-    if (from_.type_alone)
-      std::erase_if(headers, [](const auto& header) { return !equal_ignoring_case(header.first, "content-type"); });
-    return {known_status(answer.status), std::move(headers), {}, {}};
-  }
-
-  std::string take_type(api::Response& head) const {
-    std::string type(head.header("content-type"));
-    std::erase_if(head.headers, [](const auto& header) { return equal_ignoring_case(header.first, "content-type"); });
-    return type.empty() ? std::string(from_.type) : type;
-  }
-
-  Core& core_;
-  ExchangePtr exchange_;
-  From from_;
-  std::shared_ptr<api::UpgradingSink> upgraded_;
-};
 
 ProxiedPath path_of(const Exchange& exchange) {
   const bool below_namespace = !exchange.route.ns.empty();

@@ -4,6 +4,7 @@
 #include "base/sha256.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace spillway::apiserver {
@@ -81,6 +82,55 @@ Json aggregated_resource(const Resource& resource) {
   return row;
 }
 
+const Json::Array& list_in(const Json& object, std::string_view member) {
+  static const Json::Array kNothing;
+  const Json* found = object.find(member);
+  const Json::Array* list = found == nullptr ? nullptr : found->if_array();
+  return list == nullptr ? kNothing : *list;
+}
+
+/// The kind in a row of an APIResourceList, whose group and version are the list's unless it names others.
+Json kind_in(const RemoteVersion& remote, const Json& row) {
+  const std::string_view group = row.string_at({"group"});
+  const std::string_view version = row.string_at({"version"});
+  return response_kind(group.empty() ? std::string_view(remote.group) : group,
+                       version.empty() ? std::string_view(remote.version) : version, row.string_at({"kind"}));
+}
+
+/// The resources of an APIResourceList in the form of aggregated discovery.
+Json::Array aggregated_resources(const RemoteVersion& remote) {
+  Json::Array shown;
+  for (const Json& row : list_in(Json::object({{"resources", remote.resources}}), "resources")) {
+    const std::string_view name = row.string_at({"name"});
+    const std::size_t slash = name.find('/');
+    if (slash != std::string_view::npos) {
+      const std::string_view parent = name.substr(0, slash);
+      const auto found =
+          std::ranges::find_if(shown, [&](const Json& one) { return one.string_at({"resource"}) == parent; });
+      if (found == shown.end()) continue;
+      Json part = Json::object({{"subresource", name.substr(slash + 1)},
+                                {"responseKind", kind_in(remote, row)},
+                                {"verbs", Json(list_in(row, "verbs"))}});
+      Json& parts = (*found)["subresources"];
+      if (!parts.is_array()) parts = Json::array();
+      parts.if_array()->push_back(std::move(part));
+      continue;
+    }
+    const Json* namespaced = row.find("namespaced");
+    Json one = Json::object(
+        {{"resource", name},
+         {"responseKind", kind_in(remote, row)},
+         {"scope", namespaced != nullptr && namespaced->if_bool().value_or(false) ? "Namespaced" : "Cluster"},
+         {"singularResource", row.string_at({"singularName"})},
+         {"verbs", Json(list_in(row, "verbs"))}});
+    for (const std::string_view member : {"shortNames", "categories"}) {
+      if (!list_in(row, member).empty()) one[member] = Json(list_in(row, member));
+    }
+    shown.push_back(std::move(one));
+  }
+  return shown;
+}
+
 }  // namespace
 
 const Resource& Discovery::stored_as(const Resource& row) const {
@@ -91,12 +141,65 @@ const Resource& Discovery::stored_as(const Resource& row) const {
   return row;
 }
 
-std::vector<std::string_view> Discovery::group_names() const {
-  std::vector<std::string_view> names;
+std::vector<Discovery::Group> Discovery::local_groups() const {
+  std::vector<Group> groups;
   for (const Resource& row : registry_.all()) {
-    if (!row.group.empty() && std::ranges::find(names, row.group) == names.end()) names.push_back(row.group);
+    if (row.group.empty()) continue;
+    auto group = std::ranges::find(groups, row.group, &Group::name);
+    if (group == groups.end()) group = groups.insert(group, Group{.name = row.group, .versions = {}});
+    if (std::ranges::find(group->versions, row.version, &Version::name) == group->versions.end()) {
+      group->versions.push_back({.name = row.version});
+    }
   }
-  return names;
+  return groups;
+}
+
+/// By priority, as upstream; groups of equal priority by name, versions in the order of the table. The group of
+/// APIServices comes first.
+std::vector<Discovery::Group> Discovery::all_groups() const {
+  std::vector<Group> groups = local_groups();
+  if (remote_ == nullptr) return groups;
+  for (Group& group : groups) {
+    std::ranges::stable_sort(group.versions, std::ranges::greater{},
+                             [&](const Version& version) { return priority_of(group, version); });
+  }
+  std::ranges::sort(groups, [this](const Group& a, const Group& b) {
+    const std::int64_t one = priority_of(a);
+    const std::int64_t other = priority_of(b);
+    return one != other ? one > other : a.name < b.name;
+  });
+  for (const RemoteVersion& remote : remote_->remote_versions()) insert(groups, remote);
+  return groups;
+}
+
+std::int64_t Discovery::priority_of(const Group& group, const Version& version) const {
+  return version.remote != nullptr ? version.remote->version_priority
+                                   : remote_->local_version_priority(group.name, version.name);
+}
+
+/// That of the version with the largest one.
+std::int64_t Discovery::priority_of(const Group& group) const {
+  std::int64_t largest = 0;
+  for (const Version& version : group.versions) {
+    largest = std::max(largest, version.remote != nullptr ? version.remote->group_priority
+                                                          : remote_->local_group_priority(group.name, version.name));
+  }
+  return largest;
+}
+
+/// Behind the groups, or versions, of the same priority and before those of a smaller one.
+void Discovery::insert(std::vector<Group>& groups, const RemoteVersion& remote) const {
+  auto group = std::ranges::find(groups, remote.group, &Group::name);
+  if (group == groups.end()) {
+    group = std::ranges::find_if(groups, [&](const Group& one) { return priority_of(one) < remote.group_priority; });
+    groups.insert(group, Group{.name = remote.group, .versions = {{.name = remote.version, .remote = &remote}}});
+    return;
+  }
+  std::vector<Version>& versions = group->versions;
+  std::erase_if(versions, [&](const Version& one) { return one.name == remote.version; });
+  const auto place = std::ranges::find_if(
+      versions, [&](const Version& one) { return priority_of(*group, one) < remote.version_priority; });
+  versions.insert(place, {.name = remote.version, .remote = &remote});
 }
 
 Json Discovery::core_versions() const {
@@ -104,26 +207,25 @@ Json Discovery::core_versions() const {
       {{"kind", "APIVersions"}, {"versions", Json::array({"v1"})}, {"serverAddressByClientCIDRs", Json::array({})}});
 }
 
-Json Discovery::group_document(std::string_view name) const {
+Json Discovery::group_document(const Group& group) {
   Json::Array versions;
-  for (const Resource& row : registry_.all()) {
-    if (row.group != name) continue;
-    Json version = group_version(name, row.version);
-    if (std::ranges::find(versions, version) == versions.end()) versions.push_back(std::move(version));
-  }
+  for (const Version& version : group.versions) versions.push_back(group_version(group.name, version.name));
   Json preferred = versions.front();
-  return Json::object({{"name", name}, {"versions", std::move(versions)}, {"preferredVersion", std::move(preferred)}});
+  return Json::object(
+      {{"name", group.name}, {"versions", std::move(versions)}, {"preferredVersion", std::move(preferred)}});
 }
 
 Json Discovery::groups() const {
   Json::Array groups;
-  for (const std::string_view name : group_names()) groups.push_back(group_document(name));
+  for (const Group& group : all_groups()) groups.push_back(group_document(group));
   return Json::object({{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(groups)}});
 }
 
 std::optional<Json> Discovery::group(std::string_view name) const {
-  if (name.empty() || !registry_.serves_group(name)) return std::nullopt;
-  Json document = group_document(name);
+  const std::vector<Group> groups = all_groups();
+  const auto found = std::ranges::find(groups, name, &Group::name);
+  if (found == groups.end()) return std::nullopt;
+  Json document = group_document(*found);
   document["kind"] = "APIGroup";
   document["apiVersion"] = "v1";
   return document;
@@ -143,24 +245,30 @@ std::optional<Json> Discovery::resources(std::string_view group, std::string_vie
   return list;
 }
 
+Json Discovery::aggregated_version(std::string_view group, const Version& version) const {
+  Json::Array resources;
+  if (version.remote != nullptr) {
+    resources = aggregated_resources(*version.remote);
+  } else {
+    for (const Resource& row : registry_.all()) {
+      if (row.group == group && row.version == version.name) resources.push_back(aggregated_resource(row));
+    }
+  }
+  const bool is_stale = version.remote != nullptr && !version.remote->is_fresh;
+  Json shown = Json::object({{"version", version.name}, {"freshness", is_stale ? "Stale" : "Current"}});
+  if (!resources.empty()) shown["resources"] = std::move(resources);
+  return shown;
+}
+
 Json Discovery::aggregated(bool core, std::string_view version) const {
   Json::Array items;
-  const std::vector<std::string_view> names = core ? std::vector<std::string_view>{""} : group_names();
-  for (const std::string_view name : names) {
-    std::vector<std::pair<std::string_view, Json::Array>> versions;
-    for (const Resource& row : registry_.all()) {
-      if (row.group != name) continue;
-      auto found = std::ranges::find(versions, row.version, &std::pair<std::string_view, Json::Array>::first);
-      if (found == versions.end()) found = versions.emplace(versions.end(), row.version, Json::Array());
-      found->second.push_back(aggregated_resource(row));
-    }
+  const std::vector<Group> groups =
+      core ? std::vector<Group>{{.name = "", .versions = {{.name = "v1"}}}} : all_groups();
+  for (const Group& group : groups) {
     Json::Array shown;
-    for (auto& [number, resources] : versions) {
-      shown.push_back(
-          Json::object({{"version", number}, {"freshness", "Current"}, {"resources", std::move(resources)}}));
-    }
+    for (const Version& one : group.versions) shown.push_back(aggregated_version(group.name, one));
     Json metadata = Json::object();
-    if (!core) metadata["name"] = name;
+    if (!core) metadata["name"] = group.name;
     items.push_back(Json::object({{"metadata", std::move(metadata)}, {"versions", std::move(shown)}}));
   }
   return Json::object({{"kind", "APIGroupDiscoveryList"},

@@ -129,7 +129,26 @@ bool Pages::openapi_page(const ExchangePtr& exchange) {
   return true;
 }
 
+std::optional<std::string> Pages::merged_index(std::string_view index) const {
+  if (remote_ == nullptr) return std::nullopt;
+  Result<Json> merged = Error{};
+  for (const RemoteVersion& remote : remote_->remote_versions()) {
+    if (remote.openapi_path.empty()) continue;
+    if (!merged) merged = api::parse_json(index);
+    if (!merged) return std::nullopt;
+    merged->make({"paths", fmt::format("apis/{}/{}", remote.group, remote.version)}) =
+        Json::object({{"serverRelativeURL", remote.openapi_path}});
+  }
+  if (!merged) return std::nullopt;
+  return api::to_text(*merged);
+}
+
 void Pages::answer_openapi(Exchange& exchange, const OpenApi::Page& page, const OpenApi::Document& document) const {
+  if (page.of == OpenApi::Page::Of::kV3Index) {
+    if (auto merged = merged_index(document.text)) {
+      return cached(exchange, *std::move(merged), "application/json", kRevalidate);
+    }
+  }
   const bool is_named = page.of == OpenApi::Page::Of::kV3Document && exchange.target.find("hash") != nullptr;
   cached(exchange, document,
          page.of == OpenApi::Page::Of::kV2Protobuf ? "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -161,6 +180,10 @@ Json Pages::paths() const {
     if (row.group.empty()) continue;
     paths.push_back("/apis/" + std::string(row.group));
     paths.push_back("/apis/" + row.api_version());
+  }
+  for (const RemoteVersion& remote : remote_ != nullptr ? remote_->remote_versions() : std::vector<RemoteVersion>()) {
+    paths.push_back("/apis/" + remote.group);
+    paths.push_back("/apis/" + remote.group + "/" + remote.version);
   }
   std::ranges::sort(paths);
   const auto doubles = std::ranges::unique(paths);

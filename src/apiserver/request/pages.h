@@ -6,21 +6,27 @@
 #include "apiserver/request/exchange.h"
 #include "apiserver/request/health.h"
 #include "apiserver/request/openapi.h"
+#include "apiserver/request/remote_groups.h"
 #include "apiserver/resource/slice_queue.h"
 #include "telemetry/metrics.h"
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace spillway::apiserver {
 
 class Pages {
  public:
-  Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version, SliceQueue& slices)
+  /// `remote`: the group versions that other servers serve; null: there are none.
+  Pages(const ResourceRegistry& registry, telemetry::Registry& metrics, std::string version, SliceQueue& slices,
+        const RemoteGroups* remote)
       : registry_(registry),
         metrics_(metrics),
         version_(std::move(version)),
-        discovery_(registry),
+        remote_(remote),
+        discovery_(registry, remote),
         openapi_(registry, version_),
         slices_(slices) {}
 
@@ -30,6 +36,8 @@ class Pages {
  private:
   bool discovery_page(Exchange& exchange);
   bool openapi_page(const ExchangePtr& exchange);
+  /// The index of OpenAPI documents with those of other servers; nullopt: they have none.
+  std::optional<std::string> merged_index(std::string_view index) const;
   void answer_openapi(Exchange& exchange, const OpenApi::Page& page, const OpenApi::Document& document) const;
   void discovery_root(Exchange& exchange, bool core);
   static void plain_discovery(Exchange& exchange, api::Json document, Encoding encoding);
@@ -42,6 +50,7 @@ class Pages {
   const ResourceRegistry& registry_;
   telemetry::Registry& metrics_;
   std::string version_;
+  const RemoteGroups* remote_;
   Discovery discovery_;
   OpenApi openapi_;
   SliceQueue& slices_;

@@ -22,10 +22,7 @@ using webhooks::Webhook;
 constexpr std::int64_t kPortMax = 65'535;
 constexpr std::size_t kShownBytesMax = 256;  // bytes shown in a message
 
-struct Place {
-  std::string host;
-  std::int64_t port = 0;
-};
+using Place = ServicePlace;
 
 const Json::Array& list_at(const Json& object, std::initializer_list<std::string_view> path) {
   static const Json::Array kNothing;
@@ -98,7 +95,9 @@ std::vector<Place> places_of(Core& core, const Json& service, const Json& port) 
   return places;
 }
 
-Result<Place> place_of(Core& core, const ServiceReference& reference) {
+}  // namespace
+
+Result<ServicePlace> place_of(Core& core, const ServiceReference& reference) {
   const ObjectPtr found = core.cache.of(core.registry.get("services")).find(object_key(reference.ns, reference.name));
   if (!found) return unreachable(fmt::format("service \"{}\" not found", reference.name));
   const Json service = found->document();
@@ -120,8 +119,6 @@ Result<Place> place_of(Core& core, const ServiceReference& reference) {
   }
   return Place{std::string(address), reference.port};
 }
-
-}  // namespace
 
 std::string shown_url(const Webhook& webhook) {
   if (!webhook.service) return webhook.url + timeout_query(webhook);

@@ -154,6 +154,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
   webhooks_ = std::make_unique<wire::HttpsWebhookCaller>(loop, wire::HttpsWebhookCaller::Options{});
   SPILLWAY_TRY(unverified, wire::HttpsPodGateway::unverified_tls());
   pods_ = std::make_unique<wire::HttpsPodGateway>(loop, wire::HttpsPodGateway::Options{.tls = std::move(unverified)});
+  aggregated_ = std::make_unique<wire::HttpsAggregatedGateway>(loop, wire::HttpsAggregatedGateway::Options{});
   if (args_.what_if) what_if_ = std::make_unique<ServerWhatIf>(loop, args_.insecure_http ? "http" : "https");
   server_ = std::make_unique<apiserver::ApiServer>(
       *store_, process_.metrics(), process_.log(),
@@ -172,10 +173,12 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
           .client_authority = certificates_ ? &certificates_->client_authority() : nullptr,
           .bootstrap_tokens = bootstrap_tokens_.get(),
           .webhooks = webhooks_.get(),
+          .aggregated = aggregated_.get(),
           .futures = what_if_.get(),
           .auditor = audit_ ? &audit_->auditor() : nullptr,
           .tracer = process_.tracer(),
           .root_ca_pem = certificates_ ? certificates_->server_authority_pem() : std::string(),
+          .proxy_ca_pem = certificates_ ? certificates_->proxy_authority_pem() : std::string(),
           .client_ca_pem = certificates_ ? certificates_->client_authorities_pem() : std::string(),
           .admission = std::move(admission),
           .fair = args_.flow.enabled,
@@ -496,11 +499,13 @@ Outcome ApiServerPart::serve() {
     options.tls = credentials.server;
     config = std::move(credentials.administrator);
     nodes_tls = credentials.nodes;
+    aggregated_->set_identity(std::move(credentials.proxy));
   }
   http_ = std::make_unique<wire::HttpServer>(process_.loop(), *endpoint_, std::move(options));
   SPILLWAY_TRY_VOID(http_->start());
   webhooks_->set_own_port(http_->port());
   pods_->set_own_port(http_->port());
+  aggregated_->set_own_port(http_->port());
   if (nodes_tls) reach_nodes(std::move(nodes_tls));
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(config)));
   process_.log().info("serving", {{"url", url_of(args_, http_->port())}, {"kubeconfig", kubeconfig_file()}});
@@ -569,6 +574,7 @@ Outcome ApiServerPart::renew_certificates(Now now) {
   SPILLWAY_TRY(credentials, certificates_->credentials());
   http_->set_tls(std::move(credentials.server));
   remote_nodes_->set_tls(std::move(credentials.nodes));
+  aggregated_->set_identity(std::move(credentials.proxy));
   server_->set_client_ca(certificates_->client_authorities_pem(), now);
   endpoint_->rearm();
   SPILLWAY_TRY_VOID(write_kubeconfig(std::move(credentials.administrator)));

@@ -21,6 +21,7 @@
 #include "wire/server/http_server.h"
 #include "wire/tls/certificate_reader.h"
 #include "wire/tls/token_key.h"
+#include "wire/transport/aggregated_gateway.h"
 #include "wire/transport/in_process_transport.h"
 #include "wire/transport/node_gateway.h"
 #include "wire/transport/pod_gateway.h"
@@ -132,6 +133,7 @@ class ApiServerPart final : public Part {
   std::shared_ptr<wire::BootstrapTokenTable> bootstrap_tokens_;  // null: they are not enabled
   std::unique_ptr<wire::HttpsNodeGateway> remote_nodes_;
   std::unique_ptr<wire::HttpsPodGateway> pods_;
+  std::unique_ptr<wire::HttpsAggregatedGateway> aggregated_;
   std::unique_ptr<wire::HttpsWebhookCaller> webhooks_;
   std::unique_ptr<ServerWhatIf> what_if_;  // null: futures are not played here
   std::unique_ptr<store::Store> store_;

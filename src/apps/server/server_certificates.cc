@@ -24,6 +24,8 @@ constexpr std::string_view kServing = "serving";
 constexpr std::string_view kAdministrator = "administrator";
 constexpr std::string_view kKubeletClient = "kubelet-client";
 constexpr std::string_view kKubeletServingAuthority = "kubelet-serving-authority";
+constexpr std::string_view kProxy = "front-proxy-client";
+constexpr std::string_view kProxyAuthority = "front-proxy-authority";
 
 CertificateRequest client(std::string name, std::string group) {
   return {.use = CertificateRequest::Use::kClient,
@@ -58,12 +60,22 @@ std::vector<wire::KeptCertificates::Wanted> wanted(const std::string& bind_addre
            client("kube-apiserver-kubelet-client", "spillway:kubelet-clients")}};
 }
 
+std::vector<wire::KeptCertificates::Wanted> wanted_proxy() {
+  return {{std::string(kProxy),
+           std::string(kProxy),
+           {.use = CertificateRequest::Use::kClient,
+            .common_name = std::string(kProxy),
+            .organizations = {},
+            .hosts = {}}}};
+}
+
 }  // namespace
 
 ServerCertificates::ServerCertificates(Options options, telemetry::Registry& metrics)
     : options_(std::move(options)),
       metrics_(metrics),
       kept_(options_.data_dir + "/pki", wanted(options_.bind_address, options_.names)),
+      proxy_(options_.data_dir + "/pki/front-proxy", wanted_proxy()),
       files_(options_.files) {}
 
 Result<bool> ServerCertificates::refresh(WallTime now) {
@@ -73,8 +85,9 @@ Result<bool> ServerCertificates::refresh(WallTime now) {
   SPILLWAY_TRY(of_agents, CertificateAuthority::open(folder + "/kubelet-serving", now));
   SPILLWAY_TRY(of_agents_end, of_agents.end());
   SPILLWAY_TRY(kept_is_new, kept_.refresh(now));
-  const bool is_new =
-      kept_is_new || !serving_authority_ || serving_authority_->certificate_pem() != of_agents.certificate_pem();
+  SPILLWAY_TRY(proxy_is_new, proxy_.refresh(now));
+  const bool is_new = kept_is_new || proxy_is_new || !serving_authority_ ||
+                      serving_authority_->certificate_pem() != of_agents.certificate_pem();
   serving_authority_ = wire::OpensslRequestAuthority(std::move(of_agents), CertificateRequest::Use::kServer);
   client_authority_ = wire::OpensslRequestAuthority(std::move(own), CertificateRequest::Use::kClient);
   serving_authority_end_ = of_agents_end;
@@ -92,6 +105,9 @@ std::string ServerCertificates::client_authorities_pem() const {
 
 std::map<std::string, WallTime, std::less<>> ServerCertificates::ends() const {
   auto all = kept_.ends();
+  for (const auto& [role, end] : proxy_.ends()) {
+    all.emplace(role == wire::KeptCertificates::kAuthority ? kProxyAuthority : std::string_view(role), end);
+  }
   if (serving_authority_end_) all.emplace(kKubeletServingAuthority, *serving_authority_end_);
   if (files_.serving_end()) all.insert_or_assign(std::string(kServing), *files_.serving_end());
   return all;
@@ -100,7 +116,7 @@ std::map<std::string, WallTime, std::less<>> ServerCertificates::ends() const {
 WallTime ServerCertificates::due() const {
   if (!serving_authority_end_) return {};
   const auto before = std::chrono::duration_cast<microseconds>(CertificateAuthority::kRenewBefore);
-  return std::min(kept_.due(), *serving_authority_end_ - before);
+  return std::min({kept_.due(), proxy_.due(), WallTime(*serving_authority_end_ - before)});
 }
 
 Result<Credentials> ServerCertificates::credentials() const {
@@ -122,6 +138,7 @@ Result<Credentials> ServerCertificates::credentials() const {
                                                             .verify = !agents_authority.empty(),
                                                             .identity = kept_.pair(kKubeletClient)}));
   credentials.nodes = std::move(node_context);
+  credentials.proxy = proxy_.pair(kProxy);
   credentials.administrator.authority_pem = server_authority_pem();
   credentials.administrator.certificate_pem = kept_.pair(kAdministrator).certificate_pem;
   credentials.administrator.key_pem = kept_.pair(kAdministrator).key_pem;

@@ -22,6 +22,7 @@ namespace spillway::apps {
 struct Credentials {
   std::shared_ptr<const wire::TlsContext> server;
   std::shared_ptr<const wire::TlsContext> nodes;  // for requests to agents
+  wire::KeyPair proxy;                            // shown to aggregated API servers
   wire::Kubeconfig administrator;                 // without the server's address
 };
 
@@ -60,6 +61,10 @@ class ServerCertificates {
   /// PEM of the authorities whose client certificates are accepted.
   std::string client_authorities_pem() const;
 
+  /// PEM of the authority of the proxy certificate. It signs nothing else: a client that shows a certificate of it
+  /// may name any user.
+  const std::string& proxy_authority_pem() const { return proxy_.authority_pem(); }
+
   /// The credentials found by the last refresh().
   Result<Credentials> credentials() const;
 
@@ -81,6 +86,7 @@ class ServerCertificates {
   Options options_;
   telemetry::Registry& metrics_;
   wire::KeptCertificates kept_;
+  wire::KeptCertificates proxy_;  // below DATA_DIR/pki/front-proxy
   CertificateFiles files_;
   std::optional<wire::OpensslRequestAuthority> serving_authority_;
   std::optional<wire::OpensslRequestAuthority> client_authority_;

@@ -1,0 +1,138 @@
+#include "apiserver/aggregation/remote_discovery.h"
+
+#include "apiserver/aggregation/service_server.h"
+#include "apiserver/resource/custom_kind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace spillway::apiserver {
+
+namespace {
+
+using api::Json;
+
+/// The resources of a list that a server has sent; anything but objects with a name and a kind is left out.
+Json resources_in(const Json& list) {
+  Json::Array kept;
+  const Json* found = list.find("resources");
+  if (found == nullptr || found->if_array() == nullptr) return kept;
+  for (const Json& row : *found->if_array()) {
+    if (row.string_at({"name"}).empty() || row.string_at({"kind"}).empty()) continue;
+    kept.push_back(row);
+  }
+  return kept;
+}
+
+}  // namespace
+
+void RemoteDiscovery::follow() {
+  if (followed_ == apis_.version()) return;
+  followed_ = apis_.version();
+  std::map<std::string, Known, std::less<>> known;
+  for (const RemoteApiPtr& api : apis_.all()) {
+    Known one;
+    if (const auto before = known_.find(api->name); before != known_.end()) {
+      // Another object of the same name may lead to another server.
+      if (before->second.api->uid == api->uid) one = before->second;
+      if (*before->second.api != *api) due_.insert(api->name);
+    } else {
+      due_.insert(api->name);
+    }
+    one.api = api;
+    one.is_fresh = one.is_fresh && api->available;
+    known.emplace(api->name, std::move(one));
+  }
+  known_ = std::move(known);
+  publish();
+  if (known_.empty()) return;
+  if (!std::exchange(is_timed_, true)) core_.timers.at(core_.now.mono + kRefresh, [this] { refresh(); });
+  fetch_next();
+}
+
+void RemoteDiscovery::refresh() {
+  is_timed_ = !known_.empty();
+  if (!is_timed_) return;
+  core_.timers.at(core_.now.mono + kRefresh, [this] { refresh(); });
+  for (const auto& [name, known] : known_) due_.insert(name);
+  fetch_next();
+}
+
+void RemoteDiscovery::fetch_next() {
+  while (!due_.empty() && under_way_.size() < kFetchesMax) {
+    const std::string name = *due_.begin();
+    due_.erase(due_.begin());
+    const auto known = known_.find(name);
+    if (known == known_.end() || !known->second.api->available || under_way_.contains(name)) continue;
+    fetch(name, known->second.api);
+  }
+}
+
+void RemoteDiscovery::fetch(const std::string& name, const RemoteApiPtr& api) {
+  const Result<AggregatedServer> server = server_of(core_, *api);
+  if (!server) return;
+  under_way_.insert(name);
+  fetch_.get({.server = *server, .target = path_of(*api), .bytes_max = kDocumentBytesMax},
+             [this, name, api](const Result<api::Response>& answer) { on_resources(name, api, answer); });
+}
+
+void RemoteDiscovery::on_resources(const std::string& name, const RemoteApiPtr& api,
+                                   const Result<api::Response>& answer) {
+  const auto known = known_.find(name);
+  const Result<Json> list = answer && answer->ok() ? api::parse_json(answer->body) : Result<Json>(Error{});
+  const bool is_current = known != known_.end() && known->second.api->uid == api->uid;
+  if (is_current && list && list->is_object()) {
+    known->second.resources = resources_in(*list);
+    known->second.is_fresh = true;
+  } else if (is_current) {
+    known->second.is_fresh = false;
+  }
+  publish();
+  const Result<AggregatedServer> server = server_of(core_, *api);
+  if (!is_current || !server) {
+    under_way_.erase(name);
+    return fetch_next();
+  }
+  fetch_.get({.server = *server, .target = "/openapi/v3", .bytes_max = kDocumentBytesMax},
+             [this, name, api](const Result<api::Response>& index) { on_openapi(name, api, index); });
+}
+
+void RemoteDiscovery::on_openapi(const std::string& name, const RemoteApiPtr& api,
+                                 const Result<api::Response>& answer) {
+  under_way_.erase(name);
+  const auto known = known_.find(name);
+  if (known != known_.end() && known->second.api->uid == api->uid) {
+    const std::string key = fmt::format("apis/{}/{}", api->group, api->version);
+    const Result<Json> index = answer && answer->ok() ? api::parse_json(answer->body) : Result<Json>(Error{});
+    std::string path(index ? index->string_at({"paths", key, "serverRelativeURL"}) : std::string_view());
+    // Only the document of its own group version may stand under it.
+    if (!path.starts_with("/openapi/v3/" + key)) path.clear();
+    known->second.openapi_path = std::move(path);
+    publish();
+  }
+  fetch_next();
+}
+
+void RemoteDiscovery::publish() {
+  versions_.clear();
+  for (const auto& [name, known] : known_) {
+    versions_.push_back({.group = known.api->group,
+                         .version = known.api->version,
+                         .group_priority = known.api->group_priority,
+                         .version_priority = known.api->version_priority,
+                         .is_fresh = known.is_fresh,
+                         .resources = known.resources,
+                         .openapi_path = known.openapi_path});
+  }
+  std::ranges::sort(versions_, [](const RemoteVersion& a, const RemoteVersion& b) {
+    if (a.group_priority != b.group_priority) return a.group_priority > b.group_priority;
+    if (a.group != b.group) return a.group < b.group;
+    if (a.version_priority != b.version_priority) return a.version_priority > b.version_priority;
+    return is_preferred_version(a.version, b.version);
+  });
+}
+
+}  // namespace spillway::apiserver

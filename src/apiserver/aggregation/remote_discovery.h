@@ -1,0 +1,69 @@
+// Discovery documents of aggregated API servers, fetched when an APIService comes, changes or becomes available, and
+// every kRefresh. What was fetched last stays until it is replaced; it counts as stale while its server does not
+// answer. Thread: loop. Bounds: kDocumentBytesMax for each document, kFetchesMax requests at a time.
+// Source: Kubernetes docs, "Kubernetes API Aggregation Layer"; KEP-3352.
+#pragma once
+
+#include "apiserver/aggregation/remote_apis.h"
+#include "apiserver/aggregation/remote_fetch.h"
+#include "apiserver/read/core.h"
+#include "apiserver/request/remote_groups.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace spillway::apiserver {
+
+class RemoteDiscovery final : public RemoteGroups {
+ public:
+  static constexpr Duration kRefresh = minutes(1);
+  static constexpr std::size_t kDocumentBytesMax = std::size_t{1} << 20U;
+  static constexpr std::size_t kFetchesMax = 16;
+
+  RemoteDiscovery(Core& core, const RemoteApis& apis, RemoteFetch& fetch) : core_(core), apis_(apis), fetch_(fetch) {}
+
+  /// APIs may have come, gone or changed.
+  void follow();
+
+  // RemoteGroups
+  const std::vector<RemoteVersion>& remote_versions() const override { return versions_; }
+
+  std::int64_t local_group_priority(std::string_view group, std::string_view version) const override {
+    return local_priority(group, version).group;
+  }
+
+  std::int64_t local_version_priority(std::string_view group, std::string_view version) const override {
+    return local_priority(group, version).version;
+  }
+
+ private:
+  struct Known {
+    RemoteApiPtr api;
+    bool is_fresh = false;
+    api::Json resources = api::Json::array();
+    std::string openapi_path;
+  };
+
+  void fetch_next();
+  void fetch(const std::string& name, const RemoteApiPtr& api);
+  void on_resources(const std::string& name, const RemoteApiPtr& api, const Result<api::Response>& answer);
+  void on_openapi(const std::string& name, const RemoteApiPtr& api, const Result<api::Response>& answer);
+  void refresh();
+  void publish();
+
+  Core& core_;
+  const RemoteApis& apis_;
+  RemoteFetch& fetch_;
+  std::uint64_t followed_ = 0;  // the version of apis_
+  std::map<std::string, Known, std::less<>> known_;
+  std::set<std::string> due_;
+  std::set<std::string> under_way_;
+  bool is_timed_ = false;
+  std::vector<RemoteVersion> versions_;
+};
+
+}  // namespace spillway::apiserver

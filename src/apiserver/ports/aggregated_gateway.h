@@ -1,0 +1,40 @@
+// The way from the API server to aggregated API servers. Thread: loop.
+#pragma once
+
+#include "api/exchange/exchange.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace spillway::apiserver {
+
+/// Where an aggregated API server listens, and how it is verified.
+struct AggregatedServer {
+  std::string host;           // an address as digits, or the name of a Service of type ExternalName
+  std::uint16_t port = 0;     // above 0
+  std::string tls_name;       // expected on the certificate: "NAME.NAMESPACE.svc"
+  std::string authority_pem;  // PEM of the required authorities; empty: the authorities of the system
+  bool verifies = true;       // false: any certificate is good
+
+  /// "https://10.0.0.7:443", for messages.
+  std::string url() const;
+
+  friend bool operator==(const AggregatedServer&, const AggregatedServer&) = default;
+};
+
+/// Port: sends a request to an aggregated API server by HTTPS, shows it this server's proxy certificate, and passes its
+/// answer on as it comes, a failure or a redirect as well. Implemented by wire/.
+class AggregatedGateway {
+ public:
+  using Ticket = std::uint64_t;
+
+  virtual ~AggregatedGateway() = default;
+  /// An answer that has a body comes as a stream. No answer is a 503 Status that does not, too many open requests a
+  /// 429. The header "host" of `request` is sent as it is.
+  virtual Ticket open(const AggregatedServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) = 0;
+  /// Cancels the call: its sink receives nothing more.
+  virtual void cancel(Ticket ticket) = 0;
+};
+
+}  // namespace spillway::apiserver
