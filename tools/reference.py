@@ -46,10 +46,15 @@ def command_section(name, text, level):
     remarks = []
     for title, lines in parts[1:]:
         if title is None:
-            remarks += [line for line in lines if line.strip()]
+            remarks += [line for line in lines if line.strip() and not line.startswith("Every command also takes")]
+            continue
+        if title == "Examples":
+            calls = [line for line in lines if line.strip()]
+            out += ["| Examples | |", "| --- | --- |"]
+            out += [f"| `{call.strip().replace('|', chr(92) + '|')}` | {cell(remark.strip().removeprefix('# '))} |" for remark, call in zip(calls[::2], calls[1::2])] + [""]
             continue
         rows = [row for row in man_pages.entries(lines) if not row[0].startswith("-h, --help")]
-        if not rows or title == "Subcommands":
+        if not rows or title.startswith("Commands"):
             continue
         out += [f"| {title} | |", "| --- | --- |"]
         out += [f"| `{flag.replace('|', chr(92) + '|')}` | {cell(meaning)} |" for flag, meaning in rows] + [""]
@@ -58,8 +63,10 @@ def command_section(name, text, level):
 
 def commands_page(program):
     top = man_pages.help_of(program)
-    out = ["# Commands and flags", "", MADE, "Exit codes, where a command says no more of them: 0 done, 1 failed, 2 a command line or a file that cannot be used. `kubectl spillway COMMAND` is the same,"
-           " with `kubectl-spillway` on the PATH.", ""]
+    out = ["# Commands and flags", "", MADE, "`--help` shows examples and the most used flags of a command, `--help-all` all of them; `--log-level` and `--log-format` belong to every command.",
+           "`kubectl spillway COMMAND` is the same, with `kubectl-spillway` on the PATH.", "", "## Exit codes", "",
+           "Each code has the same meaning in every command (`spillway help exit-codes`).", "", "| code | meaning |", "| --- | --- |"]
+    out += [f"| {code} | {cell(meaning)} |" for code, meaning in man_pages.exit_codes_of(program)] + [""]
     out += command_section("spillway", top, 2)
     for command in man_pages.subcommands(top):
         text = man_pages.help_of(program, command)

@@ -1,8 +1,11 @@
 // The command line's own texts: help, mistakes, completion. No word of the library that parses it appears in them.
 #include "cli/flags/command_line.h"
+#include "cli/flags/help_topics.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <iomanip>
 #include <regex>
 #include <sstream>
 
@@ -55,11 +58,20 @@ std::string help_of(const std::string& command) {
   return answer({first.c_str(), second.c_str(), "--help"}).text;
 }
 
+/// With every flag.
+std::string all_help_of(const std::string& command) {
+  const std::size_t space = command.find(' ');
+  const std::string first = command.substr(0, space);
+  if (space == std::string::npos) return answer({first.c_str(), "--help-all"}).text;
+  const std::string second = command.substr(space + 1);
+  return answer({first.c_str(), second.c_str(), "--help-all"}).text;
+}
+
 TEST(Help, OfEveryCommandIsInOurWordsAndFitsTheScreen) {
   EXPECT_THAT(commands(),
               IsSupersetOf({"up", "agent", "controller", "explain", "simulate", "completion", "store copy"}));
   for (const std::string& command : commands()) {
-    const std::string help = help_of(command);
+    const std::string help = all_help_of(command);
     EXPECT_THAT(help, HasSubstr("\nUsage: spillway " + command + " ")) << command;
     EXPECT_THAT(help, AllOf(Not(HasSubstr("ENUM")), Not(HasSubstr("TEXT:")), Not(HasSubstr("INT in")),
                             Not(HasSubstr(" Needs:")), Not(HasSubstr("->"))))
@@ -70,7 +82,7 @@ TEST(Help, OfEveryCommandIsInOurWordsAndFitsTheScreen) {
 }
 
 TEST(Help, FlagsStandUnderHeadings) {
-  const std::string help = help_of("up");
+  const std::string help = all_help_of("up");
   std::size_t last = 0;
   for (const char* heading : {"Store:", "Serving:", "Audit log:", "Node:", "Eviction:", "Node lifecycle:", "Brakes:"}) {
     const std::size_t at = help.find(std::string("\n") + heading);
@@ -83,12 +95,81 @@ TEST(Help, FlagsStandUnderHeadings) {
 }
 
 TEST(Help, SaysWhatAFlagTakes) {
-  const std::string help = help_of("up");
+  const std::string help = all_help_of("up");
   EXPECT_THAT(help, HasSubstr("--process-isolation namespaces|none"));
   EXPECT_THAT(help, HasSubstr("--nodes 0..64"));
   EXPECT_THAT(help, HasSubstr("--etcd-certfile FILE"));
   EXPECT_THAT(help, HasSubstr("PEM file: the key of --etcd-certfile (together with --etcd-certfile)"));
   EXPECT_THAT(help_of("zones"), HasSubstr("-o, --output text|wide|json|yaml"));
+}
+
+TEST(Help, BeginsWithExamplesThatTheProgramTakes) {
+  for (const std::string& command : commands()) {
+    const HelpTopic* const topic = find_help_topic(command);
+    ASSERT_NE(topic, nullptr) << command;
+    EXPECT_EQ(topic->examples.size(), 3U) << command;
+    EXPECT_THAT(help_of(command), HasSubstr("\nExamples:\n  # ")) << command;
+    for (const auto& [call, meaning] : topic->examples) {
+      EXPECT_LE(meaning.size(), 70U) << meaning;
+      std::istringstream in{std::string(call)};
+      std::vector<std::string> words;
+      for (std::string word; in >> std::quoted(word);) words.push_back(word);
+      const auto program =
+          std::ranges::find_if(words, [](const std::string& word) { return word.ends_with("spillway"); });
+      ASSERT_NE(program, words.end()) << call;
+      std::vector<const char*> given;
+      for (auto word = program; word != words.end() && *word != ">"; ++word) given.push_back(word->c_str());
+      if (command == "completion") continue;  // its calls are redirected by the shell
+      const auto result = parse_command_line(static_cast<int>(given.size()), given.data());
+      const auto* early = std::get_if<EarlyExit>(&result);
+      EXPECT_TRUE(early == nullptr || early->text.contains("which does not exist")) << call << ": " << early->text;
+    }
+  }
+}
+
+TEST(Help, ShowsTheMostUsedFlagsAndWhereTheOthersAre) {
+  for (const HelpTopic& topic : help_topics()) {
+    for (const std::string_view flag : topic.most_used) {
+      EXPECT_THAT(help_of(std::string(topic.command)), HasSubstr("\n  " + std::string(flag))) << topic.command;
+    }
+  }
+  const std::string help = help_of("up");
+  EXPECT_LT(lines_of(help).size(), 60U) << "a newcomer reads it on one screen or two";
+  EXPECT_THAT(help, Not(HasSubstr("--etcd-cafile")));
+  EXPECT_THAT(help, HasSubstr("All flags, by topic (`spillway up --help-all`):"));
+  EXPECT_THAT(all_help_of("up"), HasSubstr("--etcd-cafile FILE"));
+}
+
+TEST(Help, ListsEveryCommandUnderAHeading) {
+  const std::string help = answer({"--help"}).text;
+  EXPECT_EQ(help, answer({}).text);
+  EXPECT_EQ(help, answer({"help"}).text);
+  for (const std::string& command : offers({""})) EXPECT_THAT(help, HasSubstr("\n  " + command + " ")) << command;
+  EXPECT_THAT(help, HasSubstr("\nCommands to begin with:\n  demo "));
+}
+
+TEST(Help, NamesTheSameThingTheSameEverywhere) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"--kubeconfig", "FILE"}, {"--context", "NAME"},         {"--data-dir", "DIR"}, {"--state-dir", "DIR"},
+      {"--config-dir", "DIR"},  {"--controller", "URL"},       {"--node", "NAME"},    {"--namespace", "NAME"},
+      {"--journal", "FILE"},    {"--write-kubeconfig", "FILE"}};
+  for (const std::string& command : commands()) {
+    for (const std::string& line : lines_of(all_help_of(command))) {
+      EXPECT_THAT(line, AllOf(Not(HasSubstr(" DIRECTORY")), Not(HasSubstr(" LIST")))) << command;
+      for (const auto& [flag, placeholder] : rows) {
+        const std::size_t at = line.find(std::string(flag) + " ");
+        if (at == std::string::npos || at > 20 || !line.starts_with("  -")) continue;
+        EXPECT_TRUE(line.substr(at).starts_with(std::string(flag) + " " + placeholder)) << command << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(ExitCodes, StandInOneTable) {
+  const EarlyExit table = answer({"help", "exit-codes"});
+  EXPECT_EQ(table.exit_code, kExitOk);
+  for (const int code : {kExitOk, kExitFailure, kExitUsage, kExitNegative, kExitWarnings, kExitInvariant})
+    EXPECT_THAT(table.text, HasSubstr("\n  " + std::to_string(code) + "  "));
 }
 
 TEST(Mistakes, SayWhatWasExpected) {

@@ -14,6 +14,9 @@ import tarfile
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "packaging"))
+import man_pages  # noqa: E402
+
 import containerd_pods
 import fresh_root
 import peers
@@ -147,14 +150,14 @@ class Made(unittest.TestCase):
         with workspace() as folder:
             subprocess.run(["dpkg-deb", "-x", the("_*.deb"), folder], check=True)
             pages = folder / "usr/share/man/man1"
-            commands = re.findall(r"^  ([a-z]+) ", run("--help")[1].split("Subcommands:")[1], re.M)
+            commands = man_pages.subcommands(run("--help")[1])
             self.assertGreater(len(commands), 15)
             for command in commands:
                 page = pages / f"spillway-{command}.1.gz"
                 shown = subprocess.run(["man", "--warnings", "-l", page], capture_output=True, text=True, check=True, env={**os.environ, "MANWIDTH": "200", "MAN_KEEP_FORMATTING": ""})
                 self.assertEqual(shown.stderr, "")
                 text = re.sub(r"\s+", " ", shown.stdout.replace("\u2010", "-"))
-                for flag, meaning in re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)[^\n]*?(?:\n {20,}| {2,})(\S[^\n]*)", run("help", command)[1], re.M):
+                for flag, meaning in re.findall(r"^  (?:-\w, )?(--[a-z0-9-]+)[^\n]*?(?:\n {20,}| {2,})(\S[^\n]*)", run(command, "--help-all")[1], re.M):
                     self.assertIn(flag, text)
                     self.assertIn(meaning.split()[0], text)
             self.assertEqual({page.name for page in pages.iterdir() if "-store-" in page.name},

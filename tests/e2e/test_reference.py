@@ -76,7 +76,7 @@ class Mentioned(unittest.TestCase):
         """The command, or those of its flags, that the program does not have."""
         name = tuple(words[: 2 if words[0] == "store" and re.fullmatch(r"[a-z]+", "".join(words[1:2])) else 1])
         if name not in self.helps:
-            done = subprocess.run([BINARY, *name, "--help"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+            done = subprocess.run([BINARY, *name, "--help-all"], capture_output=True, text=True, timeout=PATIENCE, check=False)
             self.helps[name] = done.stdout if f"Usage: spillway {' '.join(name)}" in done.stdout else None
         if self.helps[name] is None:
             return [" ".join(name)]

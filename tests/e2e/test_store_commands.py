@@ -212,7 +212,7 @@ class StoreCommands(unittest.TestCase):
                 with contextlib.closing(sqlite3.connect(data / "spillway.db")) as file, file:
                     file.execute(statement)
                 code, out, _ = run("store", "check", "--data-dir", data)
-                self.assertEqual(code, 1, statement)
+                self.assertEqual(code, 3, statement)
                 self.assertIn(said, out)
                 self.assertIn("problems", out.splitlines()[-1])
                 report = json.loads(store_json("check", "--data-dir", data))

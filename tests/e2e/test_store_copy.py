@@ -147,7 +147,7 @@ class Copy(unittest.TestCase):
         self.assertTrue(any("field 77 of core/v1.ConfigMap" in note for note in report["notes"]))
         self.etcd.put_bytes(KEYS + "bad", b"k8s:enc:aescbc:v1:k:\x01")
         code, out, _ = run("store", "check", self.cluster.flag)
-        self.assertEqual(code, 1)
+        self.assertEqual(code, 3)
         self.assertIn("is encrypted, and this server has no key", out)
 
 

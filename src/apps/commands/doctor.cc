@@ -261,9 +261,9 @@ int run_doctor(const cli::DoctorCommand& command) {
     case checkup::Level::kWarning:
       return cli::kExitWarnings;
     case checkup::Level::kProblem:
-      return cli::kExitFailure;
+      return cli::kExitNegative;
   }
-  return cli::kExitFailure;
+  return cli::kExitNegative;
 }
 
 }  // namespace spillway::apps

@@ -203,7 +203,7 @@ class Explainer {
     const auto deployment = object ? api::decode<api::Deployment>(*object) : Result<api::Deployment>(object.error());
     if (!deployment) {
       print_error(deployment.error());
-      return deployment.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+      return deployment.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
     }
     workloads::ReplicaSets sets;
     for (const api::Json& each :
@@ -232,7 +232,7 @@ class Explainer {
         read_outlook(*cluster_, command_.resource, command_.name_space, command_.name, command_.node, loop_.now());
     if (!outlook) {
       print_error(outlook.error());
-      return outlook.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+      return outlook.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
     }
     if (cli::is_document(command_.output)) {
       print_answer(cli::explanation_json(*outlook), command_.output);
@@ -251,7 +251,7 @@ class Explainer {
     const auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
     if (!decision) {
       print_error(decision.error());
-      return decision.error().code == ErrorCode::kNotFound ? cli::kExitUnknown : cli::kExitFailure;
+      return decision.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
     }
     cli::is_document(command_.output) ? print_document(*decision, {}) : print_text(*decision, {});
     return cli::kExitOk;
@@ -457,7 +457,7 @@ class Explainer {
         print_err("spillway: explain: {}nothing has been decided about {}\n",
                   exists_ ? "" : fmt::format("pods \"{}\" not found, and ", pod()->text()), exists_ ? asked() : "it");
       }
-      return found.silent.empty() ? cli::kExitUnknown : cli::kExitFailure;
+      return found.silent.empty() ? cli::kExitNegative : cli::kExitFailure;
     }
     cli::is_document(command_.output) ? print_document(*answer, found) : print_text(*answer, found);
     return cli::kExitOk;

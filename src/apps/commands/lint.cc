@@ -19,10 +19,6 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr int kExitDangerous = 1;
-constexpr int kExitInvalid = 2;
-constexpr int kExitUnreadable = 3;
-
 agent::LintMachine machine_of(const cli::LintCommand& command) {
   agent::LintMachine machine{.memory = command.memory.value_or(Bytes{0}), .disk = command.disk};
   struct sysinfo info{};
@@ -82,7 +78,7 @@ api::Json to_json(const std::string& file, const agent::LintReport& report) {
 
 /// The worst of two exit codes.
 int worse(int a, int b) {
-  constexpr int kOrder[] = {kExitUnreadable, kExitInvalid, kExitDangerous, cli::kExitWarnings, 0};
+  constexpr int kOrder[] = {cli::kExitUsage, cli::kExitNegative, cli::kExitWarnings, cli::kExitOk};
   return std::find(std::begin(kOrder), std::end(kOrder), a) < std::find(std::begin(kOrder), std::end(kOrder), b) ? a
                                                                                                                  : b;
 }
@@ -91,13 +87,13 @@ int exit_code_of(const agent::LintReport& report) {
   if (report.findings.empty()) return 0;
   switch (report.findings.front().severity) {
     case agent::LintSeverity::kInvalid:
-      return kExitInvalid;
+      return cli::kExitUsage;
     case agent::LintSeverity::kDangerous:
-      return kExitDangerous;
+      return cli::kExitNegative;
     case agent::LintSeverity::kWarning:
       return cli::kExitWarnings;
   }
-  return kExitInvalid;
+  return cli::kExitUsage;
 }
 
 }  // namespace
@@ -113,7 +109,7 @@ int run_lint(const cli::LintCommand& command) {
     const std::string file = given == "-" ? "standard input" : given;
     if (!documents) {
       print_error(documents.error());
-      exit_code = worse(exit_code, documents.error().code == ErrorCode::kNotFound ? kExitUnreadable : kExitInvalid);
+      exit_code = worse(exit_code, cli::kExitUsage);
       continue;
     }
     for (const agent::ConfigDocument& document : *documents) {

@@ -31,9 +31,6 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr int kExitDiffers = 3;
-constexpr int kExitNotOurs = 4;
-
 /// A recording may be longer than what read_file() takes.
 constexpr std::int64_t kRecordingBytesMax = std::int64_t{3} << 30U;
 
@@ -184,7 +181,7 @@ int show(const Report& report, const cli::ReplayCommand& command, bool drifts) {
                                : replay_text(report, command.config);
   write_stdout(text);
   if (report.different() == 0 && !drifts) return cli::kExitOk;
-  return command.config.empty() ? kExitNotOurs : kExitDiffers;
+  return command.config.empty() ? cli::kExitInvariant : cli::kExitNegative;
 }
 
 int refuse_replay(const Error& error, const std::string& file) {

@@ -25,8 +25,6 @@ namespace spillway::apps {
 
 namespace {
 
-constexpr int kExitExpectation = 3;
-
 /// Everything that was asked for, read and checked before anything is played.
 class Plan {
  public:
@@ -87,7 +85,7 @@ int exit_code_of(const std::vector<sim::RunOutcome>& outcomes) {
   if (std::ranges::any_of(outcomes, [](const auto& each) { return !each.violations.empty(); }))
     return cli::kExitInvariant;
   const bool held = std::ranges::all_of(outcomes, [](const auto& each) { return each.all_expectations_held(); });
-  return held ? cli::kExitOk : kExitExpectation;
+  return held ? cli::kExitOk : cli::kExitNegative;
 }
 
 void print_outcomes(const std::vector<sim::RunOutcome>& outcomes, const cli::SimulateCommand& command) {

@@ -127,7 +127,7 @@ void show(const std::string& text, const cli::TopCommand& command) {
 }
 
 int exit_code_of(const Error& error, const cli::TopCommand& command) {
-  return error.code == ErrorCode::kNotFound && !command.node.empty() ? cli::kExitUnknown : cli::kExitFailure;
+  return error.code == ErrorCode::kNotFound && !command.node.empty() ? cli::kExitNegative : cli::kExitFailure;
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ int Demo::run() {
   const bool good = told && screen_.failures() == 0;
   screen_.line(good ? "\n   All of that happened, and nothing is left behind."
                     : fmt::format("\n   {} of the checks above failed.", std::max(screen_.failures(), 1)));
-  return good ? cli::kExitOk : cli::kExitFailure;
+  return good ? cli::kExitOk : cli::kExitNegative;
 }
 
 Outcome Demo::tell() {

@@ -101,9 +101,9 @@ class StoreUpkeep {
   int check_etcd() {
     const auto report =
         with_progress("check", [&](const sqlite::GoOn& go_on) { return check_etcd_store(command_.etcd, go_on); });
-    if (!report) return failed(report.error(), cli::kExitUsage);
+    if (!report) return failed(report.error());
     print(command_.output, "etcd" + command_.etcd.prefix, *report);
-    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
+    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitNegative;
   }
 
   int check() {
@@ -112,7 +112,7 @@ class StoreUpkeep {
     const auto report = look_at(file);
     if (!report) return failed(report.error(), cli::kExitUsage);
     print(command_.output, file, *report);
-    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitFailure;
+    return report->findings.count() == 0 ? cli::kExitOk : cli::kExitNegative;
   }
 
   int restore() {

@@ -15,7 +15,7 @@ namespace {
 
 // exit code of `spillway simulate` after a failed expectation: the run itself is complete
 constexpr int kExpectationFailed = 3;
-constexpr int kPropertyViolated = 4;
+constexpr int kPropertyViolated = 5;
 
 /// Completes the command of the child.
 Outcome add_question(const sim::WhatIf& question, WhatIfCluster& child) {

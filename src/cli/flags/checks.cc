@@ -97,7 +97,7 @@ std::string value_words(const CLI::Option& option) {
     if (type == name) return std::string(words);
     if (!type.starts_with(name) || type[name.size()] != ':') continue;
     const std::string checked = type.substr(name.size() + 1);
-    return checked == "DIR" ? "DIRECTORY" : checked;
+    return checked;
   }
   return type;
 }

@@ -35,7 +35,7 @@ CLI::Validator file_name();
 CLI::Validator above_zero();
 CLI::Validator not_negative();
 
-/// The flag's values, as help and completion show them: "FILE", "DIRECTORY", "a|b", "0..64", "DURATION", "TEXT". Empty:
+/// The flag's values, as help and completion show them: "FILE", "DIR", "a|b", "0..64", "DURATION", "TEXT". Empty:
 /// it takes no value.
 std::string value_words(const CLI::Option& option);
 

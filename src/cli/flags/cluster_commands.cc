@@ -118,7 +118,9 @@ void define_hold(Commands& commands, HoldCommand::Act act) {
       "Only this zone: its name in `spillway zones`, or the value of its label; - for nodes without zone labels",
       "ZONE", "");
   if (holds) app.add_option("--why", hold->why, "Reason that is shown with the hold");
-  app.add_option("--hold-config-map", hold->config_map, "ConfigMap that the controllers watch")->capture_default_str();
+  app.add_option("--hold-config-map", hold->config_map, "ConfigMap that the controllers watch")
+      ->type_name("NAMESPACE/NAME")
+      ->capture_default_str();
   commands.choose(app, hold);
 }
 
@@ -146,8 +148,9 @@ void define_dashboard(Commands& commands) {
 void add_controller_target(CLI::App& app, ControllerTargetArgs& args) {
   add_client_api(app, args.api);
   app.add_option("--controller", args.controller, "URL of the controller that leads")
+      ->type_name("URL")
       ->default_str("the API server is asked, then the lease");
-  app.add_option("--lease", args.lease, "Lease of the controllers")->capture_default_str();
+  app.add_option("--lease", args.lease, "Lease of the controllers")->type_name("NAMESPACE/NAME")->capture_default_str();
 }
 
 void define_cluster_commands(Commands& commands) {

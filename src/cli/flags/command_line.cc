@@ -6,6 +6,7 @@
 #include "cli/flags/completion.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
+#include "cli/flags/help_topics.h"
 
 #include <CLI/CLI.hpp>
 
@@ -79,11 +80,16 @@ class Parser {
     std::vector<const char*> words(argv, argv + argc);
     if (argc > 1 && std::string_view(argv[1]) == "help") {
       words.erase(words.begin() + 1);
+      if (argc > 2 && std::string_view(argv[2]) == "exit-codes") return EarlyExit{exit_codes_text(), kExitOk};
       const auto named = [&](const CLI::App* app) { return app->get_name() == argv[2]; };
       if (argc > 2 && std::ranges::none_of(app_.get_subcommands({}), named)) {
         return unknown_command(argv[2]);
       }
       words.push_back("--help");
+    } else if (argc < 2) {
+      words.push_back("--help");
+    } else if (argc == 2 && std::string_view(argv[1]) == "version") {
+      words.back() = "--version";
     }
     try {
       app_.parse(static_cast<int>(words.size()), words.data());
@@ -92,6 +98,8 @@ class Parser {
         if (const std::string word = word_behind(app_, argc, argv); !word.empty()) return unknown_command(word);
       }
       return EarlyExit{chosen().help(), kExitOk};
+    } catch (const CLI::CallForAllHelp&) {
+      return EarlyExit{chosen().help("", CLI::AppFormatMode::All), kExitOk};
     } catch (const CLI::CallForVersion& version) {
       return EarlyExit{std::string(version.what()) + "\n", kExitOk};
     } catch (const CLI::ParseError& error) {
@@ -111,8 +119,13 @@ class Parser {
   void define() {
     app_.formatter(help_text());
     app_.require_subcommand(1);
-    app_.footer("spillway help COMMAND lists the flags of a command.");
-    app_.set_version_flag("--version", "spillway " SPILLWAY_VERSION);
+    app_.footer(
+        "spillway help COMMAND shows examples and the most used flags of a command, spillway COMMAND --help-all all "
+        "flags.\n"
+        "spillway help exit-codes lists the exit codes.");
+    app_.set_help_flag("-h,--help", "Show this help and exit; of a command with many flags, the most used ones");
+    app_.set_help_all_flag("--help-all", "Show all flags and exit");
+    app_.set_version_flag("-v,--version", "spillway " SPILLWAY_VERSION, "Show the version and exit");
     add_log(app_, log_);
     define_process_commands(commands_);
     define_proxy(commands_);

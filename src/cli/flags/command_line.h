@@ -19,13 +19,13 @@
 
 namespace spillway::cli {
 
-/// Exit codes of the subcommands: 0 to 2 are common to all, the others belong to the named ones.
+/// Exit codes, with the same meaning in every command: the table of `spillway help exit-codes`.
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailure = 1;       // it was understood and tried, and did not work
-inline constexpr int kExitUsage = 2;         // the command line or a file it names is wrong
-inline constexpr int kExitUnknown = 3;       // `explain`: everybody was asked, and nothing is known about it
-inline constexpr int kExitInvariant = 4;     // `simulate`, `advise`: a property of the simulator was violated
-inline constexpr int kExitWarnings = 4;      // `doctor`, `lint`: warnings, and nothing worse
+inline constexpr int kExitFailure = 1;    // not done: no answer, no permission, or an error while it ran
+inline constexpr int kExitUsage = 2;      // the command line is wrong, or a file that it names is wrong or missing
+inline constexpr int kExitNegative = 3;   // done, and the answer is negative: a problem, a difference, no such object
+inline constexpr int kExitWarnings = 4;   // done, with warnings only
+inline constexpr int kExitInvariant = 5;  // a property of the program itself was violated
 inline constexpr int kExitSignalBase = 128;  // plus the number of the signal that ended the command
 
 struct LogArgs {

@@ -57,7 +57,7 @@ class Position {
   static std::string values(const CLI::Option& option, std::string_view begun) {
     const std::string words = value_words(option);
     if (words == "FILE") return ":file\n";
-    if (words == "DIRECTORY") return ":directory\n";
+    if (words == "DIR") return ":directory\n";
     std::string text;
     for (const std::string& word : CLI::detail::split(words, '|')) {
       const bool is_placeholder = std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });

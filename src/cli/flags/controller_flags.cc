@@ -5,6 +5,7 @@
 #include "policy/lifecycle/profile.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <string>
 
@@ -17,13 +18,16 @@ void add_optional_brake(CLI::App& app, const std::string& flag, Duration& into, 
 }
 
 void add_brakes(CLI::App& app, BrakeArgs& args) {
-  const std::string limits = "; ACTS/DURATION[,zone=ACTS/DURATION][,owner=ACTS/DURATION]";
+  // The same form for all four: a limit of the cluster, then limits of each zone and of each owner.
+  const auto add_limit = [&app](const char* flag, std::string& into, const char* counted) {
+    app.add_option(flag, into, fmt::format("Brake: limit the number of {} within a window", counted))
+        ->type_name("ACTS/DURATION[,zone=ACTS/DURATION][,owner=ACTS/DURATION]");
+  };
   begin_group(app, "Brakes");
-  app.add_option("--limit-not-ready", args.limit_not_ready, "Brake: nodes marked not ready within a window" + limits);
-  app.add_option("--limit-taints", args.limit_taints, "Brake: nodes tainted (or evicted) within a window" + limits);
-  app.add_option("--limit-deletions", args.limit_deletions, "Brake: pods deleted within a window" + limits);
-  app.add_option("--limit-node-deletions", args.limit_node_deletions,
-                 "Brake: nodes deleted within a window because their machine is gone" + limits);
+  add_limit("--limit-not-ready", args.limit_not_ready, "nodes marked not ready");
+  add_limit("--limit-taints", args.limit_taints, "nodes tainted (or evicted)");
+  add_limit("--limit-deletions", args.limit_deletions, "pods deleted");
+  add_limit("--limit-node-deletions", args.limit_node_deletions, "nodes deleted because their machine is gone");
   app.add_option("--zone-full-disruption", args.full_disruption,
                  "Eviction rate in a fully disrupted zone: normal, slow (the secondary rate) or hold (none)")
       ->check(one_of({"normal", "slow", "hold"}))
@@ -41,6 +45,7 @@ void add_brakes(CLI::App& app, BrakeArgs& args) {
   app.add_option("--hold-config-map", args.hold_config_map,
                  "ConfigMap of `spillway hold`: the controllers leave the zones that it names alone while it exists; "
                  "empty: off")
+      ->type_name("NAMESPACE/NAME")
       ->capture_default_str();
   app.add_flag("--respect-disruption-budgets", args.respect_budgets,
                "Brake: evict within PodDisruptionBudgets instead of deleting");
@@ -189,8 +194,10 @@ void add_leader_election(CLI::App& app, LeaderElectionArgs& args) {
   add_duration(app, "--leader-elect-retry-period", args.retry_period,
                "Interval between two attempts to get or renew the lease");
   app.add_option("--leader-elect-resource-name", args.resource_name, "Name of the Lease for the election")
+      ->type_name("NAME")
       ->capture_default_str();
   app.add_option("--leader-elect-resource-namespace", args.resource_namespace, "Namespace of the Lease")
+      ->type_name("NAME")
       ->capture_default_str();
 }
 
@@ -223,6 +230,7 @@ void add_node_ranges(CLI::App& app, ControllerArgs& args) {
                "Give each node blocks of pod addresses of --cluster-cidr (spec.podCIDRs)")
       ->capture_default_str();
   app.add_option("--cluster-cidr", ranges.cluster_cidr, "Range of pod addresses; for two families: IPV4/N,IPV6/N")
+      ->type_name("CIDR")
       ->capture_default_str();
   app.add_option("--node-cidr-mask-size", ranges.node_cidr_mask_size,
                  "Prefix of a node's block, where --cluster-cidr is one range; IPv4 24, IPv6 64 if not given")
@@ -235,6 +243,7 @@ void add_node_ranges(CLI::App& app, ControllerArgs& args) {
       ->default_str("64");
   app.add_option("--service-cluster-ip-range", ranges.service_cluster_ip_range,
                  "Range of Service addresses; no node gets a block in it")
+      ->type_name("CIDR")
       ->capture_default_str();
 }
 
@@ -277,7 +286,8 @@ void add_controller(CLI::App& app, ControllerArgs& args) {
       ->trigger_on_parse()  // others say the same in their own words: the last one counts
       ->default_str(eviction_mode_of(args));
   app.add_option("--cloud-instance-check-command", args.cloud_instance_check_command,
-                 "Program that reports (as JSON) which machines of nodes that are not Ready were deleted or shut down");
+                 "Program that reports (as JSON) which machines of nodes that are not Ready were deleted or shut down")
+      ->type_name("COMMAND");
   add_duration(app, "--cloud-instance-check-timeout", args.cloud_instance_check_timeout,
                "Time limit of --cloud-instance-check-command");
   app.add_option("--compat", args.compat, "Behave as this Kubernetes release line, defects included")

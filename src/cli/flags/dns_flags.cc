@@ -79,6 +79,7 @@ void add_dns(CLI::App& app, DnsArgs& args, const std::string& prefix, const std:
              "Address ranges of clients that get answers, besides this machine", "CIDR,...", "none");
   app.add_option(flag("resolv-conf"), args.resolv_conf,
                  "File that names the servers for names outside the cluster (resolv.conf); empty: none")
+      ->type_name("FILE")
       ->capture_default_str();
   add_parsed(app, flag("upstream"), args.upstream, parse_servers,
              "Servers for names outside the cluster, in place of those in that file", "ADDRESS[:PORT],...", "");

@@ -116,6 +116,7 @@ void define_explain(Commands& commands) {
   bool& is_last = explain->last;
   CLI::Option* last = app.add_flag("--last", is_last, "Show the last decision of all nodes, or of the journal");
   app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod or workload")
+      ->type_name("NAME")
       ->default_str("that of the context, or default");
   CLI::Option* what = app.add_option_function<std::string>(
       "what",
@@ -127,8 +128,9 @@ void define_explain(Commands& commands) {
       std::string(kExplained));
   what->type_name("pod/NAME|node/NAME|KIND/NAME")->excludes(last);
   add_controller_target(app, explain->target);
-  app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster");
-  app.add_option("--node", explain->node, "Query only this node");
+  app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster")
+      ->type_name("FILE");
+  app.add_option("--node", explain->node, "Query only this node")->type_name("NAME");
   app.add_option("--scheduler-config", explain->scheduler_config,
                  "KubeSchedulerConfiguration (YAML) whose profiles apply to waiting pods")
       ->check(CLI::ExistingFile)

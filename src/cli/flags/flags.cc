@@ -159,15 +159,15 @@ bool is_server_url(std::string_view url) {
 }
 
 void add_etcd(CLI::App& app, EtcdArgs& args) {
-  app.add_option("--etcd-servers", args.servers,
-                 "Keep objects in this etcd cluster instead of the embedded database: "
-                 "URLs, separated by commas")
+  app.add_option("--etcd-servers", args.servers, "Keep objects in this etcd cluster instead of the embedded database")
+      ->type_name("URL,...")
       ->delimiter(',');
   add_etcd_access(app, args);
 }
 
 void add_etcd_access(CLI::App& app, EtcdArgs& args) {
   app.add_option("--etcd-prefix", args.prefix, "Prefix of all keys in etcd")
+      ->type_name("PREFIX")
       ->check([](const std::string& text) {
         return text.size() > 1 && text.starts_with('/') && !text.ends_with('/')
                    ? std::string()
@@ -183,7 +183,8 @@ void add_etcd_access(CLI::App& app, EtcdArgs& args) {
       app.add_option("--etcd-keyfile", args.key_file, "PEM file: the key of --etcd-certfile")->check(CLI::ExistingFile);
   certificate->needs(key);
   key->needs(certificate);
-  auto* user = app.add_option("--etcd-username", args.username, "User name for an etcd with password authentication");
+  auto* user = app.add_option("--etcd-username", args.username, "User name for an etcd with password authentication")
+                   ->type_name("NAME");
   auto* password =
       app.add_option("--etcd-password-file", args.password_file, "File whose first line is the password for etcd")
           ->check(CLI::ExistingFile);
@@ -234,10 +235,9 @@ void add_etcd_stores(CLI::App& app, EtcdArgs& args) {
          [&args](const std::vector<std::string>& texts) {
            for (const std::string& text : texts) args.overrides.push_back(parse_etcd_override(text));
          },
-         "Keep the objects of these resources in an etcd of their own: GROUP/RESOURCE#URL;URL, separated by commas. "
-         "The core group is empty, as in /events#URL")
+         "Keep the objects of these resources in an etcd of their own. The core group is empty, as in /events#URL")
       ->delimiter(',')
-      ->type_name("TEXT");
+      ->type_name("GROUP/RESOURCE#URL[;URL],...");
   add_parsed(app, "--etcd-compaction-interval", args.compaction_interval, parse_compaction_interval,
              "Keep this much history in each etcd, for watches and consistent lists; 0: this server does not compact",
              "DURATION", "5m");
@@ -264,8 +264,10 @@ void add_audit(CLI::App& app, AuditArgs& args) {
   begin_group(app, "Audit log");
   app.add_option("--audit-policy-file", args.policy_file,
                  "Policy for the audit log (audit.k8s.io/v1): which requests are recorded, and in how much detail")
+      ->type_name("FILE")
       ->default_str("metadata of all writes except those of leases and events");
   app.add_option("--audit-log-path", args.log_path, "Write the audit log to this file; - means standard output")
+      ->type_name("FILE")
       ->default_str("no audit log");
   app.add_option("--audit-log-maxage", args.max_age_days, "Remove rotated audit logs after this many days; 0: never")
       ->check(between(0, kCountMax))
@@ -337,6 +339,7 @@ void add_certificate_files(CLI::App& app, ServingArgs& args) {
 void add_serving(CLI::App& app, ServingArgs& args) {
   begin_group(app, "Store");
   app.add_option("--data-dir", args.data_dir, "Directory of the database, the certificates and the kubeconfig")
+      ->type_name("DIR")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_etcd(app, args.etcd);
   add_etcd_stores(app, args.etcd);
@@ -360,10 +363,12 @@ void add_serving(CLI::App& app, ServingArgs& args) {
       "ADDRESS", "--bind-address; the machine's address if that is 0.0.0.0 or ::; none if it is a loopback address");
   add_parsed(app, "--port", args.port, parse_port, "Port to listen on; 0 picks a free one", "PORT", "6443");
   app.add_option(
-      "--tls-san", args.names_to_clients,
-      "Additional name or address in the server's certificate, for example that of a load balancer; may be repeated");
+         "--tls-san", args.names_to_clients,
+         "Additional name or address in the server's certificate, for example that of a load balancer; may be repeated")
+      ->type_name("NAME");
   app.add_option("--write-kubeconfig", args.write_kubeconfig,
                  "Write the administrator's kubeconfig to this file once the server is ready")
+      ->type_name("FILE")
       ->default_str("DATA_DIR/kubeconfig");
   begin_group(app, "Callers and certificates");
   app.add_option("--token-auth-file", args.token_auth_file,
@@ -441,9 +446,13 @@ void add_api(CLI::App& app, ClusterArgs& args) {
   app.add_option("--kubeconfig", args.kubeconfig, "Kubeconfig file that names the API server and the credentials")
       ->check(CLI::ExistingFile)
       ->default_str("the files of $KUBECONFIG");
-  app.add_option("--context", args.context, "Context of the kubeconfig")->default_str("its current-context");
-  app.add_option("--cluster", args.cluster, "Cluster of the kubeconfig")->default_str("that of the context");
-  app.add_option("--user", args.user, "User of the kubeconfig")->default_str("that of the context");
+  app.add_option("--context", args.context, "Context of the kubeconfig")
+      ->type_name("NAME")
+      ->default_str("its current-context");
+  app.add_option("--cluster", args.cluster, "Cluster of the kubeconfig")
+      ->type_name("NAME")
+      ->default_str("that of the context");
+  app.add_option("--user", args.user, "User of the kubeconfig")->type_name("NAME")->default_str("that of the context");
 }
 
 void add_client_api(CLI::App& app, ClusterArgs& args) {

@@ -1,6 +1,7 @@
 #include "cli/flags/help_text.h"
 
 #include "cli/flags/checks.h"
+#include "cli/flags/help_topics.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -46,8 +47,41 @@ std::string names_of(const std::set<CLI::Option*>& options) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// Names separated by commas, in lines of at most kWidth columns, indented.
+std::string in_lines(const std::vector<std::string>& names) {
+  std::string text;
+  std::string line = " ";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string next = " " + names[i] + (i + 1 == names.size() ? "" : ",");
+    if (line.size() + next.size() > kWidth) {
+      text += line + "\n";
+      line = " ";
+    }
+    line += next;
+  }
+  return text + line + "\n";
+}
+
+/// The command behind the program's name: "store backup"; empty for the program itself.
+std::string topic_of(const CLI::App& app) {
+  const std::string words = command_words(app);
+  const std::size_t blank = words.find(' ');
+  return blank == std::string::npos ? std::string() : words.substr(blank + 1);
+}
+
 class HelpText final : public CLI::Formatter {
  public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return CLI::Formatter::make_help(app, std::move(name), mode);
+    const HelpTopic* const topic = find_help_topic(topic_of(*app));
+    std::string text = make_description(app) + make_usage(app, std::move(name));
+    if (topic != nullptr) text += examples_of(*topic);
+    text += make_positionals(app);
+    const bool brief = mode == CLI::AppFormatMode::Normal && topic != nullptr && !topic->most_used.empty();
+    text += brief ? most_used_of(*app, *topic) : make_groups(app, mode);
+    return text + make_subcommands(app, mode) + "\n" + make_footer(app);
+  }
+
   std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
     std::string usage = "\nUsage: " + command_words(*app);
     if (!app->get_subcommands({}).empty()) usage += " COMMAND";
@@ -79,13 +113,52 @@ class HelpText final : public CLI::Formatter {
     return in_columns(app->get_name(), app->get_description());
   }
 
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode /*mode*/) const override {
+    const auto commands = app->get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); });
+    if (commands.empty()) return {};
+    if (app->get_parent() != nullptr) {
+      std::string text = "\nCommands:\n";
+      for (const CLI::App* each : commands) text += make_subcommand(each);
+      return text;
+    }
+    std::string text;
+    std::string_view heading;
+    for (const HelpTopic& topic : help_topics()) {
+      if (topic.group.empty()) continue;
+      if (topic.group != heading) text += fmt::format("\n{}:\n", topic.group);
+      heading = topic.group;
+      text += make_subcommand(app->get_subcommand(std::string(topic.command)));
+    }
+    return text;
+  }
+
   std::string make_footer(const CLI::App* app) const override {
     const std::string footer = CLI::Formatter::make_footer(app);
     if (app->get_parent() == nullptr) return footer;
-    return footer + "Every command also takes --log-level and --log-format.\n";
+    return footer + "Every command also takes --log-level and --log-format. All exit codes: spillway help exit-codes\n";
   }
 
  private:
+  static std::string examples_of(const HelpTopic& topic) {
+    std::string text = "Examples:\n";
+    for (const auto& [call, meaning] : topic.examples) text += fmt::format("  # {}\n  {}\n", meaning, call);
+    return text + "\n";
+  }
+
+  /// The flags of topic.most_used, then the headings of all groups with their numbers of flags.
+  std::string most_used_of(const CLI::App& app, const HelpTopic& topic) const {
+    std::string text = "\nMost used flags:\n";
+    for (const std::string_view flag : topic.most_used) text += make_option(app.get_option(std::string(flag)), false);
+    std::vector<std::string> groups;
+    for (const std::string& group : app.get_groups()) {
+      const auto options = app.get_options(
+          [&group](const CLI::Option* each) { return each->get_group() == group && each->nonpositional(); });
+      if (!group.empty() && group != "Options" && !options.empty())
+        groups.push_back(fmt::format("{} ({})", group, options.size()));
+    }
+    return text + fmt::format("\nAll flags, by topic (`{} --help-all`):\n{}", command_words(app), in_lines(groups));
+  }
+
   static bool is_list(const CLI::Option& option) {
     return option.get_expected_max() == CLI::detail::expected_max_vector_size;
   }
@@ -95,7 +168,8 @@ class HelpText final : public CLI::Formatter {
     for (const std::string& name : option.get_snames()) names.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
     const std::string type = value_words(option);
-    return fmt::format("{}{}{}", fmt::join(names, ", "), type.empty() ? "" : " " + type, is_list(option) ? " ..." : "");
+    return fmt::format("{}{}{}", fmt::join(names, ", "), type.empty() ? "" : " " + type,
+                       is_list(option) && !type.ends_with("...") ? " ..." : "");
   }
 
   static std::string explained(const CLI::Option& option) {

@@ -1,4 +1,5 @@
-// The help of a command: its flags by group, what each takes and its default, in lines of at most 100 columns.
+// The help of a command, in lines of at most 100 columns: examples, then its flags by group with values and defaults.
+// --help shows the most used flags of a command with many, --help-all shows every flag.
 // Thread: main.
 #pragma once
 

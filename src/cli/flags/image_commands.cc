@@ -23,6 +23,7 @@ std::shared_ptr<ImagesCommand> define_images(Commands& commands, CLI::App& group
   args->act = act;
   CLI::App& app = Commands::add_to(group, name, help);
   app.add_option("--data-dir", args->data_dir, "Data directory of the `spillway up` whose containerd is used")
+      ->type_name("DIR")
       ->default_str("/var/lib/spillway for root, else ~/.local/share/spillway");
   add_parsed(app, "--runtime", args->socket, parse_runtime_socket, "Socket of another container runtime", "SOCKET", "");
   app.footer("Exit codes: 0 done, 1 not done, 2 wrong command line.");

@@ -304,6 +304,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
       ->check(one_of({"namespaces", "none"}))
       ->capture_default_str();
   app.add_option("--state-dir", args.state_dir, "Directory of the nodes' state: pod logs, volumes, journal")
+      ->type_name("DIR")
       ->default_str("/var/lib/spillway/nodes");
   app.add_option(
          "--image-credential-provider-config", args.credential_plugin_file,
@@ -313,6 +314,7 @@ void add_node(CLI::App& app, NodeArgs& args) {
                  "Directory of the credential plug-ins; each of the two flags needs the other")
       ->check(CLI::ExistingDirectory);
   app.add_option("--cni-bin-dir", args.cni_bin_dir, "Directory of CNI plug-ins, for pods that are processes")
+      ->type_name("DIR")
       ->default_str("/opt/cni/bin, /usr/lib/cni");
 }
 

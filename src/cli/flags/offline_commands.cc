@@ -52,13 +52,14 @@ void define_doctor(Commands& commands) {
       commands.add("doctor", "Check this machine and the connection to a cluster; report obstacles and their remedies");
   app.add_option("--config", doctor->config, "Also lint this KubeletConfiguration")->check(CLI::ExistingFile);
   app.add_option("--data-dir", doctor->data_dir, "Data directory of an API server here, whose certificates are checked")
+      ->type_name("DIR")
       ->default_str("/var/lib/spillway as root, else ~/.local/share/spillway");
   add_parsed(app, "--port", doctor->port, parse_port, "Port that an API server would listen on", "PORT", "6443");
   add_parsed(app, "--node-port", doctor->node_port, parse_port, "Port that an agent would listen on", "PORT", "10250");
   add_client_api(app, doctor->api);
   add_output(app, doctor->output);
   add_colour(app, doctor->colour);
-  app.footer("Exit codes: 0 no problem, 1 problems, 2 wrong command line, 4 warnings only.");
+  app.footer("Exit codes: 0 no problem, 2 wrong command line, 3 problems, 4 warnings only.");
   commands.choose(app, doctor);
 }
 
@@ -75,8 +76,7 @@ void define_stress(Commands& commands) {
 void define_end_pods(Commands& commands) {
   const auto end_pods = std::make_shared<EndPodsCommand>();
   CLI::App& app = commands.add("end-pods", "End the pods that stopped nodes have left running on this machine");
-  app.add_option("DIRECTORY", end_pods->directories,
-                 "Data directory of `spillway up`, or --state-dir of `spillway agent`")
+  app.add_option("DIR", end_pods->directories, "Data directory of `spillway up`, or --state-dir of `spillway agent`")
       ->type_name("DIR")
       ->required();
   app.footer(
@@ -102,7 +102,8 @@ void define_lint(Commands& commands) {
   add_parsed(app, "--disk", lint->disk, parse_optional_bytes, "Size of the node's file system", "QUANTITY",
              "this machine's");
   add_output(app, lint->output);
-  app.footer("Exit codes: 0 no findings, 1 dangerous, 2 invalid, 3 a file cannot be read, 4 warnings only.");
+  app.footer(
+      "Exit codes: 0 no findings, 2 a file is invalid or cannot be read, 3 dangerous settings, 4 warnings only.");
   commands.choose(app, lint);
 }
 
@@ -119,7 +120,8 @@ void define_simulate(Commands& commands) {
       ->check(between(1, 200000));
   app.add_option("--zones", simulate->zones, "Zones of a generated cluster, in place of the file's")
       ->check(between(1, 1000));
-  app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, in place of the file's setting");
+  app.add_option("--brakes", simulate->brakes, "Lifecycle brakes on or off, in place of the file's setting")
+      ->type_name("on|off");
   auto* const compare =
       app.add_flag("--compare", simulate->compare, "Compare two scenarios: print the first difference");
   auto* const a = app.add_option("--config-a", simulate->config_a,
@@ -139,8 +141,8 @@ void define_simulate(Commands& commands) {
       ->type_name("FILE.html");
   add_output(app, simulate->output);
   app.footer(
-      "Exit codes: 0 all expectations met, 1 the run failed, 2 wrong command line or file, 3 an expectation failed.\n"
-      "4: an invariant was violated. 128 + N: ended by signal N.");
+      "Exit codes: 0 all expectations met, 1 the run failed, 2 wrong command line or file, 3 an expectation failed,\n"
+      "5 an invariant was violated, 128 + N ended by signal N.");
   commands.choose(app, simulate);
 }
 
@@ -153,17 +155,17 @@ void define_advise(Commands& commands) {
       ->type_name("FILE")
       ->required();
   app.add_option("--memory-available", advise->memory_available, "Hard eviction thresholds to try, e.g. 100Mi,500Mi,5%")
-      ->type_name("LIST")
+      ->type_name("QUANTITY,...")
       ->delimiter(',');
   app.add_option("--system-reserved", advise->system_reserved, "Memory reserved for the system to try, e.g. 0,1Gi")
-      ->type_name("LIST")
+      ->type_name("QUANTITY,...")
       ->delimiter(',');
   app.add_option("--brakes", advise->brakes, "Lifecycle brakes to try: on,off")
       ->type_name("LIST")
       ->delimiter(',')
       ->check(one_of({"on", "off"}));
   app.add_option("--config", advise->configs, "Files to try; each holds members of a scenario's config:, e.g. brakes")
-      ->type_name("LIST")
+      ->type_name("FILE,...")
       ->delimiter(',');
   app.add_option("--seeds", advise->seeds, "Number of seeds for each scenario")
       ->check(between(1, 1000))
@@ -173,7 +175,7 @@ void define_advise(Commands& commands) {
   add_output(app, advise->output);
   app.footer(
       "A recording of a node compares thresholds, a recording of controllers compares brakes and other settings.\n"
-      "Exit codes: 0 done, 1 a run failed, 2 wrong command line or file, 4 an invariant was violated,\n"
+      "Exit codes: 0 done, 1 a run failed, 2 wrong command line or file, 5 an invariant was violated,\n"
       "128 + N ended by signal N.");
   commands.choose(app, advise);
 }
@@ -194,7 +196,7 @@ void define_swarm(Commands& commands) {
       ->type_name("FILE");
   add_output(app, swarm->output);
   app.footer(
-      "Exit codes: 0 every property (docs/properties.md) held, 1 a property was violated, 2 wrong command line,\n"
+      "Exit codes: 0 every property (docs/properties.md) held, 2 wrong command line, 5 a property was violated,\n"
       "128 + N ended by signal N. The summary then covers the seeds that have run.");
   commands.choose(app, swarm);
 }

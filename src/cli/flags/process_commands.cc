@@ -91,7 +91,8 @@ void define_up(Commands& commands) {
                  "taint spillway.io/runtime=process:NoSchedule; pods with runtimeClassName process are placed there")
       ->check(between(0, 64))
       ->capture_default_str();
-  app.add_option("--node-name", up->node_name, "Name of the node; with several nodes the prefix of -1, -2, ...");
+  app.add_option("--node-name", up->node_name, "Name of the node; with several nodes the prefix of -1, -2, ...")
+      ->type_name("NAME");
   app.add_flag("--remove-missing-nodes", up->remove_missing_nodes,
                "Delete Nodes, and their pods, that ran with this data directory before and no longer do");
   app.add_option("--scheduler-config", up->scheduler_config,
@@ -151,6 +152,7 @@ void add_companion(CLI::App& app, CompanionArgs& args) {
       "--shadow", args.shadow,
       "With --companion: evict nothing; report the evictions that it would make, and whether the kubelet agrees");
   app.add_option("--kubelet", args.kubelet, "With --companion: address at which the kubelet serves /configz and /pods")
+      ->type_name("URL")
       ->capture_default_str();
   app.add_option("--kubelet-certificate-authority", args.kubelet_authority,
                  "With --companion, PEM file: accept the kubelet's certificate only if this authority signed it")
@@ -164,6 +166,7 @@ void add_companion(CLI::App& app, CompanionArgs& args) {
              "127.0.0.1:10270");
   app.add_option("--root-dir", args.root_dir,
                  "With --companion: the kubelet's directory, which is on the file system nodefs")
+      ->type_name("DIR")
       ->capture_default_str();
 }
 
@@ -184,12 +187,15 @@ void define_agent(Commands& commands) {
   CLI::App& app = commands.add("agent", "Run one node");
   app.add_flag("--print-config", agent->print_config, "Print the configuration in effect as YAML and exit");
   add_api(app, agent->api);
-  app.get_option("--kubeconfig")->get_validator()->active(false);  // it may be written before it is read
+  app.get_option("--kubeconfig")
+      ->type_name("FILE")
+      ->get_validator()
+      ->active(false);  // it may be written before it is read
   app.add_option("--bootstrap-kubeconfig", agent->bootstrap_kubeconfig,
                  "Kubeconfig with a bootstrap token. If --kubeconfig has no valid certificate, the agent requests one "
                  "with it and writes it there. Later it renews that certificate")
       ->check(CLI::ExistingFile);
-  app.add_option("--node-name", agent->node_name, "Name of the node")->default_str("the host name");
+  app.add_option("--node-name", agent->node_name, "Name of the node")->type_name("NAME")->default_str("the host name");
   add_parsed(app, "--node-ip", agent->node_ips, parse_node_ips,
              "Address that the node reports, and serves logs and metrics on; a second one, after a comma, is of the "
              "other family",
@@ -199,7 +205,8 @@ void define_agent(Commands& commands) {
   add_kubernetes_service(app, agent->kubernetes_service);
   app.add_option("--cni-conf-dir", agent->cni_conf_dir,
                  "Directory of the CNI configuration for the pod network (only for pods that are processes); empty: "
-                 "pods use the machine's network");
+                 "pods use the machine's network")
+      ->type_name("DIR");
   add_node(app, agent->node);
   add_kubelet_flags(app, *agent);
   add_companion(app, agent->companion);
@@ -227,11 +234,13 @@ void define_controller(Commands& commands) {
   begin_group(app, "Controllers");
   app.add_option("--controllers", controller->controllers,
                  "Controllers to run: names, -name to leave one out, * for all")
+      ->type_name("NAME,...")
       ->capture_default_str();
   app.add_flag("--shadow", controller->shadow,
                "Write nothing; report each difference between the cluster and this process's decisions");
   app.add_option("--recording-dir", controller->recording_dir,
-                 "Record inputs and decisions of the node lifecycle controllers below this directory; empty: none");
+                 "Record inputs and decisions of the node lifecycle controllers below this directory; empty: none")
+      ->type_name("DIR");
   add_recording_size(app, controller->recording_max, "the node lifecycle controllers");
   app.add_flag(
       "--beside-stock-controllers", controller->beside_stock,
@@ -264,7 +273,8 @@ void define_scheduler(Commands& commands) {
   app.add_flag("--respect-disruption-budgets", scheduler->preemption.respect_budgets,
                "Brake: no preemption that would violate a PodDisruptionBudget");
   app.add_option("--limit-deletions", scheduler->preemption.limit_deletions,
-                 "Brake: pods deleted by preemption within a window; ACTS/DURATION[,owner=ACTS/DURATION]")
+                 "Brake: limit the number of pods deleted by preemption within a window")
+      ->type_name("ACTS/DURATION[,owner=ACTS/DURATION]")
       ->check([](const std::string& text) {
         return text.find("zone=") == std::string::npos ? std::string()
                                                        : "zone= is a limit of the controllers, not of preemptions";

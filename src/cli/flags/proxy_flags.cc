@@ -66,7 +66,8 @@ void define_proxy(Commands& commands) {
   CLI::App& app = commands.add("proxy", "Run the Service proxy of this node, in place of kube-proxy");
   add_api(app, proxy->api);
   begin_group(app, "Node");
-  app.add_option("--hostname-override", proxy->hostname_override, "Name of this node; default: the host name");
+  app.add_option("--hostname-override", proxy->hostname_override, "Name of this node; default: the host name")
+      ->type_name("NAME");
   add_parsed(app, "--bind-address", proxy->bind_address, parse_address,
              "Address of this node; 0.0.0.0 or ::: those of its Node object", "ADDRESS", proxy->bind_address);
   app.add_flag("--cleanup", proxy->cleanup, "Remove all rules of this program from the machine, and exit");
@@ -74,15 +75,18 @@ void define_proxy(Commands& commands) {
   app.add_option("--cluster-cidr", proxy->cluster_cidrs,
                  "Address ranges of pods, one per family, separated by a comma: traffic to Services from other "
                  "addresses is masqueraded")
+      ->type_name("CIDR")
       ->delimiter(',')
       ->check(range_or(""));
   app.add_option("--detect-local-mode", proxy->detect_local_mode, "Method that recognizes traffic of local pods")
       ->check(one_of({"ClusterCIDR", "NodeCIDR", "BridgeInterface", "InterfaceNamePrefix"}))
       ->capture_default_str();
   app.add_option("--pod-bridge-interface", proxy->pod_bridge_interface,
-                 "With BridgeInterface: the bridge that pods are attached to");
+                 "With BridgeInterface: the bridge that pods are attached to")
+      ->type_name("NAME");
   app.add_option("--pod-interface-name-prefix", proxy->pod_interface_name_prefix,
-                 "With InterfaceNamePrefix: the prefix of pods' interface names");
+                 "With InterfaceNamePrefix: the prefix of pods' interface names")
+      ->type_name("PREFIX");
   app.add_option("--nodeport-addresses", proxy->node_port_addresses,
                  "Address ranges of this machine that serve node ports, or primary: the node's own address")
       ->delimiter(',')

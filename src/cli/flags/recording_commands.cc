@@ -42,7 +42,8 @@ void define_record(Commands& commands) {
                                          "(STATE_DIR/NODE), or the controller's --recording-dir")
                               ->type_name("DIR");
   auto* const kept =
-      app.add_option("--kept", record->kept, "Name of a kept copy to fetch, in place of the latest recording");
+      app.add_option("--kept", record->kept, "Name of a kept copy to fetch, in place of the latest recording")
+          ->type_name("NAME");
   auto* const list = app.add_flag("--list", record->list, "List the kept copies only");
   auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
   add_controller_target(app, record->target);
@@ -75,7 +76,7 @@ void define_replay(Commands& commands) {
   add_output(app, replay->output);
   app.footer(
       "Exit codes: 0 no decision differs, 2 wrong command line or file, 3 the other configuration differs,\n"
-      "4 the recorded configuration differs. Then another version of the program made the recording.");
+      "5 the recorded configuration differs. Then another version of the program made the recording.");
   commands.choose(app, replay);
 }
 

@@ -26,6 +26,7 @@ Upkeep define(Commands& commands, CLI::App& group, Act act, const std::string& n
   args->act = act;
   CLI::App& app = Commands::add_to(group, name, help);
   CLI::Option* data_dir = app.add_option("--data-dir", args->data_dir, "Data directory of the API server")
+                              ->type_name("DIR")
                               ->default_str("/var/lib/spillway for root, else ~/.local/share/spillway");
   add_output(app, args->output);
   commands.choose(app, args);
@@ -35,7 +36,7 @@ Upkeep define(Commands& commands, CLI::App& group, Act act, const std::string& n
 void define_backup(Commands& commands, CLI::App& group) {
   const Upkeep it =
       define(commands, group, Act::kBackup, "backup", "Copy the store at one revision to a file; the server may run");
-  it.app.add_option("--to", it.args->file, "File to write")->required();
+  it.app.add_option("--to", it.args->file, "File to write")->type_name("FILE")->required();
   it.app.add_flag("--force", it.args->force, "Replace the file if it exists");
   it.app.footer(
       "Exit codes: 0 done, 1 not done, 2 wrong command line, 128 + N ended by signal N.\n"
@@ -45,7 +46,7 @@ void define_backup(Commands& commands, CLI::App& group) {
 void define_restore(Commands& commands, CLI::App& group) {
   const Upkeep it =
       define(commands, group, Act::kRestore, "restore", "Replace the store by a backup; no server may run");
-  it.app.add_option("--from", it.args->file, "Backup file")->required();
+  it.app.add_option("--from", it.args->file, "Backup file")->type_name("FILE")->required();
   it.app.add_flag("--force", it.args->force, "Replace an existing store; it is renamed and kept beside");
   it.app.footer(
       "Revisions continue far ahead of the backup's, so that earlier watches expire and clients list again.\n"
@@ -90,8 +91,9 @@ void define_copy(Commands& commands, CLI::App& group) {
       Commands::add_to(group, "copy", "Copy everything from the embedded store to etcd, or back; no server may run");
   const auto ends = std::make_shared<std::pair<std::string, std::string>>();
   app.add_option("--from", ends->first, "Source: sqlite:DIR (the data directory of an API server) or etcd:URL,URL")
+      ->type_name("STORE")
       ->required();
-  app.add_option("--to", ends->second, "Destination: the other kind of store")->required();
+  app.add_option("--to", ends->second, "Destination: the other kind of store")->type_name("STORE")->required();
   app.add_flag(
       "--overwrite", args->force,
       "Replace an existing destination: an embedded store is renamed and kept beside, keys in etcd are removed");
@@ -111,14 +113,16 @@ void define_copy(Commands& commands, CLI::App& group) {
 void define_check(Commands& commands, CLI::App& group) {
   const Upkeep it = define(commands, group, Act::kCheck, "check",
                            "Verify every page, revision and object of the store; the server may run");
-  CLI::Option* file = it.app.add_option("--file", it.args->file, "Verify this backup instead")->excludes(it.data_dir);
+  CLI::Option* file = it.app.add_option("--file", it.args->file, "Verify this backup instead")
+                          ->type_name("FILE")
+                          ->excludes(it.data_dir);
   add_etcd(it.app, it.args->etcd);
   refuse_etcd_overrides(it.app, "one run checks one etcd: give its URLs to --etcd-servers");
   it.app.get_option("--etcd-servers")->excludes(it.data_dir)->excludes(file);
   it.app.parse_complete_callback([args = it.args] { check_etcd(args->etcd); });
   it.app.footer(
-      "Exit codes: 0 sound, 1 problems, one line each, 2 cannot be read or wrong command line, 128 + N ended "
-      "by signal N.");
+      "Exit codes: 0 sound, 1 etcd did not answer, 2 wrong command line or the file cannot be read,\n"
+      "3 problems, one line each, 128 + N ended by signal N.");
 }
 
 void define_defrag(Commands& commands, CLI::App& group) {
