@@ -53,7 +53,7 @@ def command_section(name, text, level):
             out += ["| Examples | |", "| --- | --- |"]
             out += [f"| `{call.strip().replace('|', chr(92) + '|')}` | {cell(remark.strip().removeprefix('# '))} |" for remark, call in zip(calls[::2], calls[1::2])] + [""]
             continue
-        rows = [row for row in man_pages.entries(lines) if not row[0].startswith("-h, --help")]
+        rows = [row for row in man_pages.entries(lines) if not row[0].startswith(("-h, --help", "--help-all"))]
         if not rows or title.startswith("Commands"):
             continue
         out += [f"| {title} | |", "| --- | --- |"]

@@ -193,6 +193,7 @@ TEST(Mistakes, SayWhatWasExpected) {
       {{"record", "--dir", "/x", "--context", "c", "-o", "x"}, "excludes"},
       {{"record", "--dir", "/x", "--cluster", "c", "-o", "x"}, "excludes"},
       {{"record", "--dir", "/x", "--user", "u", "-o", "x"}, "excludes"},
+      {{"record", "n1", "-o", "json"}, "--output-file: expected a file: a recording has no formats; say ./json"},
       {{"agent", "stray"}, "unexpected argument \"stray\"; see"},
       {{"completion", "ksh"}, "SHELL: expected bash, zsh or fish, got \"ksh\"; see"},
   };

@@ -64,6 +64,33 @@ TEST(TopTable, TheNearestThresholdOfEachNodeAndThePodThatWouldGo) {
             "n2     Ready   memory.available    300Mi       100Mi       200Mi   90s      -\n");
 }
 
+TEST(TopTable, MemoryIsShownUnlessAnotherSignalIsNear) {
+  EXPECT_EQ(top_table({row("n1", {memory(900, 100, 1000), inodes(600, 50, 1000)})}, Paint::kNone),
+            "NODE   STATE   SIGNAL             AVAILABLE   THRESHOLD   LEFT    MET IN   NEXT EVICTED\n"
+            "n1     Ready   memory.available   900Mi       100Mi       800Mi   -        -\n");
+}
+
+TEST(TopTable, FitsTheScreen) {
+  NodeRow first = row("node-with-a-long-name", {memory(300, 100, 1000)});
+  first.state = "Ready,MemoryPressure";
+  first.standing->candidates = {
+      {{.kind = "Pod", .ns = "shop", .name = "hog-7d9f8c6b5-x2x4z"}, {ReasonCode::kRankedFirst, {}}, ""}};
+  const std::string text = top_table({first}, Paint::kNone, Width::kUsual, 80);
+  EXPECT_EQ(text,
+            "NODE                   STATE                 AVAILABLE  MET IN  NEXT EVICTED\n"
+            "node-with-a-long-name  Ready,MemoryPressure  300Mi      -       shop/hog-7d9f8c6b5-x2x4z\n")
+      << "a name is not cut";
+}
+
+TEST(TopTable, LeastMemoryFirst) {
+  std::string names;
+  for (const NodeRow& each :
+       least_memory_first({row("a", {memory(300, 100, 1000)}), row("b", {}), row("c", {memory(200, 100, 1000)})})) {
+    names += each.node;
+  }
+  EXPECT_EQ(names, "cab");
+}
+
 TEST(TopTable, WideHasARowForEachThreshold) {
   NodeRow first = row("n1", {memory(300, 100, 1000), inodes(60, 50, 1000)});
   first.standing->candidates = {{{.kind = "Pod", .ns = "shop", .name = "hog"}, {ReasonCode::kRankedFirst, {}}, ""}};
@@ -95,7 +122,8 @@ TEST(TopTable, MetComesBeforeForeseenBeforeTheSmallerShareBeforeSilent) {
                       row("a", {foreseen(memory(900, 100, 1000), 20)}),
                       row("z", {memory(99, 100, 1000)}),
                       row("f", {})}),
-            "z a b c d e f ");
+            "e z a b c d f ")
+      << "a node that is not plainly Ready comes first";
 }
 
 TEST(TopTable, WhatIsForeseenForLaterThanAnHourIsNotForeseen) {

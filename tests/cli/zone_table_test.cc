@@ -54,7 +54,7 @@ TEST(ZoneTable, ABrakeIsNamedAndColoured) {
   EXPECT_NE(text.find("\x1b[33m::a"), std::string::npos) << text;
   EXPECT_NE(text.find("stopped"), std::string::npos) << text;
   EXPECT_NE(text.find("n1, not now"), std::string::npos) << text;
-  EXPECT_NE(text.find("lets nothing through while it is PartialDisruption"), std::string::npos) << text;
+  EXPECT_NE(text.find("evicts nothing while it is PartialDisruption"), std::string::npos) << text;
   EXPECT_NE(zone_table(list({zone("::a", "FullDisruption", 0, 4, 0)}), Paint::kTerminal).find("\x1b[31m"),
             std::string::npos);
   EXPECT_EQ(zone_table(list({held}), Paint::kNone).find('\x1b'), std::string::npos);

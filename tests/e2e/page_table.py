@@ -44,6 +44,13 @@ THRESHOLDS = "printf 'agents:\\n  evictionHard: {memory.available: %s}\\n' 300Mi
 TABLE = {
     "README.md": {
         "./dev demo": Runs("tests/e2e/test_demo.py", '"demo"'),
+        "sudo build/release/src/apps/spillway up --nodes 3 --node-memory 256Mi": Here((("build/release/src/apps/spillway", "spillway"), ("--nodes 3", "--data-dir first --port 0 --nodes 3")), "node registered"),
+        "sudo kubectl --kubeconfig /var/lib/spillway/kubeconfig apply -f examples/hog.yaml": Here((("/var/lib/spillway/kubeconfig", "first/kubeconfig"), ("apply", "apply --dry-run=server"))),
+        "sudo build/release/src/apps/spillway explain": Here((("build/release/src/apps/spillway", "spillway"), ("explain", "explain --kubeconfig first/kubeconfig"))),
+        "spillway agent --companion": COMPANION,
+    },
+    "docs/running.md": {
+        "./dev demo": Runs("tests/e2e/test_demo.py", '"demo"'),
         "./dev test": Not("is what runs the tests"),
         "./dev build release": BUILDS,
         "sudo build/release/src/apps/spillway up": Here((("build/release/src/apps/spillway", "spillway"),), "node registered"),
@@ -57,7 +64,6 @@ TABLE = {
         "spillway scheduler --kubeconfig F": Here((("scheduler", "scheduler --secure-port 0"), F), "level=info"),
         "spillway agent --kubeconfig F --node-name n1 --node-memory 512Mi --node-ip 127.0.0.1": Here((F,), "node registered"),
         "spillway explain pod/NAME": Here((POD,), first="kubectl wait --for=condition=Ready pod/$POD --timeout=120s"),
-        "spillway agent --companion": COMPANION,
         "spillway up --nodes 3 --node-memory 512Mi": Here((("--nodes", "--data-dir three --port 0 --write-kubeconfig three.kubeconfig --nodes"),), "node registered"),
         "kubectl apply -f examples/hog.yaml": Here((("apply", "apply --dry-run=server"),)),
         "spillway COMMAND --help": Here((("COMMAND", "up"),)),
@@ -98,7 +104,7 @@ TABLE = {
         "spillway dashboard --kubeconfig F --context C --port 8001": Here((F, ("C", "$(kubectl --kubeconfig $HOME/F config current-context)")), "http://"),
         "spillway simulate --from-cluster": Here((("simulate", "simulate zone.yaml"),), first="printf 'name: z\\nstory: nothing happens\\nduration: 1m\\nexpect:\\n- oomKills == 0\\n' >zone.yaml"),
     },
-    "docs/explain.md": {"spillway explain KIND/NAME": Here((("KIND", "replicaset"), ("NAME", "web")))},
+    "docs/explain.md": {"spillway explain KIND/NAME": Here((("KIND", "replicaset"), ("NAME", "web"))), "spillway top node/NAME -o wide": Here((NODE,))},
     "docs/fairness.md": {
         "kubectl get --raw /debug/api_priority_and_fairness/dump_priority_levels": Here(),
         "kubectl get --raw /debug/api_priority_and_fairness/dump_queues": Here(),
@@ -208,7 +214,7 @@ TABLE = {
     "docs/vectors.md": dict.fromkeys(("./dev vectors tests/vectors/eviction", "./dev vectors tests/vectors/*", "./dev test vectors", "./dev vectors DIR"),
                                      Not("builds first; CTest runs the same program on every folder: vectors_PART")),
     "docs/compat/custom-resources.md": {"spillway store check": NAME},
-    "docs/compat/eviction.md": {"spillway controller --recording-dir": NAME, "spillway record controller": NAME, "spillway record NODE": NAME, "spillway advise FILE": NAME, "spillway agent --companion": NAME},
+    "docs/compat/eviction.md": {"spillway lint --for kubelet": NAME, "spillway controller --recording-dir": NAME, "spillway record controller": NAME, "spillway record NODE": NAME, "spillway advise FILE": NAME, "spillway agent --companion": NAME},
     "docs/compat/lifecycle.md": {
         "spillway explain pod/NAME": Runs("tests/e2e/test_explain.py", '"explain"'), "kubectl get events --watch": NAME, "spillway controller --help": Here(),
     },

@@ -62,7 +62,7 @@ class Commands(unittest.TestCase):
             subprocess.run([sys.executable, ROOT / "packaging/package.py", "--binary", BINARY, "--out", packed, "--only", "deb"], check=True, stdout=subprocess.DEVNULL)
             root = folder / "root"
             root.mkdir()
-            self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway/nodes", "/root/three/nodes")
+            self.addCleanup(end_cgroups, "/var/lib/spillway", "/var/lib/spillway/nodes", "/root/three/nodes", "/root/first/nodes")
             documents.prepared(root, next(pathlib.Path(packed).glob("*.deb")), {"examples": ROOT / "examples", "deploy": ROOT / "deploy"})
             (root / "root/two-leaks.yaml").write_text(two_leaks())
             shell, ran = documents.Shell(root), 0

@@ -32,7 +32,9 @@ class Simulate(unittest.TestCase):
     def test_help_names_exit_codes(self):
         done = simulate("--help")
         self.assertEqual(done.returncode, 0)
-        self.assertIn("3 an expectation failed", done.stdout)
+        self.assertIn("3: an expectation failed", done.stdout)
+        named = re.search(r"Built-in scenarios: ([^(]+)", done.stdout).group(1)
+        self.assertEqual(sorted(re.findall(r"[a-z0-9-]+", named)), sorted(each.stem for each in (ROOT / "examples/incidents").glob("*.yaml")))
 
     def test_a_wrong_command_line(self):
         for arguments in (["--seeed", "1", "zone-outage"], [], ["zone-outage", "--config-a", "x"]):

@@ -10,6 +10,13 @@ namespace spillway::apps {
 
 std::string answer_text(const api::Json& answer, cli::OutputFormat format) {
   if (format == cli::OutputFormat::kYaml) return "---\n" + yaml::to_text(answer);
+  std::string text = api::to_pretty_text(answer) + "\n";
+  escape_unprintable(text);
+  return text;
+}
+
+std::string stream_text(const api::Json& answer, cli::OutputFormat format) {
+  if (format == cli::OutputFormat::kYaml) return answer_text(answer, format);
   std::string text = api::to_text(answer) + "\n";
   escape_unprintable(text);
   return text;

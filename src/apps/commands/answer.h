@@ -9,11 +9,14 @@
 
 namespace spillway::apps {
 
-/// JSON on one line, or a YAML document that begins with "---": several of them are a stream. Ends in a newline.
-/// `format`: one for programs.
+/// Indented JSON, or a YAML document that begins with "---": several of them are a stream. Ends in a newline. `format`:
+/// one for programs.
 std::string answer_text(const api::Json& answer, cli::OutputFormat format);
 
-/// The same to standard output.
+/// One of many answers: JSON on one line, or a YAML document.
+std::string stream_text(const api::Json& answer, cli::OutputFormat format);
+
+/// answer_text() to standard output.
 void print_answer(const api::Json& answer, cli::OutputFormat format);
 
 /// The text width of a format for people.

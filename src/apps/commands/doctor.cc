@@ -1,4 +1,4 @@
-// `spillway doctor`: what of this machine, or of the way to a cluster, stands in the way, and what mends it.
+// `spillway doctor`: checks this machine and the connection to a cluster, and prints each finding with its remedy.
 #include "agent/companion/kubelet_settings.h"
 #include "agent/config/config_lint.h"
 #include "api/text/ip_address.h"
@@ -14,6 +14,7 @@
 #include "apps/view/cluster_view.h"
 #include "apps/view/remote.h"
 #include "base/file.h"
+#include "cli/text/value_text.h"
 #include "host/cgroup/cgroup.h"
 #include "host/cgroup/node_slice.h"
 #include "host/netfilter/rule_loader.h"
@@ -223,11 +224,20 @@ std::string_view paint_of(checkup::Level level) {
 void print_table(const std::vector<checkup::Finding>& findings, bool colour) {
   std::size_t width = 0;
   for (const checkup::Finding& each : findings) width = std::max(width, each.subject.size());
+  const std::string indent(width + 11, ' ');
   for (const checkup::Finding& each : findings) {
-    print_out("{}{:<9}{}{:<{}}  {}\n", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
-              colour ? "\x1b[0m" : "", each.subject, width, each.what);
-    if (!each.mend.empty()) print_out("{:{}}→ {}\n", "", width + 11, each.mend);
+    const std::string what = cli::wrapped(each.what, indent, screen_width());
+    print_out("{}{:<9}{}{:<{}}  {}", colour ? paint_of(each.level) : "", checkup::to_string(each.level),
+              colour ? "\x1b[0m" : "", each.subject, width, what.substr(indent.size()));
+    if (!each.mend.empty()) print_out("{}→ {}\n", indent, each.mend);
   }
+  const auto counted = [&findings](checkup::Level level, std::string_view noun) {
+    const auto count = std::ranges::count(findings, level, &checkup::Finding::level);
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  };
+  print_out("\n{} checks: {} ok, {}, {}.\n", findings.size(),
+            std::ranges::count(findings, checkup::Level::kFine, &checkup::Finding::level),
+            counted(checkup::Level::kWarning, "warning"), counted(checkup::Level::kProblem, "problem"));
 }
 
 api::Json document_of(const std::vector<checkup::Finding>& findings) {

@@ -1,12 +1,15 @@
 // `spillway explain`: asks the agents through the API server, or reads a journal, and prints the answer.
 #include "api/codec/codec.h"
+#include "api/object/pod_volumes.h"
 #include "api/object/replication_controller.h"
 #include "api/object/service.h"
+#include "api/object/storage.h"
 #include "api/object/workload.h"
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
 #include "apps/commands/node_standing.h"
 #include "apps/commands/outlook_reading.h"
+#include "apps/commands/overview_reading.h"
 #include "apps/commands/volumes_now.h"
 #include "apps/controller/controller_pages.h"
 #include "apps/controller/scheduler_setup.h"
@@ -17,9 +20,12 @@
 #include "apps/view/remote.h"
 #include "cli/text/explanation.h"
 #include "cli/text/outlook_text.h"
+#include "cli/text/overview_text.h"
+#include "cli/text/value_text.h"
 #include "host/files/journal_file.h"
 #include "policy/decision_json.h"
 #include "policy/outlook/pod_outlook.h"
+#include "policy/outlook/workload_outlook.h"
 #include "policy/scheduling/extender.h"
 #include "policy/scheduling/gates.h"
 #include "policy/scheduling/place.h"
@@ -133,12 +139,34 @@ class Explainer {
       return cli::kExitUsage;
     }
     cluster_ = &(*client)->cluster();
+    if (command_.about == cli::ExplainCommand::About::kOverview) return list_concerns((*client)->name_space());
     if (command_.name_space.empty()) command_.name_space = (*client)->name_space();
     if (command_.name_space.empty()) command_.name_space = "default";
     return ask(**client);
   }
 
  private:
+  /// Prints what needs a look. `usual`: the namespace of the context.
+  int list_concerns(const std::string& usual) {
+    const auto reading = read_overview(*cluster_, command_.name_space, loop_.now());
+    if (!reading) {
+      print_error(reading.error());
+      return cli::kExitFailure;
+    }
+    for (const std::string& each : reading->unread) print_err("spillway: explain: not read: {}\n", each);
+    const std::string name_space = usual.empty() ? "default" : usual;
+    if (cli::is_document(command_.output)) {
+      print_answer(cli::overview_json(reading->overview, name_space), command_.output);
+    } else {
+      write_stdout(cli::overview_text(reading->overview, name_space, paint(), screen_width()));
+    }
+    return cli::kExitOk;
+  }
+
+  cli::Paint paint() const {
+    return shows_colour(command_.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
+  }
+
   int ask(ControllerClient& client) {
     if (command_.about == cli::ExplainCommand::About::kNode) {
       Findings found;
@@ -148,7 +176,9 @@ class Explainer {
     }
     if (command_.about == cli::ExplainCommand::About::kDeployment) return ask_about_rollout();
     if (command_.about == cli::ExplainCommand::About::kWorkload) {
-      return has_outlook(command_.resource) ? ask_for_outlook() : ask_about_evictions(client);
+      // The controllers know of evictions that they hold back; without their answer the state of the pods is enough.
+      if (may_back_off(command_.resource)) backs_off_ = held_back_evictions(client);
+      return ask_for_outlook();
     }
     std::optional<Decision> fallback;
     std::vector<std::string> nodes;
@@ -164,7 +194,10 @@ class Explainer {
         if (pod) fallback = from_status(*pod);
         if (pod) trouble_ = outlook::explain_containers(*pod, loop_.now().wall);
         if (pod && trouble_) trouble_ = outlook::explain_containers(*pod, loop_.now().wall, neighbours_of(*pod));
-        if (fallback && fallback->area == policy::Area::kScheduling) ask_nodes_about(*pod, *fallback);
+        if (fallback && fallback->area == policy::Area::kScheduling) {
+          if (const auto waits = trouble_with_claim(*pod)) return tell_trouble(*waits);
+          ask_nodes_about(*pod, *fallback);
+        }
         if (pod && nodes.empty() && !pod->spec.node_name.empty()) nodes.push_back(pod->spec.node_name);
         if (nodes.empty()) return tell({}, fallback);
       }
@@ -185,6 +218,17 @@ class Explainer {
     // The agent of a failed node says nothing; the controllers say why its pods are still there.
     if (pod() && !fallback && best_about(found, *pod()) == nullptr) fallback = ask_about_deletion(client);
     return tell(found, fallback);
+  }
+
+  /// A claim of the pod that keeps it from a node; no node has to be asked then.
+  std::optional<outlook::Outlook> trouble_with_claim(const api::Pod& pod) {
+    if (api::claims_of(pod).empty()) return std::nullopt;
+    std::vector<outlook::ClaimPtr> claims;
+    for (const api::Json& each : cluster_->list(client::object_path("v1", "persistentvolumeclaims", pod.metadata.ns))) {
+      auto claim = api::decode<api::PersistentVolumeClaim>(each);
+      if (claim) claims.push_back(std::make_shared<const api::PersistentVolumeClaim>(*std::move(claim)));
+    }
+    return outlook::explain_claim_of(pod, claims, read_storage_classes(*cluster_), loop_.now().wall);
   }
 
   /// Pods of its node, as far as they may be read.
@@ -235,26 +279,29 @@ class Explainer {
       return outlook.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
     }
     if (cli::is_document(command_.output)) {
-      print_answer(cli::explanation_json(*outlook), command_.output);
+      api::Json document = cli::explanation_json(*outlook);
+      if (backs_off_) document["decision"] = policy::to_json(*backs_off_);
+      print_answer(document, command_.output);
       return cli::kExitOk;
     }
-    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
-    write_stdout(cli::explain(*outlook, colour ? cli::Paint::kTerminal : cli::Paint::kNone));
+    std::string text = cli::explain(*outlook, paint(), screen_width());
+    if (backs_off_) text += "\n" + cli::explain(*backs_off_, std::nullopt, paint(), screen_width());
+    write_stdout(text);
     return cli::kExitOk;
   }
 
-  /// Asks the active controllers for evictions that they hold back.
-  int ask_about_evictions(ControllerClient& client) {
+  static bool may_back_off(std::string_view resource) {
+    return resource == "replicasets" || resource == "statefulsets" || resource == "daemonsets";
+  }
+
+  /// Asks the active controllers for replacements of evicted pods that they hold back; nullopt: none waits.
+  std::optional<Decision> held_back_evictions(ControllerClient& client) {
     const auto answer =
         client.get(fmt::format("{}{}/{}/{}", kEvictionsPage, command_.resource,
                                api::percent_encode(command_.name_space), api::percent_encode(command_.name)));
-    const auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
-    if (!decision) {
-      print_error(decision.error());
-      return decision.error().code == ErrorCode::kNotFound ? cli::kExitNegative : cli::kExitFailure;
-    }
-    cli::is_document(command_.output) ? print_document(*decision, {}) : print_text(*decision, {});
-    return cli::kExitOk;
+    auto decision = answer ? policy::decision_from_json(*answer) : Result<Decision>(answer.error());
+    if (!decision || decision->verdict == policy::Verdict::kRests) return std::nullopt;
+    return *std::move(decision);
   }
 
   /// nullopt: no deletion of the pod is planned, or no controller answered.
@@ -473,35 +520,40 @@ class Explainer {
         return "deployment " + command_.name;
       case cli::ExplainCommand::About::kWorkload:
         return command_.resource + " " + command_.name;
+      case cli::ExplainCommand::About::kOverview:
       case cli::ExplainCommand::About::kLast:
         return "anything yet";
     }
     return {};
   }
 
-  /// Prints the problems of the pod's containers only.
+  int tell_trouble(const outlook::Outlook& trouble) {
+    trouble_ = trouble;
+    print_trouble();
+    return cli::kExitOk;
+  }
+
+  /// Prints the problems of the pod's containers or claims only.
   void print_trouble() const {
     if (cli::is_document(command_.output)) {
       print_answer(cli::explanation_json(*trouble_), command_.output);
       return;
     }
-    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
-    write_stdout(cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone));
+    write_stdout(cli::explain(*trouble_, paint(), screen_width()));
   }
 
   void print_text(const Decision& answer, const Findings& found) const {
-    const bool colour = shows_colour(command_.colour, STDOUT_FILENO);
+    // A decision that is not about the pod itself says nothing more about containers that fail.
+    if (trouble_ && !is_about(answer.subject, *pod())) return print_trouble();
     std::string text;
-    if (trouble_) text = cli::explain(*trouble_, colour ? cli::Paint::kTerminal : cli::Paint::kNone) + "\n";
-    text += cli::explain(answer, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
-    if (found.lifecycle && found.now) {
-      text += "\n" + cli::explain(*found.now, pod(), colour ? cli::Paint::kTerminal : cli::Paint::kNone);
-    }
+    if (trouble_) text = cli::explain(*trouble_, paint(), screen_width()) + "\n";
+    text += cli::explain(answer, pod(), paint(), screen_width());
+    if (found.lifecycle && found.now) text += "\n" + cli::explain(*found.now, pod(), paint(), screen_width());
     if (command_.about == cli::ExplainCommand::About::kNode && !found.decisions.empty()) {
       text += "\n  The last decisions\n";
       const std::size_t first = found.decisions.size() - std::min(kListed, found.decisions.size());
       for (std::size_t i = first; i < found.decisions.size(); ++i) {
-        text += "    " + cli::summary_line(found.decisions[i]) + "\n";
+        text += cli::wrapped(cli::summary_line(found.decisions[i]), "    ", screen_width());
       }
     }
     write_stdout(text);
@@ -528,6 +580,7 @@ class Explainer {
   std::vector<scheduling::Profile> profiles_{scheduling::default_profile()};
   std::vector<scheduling::Extender> extenders_;  // read from --config
   std::optional<outlook::Outlook> trouble_;      // problems of the pod's containers
+  std::optional<Decision> backs_off_;            // replacements of evicted pods that wait
   bool exists_ = true;                           // false: the API server has no such pod
 };
 

@@ -5,18 +5,23 @@
 #include "api/object/endpoints.h"
 #include "api/object/horizontal_autoscaler.h"
 #include "api/object/job.h"
+#include "api/object/pod_volumes.h"
 #include "api/object/proxied_service.h"
 #include "api/object/selector.h"
 #include "api/object/service.h"
+#include "api/object/storage.h"
+#include "api/object/workload.h"
 #include "apps/process/process.h"
 #include "base/edit_distance.h"
 #include "client/api_client.h"
 #include "policy/autoscaling/scale_path.h"
 #include "policy/outlook/autoscaler_outlook.h"
+#include "policy/outlook/claim_outlook.h"
 #include "policy/outlook/cron_outlook.h"
 #include "policy/outlook/job_outlook.h"
 #include "policy/outlook/service_outlook.h"
 #include "policy/outlook/service_paths.h"
+#include "policy/outlook/workload_outlook.h"
 
 #include <fmt/format.h>
 
@@ -71,6 +76,31 @@ class OutlookReading {
         outlook.parts.push_back(std::move(part));
     }
     return outlook;
+  }
+
+  Result<outlook::Outlook> claim() {
+    SPILLWAY_TRY(claim, named<api::PersistentVolumeClaim>("persistentvolumeclaims"));
+    outlook::ClaimScene scene{
+        claim, read_storage_classes(cluster_), listed<api::Pod>(client::object_path("v1", "pods", ns_)), {}};
+    if (claim.status.phase != "Bound") scene.last_message = last_warning(claim.metadata.uid);
+    return outlook::explain_claim(scene, now_.wall);
+  }
+
+  Result<outlook::Outlook> replica_set() {
+    SPILLWAY_TRY(set, named<api::ReplicaSet>("replicasets"));
+    return workload(api::ReplicaSet::kKind, set.metadata, set.replicas, outlook::PodOrder::kAny);
+  }
+
+  Result<outlook::Outlook> stateful_set() {
+    SPILLWAY_TRY(set, named<api::StatefulSet>("statefulsets"));
+    const bool is_ordered = set.pod_management_policy != "Parallel";
+    return workload(api::StatefulSet::kKind, set.metadata, set.replicas,
+                    is_ordered ? outlook::PodOrder::kOneByOne : outlook::PodOrder::kAny);
+  }
+
+  Result<outlook::Outlook> daemon_set() {
+    SPILLWAY_TRY(set, named<api::DaemonSet>("daemonsets"));
+    return workload(api::DaemonSet::kKind, set.metadata, set.status.desired_number_scheduled, outlook::PodOrder::kAny);
   }
 
   Result<outlook::Outlook> autoscaler() {
@@ -175,6 +205,40 @@ class OutlookReading {
       return owner == nullptr || owner->uid != uid;
     });
     return values;
+  }
+
+  outlook::Outlook workload(std::string_view kind, const api::ObjectMeta& metadata, std::int64_t wanted,
+                            outlook::PodOrder order) {
+    outlook::WorkloadScene scene{.kind = kind,
+                                 .metadata = metadata,
+                                 .wanted = wanted,
+                                 .order = order,
+                                 .pods = owned<api::Pod>("v1", "pods", metadata.uid, {}),
+                                 .claims = {},
+                                 .classes = {},
+                                 .refused = last_refusal(metadata.uid)};
+    const bool has_claims = scene.pods && std::ranges::any_of(*scene.pods, [](const auto& pod) {
+                              return pod->spec.node_name.empty() && !api::claims_of(*pod).empty();
+                            });
+    if (has_claims) {
+      const auto claims = listed<api::PersistentVolumeClaim>(client::object_path("v1", "persistentvolumeclaims", ns_));
+      if (claims) scene.claims = *claims;
+      scene.classes = read_storage_classes(cluster_);
+    }
+    return outlook::explain_workload(scene, now_.wall);
+  }
+
+  /// The message of the last Warning event about the object.
+  std::optional<std::string> last_warning(const std::string& uid) {
+    const std::string about = api::percent_encode(fmt::format("involvedObject.uid={}", uid));
+    const auto events = listed<api::Event>(client::object_path("v1", "events", ns_) + "?fieldSelector=" + about);
+    if (!events) return std::nullopt;
+    const api::Event* last = nullptr;
+    for (const auto& event : *events) {
+      if (event->type != "Warning") continue;
+      if (last == nullptr || event->last_timestamp > last->last_timestamp) last = event.get();
+    }
+    return last == nullptr ? std::nullopt : std::optional(last->message);
   }
 
   std::optional<outlook::RefusedPods> last_refusal(const std::string& uid) {
@@ -295,9 +359,16 @@ class OutlookReading {
 
 }  // namespace
 
-bool has_outlook(std::string_view resource) {
-  return resource == "jobs" || resource == "cronjobs" || resource == "services" ||
-         resource == "horizontalpodautoscalers";
+std::optional<std::vector<outlook::ClassPtr>> read_storage_classes(ClusterView& cluster) {
+  const auto answer = cluster.get(client::object_path(api::StorageClass::kApiVersion, "storageclasses", {}));
+  const api::Json* items = answer ? answer->find("items") : nullptr;
+  if (items == nullptr || items->if_array() == nullptr) return std::nullopt;
+  std::vector<outlook::ClassPtr> classes;
+  for (const api::Json& each : *items->if_array()) {
+    auto value = api::decode<api::StorageClass>(each);
+    if (value) classes.push_back(std::make_shared<const api::StorageClass>(*std::move(value)));
+  }
+  return classes;
 }
 
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
@@ -306,6 +377,10 @@ Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view res
   if (resource == "jobs") return reading.job();
   if (resource == "cronjobs") return reading.cron_job();
   if (resource == "services") return reading.service();
+  if (resource == "persistentvolumeclaims") return reading.claim();
+  if (resource == "replicasets") return reading.replica_set();
+  if (resource == "statefulsets") return reading.stateful_set();
+  if (resource == "daemonsets") return reading.daemon_set();
   return reading.autoscaler();
 }
 

@@ -1,28 +1,32 @@
-// Reads a Job, a CronJob, a HorizontalPodAutoscaler or a Service with its dependants, with the rights of the user:
-// forbidden objects are named in a line and left out. Thread: main, as ClusterView. Bounds: one list of each kind that
-// belongs to it, of its namespace; kNamesCompared names where there is none of that name.
+// Reads a Job, a CronJob, a HorizontalPodAutoscaler, a Service, a ReplicaSet, a StatefulSet, a DaemonSet or a claim
+// with its dependants, with the rights of the user: forbidden objects are named in a line and left out. Thread: main,
+// as ClusterView. Bounds: one list of each kind that belongs to it, of its namespace; kNamesCompared names where there
+// is none of that name.
 #pragma once
 
 #include "apps/view/cluster_view.h"
 #include "base/error.h"
 #include "base/time.h"
+#include "policy/outlook/claim_outlook.h"
 #include "policy/outlook/outlook.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace spillway::apps {
 
 inline constexpr std::size_t kNamesCompared = 1000;
-
-/// True if policy/outlook handles the resource ("jobs").
-bool has_outlook(std::string_view resource);
 
 /// The outlook of that object (policy/outlook). `node`: connections to a Service are explained as they begin on that
 /// node; empty: on the first one by name. Other resources do not use it. kNotFound: the object does not exist; the
 /// error names a similar name, if there is one.
 Result<outlook::Outlook> read_outlook(ClusterView& cluster, std::string_view resource, const std::string& name_space,
                                       const std::string& name, const std::string& node, Now now);
+
+/// nullopt: the user may not read them. The state of a claim can be told without them.
+std::optional<std::vector<outlook::ClassPtr>> read_storage_classes(ClusterView& cluster);
 
 }  // namespace spillway::apps

@@ -58,7 +58,7 @@ class Look {
 
  private:
   Result<std::vector<api::Node>> read_nodes() {
-    const std::string path = "/api/v1/nodes";
+    std::string path = "/api/v1/nodes";
     std::vector<api::Node> nodes;
     if (!command_.node.empty()) {
       SPILLWAY_TRY(document, cluster_.get(path + "/" + api::percent_encode(command_.node)));
@@ -66,6 +66,7 @@ class Look {
       nodes.push_back(std::move(node));
       return nodes;
     }
+    if (!command_.selector.empty()) path += "?labelSelector=" + api::percent_encode(command_.selector);
     SPILLWAY_TRY(list, cluster_.get(path));
     const api::Json* items = list.find("items");
     if (items == nullptr || items->if_array() == nullptr) {
@@ -106,13 +107,23 @@ api::Json document_of(const std::vector<cli::NodeRow>& rows) {
   return api::Json::object({{"kind", "NodeStandingList"}, {"apiVersion", "spillway/v1"}, {"items", std::move(items)}});
 }
 
+std::vector<cli::NodeRow> sorted(std::vector<cli::NodeRow> rows, cli::TopCommand::Sort by) {
+  if (by == cli::TopCommand::Sort::kName) std::ranges::sort(rows, {}, &cli::NodeRow::node);
+  if (by == cli::TopCommand::Sort::kMemory) rows = cli::least_memory_first(std::move(rows));
+  return rows;
+}
+
 std::string text_of(const std::vector<cli::NodeRow>& rows, const cli::TopCommand& command) {
-  if (cli::is_document(command.output)) return answer_text(document_of(rows), command.output);
+  if (cli::is_document(command.output)) {
+    return command.watch ? stream_text(document_of(rows), command.output)
+                         : answer_text(document_of(rows), command.output);
+  }
   const cli::Paint paint = shows_colour(command.colour, STDOUT_FILENO) ? cli::Paint::kTerminal : cli::Paint::kNone;
-  std::string text = cli::top_table(rows, paint, width_of(command.output));
+  const cli::Width width = command.node.empty() ? width_of(command.output) : cli::Width::kWide;
+  std::string text = cli::top_table(sorted(rows, command.sort), paint, width, screen_width());
   if (command.node.empty()) return text;
   for (const cli::NodeRow& row : rows) {
-    if (row.standing) text += "\n" + cli::explain(*row.standing, std::nullopt, paint);
+    if (row.standing) text += "\n" + cli::explain(*row.standing, std::nullopt, paint, screen_width());
   }
   return text;
 }

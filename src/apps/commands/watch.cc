@@ -215,7 +215,7 @@ class Watcher {
     if (told.empty()) return;
     for (const cli::Happening& each : told) {
       const std::string line = cli::is_document(command_.output)
-                                   ? answer_text(cli::happening_json(each), command_.output)
+                                   ? stream_text(cli::happening_json(each), command_.output)
                                    : cli::happening_line(each, paint_);
       write_stdout(line);
     }

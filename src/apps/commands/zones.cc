@@ -1,4 +1,4 @@
-// `spillway zones | hold | resume`: how the zones stand, and the manual brake.
+// `spillway zones | hold | resume`: the state of the zones, and the manual brake.
 #include "api/codec/codec.h"
 #include "apps/commands/answer.h"
 #include "apps/commands/commands.h"
@@ -30,8 +30,9 @@ constexpr int kAttempts = 5;
 
 class Holder {
  public:
-  Holder(ClusterView& cluster, const cli::HoldCommand& command, std::string ns, std::string name)
-      : cluster_(cluster), command_(command), ns_(std::move(ns)), name_(std::move(name)) {}
+  /// `server`: the address of the API server, for the answer.
+  Holder(ClusterView& cluster, std::string server, const cli::HoldCommand& command, std::string ns, std::string name)
+      : cluster_(cluster), server_(std::move(server)), command_(command), ns_(std::move(ns)), name_(std::move(name)) {}
 
   Outcome run() {
     Outcome last;
@@ -70,7 +71,7 @@ class Holder {
     lifecycle::ManualHold hold;
     if (found) hold = controllers::manual_hold_of(*found);
     if (!holds && !found) {
-      print_out("nothing is held\n");
+      print_out("nothing is held on {}\n", server_);
       return {};
     }
     std::string zone;
@@ -84,8 +85,9 @@ class Holder {
       hold = {};
     }
     SPILLWAY_TRY_VOID(write(path, found ? &*found : nullptr, hold));
-    print_out("{} {}\n", command_.zone ? "zone " + controllers::zone_text(zone) : std::string("everything"),
-              holds ? "is held" : "is resumed");
+    print_out("{} {} on {}\n", command_.zone ? "zone " + controllers::zone_text(zone) : std::string("everything"),
+              holds ? "is held" : "is resumed", server_);
+    if (holds) print_out("The controllers follow within 5 seconds; `spillway zones` shows it then.\n");
     if (!holds && hold.everything) print_out("everything is still held: {}\n", *hold.everything);
     return {};
   }
@@ -105,6 +107,7 @@ class Holder {
   }
 
   ClusterView& cluster_;
+  std::string server_;
   const cli::HoldCommand& command_;
   std::string ns_;
   std::string name_;
@@ -151,8 +154,9 @@ int run_hold(const cli::HoldCommand& command) {
   runtime::Loop loop;
   auto remote = connect_remote(loop, command.api);
   if (!remote) return refuse(remote.error());
+  const std::string server = remote->host;
   ClusterView cluster(loop, std::move(remote->transport));
-  Holder holder(cluster, command, command.config_map.substr(0, slash), command.config_map.substr(slash + 1));
+  Holder holder(cluster, server, command, command.config_map.substr(0, slash), command.config_map.substr(slash + 1));
   if (const Outcome done = holder.run(); !done) {
     print_error(done.error());
     return done.error().code == ErrorCode::kInvalid && done.error().at == "--zone" ? cli::kExitUsage

@@ -2,8 +2,11 @@
 
 #include "base/utf8.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -38,6 +41,18 @@ void write_stderr(std::string_view text) {
 
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1 && variable("TERM") != "dumb";
+}
+
+std::size_t screen_width() {
+  constexpr std::size_t kNarrowest = 40;  // on less, every cell would be cut into single words
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return std::max<std::size_t>(size.ws_col, kNarrowest);
+  }
+  const std::string_view columns = variable("COLUMNS");
+  std::size_t width = 0;
+  std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  return width == 0 ? 0 : std::max(width, kNarrowest);
 }
 
 bool shows_colour(cli::Colour wanted, int fd) {

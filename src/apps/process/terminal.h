@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +17,9 @@ bool is_terminal(int fd);
 
 /// kAuto: on such a terminal, unless NO_COLOR is set to anything but nothing.
 bool shows_colour(cli::Colour wanted, int fd);
+
+/// Columns of the terminal at standard output; where there is none, those that COLUMNS says, else 0: any number.
+std::size_t screen_width();
 
 // Every text of a command goes out through one of these. It may hold what a node, a server or a file says: of what a
 // terminal obeys, only colours pass (base/utf8.h). A reader that has gone is no failure.

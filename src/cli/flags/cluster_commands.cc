@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace spillway::cli {
 namespace {
@@ -21,6 +23,13 @@ Result<std::string> parse_top(const std::string& text) {
   return name;
 }
 
+Result<TopCommand::Sort> parse_sort(const std::string& text) {
+  if (text == "near") return TopCommand::Sort::kNear;
+  if (text == "name") return TopCommand::Sort::kName;
+  if (text == "memory") return TopCommand::Sort::kMemory;
+  return invalid({}, "expected near, name or memory, got \"{}\"", text);
+}
+
 Result<Duration> parse_interval(const std::string& text) {
   SPILLWAY_TRY(interval, api::parse_duration(text));
   if (interval < milliseconds(100)) return make_error(ErrorCode::kInvalid, "must be at least 100ms, got \"{}\"", text);
@@ -31,9 +40,23 @@ void define_top(Commands& commands) {
   const auto top = std::make_shared<TopCommand>();
   CLI::App& app = commands.add(
       "top", "Show how near nodes are to eviction, when they reach it, and which pods would be evicted next");
-  add_parsed(app, "node", top->node, parse_top,
-             "One node with all its thresholds, and its pods in the order of eviction", "nodes|node/NAME",
-             "all nodes, the nearest first");
+  app.add_option_function<std::vector<std::string>>(
+         "node",
+         [top](const std::vector<std::string>& words) {
+           const auto name = parse_top(words.size() == 2 ? words[0] + "/" + words[1] : words.front());
+           if (!name) throw CLI::ValidationError("node", name.error().text());
+           top->node = *name;
+         },
+         "One node with all its thresholds, and its pods in the order of eviction")
+      ->type_name("nodes|node/NAME")
+      ->expected(0, 2)
+      ->default_str("all nodes, those in trouble first");
+  app.add_option("-l,--selector", top->selector, "Only nodes with these labels, as kubectl takes it")
+      ->type_name("LABELS");
+  add_parsed(
+      app, "--sort-by", top->sort, parse_sort,
+      "Order of the nodes: near (in trouble, then nearest to a threshold), name, or memory (least available first)",
+      "near|name|memory", "near");
   CLI::Option* watch = app.add_flag("-w,--watch", top->watch, "Refresh until Ctrl-C");
   add_parsed(app, "--interval", top->interval, parse_interval, "Interval between two refreshes", "DURATION", "2s")
       ->needs(watch);

@@ -245,6 +245,7 @@ CLI::App& Commands::add(const std::string& name, const std::string& help) {
 CLI::App& Commands::add_to(CLI::App& group, const std::string& name, const std::string& help) {
   CLI::App* app = group.add_subcommand(name, help);
   app->fallthrough();
+  app->footer("");  // the one of the program is not inherited
   return *app;
 }
 

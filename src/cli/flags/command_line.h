@@ -430,9 +430,10 @@ enum class Colour { kAuto, kAlways, kNever };
 
 /// Why something was decided: about a pod, by a node, or last of all.
 struct ExplainCommand {
-  enum class About { kPod, kNode, kDeployment, kWorkload, kLast };
+  /// kOverview: everything that needs a look.
+  enum class About { kOverview, kPod, kNode, kDeployment, kWorkload, kLast };
 
-  About about = About::kLast;
+  About about = About::kOverview;
   bool last = false;       // was asked for
   std::string name;        // name of the pod, node or workload
   std::string resource;    // the workload's resource with kWorkload: "replicasets", "jobs"
@@ -478,7 +479,11 @@ struct DoctorCommand {
 
 /// How near nodes are to evictions, and who would be next.
 struct TopCommand {
-  std::string node;  // empty: all of them
+  enum class Sort { kNear, kName, kMemory };
+
+  std::string node;      // empty: all of them
+  std::string selector;  // label selector for nodes; empty: all of them
+  Sort sort = Sort::kNear;
   bool watch = false;
   Duration interval = seconds(2);  // between the end of one refresh and the next
   ClusterArgs api;

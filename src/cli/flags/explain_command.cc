@@ -10,13 +10,14 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace spillway::cli {
 namespace {
 
 constexpr std::string_view kExplained =
     "pod/NAME, node/NAME, deployment/NAME, replicaset/NAME, daemonset/NAME, statefulset/NAME, job/NAME, cronjob/NAME, "
-    "horizontalpodautoscaler/NAME or service/NAME";
+    "horizontalpodautoscaler/NAME, service/NAME or pvc/NAME";
 
 using About = ExplainCommand::About;
 
@@ -38,7 +39,8 @@ constexpr auto kKinds =
                                   {"jobs", "", "batch", About::kWorkload},
                                   {"cronjobs", "cj", "batch", About::kWorkload},
                                   {"horizontalpodautoscalers", "hpa", "autoscaling", About::kWorkload},
-                                  {"services", "svc", "", About::kWorkload}});
+                                  {"services", "svc", "", About::kWorkload},
+                                  {"persistentvolumeclaims", "pvc", "", About::kWorkload}});
 
 constexpr std::size_t kKindLengthMax = 64;  // the longest word that is compared with kinds
 
@@ -80,22 +82,29 @@ std::string near_kind(std::string_view word, std::string_view name) {
   return fmt::format("; did you mean {}/{}?", best, name.empty() ? "NAME" : name);
 }
 
+/// "KIND NAME" as "KIND/NAME", and a name alone as that of a pod.
+std::string joined(const std::vector<std::string>& words) {
+  if (words.size() == 2) return words[0] + "/" + words[1];
+  const std::string& word = words.front();
+  return word.contains('/') || find_kind(word) != nullptr ? word : "pod/" + word;
+}
+
 /// "pod/NAME", "po/NAMESPACE/NAME", "node/NAME", "deployment/NAME", "rs/NAME".
 Outcome parse_explained(const std::string& text, ExplainCommand& command) {
   const std::size_t slash = text.find('/');
   const std::string kind = text.substr(0, slash);
   std::string name = slash == std::string::npos ? "" : text.substr(slash + 1);
   const ExplainedKind* known = find_kind(kind);
-  if (known == nullptr || name.empty()) {
-    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained{}; expected {}", text,
-                      known == nullptr ? near_kind(kind, name) : "", kExplained);
+  if (known == nullptr) {
+    return make_error(ErrorCode::kInvalid, "\"{}\" cannot be explained{}; expected {}", text, near_kind(kind, name),
+                      kExplained);
   }
   if (const std::size_t second = name.find('/'); known->about != About::kNode && second != std::string::npos) {
     command.name_space = name.substr(0, second);
     name = name.substr(second + 1);
   }
   if (name.empty() || name.find('/') != std::string::npos) {
-    return make_error(ErrorCode::kInvalid, "\"{}\" names nothing; expected {}", text, kExplained);
+    return make_error(ErrorCode::kInvalid, "\"{}\" names no object; expected {}", text, kExplained);
   }
   command.about = known->about;
   command.resource = known->about == About::kWorkload ? known->plural : std::string_view();
@@ -108,25 +117,26 @@ Outcome parse_explained(const std::string& text, ExplainCommand& command) {
 void define_explain(Commands& commands) {
   const auto explain = std::make_shared<ExplainCommand>();
   CLI::App& app = commands.add("explain",
-                               "Explain why a pod was evicted, waits or fails. Also: which pods of a node would be "
-                               "evicted next, and the state of rollouts, jobs, cron jobs, autoscalers and services");
+                               "Explain why a pod was evicted, waits or fails, and what nodes, workloads, claims and "
+                               "Services wait for. Without an object: list what needs a look");
   app.footer(
-      "Exit codes: 0 answered, 1 the cluster did not answer, 2 wrong command line, 3 nothing is known about it.\n"
+      "Exit codes: 0 answered, 1 the cluster did not answer, 2 wrong command line.\n"
+      "3: there is no such object, and nothing is known about it.\n"
       "If the agent of a node is gone, its journal still answers: --journal STATE_DIR/NODE/journal.jsonl");
   bool& is_last = explain->last;
   CLI::Option* last = app.add_flag("--last", is_last, "Show the last decision of all nodes, or of the journal");
   app.add_option("-n,--namespace", explain->name_space, "Namespace of the pod or workload")
       ->type_name("NAME")
       ->default_str("that of the context, or default");
-  CLI::Option* what = app.add_option_function<std::string>(
+  CLI::Option* what = app.add_option_function<std::vector<std::string>>(
       "what",
-      [explain](const std::string& text) {
-        if (const Outcome parsed = parse_explained(text, *explain); !parsed) {
+      [explain](const std::vector<std::string>& words) {
+        if (const Outcome parsed = parse_explained(joined(words), *explain); !parsed) {
           throw CLI::ValidationError("explain", parsed.error().text());
         }
       },
-      std::string(kExplained));
-  what->type_name("pod/NAME|node/NAME|KIND/NAME")->excludes(last);
+      std::string(kExplained) + ", also as KIND NAME; a name alone is that of a pod");
+  what->type_name("KIND/NAME")->expected(0, 2)->excludes(last);
   add_controller_target(app, explain->target);
   app.add_option("--journal", explain->journal, "Read this journal of an agent instead of asking the cluster")
       ->type_name("FILE");
@@ -137,10 +147,8 @@ void define_explain(Commands& commands) {
       ->default_str("the default profile");
   add_output(app, explain->output);
   add_colour(app, explain->colour);
-  app.callback([&commands, explain, what, last] {
-    if (what->count() == 0 && last->count() == 0) {
-      throw CLI::ValidationError("explain", "expected pod/NAME, node/NAME, KIND/NAME or --last");
-    }
+  app.callback([&commands, explain, what] {
+    if (what->count() == 0 && (explain->last || explain->journal)) explain->about = About::kLast;
     commands.choose([explain]() -> Command { return *explain; });
   });
 }

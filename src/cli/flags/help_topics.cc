@@ -96,9 +96,8 @@ constexpr HelpExample kProxy[] = {
     {"sudo spillway proxy --kubeconfig proxy.kubeconfig", "Forward connections to Services on this machine"},
     {"sudo spillway proxy --kubeconfig proxy.kubeconfig --cluster-cidr 10.244.0.0/16", "Name the range of pods"},
     {"sudo spillway proxy --cleanup", "Remove all rules that it made"}};
-constexpr std::string_view kProxyFlags[] = {
-    "--kubeconfig",     "--config", "--hostname-override", "--cluster-cidr", "--nodeport-addresses",
-    "--masquerade-all", "--cleanup"};
+constexpr std::string_view kProxyFlags[] = {"--kubeconfig",         "--hostname-override", "--cluster-cidr",
+                                            "--nodeport-addresses", "--masquerade-all",    "--cleanup"};
 
 constexpr HelpExample kDns[] = {
     {"sudo spillway dns --kubeconfig dns.kubeconfig", "Answer for the names of Services and pods"},
@@ -109,10 +108,9 @@ constexpr HelpExample kDemo[] = {{"sudo spillway demo", "An eviction and a node 
                                  {"sudo spillway demo --keep", "Keep its database and logs"},
                                  {"spillway demo --log-level debug", "Show the log lines of its processes"}};
 
-constexpr HelpExample kExplain[] = {
-    {"spillway explain", "List what needs a look, with the reason of each"},
-    {"spillway explain pod/web-0", "Why this pod was evicted, waits or fails"},
-    {"spillway explain node/n1", "How close the node is to evictions, and who is next"}};
+constexpr HelpExample kExplain[] = {{"spillway explain", "List what needs a look, with the reason of each"},
+                                    {"spillway explain pod/web-0", "Why this pod was evicted, waits or fails"},
+                                    {"spillway explain node/n1", "The node: its thresholds, and the pod that is next"}};
 
 constexpr HelpExample kDoctor[] = {{"sudo spillway doctor", "Check this machine and the cluster of the kubeconfig"},
                                    {"spillway doctor --config kubelet.yaml", "Also check a KubeletConfiguration"},
@@ -157,8 +155,8 @@ constexpr HelpExample kSimulateCalls[] = {
     {"spillway simulate all --seed 7", "All built-in scenarios"}};
 
 constexpr HelpExample kAdvise[] = {
-    {"spillway advise zone-outage --brakes on,off", "What the brakes change"},
-    {"spillway advise memory-leak --memory-available 100Mi,500Mi,5%", "Which eviction threshold loses fewest pods"},
+    {"spillway advise zone-outage --brakes on,off", "Compare the future with and without brakes"},
+    {"spillway advise n1.recording --memory-available 100Mi,500Mi,5%", "Which eviction threshold loses fewest pods"},
     {"spillway advise zone-outage --brakes on,off --seeds 10 -o json", "Over ten seeds, for a program"}};
 
 constexpr HelpExample kSwarm[] = {{"spillway swarm", "Twenty random seeds"},
@@ -172,7 +170,7 @@ constexpr HelpExample kRecord[] = {
 
 constexpr HelpExample kReplay[] = {
     {"spillway replay n1.recording", "The decisions of that time"},
-    {"spillway replay n1.recording --config other.yaml", "What another configuration would have decided"},
+    {"spillway replay n1.recording --config other.yaml", "Decisions of another configuration"},
     {"spillway replay n1.recording -o json", "The same for a program"}};
 
 constexpr HelpExample kLint[] = {{"spillway lint /var/lib/kubelet/config.yaml", "Check the configuration of a node"},

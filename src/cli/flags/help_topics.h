@@ -1,5 +1,5 @@
-// What the help of a command shows first: examples, the flags that most people need, and the group of commands that
-// it belongs to. Thread: any; the tables are constants.
+// The first lines of a command's help: examples, the flags that most people need, and the group of commands that it
+// belongs to. Thread: any; the tables are constants.
 #pragma once
 
 #include <span>

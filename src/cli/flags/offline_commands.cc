@@ -141,8 +141,10 @@ void define_simulate(Commands& commands) {
       ->type_name("FILE.html");
   add_output(app, simulate->output);
   app.footer(
-      "Exit codes: 0 all expectations met, 1 the run failed, 2 wrong command line or file, 3 an expectation failed,\n"
-      "5 an invariant was violated, 128 + N ended by signal N.");
+      "Built-in scenarios: 499-of-500, clock-jump, control-plane-cut-off, half-zone-flapping,\n"
+      "killed-before-tainting, lost-lease-watch, rolling-reboot, zone-outage (docs/incidents.md).\n"
+      "Exit codes: 0 all expectations met, 1 the run failed, 2 wrong command line or file.\n"
+      "3: an expectation failed. 5: an invariant was violated. 128 + N: ended by signal N.");
   commands.choose(app, simulate);
 }
 

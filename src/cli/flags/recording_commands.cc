@@ -2,6 +2,7 @@
 #include "cli/flags/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <memory>
 #include <string>
@@ -45,7 +46,16 @@ void define_record(Commands& commands) {
       app.add_option("--kept", record->kept, "Name of a kept copy to fetch, in place of the latest recording")
           ->type_name("NAME");
   auto* const list = app.add_flag("--list", record->list, "List the kept copies only");
-  auto* const file = app.add_option("-o,--output-file", record->file, "Where to")->type_name("FILE");
+  auto* const file = app.add_option("-o,--output-file", record->file, "File to write; it appears when it is complete")
+                         ->type_name("FILE")
+                         ->check([](const std::string& text) {
+                           const bool is_format = text == "json" || text == "yaml" || text == "text" || text == "wide";
+                           return is_format ? fmt::format(
+                                                  "expected a file: a recording has no formats; say ./{} if that "
+                                                  "is its name",
+                                                  text)
+                                            : std::string();
+                         });
   add_controller_target(app, record->target);
   for (const char* const flag : {"--kubeconfig", "--context", "--cluster", "--user", "--controller", "--lease"})
     directory->excludes(app.get_option(flag));
@@ -53,8 +63,7 @@ void define_record(Commands& commands) {
   file->excludes(list);
   app.footer(
       "A node's recording is fetched through the API server, with the right to get its nodes/proxy. A controller's\n"
-      "recording needs the right to get /debug/spillway/recording and the paths below it. FILE appears when it is\n"
-      "complete.\n"
+      "recording needs the right to get /debug/spillway/recording and the paths below it.\n"
       "Exit codes: 0 done, 1 there is no recording, or it cannot be fetched or written, 2 wrong command line.");
   app.callback([&commands, record, whose, file, list] {
     choose_whose(*whose, *record);

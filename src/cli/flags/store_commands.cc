@@ -121,8 +121,8 @@ void define_check(Commands& commands, CLI::App& group) {
   it.app.get_option("--etcd-servers")->excludes(it.data_dir)->excludes(file);
   it.app.parse_complete_callback([args = it.args] { check_etcd(args->etcd); });
   it.app.footer(
-      "Exit codes: 0 sound, 1 etcd did not answer, 2 wrong command line or the file cannot be read,\n"
-      "3 problems, one line each, 128 + N ended by signal N.");
+      "Exit codes: 0 sound, 1 etcd did not answer, 2 wrong command line or the file cannot be read.\n"
+      "3: problems, one line each. 128 + N: ended by signal N.");
 }
 
 void define_defrag(Commands& commands, CLI::App& group) {

@@ -28,6 +28,14 @@ constexpr std::string_view kRed = "\x1b[31m";
 constexpr std::string_view kYellow = "\x1b[33m";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kReset = "\x1b[0m";
+constexpr std::string_view kIndent = "    ";
+constexpr std::string_view kMemorySignal = "memory.available";
+
+/// Facts that count the resource which stands beside them.
+bool is_amount(std::string_view name) {
+  return name == "requested" || name == "used" || name == "capacity" || name == "allocatable" || name == "available" ||
+         name == "free";
+}
 
 std::string text_of(const Fact* fact) {
   return fact == nullptr ? std::string() : value_text(*fact);
@@ -57,6 +65,17 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
   const std::ptrdiff_t place = place_of(decision, pod);
   const std::string cause = cause_of(decision);
   const std::string why = cause.empty() ? "" : ": " + cause;
+  const bool is_calm = decision.verdict == Verdict::kRests && decision.action == "evict" &&
+                       std::ranges::any_of(decision.reasons, [](const Reason& reason) {
+                         return reason.code == ReasonCode::kNoThresholdMet;
+                       });
+  if (is_calm && place >= 0 &&
+      decision.candidates[static_cast<std::size_t>(place)].reason.code != ReasonCode::kCriticalPodSpared) {
+    return fmt::format(
+        "pod {} is in no danger of eviction: no threshold of node {} is met; it is {} of {} in the order", pod.text(),
+        decision.by, place + 1,
+        std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
+  }
   std::string text = fmt::format("pod {} was not {}", pod.text(), action_done(decision.action));
   text += decision.verdict == Verdict::kActs
               ? fmt::format(" at {}: {} went instead", time_text(decision.at), decision.subject.text())
@@ -69,34 +88,82 @@ std::string headline_for_other(const Decision& decision, const api::PodKey& pod)
                             std::max(decision.candidates_total, static_cast<std::int64_t>(decision.candidates.size())));
 }
 
-Table thresholds_of(const Decision& decision, Paint paint) {
+/// The time in which the threshold will be met; nullptr: it is not foreseen.
+const Fact* foreseen_in(const Reason& reason) {
+  const Fact* fact = find_fact(reason.facts, "forecast_seconds");
+  return fact == nullptr || fact_number(*fact) > kForeseenSeconds ? nullptr : fact;
+}
+
+/// A signal that is worth a row: memory always, others if they were not measured or are near their threshold.
+bool is_telling(const Reason& reason) {
+  if (reason.code != ReasonCode::kThresholdNotMet) return true;
+  const Fact* available = find_measured(reason.facts, "available");
+  const Fact* threshold = find_measured(reason.facts, "threshold");
+  return text_of(find_fact(reason.facts, "signal")) == kMemorySignal || foreseen_in(reason) != nullptr ||
+         available == nullptr || threshold == nullptr || fact_number(*available) < 2 * fact_number(*threshold);
+}
+
+std::string state_of(ReasonCode code) {
+  if (code == ReasonCode::kThresholdMet) return "met";
+  if (code == ReasonCode::kThresholdNotMet) return "not met";
+  if (code == ReasonCode::kObservationMissing) return "not measured";
+  return words_of(code);
+}
+
+/// A table, and a line below it; either may be empty.
+struct Section {
+  Table table;
+  std::string remark;
+
+  bool empty() const { return table.empty() && remark.empty(); }
+
+  std::string text(std::size_t width) const {
+    std::string body = table.empty() ? std::string() : table.text(kIndent, width);
+    if (!remark.empty()) body += wrapped(printable_line(remark), kIndent, width);
+    return body;
+  }
+};
+
+Section thresholds_of(const Decision& decision, Paint paint) {
+  std::vector<const Reason*> rows;
+  std::int64_t others = 0;
+  for (const Reason& reason : decision.reasons) {
+    if (find_fact(reason.facts, "signal") == nullptr ||
+        (find_measured(reason.facts, "available") == nullptr && reason.code != ReasonCode::kObservationMissing)) {
+      continue;
+    }
+    is_telling(reason) ? rows.push_back(&reason) : static_cast<void>(++others);
+  }
   const bool graces = std::ranges::any_of(
-      decision.reasons, [](const Reason& reason) { return find_fact(reason.facts, "grace_seconds") != nullptr; });
-  const bool forecasts = std::ranges::any_of(
-      decision.reasons, [](const Reason& reason) { return find_fact(reason.facts, "forecast_seconds") != nullptr; });
+      rows, [](const Reason* reason) { return find_fact(reason->facts, "grace_seconds") != nullptr; });
+  const bool forecasts =
+      std::ranges::any_of(rows, [](const Reason* reason) { return foreseen_in(*reason) != nullptr; });
   std::vector<std::string> headings{"SIGNAL", "AVAILABLE", "THRESHOLD", "CAPACITY"};
   if (graces) headings.emplace_back("GRACE");
-  if (forecasts) headings.emplace_back("REACHED IN");
+  if (forecasts) headings.emplace_back("MET IN");
   headings.emplace_back("STATE");
   Table table(std::move(headings));
-  for (const Reason& reason : decision.reasons) {
-    const Fact* signal = find_fact(reason.facts, "signal");
-    const Fact* available = find_measured(reason.facts, "available");
-    if (signal == nullptr || (available == nullptr && reason.code != ReasonCode::kObservationMissing)) continue;
-    std::vector<std::string> cells{value_text(*signal), text_of(available),
-                                   text_of(find_measured(reason.facts, "threshold")),
-                                   text_of(find_measured(reason.facts, "capacity"))};
-    if (graces) cells.push_back(text_of(find_fact(reason.facts, "grace_seconds")));
-    if (forecasts) cells.push_back(text_of(find_fact(reason.facts, "forecast_seconds")));
-    cells.push_back(words_of(reason.code));
-    const bool met = reason.code != ReasonCode::kThresholdNotMet && reason.code != ReasonCode::kObservationMissing;
+  table.may_drop({"CAPACITY", "GRACE"});
+  for (const Reason* reason : rows) {
+    const Fact* available = find_measured(reason->facts, "available");
+    const Fact* threshold = find_measured(reason->facts, "threshold");
+    std::vector<std::string> cells{
+        text_of(find_fact(reason->facts, "signal")),
+        available != nullptr && threshold != nullptr ? value_text_apart(*available, *threshold) : text_of(available),
+        text_of(threshold), text_of(find_measured(reason->facts, "capacity"))};
+    if (graces) cells.push_back(text_of(find_fact(reason->facts, "grace_seconds")));
+    if (forecasts) cells.push_back(text_of(foreseen_in(*reason)));
+    cells.push_back(state_of(reason->code));
+    const bool met = reason->code != ReasonCode::kThresholdNotMet && reason->code != ReasonCode::kObservationMissing;
     table.add(std::move(cells), paint == Paint::kTerminal && met ? kYellow : "");
   }
-  return table;
+  if (others == 0) return {std::move(table), {}};
+  return {std::move(table), others == 1 ? std::string("1 other signal is far from its threshold")
+                                        : fmt::format("{} other signals are far from their thresholds", others)};
 }
 
 /// One row per node and thing in the pod's way.
-Table subjects_of(const Decision& decision, std::string_view subject, std::string_view what) {
+Section subjects_of(const Decision& decision, std::string_view subject, std::string_view what) {
   std::vector<std::string> names;
   for (const Candidate& candidate : decision.candidates) {
     for (const Fact& fact : candidate.reason.facts) {
@@ -106,15 +173,44 @@ Table subjects_of(const Decision& decision, std::string_view subject, std::strin
   std::vector<std::string> headings{std::string(subject), std::string(what)};
   for (const std::string& name : names) headings.push_back(heading_of(name));
   Table table(std::move(headings));
+  table.may_drop({"RATIO"});
   for (const Candidate& candidate : decision.candidates) {
+    const std::string resource = text_of(find_fact(candidate.reason.facts, "resource"));
     std::vector<std::string> cells{candidate.subject.name, words_of(candidate.reason.code)};
-    for (const std::string& name : names) cells.push_back(text_of(find_fact(candidate.reason.facts, name)));
+    for (const std::string& name : names) {
+      const Fact* fact = find_fact(candidate.reason.facts, name);
+      cells.push_back(fact == nullptr   ? std::string()
+                      : is_amount(name) ? amount_text(resource, *fact)
+                                        : value_text(*fact));
+    }
     table.add(std::move(cells));
   }
-  return table;
+  return {std::move(table), {}};
 }
 
-Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
+/// "it uses 400Mi more than it requested, the most of all": why the first of the ranking is first.
+std::string rank_reason(const Candidate& first) {
+  const std::string_view by = first.decided_by;
+  const Fact* above = find_fact(first.reason.facts, "above_request_bytes");
+  if (by == "missing-stats") return "its usage is not known";
+  if (by == "exceeds-request") {
+    return above == nullptr
+               ? "it uses more than it requested, and the next does not"
+               : fmt::format("it uses {} more than it requested, and the next does not use more", value_text(*above));
+  }
+  if (by == "priority") return "its priority is the lowest";
+  if (by == "above-request" && above != nullptr) {
+    return fact_number(*above) >= 0
+               ? fmt::format("it uses {} more than it requested, the most of its priority", value_text(*above))
+               : fmt::format("it uses {} less than it requested, the least difference of its priority",
+                             value_text({"below_bytes", -fact_number(*above)}));
+  }
+  if (by == "processes") return "it has the most processes of its priority";
+  if (by == "name") return "it equals the next, and comes first by name";
+  return {};
+}
+
+Section ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
   std::vector<std::string> names;
   for (const Candidate& candidate : decision.candidates) {
     for (const Fact& fact : candidate.reason.facts) {
@@ -123,18 +219,16 @@ Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod
   }
   std::vector<std::string> headings{"#", "NAME"};
   for (const std::string& name : names) headings.push_back(heading_of(name));
-  headings.emplace_back("RANKED BY");
   headings.emplace_back("");
   Table table(std::move(headings));
+  table.may_drop({"PROCESSES", "USAGE", "REQUEST", "PRIORITY"});
+  std::string remark;
   std::size_t place = 0;
   for (const Candidate& candidate : decision.candidates) {
-    std::vector<std::string> cells{
-        fmt::format("{}", ++place),
-        candidate.subject.ns.empty() ? candidate.subject.name : candidate.subject.ns + "/" + candidate.subject.name};
-    for (const std::string& name : names) cells.push_back(text_of(find_fact(candidate.reason.facts, name)));
-    std::string by = candidate.decided_by;
-    std::ranges::replace(by, '-', ' ');
-    cells.push_back(std::move(by));
+    const std::string name =
+        candidate.subject.ns.empty() ? candidate.subject.name : candidate.subject.ns + "/" + candidate.subject.name;
+    std::vector<std::string> cells{fmt::format("{}", ++place), name};
+    for (const std::string& each : names) cells.push_back(text_of(find_fact(candidate.reason.facts, each)));
     const bool chosen =
         (decision.verdict == Verdict::kActs || is_shadow(decision)) && candidate.subject == decision.subject;
     const bool spared = candidate.reason.code == ReasonCode::kCriticalPodSpared;
@@ -145,8 +239,12 @@ Table ranking_of(const Decision& decision, const std::optional<api::PodKey>& pod
     cells.push_back(std::move(note));
     const std::string_view colour = chosen ? kRed : spared ? kDim : asked ? kBold : "";
     table.add(std::move(cells), paint == Paint::kTerminal ? colour : "");
+    if (remark.empty() && candidate.reason.code == ReasonCode::kRankedFirst) {
+      const std::string why = rank_reason(candidate);
+      if (!why.empty()) remark = fmt::format("{} is first: {}", name, why);
+    }
   }
-  return table;
+  return {std::move(table), std::move(remark)};
 }
 
 Table reclaimed_of(const Decision& decision) {
@@ -168,7 +266,11 @@ std::vector<std::string> remarks_of(const Decision& decision) {
         find_measured(reason.facts, "available") != nullptr || role_of(reason.code) == ReasonRole::kTableRow;
     const bool in_headline =
         (lead != decision.reasons.end() && &reason == &*lead) || reason.code == ReasonCode::kEmergency;
-    if (!in_table && !in_headline) remarks.push_back(sentence_of(reason));
+    // An estimator that agrees to the byte adds nothing.
+    const Fact* difference = find_fact(reason.facts, "difference_bytes");
+    const bool is_plain =
+        reason.code == ReasonCode::kEstimateAgrees && difference != nullptr && fact_number(*difference) == 0;
+    if (!in_table && !in_headline && !is_plain) remarks.push_back(sentence_of(reason));
   }
   return remarks;
 }
@@ -248,37 +350,39 @@ std::string headline(const Decision& decision, const std::optional<api::PodKey>&
   return who;
 }
 
-std::string explain(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint) {
+std::string explain(const Decision& decision, const std::optional<api::PodKey>& pod, Paint paint, std::size_t width) {
   const bool terminal = paint == Paint::kTerminal;
-  const std::string first = printable_line(headline(decision, pod));
-  std::string text = fmt::format("{}{}{}\n", terminal ? kBold : "", first, terminal ? kReset : "");
+  const std::string first = wrapped(printable_line(headline(decision, pod)), "", width);
+  std::string text =
+      fmt::format("{}{}{}\n", terminal ? kBold : "", first.substr(0, first.size() - 1), terminal ? kReset : "");
   const auto section = [&](std::string_view title, const std::string& body) {
     text += fmt::format("\n  {}{}{}\n{}", terminal ? kBold : "", title, terminal ? kReset : "", body);
   };
-  if (const Table table = thresholds_of(decision, paint); !table.empty())
-    section("What was measured", table.text("    "));
+  if (const Section found = thresholds_of(decision, paint); !found.empty())
+    section("What was measured", found.text(width));
   if (const Table table = reclaimed_of(decision); !table.empty())
-    section("What the node freed first", table.text("    "));
+    section("What the node freed first", table.text(kIndent, width));
   if (decision.area == policy::Area::kScheduling) {
-    const Table table = subjects_of(decision, "NODE", "REASON");
-    if (!table.empty()) section("What each node says now", table.text("    "));
+    const Section found = subjects_of(decision, "NODE", "REASON");
+    if (!found.empty()) section("What each node says now", found.text(width));
   } else if (decision.area == policy::Area::kWorkloads) {
-    const Table table = subjects_of(decision, "POD", "WHAT");
-    if (!table.empty()) section("Which pods it waits for", table.text("    "));
-  } else if (const Table table = ranking_of(decision, pod, paint); !table.empty()) {
+    const Section found = subjects_of(decision, "POD", "WHAT");
+    if (!found.empty()) section("Which pods it waits for", found.text(width));
+  } else if (const Section found = ranking_of(decision, pod, paint); !found.empty()) {
     const auto shown = static_cast<std::int64_t>(decision.candidates.size());
     const std::string title = shown < decision.candidates_total
                                   ? fmt::format("Pods compared (the first {} of {})", shown, decision.candidates_total)
                                   : std::string("Pods compared");
-    section(title, table.text("    "));
+    section(title, found.text(width));
   }
   if (const std::vector<std::string> remarks = remarks_of(decision); !remarks.empty()) {
     std::string body;
-    for (const std::string& remark : remarks) body += "    " + printable_line(remark) + "\n";
+    for (const std::string& remark : remarks) body += wrapped(printable_line(remark), kIndent, width);
     section("Also", body);
   }
-  if (!decision.cost.empty()) section("What it cost", "    " + printable_line(facts_text(decision.cost)) + "\n");
-  if (!decision.message.empty()) section("What its status says", "    " + printable(decision.message) + "\n");
+  if (!decision.cost.empty())
+    section("What it cost", wrapped(printable_line(facts_text(decision.cost)), kIndent, width));
+  if (!decision.message.empty()) section("What its status says", wrapped(printable(decision.message), kIndent, width));
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include "api/object/meta.h"
 #include "policy/reason.h"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,10 @@ std::string cause_of(const policy::Decision& decision);
 /// The first line. With a pod that the decision is not about, what it means for that pod.
 std::string headline(const policy::Decision& decision, const std::optional<api::PodKey>& pod);
 
-/// The headline and all that belongs to it; ends in a newline. The row of `pod` is marked.
-std::string explain(const policy::Decision& decision, const std::optional<api::PodKey>& pod, Paint paint);
+/// The headline and all that belongs to it; ends in a newline. The row of `pod` is marked. `width`: columns of the
+/// screen; 0: any number.
+std::string explain(const policy::Decision& decision, const std::optional<api::PodKey>& pod, Paint paint,
+                    std::size_t width = 0);
 
 /// "2026-11-21 05:10:11 pod shop/hog was evicted by n1: ...": one line of a list.
 std::string summary_line(const policy::Decision& decision);

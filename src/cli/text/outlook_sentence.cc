@@ -132,6 +132,47 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kPodPortTaken,
      "port {port} of node {node} belongs to pod {pod}: use another port, or give pods addresses of their own (see "
      "spillway doctor)"},
+    {kPodEvicted, "node {node} evicted it[: {message}]"},
+    {kPodFailed, "it failed: {why}"},
+    {kPodUnschedulable, "no node takes it[: {message}]"},
+    {kPodClaim, "it waits for its claim {claim}"},
+    {kPodUnready, "it is not ready: {why}"},
+
+    {kWorkloadReady, "{wanted:pod is|pods are} wanted and ready"},
+    {kWorkloadZero, "it has 0 replicas: no pod is made until it is scaled up"},
+    {kWorkloadNoNode, "no node fits its node selector and tolerations: it has no pod"},
+    {kWorkloadWants, "{wanted:pod is|pods are} wanted"},
+    {kWorkloadWaits,
+     "{ready} of {wanted:pod is|pods are} ready[; {pod} waits for its claim {claim}][; {pod}: {why}][; "
+     "{missing:pod|pods} not "
+     "made yet]"},
+    {kWorkloadOneByOne, "the next pod is made when {pod} is ready (podManagementPolicy OrderedReady)"},
+
+    {kClaimBound, "it is bound to volume {volume}"},
+    {kClaimBinding, "[claim {claim}: ]it names volume {volume}, and the volume is not bound to it yet"},
+    {kClaimLost, "its volume {volume} does not exist any more, and its data is lost"},
+    {kClaimWaits, "[claim {claim}: ]no volume of StorageClass {class} is bound to it yet"},
+    {kClaimFirstConsumer,
+     "[claim {claim}: ]it waits for a pod with a node (StorageClass {class} has volumeBindingMode "
+     "WaitForFirstConsumer)"},
+    {kClaimNoClass,
+     "[claim {claim}: ]no volume fits, and no StorageClass can make one: it names none, and no class is the default "
+     "(docs/volumes.md)"},
+    {kClaimClassUnknown, "[claim {claim}: ]its StorageClass {class} does not exist, and no volume of that class fits"},
+    {kClaimNoProvisioner,
+     "[claim {claim}: ]no volume of StorageClass {class} fits, and that class makes none: create a PersistentVolume"},
+    {kClaimProvisioning,
+     "[claim {claim}: ]{provisioner} has to make its volume[ on node {node}] (StorageClass {class}); does it run?"},
+    {kClaimWarning, "the last warning about it: {message}"},
+    {kClaimSize, "it asks for {wanted_bytes}[ and has {capacity_bytes}]"},
+    {kClaimUnused, "no pod uses it"},
+
+    {kNodeNoStatus, "it has never reported a status: does its agent run?"},
+    {kNodeSilent, "its agent does not report[: {message}]"},
+    {kNodeNotReady, "it is not ready[: {message}]"},
+    {kNodeUnderPressure, "it reports {conditions}: it may evict pods, and takes no new ones that do not tolerate that"},
+    {kNodeNear, "{signal} will reach its threshold in {due_seconds}[; {pod} would be evicted first]"},
+    {kClusterHeld, "the node lifecycle controllers are held[: {why}]; `spillway resume` ends it"},
 });
 
 constexpr bool has_every_sentence() {

@@ -51,8 +51,8 @@ Table table_of(const Part& part) {
   return table;
 }
 
-std::string part_text(const Part& part) {
-  std::string text = table_of(part).text("    ");
+std::string part_text(const Part& part, std::size_t width) {
+  std::string text = table_of(part).text("    ", width);
   const std::int64_t more = part.total - static_cast<std::int64_t>(part.rows.size());
   if (more > 0) text += fmt::format("    and {} more\n", more);
   return text;
@@ -71,19 +71,20 @@ std::string headline(const Outlook& outlook) {
   return outlook.remarks.empty() ? who : who + ": " + printable_line(sentence_of(outlook.remarks.front()));
 }
 
-std::string explain(const Outlook& outlook, Paint paint) {
+std::string explain(const Outlook& outlook, Paint paint, std::size_t width) {
   const std::string_view strong = paint == Paint::kTerminal ? kStrong : "";
   const std::string_view plain = paint == Paint::kTerminal ? kPlain : "";
-  std::string text = fmt::format("{}{}{}\n", strong, headline(outlook), plain);
+  const std::string first = wrapped(headline(outlook), "", width);
+  std::string text = fmt::format("{}{}{}\n", strong, first.substr(0, first.size() - 1), plain);
   const auto section = [&](std::string_view title, const std::string& body) {
     text += fmt::format("\n  {}{}{}\n{}", strong, title, plain, body);
   };
   std::string besides;
   for (std::size_t i = 1; i < outlook.remarks.size(); ++i) {
-    besides += fmt::format("    {}\n", printable_line(sentence_of(outlook.remarks[i])));
+    besides += wrapped(printable_line(sentence_of(outlook.remarks[i])), "    ", width);
   }
   if (!besides.empty()) section("Also", besides);
-  for (const Part& part : outlook.parts) section(printable_line(title_of(part)), part_text(part));
+  for (const Part& part : outlook.parts) section(printable_line(title_of(part)), part_text(part, width));
   return text;
 }
 

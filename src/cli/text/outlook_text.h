@@ -23,8 +23,8 @@ std::string sentence_of(const outlook::Remark& remark);
 /// "job shop/import: 2 pods run".
 std::string headline(const outlook::Outlook& outlook);
 
-/// The headline and all that belongs to it; ends in a newline.
-std::string explain(const outlook::Outlook& outlook, Paint paint);
+/// The headline and all that belongs to it; ends in a newline. `width`: columns of the screen; 0: any number.
+std::string explain(const outlook::Outlook& outlook, Paint paint, std::size_t width = 0);
 
 /// The document of `-o json`.
 api::Json explanation_json(const outlook::Outlook& outlook);

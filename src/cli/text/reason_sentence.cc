@@ -35,6 +35,14 @@ class Facts {
     return fact == nullptr ? std::string() : value_text(*fact);
   }
 
+  /// The value of `what`, with enough digits to tell it from that of `limit`.
+  std::string apart(std::string_view what, std::string_view limit) const {
+    const Fact* fact = find_of(what);
+    const Fact* other = find_of(limit);
+    if (fact == nullptr) return {};
+    return other == nullptr ? value_text(*fact) : value_text_apart(*fact, *other);
+  }
+
   std::int64_t integer(std::string_view name) const {
     const Fact* fact = find_fact(facts_, name);
     const auto* number = fact == nullptr ? nullptr : std::get_if<std::int64_t>(&fact->value);
@@ -42,20 +50,25 @@ class Facts {
   }
 
  private:
+  const Fact* find_of(std::string_view what) const {
+    const Fact* fact = find_fact(facts_, what);
+    return fact != nullptr ? fact : find_measured(facts_, what);
+  }
+
   const std::vector<Fact>& facts_;
 };
 
 // Sentences. Empty: the reason has not the facts for it.
 
 std::string threshold_met(const Facts& facts) {
-  const std::string available = facts.measured("available");
+  const std::string available = facts.apart("available", "threshold");
   if (available.empty()) return {};
   return fmt::format("{} was {}, below its {}threshold of {}", facts["signal"], available,
                      facts["grace_seconds"].empty() ? "" : "soft ", facts.measured("threshold"));
 }
 
 std::string grace_not_over(const Facts& facts) {
-  const std::string available = facts.measured("available");
+  const std::string available = facts.apart("available", "threshold");
   if (available.empty()) return {};
   return fmt::format("{} is {}, below its soft threshold of {}, but its grace of {} is not over", facts["signal"],
                      available, facts.measured("threshold"), facts["grace_seconds"]);
@@ -73,8 +86,8 @@ std::string observation_stale(const Facts& facts) {
 }
 
 std::string local_storage_exceeded(const Facts& facts) {
-  return fmt::format("it used {} of local storage, more than its limit of {} ({})", facts["used_bytes"],
-                     facts["limit_bytes"], facts["limit"]);
+  return fmt::format("it used {} of local storage, more than its limit of {} ({})",
+                     facts.apart("used_bytes", "limit_bytes"), facts["limit_bytes"], facts["limit"]);
 }
 
 std::string held(const Facts& facts) {
@@ -85,7 +98,7 @@ std::string kubelet_evicted(const Facts& facts) {
   return "the kubelet evicted it on its own: " + facts["kubelet_message"];
 }
 
-/// "by "available" 400Mi are left, 301Mi more than by "workingset", and there is no pressure".
+/// "measured as "available": 400Mi available, 301Mi more than as "workingset", no pressure".
 std::string estimate_agrees(const Facts& facts) {
   const std::int64_t difference = facts.integer("difference_bytes");
   std::string compared = "as much as";
@@ -93,7 +106,7 @@ std::string estimate_agrees(const Facts& facts) {
     compared = value_text({"difference_bytes", difference < 0 ? -difference : difference}) +
                (difference < 0 ? " less than" : " more than");
   }
-  return fmt::format("by \"{}\" {} are left, {} by \"{}\", and there is {}pressure", facts["estimator"],
+  return fmt::format("measured as \"{}\": {} available, {} as \"{}\", {}pressure", facts["estimator"],
                      facts["estimate_bytes"], compared, facts["chosen"], facts["pressure"] == "yes" ? "" : "no ");
 }
 
@@ -109,7 +122,7 @@ std::string in_blind_zone(const Facts& facts) {
 std::string silence(const Facts& facts, std::string_view against_grace) {
   if (facts["from"].empty()) return {};
   return fmt::format("its last sign of life ({}) is {} old, {} its grace of {}", facts["from"],
-                     facts["silence_seconds"], against_grace, facts["grace_seconds"]);
+                     facts.apart("silence_seconds", "grace_seconds"), against_grace, facts["grace_seconds"]);
 }
 
 std::string heartbeat_fresh(const Facts& facts) {
@@ -125,7 +138,7 @@ std::string never_posted(const Facts& facts) {
     return silent + "; it has never posted a status";
   }
   const std::string every = facts["look_every_seconds"];
-  return "the controllers have not looked at it yet" + (every.empty() ? "" : "; they look every " + every);
+  return "the controllers have not evaluated it yet" + (every.empty() ? "" : "; they do so every " + every);
 }
 
 std::string zone_rate_limited(const Facts& facts) {
@@ -142,7 +155,7 @@ std::string zone_state(const Facts& facts) {
 }
 
 std::string zone_halted(const Facts& facts) {
-  return fmt::format("its zone lets nothing through while it is {}", facts["state"]);
+  return fmt::format("its zone evicts nothing while it is {}", facts["state"]);
 }
 
 std::string manual_hold(const Facts& facts) {
@@ -153,7 +166,7 @@ std::string manual_hold(const Facts& facts) {
 }
 
 std::string next_deletion(const Facts& facts) {
-  return fmt::format("{} of its pods are deleted when their tolerations end; the first, {}, in {}", facts["pods"],
+  return fmt::format("{} of its pods will be deleted when their tolerations end; the first, {}, in {}", facts["pods"],
                      facts["pod"], facts["due_seconds"]);
 }
 
@@ -211,6 +224,11 @@ std::string no_replacement(const Facts& facts) {
 std::string nothing_held_back(const Facts& facts) {
   if (facts["back_off"] == "off") return "evicted pods are replaced at once; --eviction-backoff is off";
   return "no replacement of an evicted pod waits";
+}
+
+/// A refusal by volumes has the words of the scheduler.
+std::string node_selector_mismatch(const Facts& facts) {
+  return facts["volumes"];
 }
 
 std::string pods_refused(const Facts& facts) {
@@ -281,7 +299,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kFits, kCause},
     {kInsufficientResource, kCause},
     {kUntoleratedTaint, kCause},
-    {kNodeSelectorMismatch, kCause},
+    {kNodeSelectorMismatch, kCause, "", node_selector_mismatch},
     {kNodeUnschedulable, kCause},
     {kNodePressure, kCause},
     {kTooManyPods, kCause},

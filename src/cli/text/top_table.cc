@@ -19,24 +19,19 @@ using policy::Reason;
 using policy::ReasonCode;
 
 constexpr double kSoonSeconds = 60;
-constexpr double kForeseenSeconds = 3600;  // beyond this time an extrapolation of the last seconds means nothing
-
-double number_of(const Fact& fact) {
-  if (const auto* whole = std::get_if<std::int64_t>(&fact.value)) return static_cast<double>(*whole);
-  const auto* number = std::get_if<double>(&fact.value);
-  return number == nullptr ? 0 : *number;
-}
+constexpr double kNearShare =
+    0.05;  // share of the capacity above a threshold, below which a signal is shown in place of memory
 
 std::optional<double> measured(const Reason& reason, std::string_view what) {
   const Fact* fact = find_measured(reason.facts, what);
-  return fact == nullptr ? std::nullopt : std::optional(number_of(*fact));
+  return fact == nullptr ? std::nullopt : std::optional(fact_number(*fact));
 }
 
 /// nullopt: it is not foreseen that the threshold will be met.
 std::optional<double> forecast_of(const Reason& reason) {
   const Fact* fact = policy::find_fact(reason.facts, "forecast_seconds");
-  if (fact == nullptr || number_of(*fact) > kForeseenSeconds) return std::nullopt;
-  return number_of(*fact);
+  if (fact == nullptr || fact_number(*fact) > kForeseenSeconds) return std::nullopt;
+  return fact_number(*fact);
 }
 
 bool is_met(const Reason& reason) {
@@ -75,15 +70,23 @@ std::string_view colour_of(const Reason& nearest) {
   return forecast_of(nearest).value_or(kSoonSeconds) < kSoonSeconds ? "\x1b[33m" : "";
 }
 
-/// The nearest first; of the usual table that one alone.
+bool is_memory(const Reason& reason) {
+  return policy::text_fact(reason, "signal") == "memory.available";
+}
+
+/// The nearest first. Of the usual table one alone: memory, unless another one is met, foreseen or within kNearShare.
 std::vector<const Reason*> thresholds_of(const policy::Decision& standing, Width width) {
   std::vector<const Reason*> found;
   for (const Reason& each : standing.reasons) {
     if (is_threshold(each)) found.push_back(&each);
   }
   std::ranges::stable_sort(found, {}, [](const Reason* each) { return nearness(*each); });
-  if (width == Width::kUsual && found.size() > 1) found.resize(1);
-  return found;
+  if (width == Width::kWide || found.empty()) return found;
+  const Reason* shown = found.front();
+  const auto memory = std::ranges::find_if(found, [](const Reason* each) { return is_memory(*each); });
+  const bool is_near = is_met(*shown) || forecast_of(*shown) || std::get<2>(nearness(*shown)) < kNearShare;
+  if (!is_near && memory != found.end()) shown = *memory;
+  return {shown};
 }
 
 void add_threshold(Table& table, const NodeRow& row, const Reason& reason, bool is_first, Paint paint) {
@@ -111,7 +114,9 @@ const Reason* nearest_threshold(const policy::Decision& standing) {
 std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows) {
   const auto key = [](const NodeRow& row) {
     const Reason* nearest = row.standing ? nearest_threshold(*row.standing) : nullptr;
-    return nearest == nullptr ? std::tuple(2, std::tuple(true, 0.0, 0.0)) : std::tuple(1, nearness(*nearest));
+    const auto near =
+        nearest == nullptr ? std::tuple(true, std::numeric_limits<double>::infinity(), 1.0) : nearness(*nearest);
+    return std::tuple(row.state == "Ready" ? 1 : 0, near);
   };
   std::ranges::sort(rows, [&key](const NodeRow& a, const NodeRow& b) {
     return std::tuple(key(a), std::string_view(a.node)) < std::tuple(key(b), std::string_view(b.node));
@@ -119,9 +124,25 @@ std::vector<NodeRow> nearest_first(std::vector<NodeRow> rows) {
   return rows;
 }
 
-std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width) {
+std::vector<NodeRow> least_memory_first(std::vector<NodeRow> rows) {
+  const auto left = [](const NodeRow& row) {
+    if (row.standing) {
+      for (const Reason& each : row.standing->reasons) {
+        if (is_memory(each)) return measured(each, "available").value_or(std::numeric_limits<double>::infinity());
+      }
+    }
+    return std::numeric_limits<double>::infinity();
+  };
+  std::ranges::stable_sort(rows, {}, left);
+  return rows;
+}
+
+std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width, std::size_t columns) {
   if (rows.empty()) return "No nodes.\n";
   Table table({"NODE", "STATE", "SIGNAL", "AVAILABLE", "THRESHOLD", "LEFT", "MET IN", "NEXT EVICTED"});
+  // With several rows of a node the signal tells them apart.
+  table.may_drop(width == Width::kWide ? std::vector<std::string>{"LEFT", "STATE", "NEXT EVICTED"}
+                                       : std::vector<std::string>{"LEFT", "THRESHOLD", "SIGNAL"});
   std::string silent;
   for (const NodeRow& row : rows) {
     const std::vector<const Reason*> shown =
@@ -133,7 +154,7 @@ std::string top_table(const std::vector<NodeRow>& rows, Paint paint, Width width
     }
     for (const Reason* each : shown) add_threshold(table, row, *each, each == shown.front(), paint);
   }
-  return table.text("") + (silent.empty() ? "" : "\n" + silent);
+  return table.text("", columns) + (silent.empty() ? "" : "\n" + silent);
 }
 
 }  // namespace spillway::cli

@@ -22,6 +22,7 @@ class Examination {
     disk();
     images();
     network();
+    storage();
     for (const Port& port : facts_.ports) look_at(port);
     for (const Certificate& certificate : facts_.certificates) look_at(certificate);
     for (const ConfigProblem& problem : facts_.config)
@@ -76,16 +77,33 @@ class Examination {
           problem.empty() ? std::string(works) : fmt::format("{}: {}", fails, problem));
     };
     part("network", "pods that are processes can have addresses of their own",
-         "pods that are processes use the machine's", facts_.network->pods);
+         "pods that are processes use the machine's network", facts_.network->pods);
     part("proxy", "addresses of Services can lead to pods", "addresses of Services lead nowhere",
          facts_.network->services);
     part("DNS", "names of Services can be answered", "names of Services are not answered", facts_.network->names);
   }
 
+  /// `up` as root makes volumes by its StorageClass local-path.
+  void storage() {
+    if (!facts_.disk) return;
+    if (!facts_.is_root) {
+      return add(Level::kFine, "storage", "without root, claims get no volumes: `spillway up` provisions none");
+    }
+    add(Level::kFine, "storage",
+        fmt::format("claims get volumes of the StorageClass local-path, on the disk of {}", facts_.disk->path));
+  }
+
+  /// The API server of the kubeconfig is ours, and has the port.
+  bool is_served(std::uint16_t port) const {
+    if (!facts_.cluster || !facts_.cluster->version.contains("spillway")) return false;
+    const std::string& server = facts_.cluster->server;
+    return server == fmt::format("127.0.0.1:{}", port) || server == fmt::format("localhost:{}", port);
+  }
+
   void pressure() {
     if (!facts_.has_psi) return;
-    if (*facts_.has_psi) return add(Level::kFine, "PSI", "the kernel tells of pressure");
-    add(Level::kWarning, "PSI", "the kernel tells nothing of pressure: memory is only looked at by the clock",
+    if (*facts_.has_psi) return add(Level::kFine, "PSI", "the kernel reports pressure");
+    add(Level::kWarning, "PSI", "the kernel reports no pressure: memory is only measured at intervals",
         "boot with psi=1");
   }
 
@@ -93,7 +111,7 @@ class Examination {
     if (!facts_.swap) return;
     if (*facts_.swap == Bytes{}) return add(Level::kFine, "swap", "off");
     add(Level::kWarning, "swap",
-        fmt::format("{} Mi are on: memory.available does not count them, and pods slow down before they are evicted",
+        fmt::format("{}Mi are on: memory.available does not count them, and pods slow down before they are evicted",
                     facts_.swap->count() / mebibytes(1).count()),
         "swapoff -a, or --memory-estimator workingset+swap");
   }
@@ -138,6 +156,10 @@ class Examination {
   void look_at(const Port& port) {
     const std::string subject = fmt::format("port {}", port.number);
     if (port.problem.empty()) return add(Level::kFine, subject, fmt::format("free, for {}", port.what));
+    if (is_served(port.number)) {
+      return add(Level::kFine, subject,
+                 fmt::format("in use by the Spillway that answers at {}", facts_.cluster->server));
+    }
     add(Level::kProblem, subject, fmt::format("not available for {}: {}", port.what, port.problem),
         fmt::format("ss -ltnp 'sport = :{}', or --port", port.number));
   }

@@ -1,7 +1,7 @@
 // The present and next step of an object, and what it waits for: the value that `spillway explain` prints for Jobs,
-// CronJobs, HorizontalPodAutoscalers, Services and pods in trouble. As in policy/reason.h a remark is an enumerator and
-// the facts behind it, never prose; words for them are in cli/text/outlook_text.cc. Thread: any (plain values). Bounds:
-// kRowsMax rows in a part, however many objects there are.
+// CronJobs, HorizontalPodAutoscalers, Services, other workloads, claims and pods in trouble. As in policy/reason.h a
+// remark is an enumerator and the facts behind it, never prose; words for them are in cli/text/outlook_text.cc. Thread:
+// any (plain values). Bounds: kRowsMax rows in a part, however many objects there are.
 #pragma once
 
 #include "api/json/json.h"
@@ -100,9 +100,41 @@ enum class Code {
   kPodCrashes,
   kPodContainerFailed,
   kPodPortTaken,
+  kPodEvicted,
+  kPodFailed,
+  kPodUnschedulable,
+  kPodClaim,
+  kPodUnready,
+  // ReplicaSets, StatefulSets, DaemonSets
+  kWorkloadReady,
+  kWorkloadZero,
+  kWorkloadNoNode,
+  kWorkloadWants,
+  kWorkloadWaits,
+  kWorkloadOneByOne,
+  // claims
+  kClaimBound,
+  kClaimBinding,
+  kClaimLost,
+  kClaimWaits,
+  kClaimFirstConsumer,
+  kClaimNoClass,
+  kClaimClassUnknown,
+  kClaimNoProvisioner,
+  kClaimProvisioning,
+  kClaimWarning,
+  kClaimSize,
+  kClaimUnused,
+  // nodes and the cluster, in an overview
+  kNodeNoStatus,
+  kNodeSilent,
+  kNodeNotReady,
+  kNodeUnderPressure,
+  kNodeNear,
+  kClusterHeld,
 };
 
-inline constexpr Code kLastCode = Code::kPodPortTaken;
+inline constexpr Code kLastCode = Code::kClusterHeld;
 
 /// "job-back-off": stable, for JSON.
 std::string_view to_string(Code code);

@@ -29,7 +29,7 @@ MachineFacts sound() {
 
 TEST(Checkup, ASoundMachineHasNothingInTheWay) {
   const std::vector<Finding> findings = examine(sound(), kNow);
-  EXPECT_EQ(findings.size(), 10U);
+  EXPECT_EQ(findings.size(), 11U);
   EXPECT_EQ(worst_of(findings), Level::kFine);
   for (const Finding& each : findings) EXPECT_THAT(each.mend, IsEmpty()) << each.subject;
 }
@@ -43,7 +43,7 @@ TEST(Checkup, SaysWhatTheNetworkOfPodsNeeds) {
     return found == findings.end() ? std::string() : found->what;
   };
   EXPECT_EQ(what("network"),
-            "pods that are processes use the machine's: there is no CNI plug-in bridge (install "
+            "pods that are processes use the machine's network: there is no CNI plug-in bridge (install "
             "containernetworking-plugins)");
   EXPECT_EQ(what("proxy"), "addresses of Services can lead to pods");
   EXPECT_EQ(what("DNS"), "names of Services can be answered");
@@ -75,8 +75,8 @@ TEST(Checkup, EachFaultIsOneFinding) {
       {"rights", Level::kWarning, "not root", [](MachineFacts& facts) { facts.is_root = false; }},
       {"cgroups", Level::kProblem, "no cgroup hierarchy", [](MachineFacts& facts) { facts.cgroup_version.reset(); }},
       {"cgroups", Level::kWarning, "version 1", [](MachineFacts& facts) { facts.cgroup_version = 1; }},
-      {"PSI", Level::kWarning, "tells nothing", [](MachineFacts& facts) { facts.has_psi = false; }},
-      {"swap", Level::kWarning, "512 Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
+      {"PSI", Level::kWarning, "reports no pressure", [](MachineFacts& facts) { facts.has_psi = false; }},
+      {"swap", Level::kWarning, "512Mi are on", [](MachineFacts& facts) { facts.swap = mebibytes(512); }},
       {"clock", Level::kWarning, "not synchronized with a time server",
        [](MachineFacts& facts) { facts.clock_is_in_step = false; }},
       {"runtime", Level::kWarning, "does not say", [](MachineFacts& facts) { facts.runtime->driver.clear(); }},
@@ -124,6 +124,30 @@ TEST(Checkup, WhatIsNotKnownIsNotSaid) {
   ASSERT_EQ(findings.size(), 3U);
   EXPECT_EQ(findings[2].what, "no kubeconfig: the cluster was not checked");
   EXPECT_EQ(worst_of(findings), Level::kFine);
+}
+
+TEST(Checkup, APortOfTheSpillwayThatAnswersIsNoProblem) {
+  MachineFacts facts = sound();
+  facts.ports[0].problem = "127.0.0.1:6443: address already in use";
+  EXPECT_EQ(worst_of(examine(facts, kNow)), Level::kProblem) << "the server of the kubeconfig is elsewhere";
+  facts.cluster->server = "127.0.0.1:6443";
+  EXPECT_EQ(worst_of(examine(facts, kNow)), Level::kProblem) << "another server has the port";
+  facts.cluster->version = "v1.32.0-spillway.0.1.0";
+  const std::vector<Finding> findings = examine(facts, kNow);
+  EXPECT_EQ(worst_of(findings), Level::kFine);
+  EXPECT_EQ(std::ranges::find(findings, "port 6443", &Finding::subject)->what,
+            "in use by the Spillway that answers at 127.0.0.1:6443");
+}
+
+TEST(Checkup, SaysWhereClaimsGetVolumes) {
+  const auto what = [](const MachineFacts& facts) {
+    const std::vector<Finding> findings = examine(facts, kNow);
+    return std::ranges::find(findings, "storage", &Finding::subject)->what;
+  };
+  MachineFacts facts = sound();
+  EXPECT_EQ(what(facts), "claims get volumes of the StorageClass local-path, on the disk of /var/lib");
+  facts.is_root = false;
+  EXPECT_EQ(what(facts), "without root, claims get no volumes: `spillway up` provisions none");
 }
 
 TEST(Checkup, WhyNoNodeCanBeMadeIsPassedOn) {

@@ -1,0 +1,202 @@
+#include "policy/outlook/overview.h"
+
+#include "policy/outlook/pod_outlook.h"
+#include "policy/outlook/service_outlook.h"
+#include "policy/workloads/pod_complaint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace spillway::outlook {
+
+namespace {
+
+using policy::Fact;
+using policy::Reason;
+using policy::ReasonCode;
+using workloads::PodPtr;
+
+/// A pod that is not ready yet has so long to start before it needs a look.
+constexpr Duration kStartGrace = seconds(30);
+/// A threshold that will be met within this time needs a look; later forecasts of the last seconds mean nothing.
+constexpr double kNearSeconds = 600;
+
+std::optional<double> number_fact(const Reason& reason, std::string_view name) {
+  const Fact* fact = policy::find_fact(reason.facts, name);
+  if (fact == nullptr) return std::nullopt;
+  if (const auto* whole = std::get_if<std::int64_t>(&fact->value)) return static_cast<double>(*whole);
+  const auto* number = std::get_if<double>(&fact->value);
+  return number == nullptr ? std::nullopt : std::optional(*number);
+}
+
+/// The pod that would be evicted first; empty: none may be.
+std::string first_of(const policy::Decision& standing) {
+  for (const policy::Candidate& each : standing.candidates) {
+    if (each.reason.code == ReasonCode::kRankedFirst) {
+      return fmt::format("{}/{}", each.subject.ns, each.subject.name);
+    }
+  }
+  return {};
+}
+
+class OverviewMaker {
+ public:
+  OverviewMaker(const OverviewScene& scene, WallTime now) : scene_(scene), now_(now) {}
+
+  Overview run() {
+    if (!scene_.hold.empty()) {
+      add({{"Cluster", "", "", ""}, {Code::kClusterHeld, {{"why", scene_.hold}}}, {}, 0});
+    }
+    for (const auto& node : scene_.nodes) look_at_node(*node);
+    for (const PodPtr& pod : scene_.pods) look_at_pod(*pod);
+    for (const ClaimPtr& claim : scene_.claims) look_at_claim(*claim);
+    for (const auto& service : scene_.services) look_at_service(*service);
+    out_.concerns_total = static_cast<std::int64_t>(out_.concerns.size());
+    if (out_.concerns.size() > kConcernsMax) out_.concerns.resize(kConcernsMax);
+    return std::move(out_);
+  }
+
+ private:
+  void add(Concern concern) { out_.concerns.push_back(std::move(concern)); }
+
+  static policy::Subject subject(std::string_view kind, const api::ObjectMeta& metadata) {
+    return {std::string(kind), metadata.ns, metadata.name, metadata.uid};
+  }
+
+  // Nodes.
+
+  void look_at_node(const api::Node& node) {
+    ++out_.nodes;
+    std::optional<Remark> remark = condition_of(node);
+    const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+    if (ready != nullptr && ready->status == "True") ++out_.nodes_ready;
+    if (!remark) remark = near_threshold(node.metadata.name);
+    if (remark) add({subject("Node", node.metadata), *std::move(remark), {}, 0});
+  }
+
+  static std::optional<Remark> condition_of(const api::Node& node) {
+    const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
+    if (ready == nullptr) return Remark{Code::kNodeNoStatus, {}};
+    std::vector<Fact> facts;
+    if (!ready->message.empty()) facts.push_back({"message", ready->message});
+    if (ready->status == "Unknown") return Remark{Code::kNodeSilent, std::move(facts)};
+    if (ready->status != "True") return Remark{Code::kNodeNotReady, std::move(facts)};
+    std::string pressure;
+    for (const api::NodeCondition& each : node.status.conditions) {
+      if (each.status != "True" || !each.type.ends_with("Pressure")) continue;
+      pressure += pressure.empty() ? each.type : ", " + each.type;
+    }
+    if (!pressure.empty()) return Remark{Code::kNodeUnderPressure, {{"conditions", pressure}}};
+    return std::nullopt;
+  }
+
+  std::optional<Remark> near_threshold(const std::string& node) const {
+    const auto standing = scene_.standings.find(node);
+    if (standing == scene_.standings.end()) return std::nullopt;
+    std::optional<Remark> nearest;
+    double soonest = kNearSeconds;
+    for (const Reason& reason : standing->second.reasons) {
+      const auto due = number_fact(reason, "forecast_seconds");
+      const auto signal = policy::text_fact(reason, "signal");
+      if (!due || !signal || *due > soonest) continue;
+      soonest = *due;
+      std::vector<Fact> facts{{"signal", std::string(*signal)}, {"due_seconds", *due}};
+      if (const std::string first = first_of(standing->second); !first.empty()) facts.push_back({"pod", first});
+      nearest = Remark{Code::kNodeNear, std::move(facts)};
+    }
+    return nearest;
+  }
+
+  // Pods.
+
+  void look_at_pod(const api::Pod& pod) {
+    ++out_.pods;
+    if (pod.status.phase == "Running") ++out_.pods_running;
+    auto remark = trouble_of(pod);
+    if (!remark) return;
+    const api::OwnerReference* owner = api::controller_of(pod.metadata);
+    std::string owner_text = owner == nullptr ? std::string() : fmt::format("{} {}", owner->kind, owner->name);
+    if (!owner_text.empty()) {
+      const auto same = std::ranges::find_if(out_.concerns, [&](const Concern& each) {
+        return each.subject.ns == pod.metadata.ns && each.owner == owner_text && each.remark.code == remark->code;
+      });
+      if (same != out_.concerns.end()) {
+        ++same->more;
+        return;
+      }
+    }
+    add({subject("Pod", pod.metadata), *std::move(remark), std::move(owner_text), 0});
+  }
+
+  std::optional<Remark> trouble_of(const api::Pod& pod) const {
+    if (pod.status.phase == "Succeeded") return std::nullopt;
+    if (pod.status.reason == "Evicted") {
+      return Remark{Code::kPodEvicted, {{"node", pod.spec.node_name}, {"message", pod.status.message}}};
+    }
+    if (pod.metadata.deletion_timestamp) return std::nullopt;
+    if (const auto trouble = explain_containers(pod, now_)) return trouble->remarks.front();
+    if (pod.status.phase == "Failed") return Remark{Code::kPodFailed, {{"why", workloads::why_failed(pod)}}};
+    if (workloads::is_ready(pod)) return std::nullopt;
+    if (pod.metadata.creation_timestamp && now_ - *pod.metadata.creation_timestamp < kStartGrace) return std::nullopt;
+    if (const auto* claim = unbound_claim_of(pod, scene_.claims, scene_.classes)) {
+      return Remark{Code::kPodClaim, {{"claim", claim->metadata.name}}};
+    }
+    const api::PodCondition* scheduled = api::find_condition(pod.status.conditions, "PodScheduled");
+    if (pod.spec.node_name.empty()) {
+      std::vector<Fact> facts;
+      if (scheduled != nullptr && !scheduled->message.empty()) facts.push_back({"message", scheduled->message});
+      return Remark{Code::kPodUnschedulable, std::move(facts)};
+    }
+    return Remark{Code::kPodUnready, {{"why", workloads::why_not_ready(pod)}}};
+  }
+
+  // Claims and Services.
+
+  void look_at_claim(const api::PersistentVolumeClaim& claim) {
+    if (claim.status.phase == "Bound" || claim.metadata.deletion_timestamp) return;
+    if (claim.status.phase == "Lost") {
+      return add({subject(api::PersistentVolumeClaim::kKind, claim.metadata),
+                  {Code::kClaimLost, {{"volume", claim.volume_name}}},
+                  {},
+                  0});
+    }
+    Remark remark = unbound_claim(claim, scene_.classes);
+    // A claim that waits for a pod lacks nothing yet: the pod has an entry of its own, if it needs a look.
+    if (remark.code == Code::kClaimFirstConsumer) return;
+    add({subject(api::PersistentVolumeClaim::kKind, claim.metadata), std::move(remark), {}, 0});
+  }
+
+  void look_at_service(const api::Service& service) {
+    if (!endpoints::has_selected_pods(service) || service.metadata.deletion_timestamp) return;
+    std::vector<endpoints::PodPtr> pods;
+    for (const PodPtr& pod : scene_.pods) {
+      const bool is_near = pod->metadata.ns == service.metadata.ns && !api::is_terminal(*pod);
+      if (is_near && endpoints::selects(service, pod->metadata.labels)) pods.push_back(pod);
+    }
+    const ServiceScene scene{service, {}, std::move(pods), std::nullopt, std::nullopt};
+    const Outlook outlook = explain_service(scene, now_);
+    for (Remark remark : outlook.remarks) {
+      if (remark.code != Code::kServiceNoMatch && remark.code != Code::kServiceNoneReady) continue;
+      // The pod that is not ready has an entry of its own.
+      std::erase_if(remark.facts, [](const Fact& fact) { return fact.name == "pod" || fact.name == "why"; });
+      return add({subject(api::Service::kKind, service.metadata), std::move(remark), {}, 0});
+    }
+  }
+
+  const OverviewScene& scene_;
+  WallTime now_;
+  Overview out_;
+};
+
+}  // namespace
+
+Overview overview_of(const OverviewScene& scene, WallTime now) {
+  return OverviewMaker(scene, now).run();
+}
+
+}  // namespace spillway::outlook

@@ -1,0 +1,56 @@
+// The objects of a cluster that need a look, each with one remark that says why: what `spillway explain` prints without
+// arguments. Nodes come first, then pods, claims and Services; pods of one owner with the same trouble are one entry.
+// Thread: any (pure). Bounds: kConcernsMax entries, the others are counted.
+#pragma once
+
+#include "api/object/endpoints.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
+#include "api/object/service.h"
+#include "policy/outlook/claim_outlook.h"
+#include "policy/outlook/outlook.h"
+#include "policy/outlook/workload_outlook.h"
+#include "policy/reason.h"
+#include "policy/workloads/pod_state.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spillway::outlook {
+
+inline constexpr std::size_t kConcernsMax = 40;
+
+struct OverviewScene {
+  std::vector<std::shared_ptr<const api::Node>> nodes;  // by name
+  std::vector<workloads::PodPtr> pods;                  // by namespace and name
+  std::vector<ClaimPtr> claims;                         // the same
+  std::optional<std::vector<ClassPtr>> classes;         // nullopt: not read
+  std::vector<std::shared_ptr<const api::Service>> services;
+  std::vector<std::shared_ptr<const api::EndpointSlice>> slices;
+  std::map<std::string, policy::Decision> standings;  // answers of the agents, by node
+  std::string hold;                                   // reason of a hold of the whole cluster; empty: none
+};
+
+struct Concern {
+  policy::Subject subject;
+  Remark remark;
+  std::string owner;      // "ReplicaSet web"; empty: none
+  std::int64_t more = 0;  // further pods of this owner with the same remark
+};
+
+struct Overview {
+  std::int64_t nodes = 0;
+  std::int64_t nodes_ready = 0;
+  std::int64_t pods = 0;
+  std::int64_t pods_running = 0;
+  std::vector<Concern> concerns;  // the most pressing first
+  std::int64_t concerns_total = 0;
+};
+
+Overview overview_of(const OverviewScene& scene, WallTime now);
+
+}  // namespace spillway::outlook
