@@ -12,7 +12,9 @@ import urllib.parse
 
 SAMPLES = pathlib.Path(__file__).resolve().parent / "samples"
 LISTS = {"/api/v1/nodes": ("NodeList", "nodes"), "/api/v1/pods": ("PodList", "pods"), "/api/v1/events": ("EventList", "events"),
-         "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases": ("LeaseList", "leases")}
+         "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases": ("LeaseList", "leases"),
+         "/api/v1/persistentvolumeclaims": ("PersistentVolumeClaimList", "claims"), "/api/v1/services": ("ServiceList", "services"),
+         "/apis/storage.k8s.io/v1/storageclasses": ("StorageClassList", "classes")}
 IDLE_S = 0.25  # after which a watch looks whether its server has ended
 
 

@@ -414,7 +414,7 @@ class Stock(Looking):
         with stock_api.stock_api({"nodes": nodes, "events": events}) as many, dashboard(self.folder, stock_api.kubeconfig_for(many, self.folder)) as page:
             self.browser.look(1280, 780)
             self.show(page.url, "cluster")
-            self.see("270 in 3 zones", "shop/cart-7d9f", "Attempting to reclaim memory", "Marking for deletion", "Live")
+            self.see("What needs a look", "its agent does not report", "270 in 3 zones", "shop/cart-7d9f", "Attempting to reclaim memory", "Marking for deletion", "Live")
             self.browser.run("document.querySelector('.server').textContent = '192.0.2.7:6443'; document.documentElement.style.overflow = 'hidden'")
             self.browser.settle()
             if folder := os.environ.get("SPILLWAY_PICTURES"):
@@ -466,9 +466,9 @@ class Spillway(Looking):
             self.see(sentence, "Pods compared")
             self.in_every_window("why-spillway")
             self.show(page.url, "why?q=steady")
-            self.see("pod default/steady was not evicted")
+            self.see("pod default/steady is in no danger of eviction")
             self.show(page.url, "cluster")
-            self.see("Evicted", "default/hog")
+            self.see("What needs a look", "pod default/hog: node n evicted it", "spillway explain pod/hog", "Evicted", "default/hog")
             self.show(page.url, "node/n")
             self.see("As the node's own agent would choose", "The lease was renewed")
             wait_for("curves", lambda: self.browser.run("document.querySelectorAll('.uplot canvas').length") > 2)

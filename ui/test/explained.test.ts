@@ -13,8 +13,10 @@ function cells(text: string): string[][] {
 function printed(decision: Decision, pod: Pod | null): string[][] {
   const lines: string[] = [headline(decision, pod)];
   for (const table of tablesOf(decision, pod)) {
-    lines.push(table.title, table.headings.map((each) => each.toUpperCase()).join('   '));
+    lines.push(table.title);
+    if (table.rows.length > 0) lines.push(table.headings.map((each) => each.toUpperCase()).join('   '));
     for (const row of table.rows) lines.push(row.map((each) => each || ' ').join('   '));
+    if (table.remark) lines.push(table.remark);
   }
   const remarks = remarksOf(decision);
   if (remarks.length > 0) lines.push('Also', ...remarks);

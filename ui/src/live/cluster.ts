@@ -4,6 +4,7 @@ import { isTainted, pressures, readyStatus, stateOf, type State } from '../rules
 import { type Decision, readDecision } from '../rules/decisions.ts';
 import { ApiError, type Door, get, find } from './api.ts';
 import { Collection } from './collection.ts';
+import { overviewOf, type Overview } from '../rules/overview.ts';
 
 const EVENTS_KEPT = 2000;
 const CHANGES_KEPT = 200;
@@ -13,6 +14,10 @@ const ASKED_MAX = 40;      // nodes whose decisions are fetched for the list of 
 const ZONES_EVERY_MS = 2000;
 const ZONES_SELDOM_MS = 30_000; // interval where no controller has such a page
 const DECISIONS_EVERY_MS = 3000;
+const OVERVIEW_EVERY_MS = 5000;
+const PAGE = 500;          // pods of one list request
+const REFUSED_MS = 60_000; // a list that was refused is not requested again before
+const PODS_MAX = 5000;     // pods that the overview reads; of a larger cluster the first by name
 
 /** When this page saw the lease change, in ms of its own monotonic clock. */
 export interface Beat { renewed: string; seenMs: number; gapsMs: { at: number; gap: number }[] }
@@ -33,11 +38,15 @@ export class Cluster {
   zonesProblem: ApiError | null = null;
   zonesAsked = false; // a controller has answered by now, or none does
   ours: boolean | null = null; // agents of Spillway answer; null: not known yet
+  overview: Overview | null = null;        // null: not read yet
+  overviewProblem: ApiError | null = null; // why it could not be read the last time
+  overviewPods = 0;                        // pods read, if there are more than the overview reads; else 0
   door: Door = { version: '', through: '', server: '' };
   version = 0;
   membership = 0; // grows when a node comes, goes or changes its zone
   private listeners = new Set<() => void>();
   private silentNodes = new Set<string>();
+  private refusedUntil = new Map<string, number>(); // by path
   private serial = 0;
   private zonesNext = 0;
 
@@ -70,6 +79,7 @@ export class Cluster {
     void get('ui/door.json').then((door: Door) => { this.door = door; this.changed(); }, () => {});
     void this.poll(ZONES_EVERY_MS, () => this.readZones());
     void this.poll(DECISIONS_EVERY_MS, () => this.readDecisions());
+    void this.poll(OVERVIEW_EVERY_MS, () => this.readOverview());
   }
 
   retry(): void { for (const each of [this.nodes, this.leases, this.events, this.failed]) each.retry(); }
@@ -174,6 +184,51 @@ export class Cluster {
       if (this.zonesProblem !== null && !this.zonesProblem.gone) this.zones = null;
     }
     this.zonesAsked ||= this.zonesProblem === null || !this.zonesProblem.gone;
+    this.changed();
+  }
+
+  /** The items of a list, PAGE at a time, PODS_MAX at most; null: the user may not read it, or there is no such resource. */
+  private async listed(path: string): Promise<any[] | null> {
+    const items: any[] = [];
+    let token = '';
+    if (performance.now() < (this.refusedUntil.get(path) ?? 0)) return null;
+    do {
+      let page: any;
+      try {
+        page = await get(`${path}?limit=${PAGE}${token === '' ? '' : `&continue=${encodeURIComponent(token)}`}`);
+      } catch (error) {
+        if (error instanceof ApiError && (error.denied || error.status === 404)) {
+          this.refusedUntil.set(path, performance.now() + REFUSED_MS);
+          return null;
+        }
+        throw error;
+      }
+      items.push(...(page.items ?? []));
+      token = String(page.metadata?.continue ?? '');
+    } while (token !== '' && items.length < PODS_MAX);
+    this.overviewPods = token === '' ? this.overviewPods : items.length;
+    return items;
+  }
+
+  /** Reads what needs a look. Nothing of the lists is kept. */
+  private async readOverview(): Promise<void> {
+    try {
+      this.overviewPods = 0;
+      const pods = await this.listed('/api/v1/pods');
+      const nodes = await this.listed('/api/v1/nodes');
+      const claims = await this.listed('/api/v1/persistentvolumeclaims');
+      const services = await this.listed('/api/v1/services');
+      const classes = await this.listed('/apis/storage.k8s.io/v1/storageclasses');
+      const byName = (a: any, b: any) => (`${a.metadata?.namespace ?? ''}/${a.metadata?.name}` < `${b.metadata?.namespace ?? ''}/${b.metadata?.name}` ? -1 : 1);
+      const sorted = (list: any[] | null) => (list ?? []).sort(byName);
+      const brake = this.zones?.brake; // read every two seconds; without controllers of ours there is no hold
+      const why = brake?.code === 'manual-hold' ? String(brake.facts.find((each) => each.name === 'why')?.value ?? '') : null;
+      this.overview = overviewOf({ nodes: sorted(nodes), pods: sorted(pods), claims: sorted(claims), services: sorted(services), classes, standings: this.standing,
+        hold: why === null ? '' : why || 'no reason was given' }, Date.now());
+      this.overviewProblem = pods === null ? new ApiError(403, 'Forbidden', 'you may not list pods') : null;
+    } catch (error) {
+      this.overviewProblem = error instanceof ApiError ? error : null;
+    }
     this.changed();
   }
 

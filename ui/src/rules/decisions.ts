@@ -54,6 +54,40 @@ export function valueText({ name, value }: Fact): string {
   return Math.abs(value) < 10 ? String(Number(value.toPrecision(3))) : oneDecimal(value);
 }
 
+/** The unit in which a number of bytes is shown, and its size. */
+function unitOf(bytes: number): [string, number] {
+  const suffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
+  let size = 1;
+  let power = 0;
+  while (Math.abs(bytes) / size >= 1024 && power + 1 < suffixes.length) { size *= 1024; power += 1; }
+  return [suffixes[power]!, size];
+}
+
+/** valueText() with as many decimals as it takes to tell the value from `other`: "24.96Mi" beside 25Mi. A smaller value is rounded down, a larger one up. */
+export function valueTextApart(one: Fact, other: Fact): string {
+  const usual = valueText(one);
+  if (typeof one.value === 'string' || typeof other.value === 'string') return usual;
+  const isBytes = one.name.endsWith('_bytes');
+  if (usual !== valueText(other) || one.value === other.value || (!isBytes && !one.name.endsWith('_seconds'))) return usual;
+  const [unit, size] = isBytes ? unitOf(one.value) : ['s', 1] as [string, number];
+  let parts = 10;
+  for (let decimals = 2; decimals <= 4; decimals += 1) {
+    parts *= 10;
+    const scaled = one.value / size * parts;
+    const cut = (one.value < other.value ? Math.floor(scaled) : Math.ceil(scaled)) / parts;
+    if (cut !== other.value / size) return cut.toFixed(decimals) + unit;
+  }
+  return isBytes ? one.value.toFixed(0) : `${one.value.toFixed(6)}s`;
+}
+
+/** valueText() of an amount of `resource`: "100Mi" of memory and storage, "500m" or "2" of milli-CPUs. */
+export function amountText(resource: string, amount: Fact): string {
+  if (typeof amount.value === 'string') return valueText(amount);
+  if (resource === 'memory' || resource === 'ephemeral-storage' || resource.startsWith('hugepages-')) return bytesText(amount.value);
+  if (resource !== 'cpu') return valueText(amount);
+  return amount.value % 1000 === 0 ? String(amount.value / 1000) : `${amount.value}m`;
+}
+
 export const headingOf = (name: string): string => name.replace(/_(bytes|seconds|inodes|processes)$/, '').replace(/_/g, ' ').toUpperCase();
 export const wordsOf = (code: string): string => code.replace(/-/g, ' ');
 export const factsText = (facts: Fact[]): string => facts.map((each) => `${headingOf(each.name).toLowerCase()} ${valueText(each)}`).join(', ');
@@ -62,18 +96,20 @@ type Facts = (name: string) => string;
 type Sentence = (facts: Facts, reason: Reason) => string;
 
 const signals: Record<'available' | 'threshold', (reason: Reason) => string> = {
-  available: (reason) => { const found = measured(reason.facts, 'available'); return found ? valueText(found) : ''; },
+  available: (reason) => apart(measured(reason.facts, 'available'), measured(reason.facts, 'threshold')),
   threshold: (reason) => { const found = measured(reason.facts, 'threshold'); return found ? valueText(found) : ''; },
 };
+
+const apart = (one: Fact | undefined, other: Fact | undefined): string => one === undefined ? '' : other === undefined ? valueText(one) : valueTextApart(one, other);
 
 function estimate(of: Facts, reason: Reason): string {
   const difference = Number(fact(reason.facts, 'difference_bytes')?.value ?? 0);
   const compared = difference === 0 ? 'as much as' : `${bytesText(Math.abs(difference))} ${difference < 0 ? 'less' : 'more'} than`;
-  return `by "${of('estimator')}" ${of('estimate_bytes')} are left, ${compared} by "${of('chosen')}", and there is ${of('pressure') === 'yes' ? '' : 'no '}pressure`;
+  return `measured as "${of('estimator')}": ${of('estimate_bytes')} available, ${compared} as "${of('chosen')}", ${of('pressure') === 'yes' ? '' : 'no '}pressure`;
 }
 
-const silence = (of: Facts, against: string): string =>
-  of('from') === '' ? '' : `its last sign of life (${of('from')}) is ${of('silence_seconds')} old, ${against} its grace of ${of('grace_seconds')}`;
+const silence = (of: Facts, reason: Reason, against: string): string =>
+  of('from') === '' ? '' : `its last sign of life (${of('from')}) is ${apart(fact(reason.facts, 'silence_seconds'), fact(reason.facts, 'grace_seconds'))} old, ${against} its grace of ${of('grace_seconds')}`;
 
 const SENTENCES: Record<string, string | Sentence> = {
   'no-threshold-met': 'no threshold is met',
@@ -82,7 +118,7 @@ const SENTENCES: Record<string, string | Sentence> = {
   'observation-stale': (of, reason) => signals.available(reason) && `${of('signal')} is below its threshold, but was not measured since the last pass`,
   'no-candidate': 'no pod may be evicted',
   'eviction-in-progress': 'an eviction is in progress',
-  'local-storage-exceeded': (of) => `it used ${of('used_bytes')} of local storage, more than its limit of ${of('limit_bytes')} (${of('limit')})`,
+  'local-storage-exceeded': (of, reason) => `it used ${apart(fact(reason.facts, 'used_bytes'), fact(reason.facts, 'limit_bytes'))} of local storage, more than its limit of ${of('limit_bytes')} (${of('limit')})`,
   'reclaim-sufficed': 'what the node could free by itself was enough',
   'reclaim-superseded': 'memory ran short meanwhile and goes first',
   emergency: 'memory would have run out during its grace period, so it was killed at once',
@@ -92,19 +128,20 @@ const SENTENCES: Record<string, string | Sentence> = {
   'estimate-agrees': estimate,
   'estimate-disagrees': (of, reason) => `${estimate(of, reason)}: they disagree`,
   'in-blind-zone': (of, reason) => `the kernel's OOM killer may come before ${of('signal')} falls to ${signals.threshold(reason)}: about ${of('blind_zone_bytes')} cannot be used`,
-  'heartbeat-fresh': (of) => silence(of, 'within'),
-  'heartbeat-stale': (of) => silence(of, 'beyond'),
-  'never-posted': (of) => {
-    const silent = silence(of, 'beyond');
+  'heartbeat-fresh': (of, reason) => silence(of, reason, 'within'),
+  'heartbeat-stale': (of, reason) => silence(of, reason, 'beyond'),
+  'never-posted': (of, reason) => {
+    const silent = silence(of, reason, 'beyond');
     if (silent) return `${silent}; it has never posted a status`;
-    return `the controllers have not looked at it yet${of('look_every_seconds') === '' ? '' : `; they look every ${of('look_every_seconds')}`}`;
+    return `the controllers have not evaluated it yet${of('look_every_seconds') === '' ? '' : `; they do so every ${of('look_every_seconds')}`}`;
   },
   'zone-rate-limited': (of) => of('place') && `it stands ${of('place')} of ${of('waiting_nodes')} in the queue of its zone${of('due_seconds') === '' ? ', which does not move now' : `; its turn comes in ${of('due_seconds')}`}`,
-  'zone-halted': (of) => `its zone lets nothing through while it is ${of('state')}`,
+  'zone-halted': (of) => `its zone evicts nothing while it is ${of('state')}`,
   'master-disruption': 'every zone is fully disrupted: nothing is evicted',
   'manual-hold': (of) => `${of('zone') === '' ? 'everything is' : `zone ${of('zone')} is`} held by hand${of('why') === '' ? '' : `: ${of('why')}`}`,
   'zone-state': (of) => `zone ${of('zone') || '-'} is ${of('state')}: ${of('ready_nodes')} of ${of('nodes')} nodes are ready`,
-  'next-deletion': (of) => `${of('pods')} of its pods are deleted when their tolerations end; the first, ${of('pod')}, in ${of('due_seconds')}`,
+  'node-selector-mismatch': (of) => of('volumes'), // a refusal by volumes has the words of the scheduler
+  'next-deletion': (of) => `${of('pods')} of its pods will be deleted when their tolerations end; the first, ${of('pod')}, in ${of('due_seconds')}`,
 };
 
 const REMARKS = new Set(['threshold-not-met', 'shadow', 'estimate-agrees', 'estimate-disagrees', 'in-blind-zone']);
@@ -149,11 +186,16 @@ export const compares = (decision: Decision, pod: Pod): boolean => decision.cand
 function headlineForOther(decision: Decision, pod: Pod): string {
   const place = decision.candidates.findIndex((each) => isAbout(each.subject, pod));
   const cause = causeOf(decision);
+  const total = Math.max(decision.candidatesTotal, decision.candidates.length);
+  const isCalm = decision.verdict === 'rests' && decision.action === 'evict' && has(decision, 'no-threshold-met');
+  if (isCalm && place >= 0 && decision.candidates[place]!.reason.code !== 'critical-pod-spared') {
+    return `pod ${pod.ns}/${pod.name} is in no danger of eviction: no threshold of node ${decision.by} is met; it is ${place + 1} of ${total} in the order`;
+  }
   let text = `pod ${pod.ns}/${pod.name} was not ${actionDone(decision.action)}`;
   text += decision.verdict === 'acts' ? ` at ${timeText(decision.at)}: ${subjectText(decision.subject)} went instead` : cause === '' ? '' : `: ${cause}`;
   if (place < 0) return text;
   if (decision.candidates[place]!.reason.code === 'critical-pod-spared') return `${text}; it is critical and never is`;
-  return `${text}; it is ${place + 1} of ${Math.max(decision.candidatesTotal, decision.candidates.length)} in the order of eviction`;
+  return `${text}; it is ${place + 1} of ${total} in the order of eviction`;
 }
 
 /** The answer in one sentence. `pod`: whom it is asked about; null: whom the decision is about. */
@@ -178,26 +220,66 @@ export function headline(decision: Decision, pod: Pod | null = null): string {
   }
 }
 
-export interface Table { title: string; headings: string[]; rows: string[][]; marked: number }
+/** `remark`: a line below the rows; empty: none. */
+export interface Table { title: string; headings: string[]; rows: string[][]; marked: number; remark?: string }
 
 const cell = (found: Fact | undefined): string => (found === undefined ? '-' : valueText(found) || '-');
 
+const FORESEEN_SECONDS = 3600; // beyond this time an extrapolation of the last seconds means nothing
+const numberOf = (found: Fact | undefined): number => (typeof found?.value === 'number' ? found.value : 0);
+
+/** The time in which the threshold will be met, if that is foreseen. */
+function forecastOf(facts: Fact[]): Fact | undefined {
+  const found = fact(facts, 'forecast_seconds');
+  return found === undefined || numberOf(found) > FORESEEN_SECONDS ? undefined : found;
+}
+
+/** A signal that is worth a row: memory always, others if they were not measured or are near their threshold. */
+function isTelling({ code, facts }: Reason): boolean {
+  if (code !== 'threshold-not-met') return true;
+  const available = measured(facts, 'available');
+  const threshold = measured(facts, 'threshold');
+  return fact(facts, 'signal')?.value === 'memory.available' || forecastOf(facts) !== undefined || available === undefined || threshold === undefined ||
+    numberOf(available) < 2 * numberOf(threshold);
+}
+
+const STATES: Record<string, string> = { 'threshold-met': 'met', 'threshold-not-met': 'not met', 'observation-missing': 'not measured' };
+
 function thresholds(decision: Decision): Table {
-  const any = (name: string) => decision.reasons.some((each) => fact(each.facts, name) !== undefined);
-  const graces = any('grace_seconds');
-  const forecasts = any('forecast_seconds');
-  const headings = ['Signal', 'Available', 'Threshold', 'Capacity', ...(graces ? ['Grace'] : []), ...(forecasts ? ['Reached in'] : []), 'State'];
+  const all = decision.reasons.filter(({ code, facts }) => fact(facts, 'signal') !== undefined && (measured(facts, 'available') !== undefined || code === 'observation-missing'));
+  const shown = all.filter(isTelling);
+  const graces = shown.some((each) => fact(each.facts, 'grace_seconds') !== undefined);
+  const forecasts = shown.some((each) => forecastOf(each.facts) !== undefined);
+  const headings = ['Signal', 'Available', 'Threshold', 'Capacity', ...(graces ? ['Grace'] : []), ...(forecasts ? ['Met in'] : []), 'State'];
   const rows: string[][] = [];
   let marked = -1;
-  for (const { code, facts } of decision.reasons) {
-    const signal = fact(facts, 'signal');
-    const available = measured(facts, 'available');
-    if (signal === undefined || (available === undefined && code !== 'observation-missing')) continue;
+  for (const { code, facts } of shown) {
     if (code !== 'threshold-not-met' && code !== 'observation-missing' && marked < 0) marked = rows.length;
-    rows.push([valueText(signal), cell(available), cell(measured(facts, 'threshold')), cell(measured(facts, 'capacity')),
-      ...(graces ? [cell(fact(facts, 'grace_seconds'))] : []), ...(forecasts ? [cell(fact(facts, 'forecast_seconds'))] : []), wordsOf(code)]);
+    rows.push([cell(fact(facts, 'signal')), apart(measured(facts, 'available'), measured(facts, 'threshold')) || '-', cell(measured(facts, 'threshold')), cell(measured(facts, 'capacity')),
+      ...(graces ? [cell(fact(facts, 'grace_seconds'))] : []), ...(forecasts ? [cell(forecastOf(facts))] : []), STATES[code] ?? wordsOf(code)]);
   }
-  return { title: 'What was measured', headings, rows, marked };
+  const others = all.length - shown.length;
+  const remark = others === 0 ? '' : others === 1 ? '1 other signal is far from its threshold' : `${others} other signals are far from their thresholds`;
+  return { title: 'What was measured', headings, rows, marked, remark };
+}
+
+const AMOUNTS = new Set(['requested', 'used', 'capacity', 'allocatable', 'available', 'free']);
+
+/** Why the first of the ranking is first. */
+function rankReason({ reason, decidedBy }: Candidate): string {
+  const above = fact(reason.facts, 'above_request_bytes');
+  switch (decidedBy) {
+    case 'missing-stats': return 'its usage is not known';
+    case 'exceeds-request': return above === undefined ? 'it uses more than it requested, and the next does not' : `it uses ${valueText(above)} more than it requested, and the next does not use more`;
+    case 'priority': return 'its priority is the lowest';
+    case 'above-request':
+      if (above === undefined) return '';
+      return numberOf(above) >= 0 ? `it uses ${valueText(above)} more than it requested, the most of its priority`
+        : `it uses ${bytesText(-numberOf(above))} less than it requested, the least difference of its priority`;
+    case 'processes': return 'it has the most processes of its priority';
+    case 'name': return 'it equals the next, and comes first by name';
+    default: return '';
+  }
 }
 
 const factNames = (decision: Decision): string[] => [...new Set(decision.candidates.flatMap((each) => each.reason.facts.map((one) => one.name)))];
@@ -208,7 +290,12 @@ function candidates(decision: Decision, pod: Pod | null): Table {
   if (decision.area === 'scheduling') {
     return {
       title: 'What each node says now', headings: ['Node', 'Reason', ...names.map(sentenceCase)], marked: -1,
-      rows: decision.candidates.map((each) => [each.subject.name, wordsOf(each.reason.code), ...names.map((name) => cell(fact(each.reason.facts, name)))]),
+      rows: decision.candidates.map((each) => {
+        const resource = String(fact(each.reason.facts, 'resource')?.value ?? '');
+        const textOf = (name: string) => { const found = fact(each.reason.facts, name); return found !== undefined && AMOUNTS.has(name) ? amountText(resource, found) : cell(found); };
+        return [each.subject.name, wordsOf(each.reason.code), ...names.map(textOf)];
+      }),
+      remark: '',
     };
   }
   let marked = -1;
@@ -219,29 +306,32 @@ function candidates(decision: Decision, pod: Pod | null): Table {
     if (chosen || (pod !== null && isAbout(each.subject, pod) && marked < 0)) marked = place;
     const note = chosen ? (isShadow(decision) ? `would have been ${actionDone(decision.action)}` : actionDone(decision.action)) : spared ? 'critical: spared' : '';
     return [String(place + 1), each.subject.namespace ? `${each.subject.namespace}/${each.subject.name}` : each.subject.name,
-      ...names.map((name) => cell(fact(each.reason.facts, name))), each.decidedBy.replace(/-/g, ' ') || '-', note];
+      ...names.map((name) => cell(fact(each.reason.facts, name))), note];
   });
   const shown = decision.candidates.length;
   const title = shown < decision.candidatesTotal ? `Pods compared (the first ${shown} of ${decision.candidatesTotal})` : 'Pods compared';
-  return { title, headings: ['#', 'Name', ...names.map(sentenceCase), 'Ranked by', ''], rows, marked };
+  const first = decision.candidates.find((each) => each.reason.code === 'ranked-first' && rankReason(each) !== '');
+  const remark = first === undefined ? '' : `${first.subject.namespace ? `${first.subject.namespace}/` : ''}${first.subject.name} is first: ${rankReason(first)}`;
+  return { title, headings: ['#', 'Name', ...names.map(sentenceCase), ''], rows, marked, remark };
 }
 
 function reclaimed(decision: Decision): Table {
   const rows = decision.reasons.filter((each) => each.code === 'reclaimed')
     .map(({ facts }) => ['what', 'deleted', 'freed_bytes', 'problem'].map((name) => cell(fact(facts, name))));
-  return { title: 'What the node freed first', headings: ['What', 'Deleted', 'Freed', 'Problem'], rows, marked: -1 };
+  return { title: 'What the node freed first', headings: ['What', 'Deleted', 'Freed', 'Problem'], rows, marked: -1, remark: '' };
 }
 
 /** The tables that `spillway explain` prints, those without rows left out. */
 export function tablesOf(decision: Decision, pod: Pod | null = null): Table[] {
-  return [thresholds(decision), reclaimed(decision), candidates(decision, pod)].filter((each) => each.rows.length > 0);
+  return [thresholds(decision), reclaimed(decision), candidates(decision, pod)].filter((each) => each.rows.length > 0 || Boolean(each.remark));
 }
 
 /** Reasons that no table shows and the headline does not tell. */
 export function remarksOf(decision: Decision): string[] {
   const lead = decision.reasons.find(mayLead);
   return decision.reasons
-    .filter((each) => measured(each.facts, 'available') === undefined && !TABLE_ROWS.has(each.code) && each !== lead && each.code !== 'emergency')
+    .filter((each) => measured(each.facts, 'available') === undefined && !TABLE_ROWS.has(each.code) && each !== lead && each.code !== 'emergency' &&
+      !(each.code === 'estimate-agrees' && fact(each.facts, 'difference_bytes')?.value === 0)) // an estimator that agrees to the byte adds nothing
     .map(sentenceOf);
 }
 

@@ -10,7 +10,7 @@ export function fileOf(row: Row, from: string): string {
   const parts = [`<h1>${escape(row.sentence)}</h1>`, `<p class="quiet">${escape(row.at)}${row.node === '' ? '' : `, node ${escape(row.node)}`}${row.owner === '' ? '' : `, of ${escape(row.owner)}`}</p>`];
   if (row.decision !== null) {
     for (const table of tablesOf(row.decision)) {
-      parts.push(`<h2>${escape(table.title)}</h2><div><table><tr>${table.headings.map((each) => `<th>${escape(each)}</th>`).join('')}</tr>`,
+      parts.push(`<h2>${escape(table.title)}</h2>${!table.remark ? '' : `<p>${escape(table.remark)}</p>`}<div><table><tr>${table.headings.map((each) => `<th>${escape(each)}</th>`).join('')}</tr>`,
         ...table.rows.map((cells, place) => `<tr${place === table.marked ? ' class="marked"' : ''}>${cells.map((each) => `<td>${escape(each)}</td>`).join('')}</tr>`), '</table></div>');
     }
     const remarks = remarksOf(row.decision);

@@ -4,7 +4,7 @@ import type { Cluster } from '../live/cluster.ts';
 import { countZones, readyStatus, sentenceOf, STATE_MARKS, STATE_WORDS, STATES, type State } from '../rules/health.ts';
 import { zoneText } from '../rules/objects.ts';
 import { layOut, tileAt, type Layout, type Tile } from '../rules/tiles.ts';
-import { Happenings, nodeLink, Note, problemOf, Section, useCluster, useSeconds, useWidth } from './parts.tsx';
+import { Happenings, nodeLink, Note, problemOf, Section, useCluster, useSeconds, useWidth, whyLink } from './parts.tsx';
 
 const TROUBLES_SHOWN = 50;
 const FLASH_MS = 900;
@@ -175,6 +175,36 @@ function Tiles({ cluster, dim }: { cluster: Cluster; dim: State | null }) {
   );
 }
 
+/** The list that `spillway explain` prints without arguments: the first thing on the page. */
+function Overview({ cluster }: { cluster: Cluster }) {
+  const { overview, overviewProblem } = cluster;
+  const sub = overview === null ? undefined
+    : `${overview.nodesReady} of ${overview.nodes} nodes ready, ${overview.podsRunning} of ${overview.pods} pods running`;
+  const target = ({ kind, ns, name }: { kind: string; ns: string; name: string }): string =>
+    kind === 'Node' ? nodeLink(name) : kind === 'Pod' ? whyLink(`${ns}/${name}`) : kind === 'Cluster' ? '#/zones' : '';
+  return (
+    <Section title="What needs a look" sub={sub}>
+      {overview === null && overviewProblem === null && <Note kind="loading">Reading the cluster…</Note>}
+      {overviewProblem !== null && <Note kind={overviewProblem.gone ? 'loading' : 'denied'}>Not read: {overviewProblem.message}</Note>}
+      {overview !== null && overview.total === 0 && <p class="calm">Nothing: every node is ready, and every pod, claim and Service works.</p>}
+      {overview !== null && overview.total > 0 && (
+        <ul class="concerns" aria-label="What needs a look">{overview.concerns.map((each) => {
+          const link = target(each.subject);
+          const [head, ...rest] = each.sentence.split(': ');
+          return (
+            <li key={`${each.subject.kind}/${each.subject.ns}/${each.subject.name}`}>
+              {link === '' ? <b>{head}</b> : <a href={link}>{head}</a>}: {rest.join(': ')}
+              {each.command !== '' && <code>{each.command}</code>}
+            </li>
+          );
+        })}</ul>
+      )}
+      {overview !== null && overview.total > overview.concerns.length && <p class="quiet">and {overview.total - overview.concerns.length} more</p>}
+      {cluster.overviewPods > 0 && <p class="quiet">Only the first {cluster.overviewPods} pods were read.</p>}
+    </Section>
+  );
+}
+
 export function ClusterView({ cluster }: { cluster: Cluster }) {
   const version = useCluster(cluster);
   const now = useSeconds();
@@ -190,6 +220,8 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
     };
   }, [cluster, version]);
   return (
+    <>
+    <Overview cluster={cluster} />
     <div class="columns">
       <Section title="Nodes" sub={rows.length === 0 ? undefined : `${rows.length} in ${zones.length} ${zones.length === 1 ? 'zone' : 'zones'}`}>
         {problem}
@@ -203,7 +235,7 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
           </ul>
           <Tiles cluster={cluster} dim={dim} />
           {cluster.leases.session.phase === 'denied' && <Note kind="denied">Heartbeats are not shown: you may not list leases in kube-node-lease.</Note>}
-          <h3>Nodes that need a look</h3>
+          <h3>Nodes with a problem</h3>
           {troubles.length === 0 ? <p class="quiet">None: every node is ready.</p> : (
             <ul class="troubles">{troubles.slice(0, TROUBLES_SHOWN).map(({ node, state }) => (
               <li key={node.name}><i class={`swatch ${state}`} aria-hidden="true">{STATE_MARKS[state]}</i><a href={nodeLink(node.name)}>{node.name}</a> <span>{sentenceOf(node, state, cluster.silence(node.name)).replace(`node ${node.name} `, '')}</span></li>
@@ -218,5 +250,6 @@ export function ClusterView({ cluster }: { cluster: Cluster }) {
         <div role="log" aria-label="What is happening" tabIndex={0} class="scroll"><Happenings list={list} now={now} /></div>
       </Section>
     </div>
+    </>
   );
 }

@@ -86,7 +86,7 @@ export function Explained({ decision, pod, sentence = true }: { decision: Decisi
   return (
     <div class="explained">
       {sentence && <p class="answer">{headline(decision, pod ?? null)}</p>}
-      {tablesOf(decision, pod ?? null).map((each) => <div key={each.title}><h3>{each.title}</h3><Grid table={each} /></div>)}
+      {tablesOf(decision, pod ?? null).map((each) => <div key={each.title}><h3>{each.title}</h3>{each.rows.length > 0 && <Grid table={each} />}{each.remark && <p class="quiet">{each.remark}</p>}</div>)}
       {remarks.length > 0 && <><h3>Also</h3><ul>{remarks.map((each, i) => <li key={i}>{each}</li>)}</ul></>}
       {decision.cost.length > 0 && <><h3>What it cost</h3><p>{factsText(decision.cost)}</p></>}
       {decision.message !== '' && <><h3>What its status says</h3><p>{decision.message}</p></>}
