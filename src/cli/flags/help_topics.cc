@@ -20,7 +20,7 @@ constexpr std::string_view kUpFlags[] = {"--nodes",       "--node-memory",   "--
                                          "--data-dir",    "--bind-address",  "--port",         "--tls-san",
                                          "--pod-network", "--proxy",         "--dns",          "--storage",
                                          "--node-labels", "--eviction-hard", "--pods-at-stop", "--write-kubeconfig",
-                                         "--print-config"};
+                                         "--manifests",   "--print-config"};
 
 constexpr HelpExample kAgent[] = {
     {"sudo spillway agent --kubeconfig agent.kubeconfig", "Run this machine as a node of that cluster"},
