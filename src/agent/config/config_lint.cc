@@ -1,6 +1,8 @@
 #include "agent/config/config_lint.h"
 
 #include "agent/config/gate_config.h"
+#include "agent/config/stock_fields.h"
+#include "agent/config/stock_load.h"
 #include "agent/contract/blind_zone.h"
 #include "agent/node/allocatable.h"
 #include "api/text/duration.h"
@@ -75,6 +77,7 @@ class Linter {
       const std::string key = guilty_key(thresholds.error().text());
       add(LintSeverity::kInvalid, key, no_amount(key).value_or(thresholds.error().text()), refusal_);
     }
+    if (target_ == LintTarget::kKubelet) look_at_what_a_kubelet_refuses();
     std::ranges::stable_sort(report_.findings, [](const LintFinding& a, const LintFinding& b) {
       return std::tie(a.severity, a.line, a.key, a.what) < std::tie(b.severity, b.line, b.key, b.what);
     });
@@ -89,6 +92,36 @@ class Linter {
       if (path.find('[') == std::string::npos) break;
     }
     report_.findings.push_back({severity, line, key, std::move(what), std::move(why)});
+  }
+
+  /// Errors of a kubelet's own validation, for members that nothing else is said about.
+  void look_at_what_a_kubelet_refuses() {
+    const StockFile file{.path = document_.file, .text = "file", .value = document_.value};
+    const StockLoad load = load_as_kubelet({.file = file, .drop_ins = {}, .drop_in_directory = {}, .flags = {}});
+    if (load.failed_stage != "validate") return;
+    for (const std::string& error : load.errors) {
+      const std::string key = member_in(error);
+      const auto about_it = [&](const LintFinding& each) {
+        return each.severity == LintSeverity::kInvalid && each.key.starts_with(key);
+      };
+      if (!key.empty() && std::ranges::any_of(report_.findings, about_it)) continue;
+      add(LintSeverity::kInvalid, key, error, refusal_);
+    }
+  }
+
+  /// The member that an error of a kubelet names first; empty: none.
+  static std::string member_in(std::string_view error) {
+    std::string word;
+    for (const char each : error) {
+      const bool is_letter = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+      if (is_letter) {
+        word += each;
+        continue;
+      }
+      if (find_stock_field(stock_fields(), word) != nullptr) return word;
+      word.clear();
+    }
+    return {};
   }
 
   static std::string key_of(std::string_view map, std::string_view signal) {
