@@ -6,7 +6,9 @@
 #include "agent/config/gate_config.h"
 #include "agent/config/image_config.h"
 #include "agent/config/registration_config.h"
+#include "agent/config/resource_config.h"
 #include "agent/contract/blind_zone.h"
+#include "api/text/duration.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -84,6 +86,40 @@ TEST(KubeletConfig, ReadsZeroDurationsOfKubeadmAsAbsent) {
   EXPECT_EQ(options->status_report_frequency, minutes(5));
   EXPECT_EQ(options->file_check_frequency, seconds(20));
   EXPECT_EQ(options->eviction.pressure_transition_period, minutes(5));
+}
+
+TEST(KubeletConfig, SaysThePaceOfPulls) {
+  const auto pace = [](std::string_view members) {
+    const auto made = pull_pace_of(effective(members));
+    return made ? fmt::format("{}/{}", made->per_second, made->burst) : made.error().message;
+  };
+  EXPECT_EQ(pace("{}"), "5/10");
+  EXPECT_EQ(pace(R"({"registryPullQPS": 0})"), "0/10") << "not limited";
+  EXPECT_EQ(pace(R"({"registryPullQPS": 2, "registryBurst": 0})"), "2/10") << "a burst of zero is the default";
+  EXPECT_EQ(pace(R"({"registryPullQPS": -1})"), "registryPullQPS (--registry-qps) -1 must not be a negative number");
+  EXPECT_EQ(pace(R"({"registryBurst": -1})"), "registryBurst (--registry-burst) -1 must not be a negative number");
+}
+
+TEST(KubeletConfig, SaysTheLongestWaitBetweenRestarts) {
+  const auto longest = [](std::string_view members) {
+    const auto made = restart_delay_max(effective(members));
+    return made ? api::format_duration(*made) : made.error().message;
+  };
+  EXPECT_EQ(longest("{}"), "5m0s");
+  EXPECT_EQ(longest(R"({"crashLoopBackOff": {}})"), "5m0s");
+  constexpr std::string_view kGate = R"("featureGates": {"KubeletCrashLoopBackOffMax": true})";
+  const auto with_gate = [&](std::string_view period) {
+    return longest(fmt::format(R"({{{}, "crashLoopBackOff": {{"maxContainerRestartPeriod": "{}"}}}})", kGate, period));
+  };
+  EXPECT_EQ(with_gate("20s"), "20s");
+  EXPECT_EQ(with_gate("500ms"),
+            "CrashLoopBackOff.MaxContainerRestartPeriod (got: 0.5 seconds) must be set between 1s and 300s");
+  EXPECT_EQ(with_gate("6m"),
+            "CrashLoopBackOff.MaxContainerRestartPeriod (got: 360 seconds) must be set between 1s and 300s");
+  EXPECT_EQ(
+      longest(R"({"crashLoopBackOff": {"maxContainerRestartPeriod": "20s"}})"),
+      "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be "
+      "set");
 }
 
 TEST(KubeletConfig, SaysHowManyImagesArePulledAtATime) {
@@ -520,6 +556,33 @@ TEST(Lint, SaysNothingOfWhatAKubeletImplements) {
   EXPECT_EQ(lint_config(given, machine, LintTarget::kKubelet).findings.size(), 0U);
   const ConfigDocument wrong = document(with_merge(R"("evictionHard": {"memory.available": "120%"})"));
   EXPECT_EQ(lint_config(wrong, machine, LintTarget::kKubelet).findings.front().why, "the kubelet refuses to start");
+}
+
+TEST(Lint, SaysWhatAKubeletRefuses) {
+  const LintMachine machine{.memory = gibibytes(8), .disk = std::nullopt};
+  const ConfigDocument given = document(
+      with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "eventBurst": -1, "topologyManagerScope": "node")"));
+  std::vector<std::string> found;
+  for (const LintFinding& each : lint_config(given, machine, LintTarget::kKubelet).findings)
+    found.push_back(fmt::format("{}: {}", each.key, each.what));
+  EXPECT_EQ(found, (std::vector<std::string>{
+                       "eventBurst: invalid configuration: eventBurst (--event-burst) -1 must not be a negative number",
+                       "topologyManagerScope: invalid configuration: topologyManagerScope (--topology-manager-scope) "
+                       "\"node\" must be one of: \"container\", or \"pod\""}));
+}
+
+TEST(Lint, SaysWhereReliefHasNoEffect) {
+  const LintMachine machine{.memory = gibibytes(8), .disk = std::nullopt};
+  const ConfigDocument given =
+      document(with_merge(R"("evictionHard": {"memory.available": "300Mi"}, "memoryRelief": true)"));
+  EXPECT_EQ(lint_config(given, machine, LintTarget::kAgent).findings.size(), 0U);
+  const LintReport for_kubelet = lint_config(given, machine, LintTarget::kKubelet);
+  ASSERT_EQ(for_kubelet.findings.size(), 1U);
+  EXPECT_EQ(for_kubelet.findings.front().key, "memoryRelief");
+  const ConfigDocument disks = document(R"({"evictionHard": {"nodefs.available": "10%"}, "memoryRelief": true})");
+  const LintReport without = lint_config(disks, machine, LintTarget::kAgent);
+  EXPECT_TRUE(
+      std::ranges::any_of(without.findings, [](const LintFinding& each) { return each.key == "memoryRelief"; }));
 }
 
 TEST(Lint, NamesTheLine) {

@@ -8,7 +8,7 @@ namespace {
 
 // clang-format off
 constexpr auto kFields = std::to_array<ConfigField>({
-    {"address", FieldType::kString, Effect::kNone, ""},
+    {"address", FieldType::kString, Effect::kHere, ""},
     {"allowedUnsafeSysctls", FieldType::kTextList, Effect::kHere, ""},
     {"apiVersion", FieldType::kString, Effect::kHere, ""},
     {"authentication", FieldType::kMapping, Effect::kHere,
@@ -32,11 +32,11 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"cpuManagerPolicy", FieldType::kString, Effect::kHere, R"("none")"},
     {"cpuManagerPolicyOptions", FieldType::kTextMap, Effect::kHere, ""},
     {"cpuManagerReconcilePeriod", FieldType::kDuration, Effect::kNone, ""},
-    {"crashLoopBackOff", FieldType::kMapping, Effect::kNone, ""},
+    {"crashLoopBackOff", FieldType::kMapping, Effect::kHere, ""},
     {"enableContentionProfiling", FieldType::kBool, Effect::kNone, ""},
     {"enableControllerAttachDetach", FieldType::kBool, Effect::kHere, R"(true)"},
     {"enableDebugFlagsHandler", FieldType::kBool, Effect::kNone, ""},
-    {"enableDebuggingHandlers", FieldType::kBool, Effect::kNone, ""},
+    {"enableDebuggingHandlers", FieldType::kBool, Effect::kHere, ""},
     {"enableProfilingHandler", FieldType::kBool, Effect::kNone, ""},
     {"enableServer", FieldType::kBool, Effect::kHere, R"(true)"},
     {"enableSystemLogHandler", FieldType::kBool, Effect::kHere, ""},
@@ -50,8 +50,8 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"evictionPressureTransitionPeriod", FieldType::kDuration, Effect::kHere, R"("5m0s")"},
     {"evictionSoft", FieldType::kTextMap, Effect::kHere, ""},
     {"evictionSoftGracePeriod", FieldType::kTextMap, Effect::kHere, ""},
-    {"failCgroupV1", FieldType::kBool, Effect::kNone, ""},
-    {"failSwapOn", FieldType::kBool, Effect::kNone, ""},
+    {"failCgroupV1", FieldType::kBool, Effect::kHere, ""},
+    {"failSwapOn", FieldType::kBool, Effect::kHere, ""},
     {"featureGates", FieldType::kGates, Effect::kHere, ""},
     {"fileCheckFrequency", FieldType::kDuration, Effect::kHere, R"("20s")"},
     {"hairpinMode", FieldType::kString, Effect::kNone, ""},
@@ -93,20 +93,20 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"podPidsLimit", FieldType::kInteger, Effect::kHere, R"(-1)"},
     {"podsPerCore", FieldType::kInteger, Effect::kHere, R"(0)"},
     {"port", FieldType::kInteger, Effect::kHere, R"(10250)"},
-    {"protectKernelDefaults", FieldType::kBool, Effect::kNone, ""},
+    {"protectKernelDefaults", FieldType::kBool, Effect::kHere, ""},
     {"providerID", FieldType::kString, Effect::kHere, ""},
     {"qosReserved", FieldType::kTextMap, Effect::kNone, ""},
     {"readOnlyPort", FieldType::kInteger, Effect::kNone, ""},
     {"registerNode", FieldType::kBool, Effect::kHere, R"(true)"},
     {"registerWithTaints", FieldType::kTaints, Effect::kHere, ""},
-    {"registryBurst", FieldType::kInteger, Effect::kNone, ""},
-    {"registryPullQPS", FieldType::kInteger, Effect::kNone, ""},
+    {"registryBurst", FieldType::kInteger, Effect::kHere, ""},
+    {"registryPullQPS", FieldType::kInteger, Effect::kHere, ""},
     {"reservedMemory", FieldType::kSequence, Effect::kHere, ""},
     {"reservedSystemCPUs", FieldType::kString, Effect::kHere, ""},
     {"resolvConf", FieldType::kString, Effect::kHere, ""},
     {"rotateCertificates", FieldType::kBool, Effect::kNone, ""},
     {"runOnce", FieldType::kBool, Effect::kNone, ""},
-    {"runtimeRequestTimeout", FieldType::kDuration, Effect::kNone, ""},
+    {"runtimeRequestTimeout", FieldType::kDuration, Effect::kHere, ""},
     {"seccompDefault", FieldType::kBool, Effect::kHere, ""},
     {"serializeImagePulls", FieldType::kBool, Effect::kHere, ""},
     {"serverTLSBootstrap", FieldType::kBool, Effect::kNone, ""},
@@ -123,10 +123,10 @@ constexpr auto kFields = std::to_array<ConfigField>({
     {"systemCgroups", FieldType::kString, Effect::kNone, ""},
     {"systemReserved", FieldType::kQuantityMap, Effect::kHere, ""},
     {"systemReservedCgroup", FieldType::kString, Effect::kHere, ""},
-    {"tlsCertFile", FieldType::kString, Effect::kNone, ""},
+    {"tlsCertFile", FieldType::kString, Effect::kHere, ""},
     {"tlsCipherSuites", FieldType::kTextList, Effect::kNone, ""},
     {"tlsMinVersion", FieldType::kString, Effect::kNone, ""},
-    {"tlsPrivateKeyFile", FieldType::kString, Effect::kNone, ""},
+    {"tlsPrivateKeyFile", FieldType::kString, Effect::kHere, ""},
     {"topologyManagerPolicy", FieldType::kString, Effect::kHere, R"("none")"},
     {"topologyManagerPolicyOptions", FieldType::kTextMap, Effect::kHere, ""},
     {"topologyManagerScope", FieldType::kString, Effect::kHere, R"("container")"},
@@ -150,8 +150,8 @@ const ConfigField* find_config_field(std::string_view name) {
 }
 
 bool is_known_gate(std::string_view name) {
-  constexpr auto kKnown =
-      std::to_array({kCpuPeriodGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate, kNodeLogQueryGate, kPressureGate});
+  constexpr auto kKnown = std::to_array({kCpuPeriodGate, kCrashLoopGate, kFineGrainedGate, kGroupsGate, kMemoryQosGate,
+                                         kNodeLogQueryGate, kPressureGate});
   return std::ranges::find(kKnown, name) != kKnown.end();
 }
 

@@ -39,6 +39,7 @@ std::span<const ConfigField> config_fields();
 const ConfigField* find_config_field(std::string_view name);
 /// Features that can be switched here. Every other gate of upstream has no effect.
 inline constexpr std::string_view kCpuPeriodGate = "CustomCPUCFSQuotaPeriod";
+inline constexpr std::string_view kCrashLoopGate = "KubeletCrashLoopBackOffMax";
 inline constexpr std::string_view kFineGrainedGate = "KubeletFineGrainedAuthz";
 inline constexpr std::string_view kGroupsGate = "SupplementalGroupsPolicy";
 inline constexpr std::string_view kMemoryQosGate = "MemoryQoS";

@@ -44,6 +44,20 @@ Result<ImageGcPolicy> image_gc_of(const api::Json& effective) {
   return policy;
 }
 
+Result<PullPace> pull_pace_of(const api::Json& effective) {
+  PullPace pace;
+  pace.per_second = number_of(effective, "registryPullQPS", pace.per_second);
+  const std::int64_t burst = number_of(effective, "registryBurst", pace.burst);
+  if (pace.per_second < 0) {
+    return invalid("registryPullQPS", "registryPullQPS (--registry-qps) {} must not be a negative number",
+                   pace.per_second);
+  }
+  if (burst < 0)
+    return invalid("registryBurst", "registryBurst (--registry-burst) {} must not be a negative number", burst);
+  if (burst > 0) pace.burst = burst;  // zero is the default, as with every number of the file that cannot be absent
+  return pace;
+}
+
 Result<std::size_t> parallel_pulls_of(const api::Json& effective) {
   constexpr std::size_t kUnbounded = 1'000;  // the pulls that may wait
   const api::Json* most = effective.find("maxParallelImagePulls");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace spillway::agent {
 
@@ -15,6 +16,15 @@ Outcome check_policy(const ImageGcPolicy& policy);
 
 /// `effective`: checked, with defaults. Errors as of check_policy.
 Result<ImageGcPolicy> image_gc_of(const api::Json& effective);
+
+/// The pace of pulls: registryPullQPS (5; 0: not limited) and registryBurst (10). kInvalid, in upstream's words: a
+/// negative number.
+struct PullPace {
+  std::int64_t per_second = 5;
+  std::int64_t burst = 10;
+};
+
+Result<PullPace> pull_pace_of(const api::Json& effective);
 
 /// Images that are pulled at the same time: one, unless serializeImagePulls is false or maxParallelImagePulls is more.
 /// kInvalid, in upstream's words: a number that cannot be, or that the other member forbids.

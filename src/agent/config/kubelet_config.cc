@@ -521,6 +521,8 @@ Result<AgentOptions> options_of(const Json& effective) {
     for (const Json& each : *allowed->if_array()) options.allowed_unsafe_sysctls.push_back(*each.if_string());
   }
   SPILLWAY_TRY_VOID(check_resources(effective));
+  SPILLWAY_TRY(restart_delay, restart_delay_max(effective));
+  options.restart_delay_max = restart_delay;
   SPILLWAY_TRY(managers, managers_of(effective));
   options.managers = std::move(managers);
   if (const int reserved = options.managers.cpus.reserved.size(); reserved > 0) {

@@ -66,6 +66,26 @@ std::int64_t cpu_period_micros(const api::Json& effective) {
   return std::chrono::duration_cast<std::chrono::microseconds>(is_custom ? period : kPeriod).count();
 }
 
+Result<Duration> restart_delay_max(const api::Json& effective) {
+  constexpr Duration kDefault = minutes(5);
+  const std::string_view text = effective.string_at({"crashLoopBackOff", "maxContainerRestartPeriod"});
+  if (text.empty()) return kDefault;
+  const std::string at = "crashLoopBackOff[maxContainerRestartPeriod]";
+  if (!is_gate_on(effective, kCrashLoopGate)) {
+    return invalid(
+        at,
+        "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must "
+        "not be set");
+  }
+  const auto given = api::parse_duration(text);
+  if (!given) return invalid(at, "expected a duration such as 60s, got \"{}\"", text);
+  if (*given < seconds(1) || *given > seconds(300)) {
+    return invalid(at, "CrashLoopBackOff.MaxContainerRestartPeriod (got: {} seconds) must be set between 1s and 300s",
+                   std::chrono::duration<double>(*given).count());
+  }
+  return *given;
+}
+
 double memory_throttling_factor(const api::Json& effective) {
   const api::Json* factor = effective.find("memoryThrottlingFactor");
   return factor == nullptr ? kFactor : factor->if_double().value_or(kFactor);

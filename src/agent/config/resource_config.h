@@ -4,6 +4,7 @@
 
 #include "api/json/json.h"
 #include "base/error.h"
+#include "base/time.h"
 
 #include <cstdint>
 
@@ -15,6 +16,9 @@ Outcome check_resources(const api::Json& effective);
 
 /// cpuCFSQuotaPeriod in microseconds. 100 ms unless the gate CustomCPUCFSQuotaPeriod is on.
 std::int64_t cpu_period_micros(const api::Json& effective);
+/// crashLoopBackOff.maxContainerRestartPeriod: the longest wait of a container that ends again and again. 5m by
+/// default; kInvalid, in upstream's words: out of range, or without the gate KubeletCrashLoopBackOffMax.
+Result<Duration> restart_delay_max(const api::Json& effective);
 /// memoryThrottlingFactor, 0.9 by default.
 double memory_throttling_factor(const api::Json& effective);
 

@@ -129,6 +129,7 @@ struct AgentOptions {
   std::int64_t container_log_files_max = 5;  // per container
   std::int64_t container_log_workers = 1;    // that rotate at the same time
   std::int64_t pods_per_core = 0;            // 0: pods_max alone counts
+  Duration restart_delay_max = minutes(5);   // for a container that ends again and again
   std::int64_t status_images_max = 50;       // -1: all
   StatusProfile status_profile = StatusProfile::kLeases;
   LocalStorageIsolation local_storage = LocalStorageIsolation::kOn;

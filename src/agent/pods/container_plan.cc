@@ -71,7 +71,7 @@ void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, Cont
     return;
   }
   if (!run.retry_at) {
-    const auto delay = run.back_off.ask(now, run.ended_at);
+    const auto delay = run.back_off.ask(now, run.ended_at, worker.restart_bounds);
     if (!delay) {
       run.permitted = true;
       plan.start.push_back(&run);
@@ -84,7 +84,8 @@ void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, Cont
     plan.look_again = std::min(*run.retry_at, plan.look_again.value_or(*run.retry_at));
     return;
   }
-  if (run.waiting_reason == "CrashLoopBackOff") run.back_off.ask(now, run.ended_at);  // the next wait grows
+  if (run.waiting_reason == "CrashLoopBackOff")
+    run.back_off.ask(now, run.ended_at, worker.restart_bounds);  // the next wait grows
   plan.start.push_back(&run);
 }
 
@@ -260,7 +261,7 @@ void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reas
   run.state = ContainerRun::State::kWaiting;
   run.waiting_reason = std::move(reason);
   run.waiting_message = std::move(message);
-  run.back_off.ask(now.mono, now.mono - run.back_off.delay());
+  run.back_off.ask(now.mono, now.mono - run.back_off.delay(), worker.restart_bounds);
   run.retry_at = now.mono + run.back_off.delay();
 }
 

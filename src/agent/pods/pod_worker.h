@@ -89,6 +89,7 @@ struct PodWorker {
   bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
   std::optional<Instant> sandbox_lost_at;
+  containers::BackOffBounds restart_bounds;     // for its containers
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again
   bool resumes = false;                         // static: how it stood before is still to be told by its mirror
   std::string handler;             // the sandbox's runtime handler; empty: the default of pods without a RuntimeClass

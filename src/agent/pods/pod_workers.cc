@@ -184,6 +184,8 @@ void PodWorkers::add(const std::shared_ptr<const api::Pod>& pod, Now now) {
       {{"source", api::is_static(*pod) ? "file" : "api"}, {"pod", pod->key().text()}, {"pod_uid", pod->metadata.uid}});
   PodWorker& worker = workers_[pod->metadata.uid];
   worker.pod = pod;
+  const Duration longest = context_.options.restart_delay_max;
+  worker.restart_bounds = {.first = std::min<Duration>(containers::BackOffBounds().first, longest), .longest = longest};
   worker.needs_sandbox =
       context_.machine.runs_images || has_pod_network(*pod, context_.machine) || !pod->spec.runtime_class_name.empty();
   worker.status = pod->status;

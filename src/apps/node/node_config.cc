@@ -11,6 +11,7 @@
 #include "apps/process/drop_in.h"
 #include "apps/process/process.h"
 #include "apps/process/terminal.h"
+#include "base/file.h"
 #include "host/cgroup/node_slice.h"
 #include "host/observation/machine_info.h"
 #include "yaml/yaml_document.h"
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -58,6 +60,8 @@ Outcome check_meaning(const NodeConfig& config, const api::Json& flags) {
   if (!images) return images.error();
   const auto pulls = agent::parallel_pulls_of(agent::effective_config(config.value, std::nullopt));
   if (!pulls) return pulls.error();
+  const auto pace = agent::pull_pace_of(agent::effective_config(config.value, std::nullopt));
+  if (!pace) return pace.error();
   return {};
 }
 
@@ -121,6 +125,43 @@ Outcome check_node_values(const cli::NodeArgs& args, const std::vector<std::stri
                                    .container_runtime_version = {}};
   const Outcome addresses = agent::check_addresses(options, machine);
   return addresses ? Outcome() : Outcome(invalid("--node-ip", "{}", addresses.error().message));
+}
+
+bool is_switched_on(const api::Json& effective, std::string_view key) {
+  const api::Json* found = effective.find(key);
+  return found != nullptr && found->if_bool().value_or(false);
+}
+
+struct KernelDefault {
+  std::string_view name;
+  std::string_view wanted;
+};
+
+/// The values that a kubelet writes at its start, or with protectKernelDefaults demands.
+constexpr auto kKernelDefaults = std::to_array<KernelDefault>({{"vm/overcommit_memory", "1"},
+                                                               {"vm/panic_on_oom", "0"},
+                                                               {"kernel/panic", "10"},
+                                                               {"kernel/panic_on_oops", "1"},
+                                                               {"kernel/keys/root_maxkeys", "1000000"},
+                                                               {"kernel/keys/root_maxbytes", "25000000"}});
+
+std::string dotted(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '/', '.');
+  return text;
+}
+
+Outcome check_kernel_defaults() {
+  for (const KernelDefault& each : kKernelDefaults) {
+    SPILLWAY_TRY(text, read_file(fmt::format("/proc/sys/{}", each.name)));
+    const std::string found = text.substr(0, text.find_last_not_of(" \n") + 1);
+    if (found == each.wanted) continue;
+    return Error{ErrorCode::kForbidden,
+                 fmt::format("protectKernelDefaults is true, and {} is {}: set it to {} (sysctl -w {}={})",
+                             dotted(each.name), found, each.wanted, dotted(each.name), each.wanted),
+                 "protectKernelDefaults"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -197,6 +238,42 @@ int print_node_config(const cli::NodeArgs& args) {
   print_out("# --process-isolation={}\n", args.process_isolation);  // a KubeletConfiguration has no word for it
   write_stdout(yaml::to_text(agent::effective_config(config->value, args.memory)));
   return cli::kExitOk;
+}
+
+std::string swaps_in(std::string_view proc_swaps) {
+  std::string names;
+  bool is_heading = true;
+  while (!proc_swaps.empty()) {
+    const std::size_t end = std::min(proc_swaps.find('\n'), proc_swaps.size());
+    const std::string_view line = proc_swaps.substr(0, end);
+    proc_swaps.remove_prefix(std::min(end + 1, proc_swaps.size()));
+    if (std::exchange(is_heading, false) || line.empty()) continue;
+    if (!names.empty()) names += ", ";
+    names += line.substr(0, line.find_first_of(" \t"));
+  }
+  return names;
+}
+
+Outcome check_machine(const api::Json& effective, int cgroup_version) {
+  if (is_switched_on(effective, "failCgroupV1") && cgroup_version == 1) {
+    return Error{ErrorCode::kForbidden,
+                 "failCgroupV1 is true, and this machine has cgroup version 1: boot it with version 2, or leave the "
+                 "member out",
+                 "failCgroupV1"};
+  }
+  if (is_switched_on(effective, "failSwapOn")) {
+    const Result<std::string> text = read_file("/proc/swaps");
+    const std::string names = text ? swaps_in(*text) : std::string();
+    if (!names.empty()) {
+      return Error{ErrorCode::kForbidden,
+                   fmt::format("failSwapOn is true, and swap is on ({}): turn it off (swapoff -a), or set failSwapOn "
+                               "to false",
+                               names),
+                   "failSwapOn"};
+    }
+  }
+  if (is_switched_on(effective, "protectKernelDefaults")) return check_kernel_defaults();
+  return {};
 }
 
 }  // namespace spillway::apps

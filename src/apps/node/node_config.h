@@ -41,4 +41,11 @@ bool check_nodes(const cli::NodeArgs& args, const std::vector<std::string>& name
 /// Prints the configuration in effect on a node with so much memory (absent: upstream's defaults) as YAML.
 int print_node_config(const cli::NodeArgs& args);
 
+/// The devices that the text of /proc/swaps lists, as the kernel names them, with ", " between; empty: none.
+std::string swaps_in(std::string_view proc_swaps);
+
+/// `effective`: checked, with defaults. kForbidden: the machine is not as a member demands; the message names the
+/// member, what was found, and what to do. failSwapOn counts only where it is written: a kubelet has it on by default.
+Outcome check_machine(const api::Json& effective, int cgroup_version);
+
 }  // namespace spillway::apps

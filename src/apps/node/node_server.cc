@@ -1,6 +1,7 @@
 #include "apps/node/node_server.h"
 
 #include "apps/server/certificates.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "wire/server/authenticator.h"
 
@@ -27,11 +28,28 @@ agent::RequestGate::Caller caller_of(const api::Request& request, api::UserInfo 
   return caller;
 }
 
+/// The certificate of the configuration, or one that the node makes itself.
+Result<std::shared_ptr<const wire::TlsContext>> serving_context(const NodeServer::Options& options, WallTime now) {
+  if (options.certificate_file.empty())
+    return prepare_node_server(options.state_dir, options.address, options.client_authority_pem, now);
+  SPILLWAY_TRY(certificate, read_file(options.certificate_file));
+  SPILLWAY_TRY(key, read_file(options.key_file));
+  return wire::TlsContext::make_server(
+      {.identity = {std::move(certificate), std::move(key)}, .client_authority_pem = options.client_authority_pem});
+}
+
+bool leads_into_pods(agent::NodeHandler handler) {
+  using enum agent::NodeHandler;
+  return handler == kExec || handler == kAttach || handler == kPortForward || handler == kLogs || handler == kNodeLogs;
+}
+
 }  // namespace
 
 NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const Options& options)
     : loop_(site.loop),
       fine_grained_(options.gate.fine_grained),
+      debugging_(options.debugging),
+      asks_for_certificate_(options.certificate_file.empty()),
       gate_({.node_name = options.node_name, .settings = options.gate},
             Rng(fnv1a64(options.node_name)).fork("request-gate")),
       driver_(loop_, gate_, transport),
@@ -44,8 +62,7 @@ NodeServer::NodeServer(const NodeSite& site, client::Transport& transport, const
 Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, client::Transport& transport,
                                                        const Options& options) {
   std::unique_ptr<NodeServer> server(new NodeServer(site, transport, options));  // NOLINT: private constructor
-  SPILLWAY_TRY(
-      tls, prepare_node_server(options.state_dir, options.address, options.client_authority_pem, site.loop.now().wall));
+  SPILLWAY_TRY(tls, serving_context(options, site.loop.now().wall));
   wire::HttpServer::Options http;
   http.address = options.address;
   http.port = options.port;
@@ -63,7 +80,7 @@ Result<std::unique_ptr<NodeServer>> NodeServer::create(const NodeSite& site, cli
     return error;
   }
   server->driver_.start();
-  server->certificate_driver_.start();
+  if (server->asks_for_certificate_) server->certificate_driver_.start();
   return server;
 }
 
@@ -79,6 +96,10 @@ wire::RequestHandler::Ticket NodeServer::on_request(wire::Incoming incoming, std
   Result<agent::NodeRequest> asked = agent::NodeRequest::parse(std::move(incoming.request));
   if (!asked) {
     sink->on_response(host::KubeletEndpoint::refusal(asked.error()));
+    return ticket;
+  }
+  if (debugging_ == Debugging::kRefused && leads_into_pods(asked->route().handler)) {
+    answer(405, "Debug endpoints are disabled.\n", *sink);
     return ticket;
   }
   if (!endpoint_->serves(*asked)) {
@@ -125,7 +146,7 @@ void NodeServer::on_abandoned(Ticket ticket) {
 }
 
 void NodeServer::stop(runtime::Loop::Task done) {
-  certificate_driver_.stop();
+  if (asks_for_certificate_) certificate_driver_.stop();
   driver_.stop();
   http_->stop(Duration::zero(), std::move(done));
 }

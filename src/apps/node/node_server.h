@@ -22,6 +22,9 @@ namespace spillway::apps {
 
 class NodeServer final : private wire::RequestHandler {
  public:
+  /// Are the paths that lead into pods served: exec, attach, port forwarding, logs? Upstream's enableDebuggingHandlers.
+  enum class Debugging { kServed, kRefused };
+
   struct Options {
     std::string node_name;
     std::string state_dir;  // where its certificate is kept
@@ -29,6 +32,11 @@ class NodeServer final : private wire::RequestHandler {
     std::uint16_t port = 0;  // 0: the system picks a free one
     agent::GateSettings gate;
     std::string client_authority_pem;  // signs the certificates it believes; empty: it asks for none
+    /// PEM files of a serving certificate and its key, read at the start; empty: the node makes its own, and asks the
+    /// API server for one.
+    std::string certificate_file;
+    std::string key_file;
+    Debugging debugging = Debugging::kServed;
   };
 
   /// Listens. `transport` leads to the API server, which is asked who may come in; it must outlive the server.
@@ -58,6 +66,8 @@ class NodeServer final : private wire::RequestHandler {
 
   runtime::Loop& loop_;
   agent::FineGrained fine_grained_;
+  Debugging debugging_;
+  bool asks_for_certificate_;
   agent::RequestGate gate_;
   runtime::EngineDriver driver_;
   NodeServingKeys keys_;

@@ -12,6 +12,7 @@
 #include "agent/node/node_software.h"
 #include "api/text/duration.h"
 #include "apps/node/credential_providers.h"
+#include "apps/node/node_config.h"
 #include "apps/node/node_options.h"
 #include "apps/node/node_pages.h"
 #include "apps/node/node_tree.h"
@@ -130,6 +131,7 @@ Result<NodeFacts> read_facts(const NodeSite& site, const RunningNode& node, cons
   SPILLWAY_TRY(machine, host::read_machine_info(*node.slice, options.state_dir));
   machine.hostname = options.name;  // as the kubelet's --hostname-override: several nodes share this machine
   SPILLWAY_TRY(setup, make_node_setup(options.args, options.name, machine.memory));
+  SPILLWAY_TRY_VOID(check_machine(setup.configuration, machine.cgroup_version));
   SPILLWAY_TRY(socket, agent::runtime_socket(setup.configuration));
   if (socket.empty()) setup.agent.labels.emplace(std::string(checkup::kRuntimeLabel), checkup::kProcessRuntime);
   machine.confines_pods = socket.empty() && options.args.process_isolation != "none";
@@ -154,6 +156,12 @@ Result<NodeFacts> read_facts(const NodeSite& site, const RunningNode& node, cons
   return NodeFacts{std::move(machine), std::move(setup), std::move(socket), std::move(providers)};
 }
 
+/// The address that the node's server listens at: `address` of the configuration, if it names one.
+std::string server_address(const NodeFacts& facts) {
+  const std::string_view given = facts.setup.configuration.string_at({"address"});
+  return given.empty() || given == "0.0.0.0" || given == "::" ? facts.machine.internal_ip : std::string(given);
+}
+
 /// Its server, if it has one, and the configuration that says so.
 Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFacts& facts, RunningNode& node) {
   agent::AgentOptions& agent_options = facts.setup.agent;
@@ -165,13 +173,23 @@ Outcome open_server(const NodeSite& site, const NodePartOptions& options, NodeFa
       SPILLWAY_TRY(given, read_file(file));
       authority_pem = std::move(given);
     }
+    const api::Json& configuration = facts.setup.configuration;
+    const std::string certificate_file(configuration.string_at({"tlsCertFile"}));
+    const std::string key_file(configuration.string_at({"tlsPrivateKeyFile"}));
+    if (certificate_file.empty() != key_file.empty())
+      return invalid("tlsCertFile", "tlsCertFile and tlsPrivateKeyFile are needed together");
+    const auto debugging = is_set(configuration, "enableDebuggingHandlers", true) ? NodeServer::Debugging::kServed
+                                                                                  : NodeServer::Debugging::kRefused;
     SPILLWAY_TRY(server, NodeServer::create(site, *node.transport,
                                             {.node_name = options.name,
                                              .state_dir = options.state_dir,
-                                             .address = facts.machine.internal_ip,
+                                             .address = server_address(facts),
                                              .port = options.port.value_or(configured_port(facts.setup.configuration)),
                                              .gate = facts.setup.gate,
-                                             .client_authority_pem = std::move(authority_pem)}));
+                                             .client_authority_pem = std::move(authority_pem),
+                                             .certificate_file = certificate_file,
+                                             .key_file = key_file,
+                                             .debugging = debugging}));
     node.server = std::move(server);
     agent_options.daemon_port = node.server->port();
   }
@@ -262,6 +280,11 @@ host::CriRuntimeOptions container_options(const NodePartOptions& options, const 
   made.pod_logs_dir = configuration.string_at({"podLogsDir"});
   made.log_links_dir = agent::kLogLinksDirectory;
   made.parallel_pulls = agent::parallel_pulls_of(configuration).value_or(1);
+  const agent::PullPace pace = agent::pull_pace_of(configuration).value_or(agent::PullPace{});
+  made.pulls_per_second = pace.per_second;
+  made.pull_burst = pace.burst;
+  made.request_timeout =
+      api::parse_duration(configuration.string_at({"runtimeRequestTimeout"})).value_or(made.request_timeout);
   made.log_check_interval =
       api::parse_duration(configuration.string_at({"containerLogMonitorInterval"})).value_or(made.log_check_interval);
   made.credential_plugin_dir = options.args.credential_plugin_dir;

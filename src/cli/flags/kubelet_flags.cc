@@ -32,7 +32,6 @@ constexpr const char* kNoTables = "the agent writes no iptables rules";
 
 /// Flags of kubelet that are accepted and reported as without effect.
 constexpr StockFlag kOtherKubeletFlags[] = {
-    {"--address", kNotYet},
     {"--application-metrics-count-limit", kNoAdvisor},
     {"--boot-id-file", kNoAdvisor},
     {"--cert-dir", kOwnCertificates},
@@ -43,7 +42,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--containerd-namespace", "pods are made over CRI, whose namespace is the runtime's"},
     {"--contention-profiling", kPages},
     {"--cpu-manager-reconcile-period", "cpusets are written when they change"},
-    {"--enable-debugging-handlers", kNotYet},
     {"--enable-load-reader", kNoAdvisor},
     {"--event-burst", kPacing},
     {"--event-qps", kPacing},
@@ -52,8 +50,6 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--exit-on-lock-contention", kOneLock},
     {"--experimental-allocatable-ignore-eviction", "hard thresholds are always left out of what pods may use"},
     {"--experimental-mounter-path", kNoPlugin},
-    {"--fail-cgroupv1", kNotYet},
-    {"--fail-swap-on", kNotYet},
     {"--global-housekeeping-interval", kOwnSampling},
     {"--hairpin-mode", "the network of pods is the runtime's, or that of the CNI plug-ins"},
     {"--housekeeping-interval", kOwnSampling},
@@ -80,16 +76,12 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--minimum-container-ttl-duration", kCleanup},
     {"--pod-cidr", "the range of a node is in its object"},
     {"--pod-infra-container-image", "the container runtime says which image its sandboxes have"},
-    {"--protect-kernel-defaults", kNotYet},
     {"--qos-reserved", kNotYet},
     {"--read-only-port", "there is no port without authentication"},
-    {"--registry-burst", "images are pulled one after the other"},
-    {"--registry-qps", "images are pulled one after the other"},
     {"--rotate-certificates", "the certificate that --bootstrap-kubeconfig asked for is always renewed"},
     {"--rotate-server-certificates", kNotYet},
     {"--runonce", "a kubelet refuses it too"},
     {"--runtime-cgroups", kOwnSampling},
-    {"--runtime-request-timeout", "calls to the runtime have deadlines of their own, two minutes for most"},
     {"--storage-driver-buffer-duration", kNoAdvisor},
     {"--storage-driver-db", kNoAdvisor},
     {"--storage-driver-host", kNoAdvisor},
@@ -99,10 +91,8 @@ constexpr StockFlag kOtherKubeletFlags[] = {
     {"--storage-driver-user", kNoAdvisor},
     {"--streaming-connection-idle-timeout", kNotYet},
     {"--system-cgroups", "processes outside of cgroups are left where they are"},
-    {"--tls-cert-file", kNotYet},
     {"--tls-cipher-suites", kNotYet},
     {"--tls-min-version", kNotYet},
-    {"--tls-private-key-file", kNotYet},
     {"--v", kByLogFlags},
     {"-v", kByLogFlags},
     {"--vmodule", kByLogFlags},
@@ -119,6 +109,7 @@ struct MemberFlag {
 };
 
 constexpr MemberFlag kMemberFlags[] = {
+    {"--address", "address", MemberType::kText},
     {"--allowed-unsafe-sysctls", "allowedUnsafeSysctls", MemberType::kList},
     {"--anonymous-auth", "authentication.anonymous.enabled", MemberType::kBool},
     {"--authentication-token-webhook", "authentication.webhook.enabled", MemberType::kBool},
@@ -136,7 +127,10 @@ constexpr MemberFlag kMemberFlags[] = {
     {"--cpu-cfs-quota", "cpuCFSQuota", MemberType::kBool},
     {"--cpu-cfs-quota-period", "cpuCFSQuotaPeriod", MemberType::kText},
     {"--enable-controller-attach-detach", "enableControllerAttachDetach", MemberType::kBool},
+    {"--enable-debugging-handlers", "enableDebuggingHandlers", MemberType::kBool},
     {"--enable-server", "enableServer", MemberType::kBool},
+    {"--fail-cgroupv1", "failCgroupV1", MemberType::kBool},
+    {"--fail-swap-on", "failSwapOn", MemberType::kBool},
     {"--feature-gates", "featureGates", MemberType::kGates},
     {"--healthz-bind-address", "healthzBindAddress", MemberType::kText},
     {"--healthz-port", "healthzPort", MemberType::kInteger},
@@ -147,10 +141,16 @@ constexpr MemberFlag kMemberFlags[] = {
     {"--minimum-image-ttl-duration", "imageMinimumGCAge", MemberType::kText},
     {"--oom-score-adj", "oomScoreAdj", MemberType::kInteger},
     {"--pod-max-pids", "podPidsLimit", MemberType::kInteger},
+    {"--protect-kernel-defaults", "protectKernelDefaults", MemberType::kBool},
     {"--provider-id", "providerID", MemberType::kText},
+    {"--registry-burst", "registryBurst", MemberType::kInteger},
+    {"--registry-qps", "registryPullQPS", MemberType::kInteger},
     {"--resolv-conf", "resolvConf", MemberType::kText},
+    {"--runtime-request-timeout", "runtimeRequestTimeout", MemberType::kText},
+    {"--seccomp-default", "seccompDefault", MemberType::kBool},
     {"--serialize-image-pulls", "serializeImagePulls", MemberType::kBool},
-    {"--seccomp-default", "seccompDefault", MemberType::kBool}};
+    {"--tls-cert-file", "tlsCertFile", MemberType::kText},
+    {"--tls-private-key-file", "tlsPrivateKeyFile", MemberType::kText}};
 
 Result<api::Json> flag_boolean(std::string_view text) {
   for (const std::string_view yes : {"true", "1", "t", "T", "TRUE", "True"})

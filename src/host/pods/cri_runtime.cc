@@ -46,7 +46,12 @@ CriRuntime::CriRuntime(runtime::Loop& loop, const NodeSlice& slice, std::unique_
                         .file_system = [this] { return image_file_system(); },
                         .is_wanted = [this](const ListedImage& image) { return is_wanted(image); },
                         .tell = [this](agent::GcEvent event) { emit(agent::NodeNotice{event.reason, event.message}); }},
-                       log_, options_.image_gc) {}
+                       log_, options_.image_gc) {
+  if (options_.pulls_per_second > 0) {
+    pull_tokens_.emplace(BucketKind::kContinuous, static_cast<float>(options_.pulls_per_second),
+                         static_cast<int>(options_.pull_burst), loop_.now().mono);
+  }
+}
 
 Result<std::unique_ptr<CriRuntime>> CriRuntime::create(runtime::Loop& loop, const NodeSlice& slice,
                                                        std::unique_ptr<RuntimeCalls> calls,
@@ -99,7 +104,7 @@ void CriRuntime::tell(const std::string& uid, const std::string& container, agen
 }
 
 void CriRuntime::call(std::string_view method, api::Json request, Duration deadline, RuntimeCalls::Answer answer) {
-  calls_->call(method, std::move(request), deadline,
+  calls_->call(method, std::move(request), deadline == kRuntimeCallMax ? options_.request_timeout : deadline,
                [alive = std::weak_ptr(alive_), answer = std::move(answer)](Result<api::Json> result) mutable {
                  if (!alive.expired()) answer(std::move(result));
                });

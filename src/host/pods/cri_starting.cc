@@ -381,6 +381,10 @@ void CriRuntime::on_image_answer(Starting start, agent::ImageAnswer answer) {
   if (auto* refusal = std::get_if<agent::ImageRefusal>(&answer.what))
     return refuse(start.command, refusal->reason, std::move(refusal->message));
   if (auto* wanted = std::get_if<agent::ImageToPull>(&answer.what)) {
+    if (pull_tokens_ && !pull_tokens_->try_take(loop_.now().mono)) {
+      ++pulling_;
+      return on_pull_ended(std::move(start), Error{ErrorCode::kTooManyRequests, "pull QPS exceeded", {}});
+    }
     if (pulls_.size() >= kPullsMax) return refuse(start.command, "ErrImagePull", "too many images are being pulled");
     pulls_.emplace_back(std::move(start), wanted->name);
     return pull_next();
