@@ -293,7 +293,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void ask_for_storage();
   void reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
   void reclaim_containers(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done);
-  void once_looked_at(Instant since, std::function<void()> then);
+  void once_looked_at(Instant since, std::function<void()> then, std::optional<std::int64_t> floor = std::nullopt);
 
   // Listing (cri_listing.cc).
   void relist();
@@ -342,8 +342,9 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   agent::LifecycleRecords records_;
   std::deque<std::pair<Starting, std::string>> pulls_;  // that wait, with the names to pull
   std::size_t pulling_ = 0;
-  std::optional<TokenBucket> pull_tokens_;  // nullopt: pulls are not limited
-  std::optional<Instant> status_at_;        // time of the last good answer
+  std::optional<std::int64_t> available_before_;  // for images, when the reclaim under way began
+  std::optional<TokenBucket> pull_tokens_;        // nullopt: pulls are not limited
+  std::optional<Instant> status_at_;              // time of the last good answer
   agent::RuntimeStatus runtime_status_;
   std::vector<agent::NodeImage> node_images_;
   std::optional<agent::RuntimeReported> reported_;

@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kLookAgain = milliseconds(50);
 constexpr Duration kLookMax = seconds(5);
+/// Records of a removed container are freed at once and take some kilobytes; its layer is what matters, and takes more.
+constexpr Bytes kFreedMin = mebibytes(1);
 
 }  // namespace
 
@@ -104,13 +106,18 @@ bool CriRuntime::is_wanted(const ListedImage& image) const {
 }
 
 void CriRuntime::on_command(const agent::ReclaimNode& command) {
+  const auto images = image_file_system();
+  available_before_ = images && images->capacity_bytes > 0 ? std::optional(images->available_bytes) : std::nullopt;
   reclaim(command.actions, agent::Reclaimed{command.id, {}});
 }
 
 /// One action after the other.
 void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Reclaimed done) {
   if (actions.empty()) {
-    return once_looked_at(loop_.now().mono, [this, done = std::move(done)]() mutable { emit(std::move(done)); });
+    const bool removed = std::ranges::any_of(done.outcomes, [](const auto& each) { return each.deleted > 0; });
+    return once_looked_at(
+        loop_.now().mono, [this, done = std::move(done)]() mutable { emit(std::move(done)); },
+        removed ? available_before_ : std::nullopt);
   }
   const eviction::ReclaimAction action = actions.front();
   actions.erase(actions.begin());
@@ -127,15 +134,19 @@ void CriRuntime::reclaim(std::vector<eviction::ReclaimAction> actions, agent::Re
   reclaim_containers(std::move(actions), std::move(done));
 }
 
-/// Calls `then` once the disks have been looked at since, or that takes too long: what judges by an older look evicts
-/// for nothing.
-void CriRuntime::once_looked_at(Instant since, std::function<void()> then) {
+/// Calls `then` once the disks have been read since, and there is more room for images than `floor`, or that takes too
+/// long: a decision by an older reading evicts a pod for nothing. `floor`: containerd frees the layer of a container
+/// some time after it has answered that the container is removed; nullopt: nothing is expected.
+void CriRuntime::once_looked_at(Instant since, std::function<void()> then, std::optional<std::int64_t> floor) {
   const Instant now = loop_.now().mono;
   const agent::StorageReading* storage = storage_.latest(now);
-  if ((storage != nullptr && storage->begun.mono > since) || now - since >= kLookMax) return then();
+  const bool is_new = storage != nullptr && storage->begun.mono > since;
+  const auto images = image_file_system();
+  const bool is_freed = !floor || !images || images->available_bytes >= *floor + kFreedMin.count();
+  if ((is_new && is_freed) || now - since >= kLookMax) return then();
   ask_for_storage();
-  loop_.at(now + kLookAgain, [this, alive = std::weak_ptr(alive_), since, then = std::move(then)]() mutable {
-    if (!alive.expired()) once_looked_at(since, std::move(then));
+  loop_.at(now + kLookAgain, [this, alive = std::weak_ptr(alive_), since, floor, then = std::move(then)]() mutable {
+    if (!alive.expired()) once_looked_at(since, std::move(then), floor);
   });
 }
 
