@@ -37,15 +37,19 @@ struct ReliefCluster : ScriptedCluster {
         {.inactive_bytes = 10 * kMi, .active_bytes = active_mib * kMi, .refaulted_bytes = refaulted_mib * kMi});
   }
 
-  /// Memory falls slowly, so that it would last for the grace of an eviction, to just above the threshold; then the pod
-  /// has read `active` of files twice, and memory is below it.
+  /// Memory falls by 2 MiB/s in small steps, so that it would last for the grace of an eviction, to the threshold. Then
+  /// the pod has read `active` of files twice, and memory is below it.
   void cross_slowly(std::uint64_t active_mib) {
-    for (std::int64_t mib = 200; mib > 100; --mib) {
-      host.set_available(mebibytes(mib));
-      run(milliseconds(500));
+    Bytes available = mebibytes(105);
+    host.set_available(available);
+    run(seconds(20));  // the fall to here is forgotten
+    while (available > mebibytes(100)) {
+      available = available - kibibytes(128);
+      host.set_available(available);
+      run(milliseconds(62));
     }
     set_cache(active_mib, 0);
-    host.set_available(mebibytes(99));
+    host.set_available(available - kibibytes(128));
   }
 
   std::size_t evictions() const {
@@ -102,8 +106,8 @@ TEST(Relief, DelaysAnEvictionByAtMostItsWait) {
   without.cross_slowly(400);
   const auto usual = without.time_to_eviction(seconds(3));
   ReliefCluster cluster(16);
-  cluster.host.set_silent_relief(true);
   cluster.cross_slowly(400);
+  cluster.host.set_silent_relief(true);
   const auto delayed = cluster.time_to_eviction(seconds(3));
   ASSERT_TRUE(usual && delayed);
   EXPECT_GT(*delayed, *usual) << "it has waited";
