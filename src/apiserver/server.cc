@@ -320,7 +320,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return serving_ && !feeds_.front()->is_rebasing() ? "" : "loading";
   }
 
-  /// As above, for one resource: empty if it can be served.
+  /// The reason why this resource cannot be served now; empty: it can.
   std::string why_not_served(const Resource* resource) const {
     if (std::string why = why_not_served(); !why.empty() || resource == nullptr || !resource->stored()) return why;
     const CacheFeed& feed = feed_of(core_.cache.of(*resource).origin());
@@ -380,7 +380,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     own.barrier([this, exchange](const Result<store::Revision>& reached) { judge_by(exchange, reached); });
   }
 
-  /// Where what is asked for lives; the main one if it is no object.
+  /// The store of the requested resource; the main one if the request is for no object.
   Origin& origin_of(const Exchange& exchange) const {
     const auto& route = exchange.read().route;
     const bool stored = route && route->resource != nullptr && route->resource->stored();
@@ -535,7 +535,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     }
     const api::Method method = exchange->request().method;
     const RequestAttributes& asked = exchange->asked;
-    // It may have waited long for the audit log or its turn.
+    // The request may have waited long for the audit log or for flow control.
     if (asked.is_resource && exchange->read().table != registry_.table()) reroute(*exchange);
     if (asked.is_resource && !why_not_served().empty()) {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why_not_served(), 1));

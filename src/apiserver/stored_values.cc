@@ -13,7 +13,7 @@ std::string name_of(const Resource& resource) {
   return resource.group.empty() ? std::string(resource.plural) : fmt::format("{}.{}", resource.plural, resource.group);
 }
 
-/// Where the object says it is, against where it is: "ns/name", or "name".
+/// The difference between the object's name and its key ("ns/name", or "name"); empty: none.
 std::string place_problem(const Resource& resource, std::string_view place, const api::Json& object) {
   const std::string_view name = object.string_at({"metadata", "name"});
   const std::string_view ns = object.string_at({"metadata", "namespace"});
@@ -42,7 +42,7 @@ StoredValues::StoredValues() : table_(ResourceRegistry(kinds::kind_hooks).table(
 
 const Resource* StoredValues::resource_of(std::string_view key) const {
   for (const Resource& resource : table_->all()) {
-    // Where two rows share one storage, the row that is not a view describes the stored form.
+    // If two rows share one storage, the row that is not a view describes the stored form.
     if (resource.stored() && resource.view.from_stored == nullptr && key.starts_with(resource.storage)) {
       return &resource;
     }

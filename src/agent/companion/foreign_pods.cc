@@ -25,7 +25,7 @@ PodPlace place_of(const api::Pod& pod) {
           .volumes = disk_volumes(pod)};
 }
 
-/// As the kubelet reports an eviction.
+/// The status of an evicted pod, as the kubelet reports it.
 api::PodStatus evicted_status(const api::Pod& pod, const eviction::EvictPod& action, WallTime at) {
   api::PodStatus status = pod.status;
   status.observed_generation = std::max(status.observed_generation, pod.metadata.generation);

@@ -43,7 +43,7 @@ Result<std::optional<std::string>> find_key(const DataReference& reference, cons
                     reference.kind == ReferenceKind::kConfigMap ? "ConfigMap" : "Secret", ns, selector.name);
 }
 
-/// As the kernel counts it, with the terminator and the pointer to it.
+/// Bytes of a string for execve, as the kernel counts them: with its terminator and the pointer to it.
 std::size_t exec_bytes(std::size_t length) {
   return length + 1 + sizeof(char*);
 }

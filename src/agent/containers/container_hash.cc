@@ -25,7 +25,7 @@ std::size_t sequence_length(std::string_view text) {
   return length;
 }
 
-/// As Go's encoder for HTML-safe JSON writes a string.
+/// The string as Go's encoder for HTML-safe JSON writes it.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {

@@ -86,7 +86,7 @@ void ImageGcPass::fail(std::string reason, std::string message) {
   result_.error = Error{ErrorCode::kInternalError, std::move(message), {}};
 }
 
-/// How much is wanted, if anything.
+/// Computes how many bytes have to be freed; zero ends the pass.
 void ImageGcPass::begin_space() {
   step_ = Step::kOver;
   at_ = 0;

@@ -23,7 +23,7 @@ std::string success(const LimitGroup& wanted) {
   return {};
 }
 
-/// As enforceNodeAllocatable calls it.
+/// The name of the group in enforceNodeAllocatable.
 std::string_view name_of(LimitedGroup group) {
   switch (group) {
     case LimitedGroup::kPods:

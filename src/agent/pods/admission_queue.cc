@@ -21,7 +21,7 @@ policy::Subject subject_of(const api::PodKey& pod, const std::string& uid) {
   return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = uid};
 }
 
-/// How long a victim may take to end before it is given up: half again its grace, at least ten seconds.
+/// The time that a victim has to end before it is given up: half again its grace, at least ten seconds.
 Duration patience_for(const api::Pod& victim) {
   const std::int64_t grace = std::clamp<std::int64_t>(
       victim.spec.termination_grace_period_seconds.value_or(kDefaultGraceSeconds), 0, kGraceSecondsMax);

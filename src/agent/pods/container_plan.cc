@@ -15,7 +15,7 @@ using containers::Instance;
 constexpr std::int32_t kKilledExitCode = 137;
 constexpr std::int32_t kStartErrorExitCode = 128;
 
-/// Where it stands; nullopt: it has never run.
+/// The last instance of the container; nullopt: it has never run.
 std::optional<Instance> instance_of(const PodWorker& worker, const ContainerRun& run) {
   Instance made{.id = container_id(worker.uid(), run.spec->name, run.restart_count),
                 .name = run.spec->name,

@@ -1,4 +1,4 @@
-// How pods end: asked to, forced to, or by themselves; and what is left to do then.
+// The end of pods: on request, by force, or by themselves; and the work that remains then.
 #include "agent/contract/kill_grace.h"
 #include "agent/pods/container_plan.h"
 #include "agent/pods/pod_workers.h"

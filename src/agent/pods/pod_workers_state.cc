@@ -1,4 +1,4 @@
-// How the workers stand, for people.
+// The state of the pod workers as text, for debug pages.
 #include "agent/pods/pod_workers.h"
 
 #include <algorithm>

@@ -17,7 +17,7 @@ constexpr std::size_t kServicesMax = 4;
 constexpr std::size_t kServiceNameMax = 256;
 constexpr std::int64_t kTailLinesMax = 100'000;
 
-/// As Go quotes a text.
+/// The text with quotes, as Go's %q prints it.
 std::string quoted(std::string_view text) {
   std::string made = "\"";
   for (const char c : text) {

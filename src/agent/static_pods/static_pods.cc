@@ -42,7 +42,7 @@ StaticPods::Files StaticPods::read_files(const StaticManifests& read, Problems& 
   return good;
 }
 
-/// Where several files define the same pod, the first file counts.
+/// The pods by name. If several files define the same pod, the first file counts.
 std::map<api::PodKey, const StaticPod*> StaticPods::pods_of(const Files& files, Problems& problems) {
   std::map<api::PodKey, std::pair<const StaticPod*, const std::string*>> first;
   std::map<api::PodKey, const StaticPod*> pods;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kMemory = "Memory";
 
-/// How upstream calls the plug-in of a source.
+/// Upstream's name for the plug-in of a source.
 std::string_view plugin_of(std::string_view source) {
   if (source == "emptyDir") return "empty-dir";
   if (source == "hostPath") return "host-path";

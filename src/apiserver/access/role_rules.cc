@@ -50,7 +50,7 @@ std::string role_key(const Json& role_ref, std::string_view ns) {
                                                 : fmt::format("{}{}", kClusterRole, name);
 }
 
-/// Where the bindings of a subject are found; empty: it is none.
+/// The index key of a subject's bindings; empty: it is not a subject.
 std::string place_of(const Json& subject, std::string_view ns) {
   const std::string_view kind = subject.string_at({"kind"});
   const std::string_view name = subject.string_at({"name"});

@@ -18,7 +18,7 @@ constexpr std::string_view kReason = "authorization.k8s.io/reason";
 constexpr std::string_view kClosedEarly = "Connection closed early";
 constexpr int kUnauthorized = 401;
 
-/// As upstream: decided by the request, whatever its answer is.
+/// True for a long-running request. The request decides, not its answer, as upstream.
 bool is_long_running(const RequestAttributes& asked) {
   if (!asked.is_resource) return false;
   constexpr std::array<std::string_view, 5> kSubresources = {"attach", "exec", "proxy", "log", "portforward"};
@@ -252,7 +252,7 @@ void Auditor::refused(const api::Request& request, const api::UserInfo* user, st
                       std::string message) const {
   const RequestAttributes asked = audited_attributes(request);
   const AuditDecision decision = decide_audit(options_.policy, user, asked);
-  // As upstream: an answer to an unauthenticated client is recorded as started, and not further.
+  // An answer to an unauthenticated client is recorded as started and not as complete, as upstream.
   const AuditStage stage = code == kUnauthorized ? AuditStage::kResponseStarted : AuditStage::kResponseComplete;
   if (decision.level == AuditLevel::kNone || decision.omit_stages.has(stage)) return;
   AuditEvent event = event_of(request, user, asked, std::move(audit_id));

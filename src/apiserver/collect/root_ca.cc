@@ -14,7 +14,7 @@ using api::StatusResult;
 constexpr Duration kRootCaRetry = seconds(1);
 constexpr std::string_view kName = "kube-root-ca.crt";
 constexpr std::string_view kKey = "ca.crt";
-// As kube-controller-manager has it: it would put another text right.
+// The text of kube-controller-manager, which would replace another one.
 constexpr std::string_view kDescription =
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
     "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "

@@ -65,7 +65,7 @@ bool is_write(const RequestAttributes& asked) {
          asked.action == Verb::kDelete || asked.action == Verb::kDeleteCollection;
 }
 
-/// How many objects a list ends after at the latest: its limit, where no selector passes any by.
+/// The largest number of objects that a list returns: its limit, unless a selector skips some.
 std::size_t first_ones(const api::Target& target) {
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   const std::string* limit = target.find("limit");

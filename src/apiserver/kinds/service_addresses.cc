@@ -193,7 +193,7 @@ std::optional<std::uint64_t> number_of(const api::IpAddress& address) {
   return number < all.bands.count ? std::optional(number) : std::nullopt;
 }
 
-/// Where the search for a free number begins: somewhere else for each Service, so that the search ends soon, and so
+/// The start of the search for a free number. It differs for each Service, so that the search ends soon, and so
 /// that servers which share a store seldom choose the same.
 std::uint64_t start_of(const Json& service, std::string_view purpose) {
   return fnv1a64(purpose, fnv1a64(service.string_at({"metadata", "uid"})));

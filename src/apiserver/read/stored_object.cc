@@ -194,7 +194,7 @@ namespace {
 
 constexpr std::string_view kVersionMember = "\"resourceVersion\":\"";
 
-/// Where the member resourceVersion stands in an object's text, with the comma behind it, if there is one.
+/// The range of the member resourceVersion in an object's text, with the comma behind it, if there is one.
 std::pair<std::size_t, std::size_t> version_member(const StoredObject& object) {
   const std::size_t begin = object.version_at - kVersionMember.size();
   const std::size_t end = object.version_at + object.version_length + 1;

@@ -43,7 +43,7 @@ void describe_type_meta(Json& properties) {
   properties["kind"] = described(typed("string"), kKindText);
 }
 
-/// How a list is merged: by strategic merge patches and by server-side apply.
+/// Describes the merging of a list: by strategic merge patches and by server-side apply.
 void describe_merging(Json& list, const api::Field& field) {
   if (!field.merge_key.empty()) {
     list["x-kubernetes-patch-merge-key"] = field.merge_key;

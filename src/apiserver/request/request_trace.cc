@@ -55,7 +55,7 @@ std::vector<telemetry::Attribute> attributes_of(const Exchange& exchange, int co
   return attributes;
 }
 
-/// How a step is named, and whom it asked.
+/// The name of a step's span, and the part that the step called.
 std::pair<std::string_view, std::string_view> words_of(RequestStep::Of of) {
   switch (of) {
     case RequestStep::Of::kWebhook:

@@ -38,7 +38,7 @@ std::string event_source(const api::Json& event) {
   return std::string(component.empty() ? event.string_at({"reportingComponent"}) : component);
 }
 
-/// How many pods of a Job have succeeded.
+/// The number of pods of a Job that have succeeded.
 std::string successful(const api::Json& job) {
   const api::Json* count = job.at({"status", "succeeded"});
   return std::to_string(count != nullptr ? count->if_int64().value_or(0) : 0);

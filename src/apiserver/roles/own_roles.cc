@@ -102,7 +102,8 @@ std::span<const BindingRow> own_binding_rows() {
       {.name = api::kOwnSchedulerUser,
        .role = api::kOwnSchedulerUser,
        .users = "spillway:scheduler system:kube-scheduler"},
-      // How a machine becomes a node: it asks for a certificate with a bootstrap token, and renews it as the node.
+      // The rights with which a machine becomes a node: it requests a certificate with a bootstrap token, then renews
+      // it.
       {.name = "spillway:node-bootstrap", .role = "system:node-bootstrapper", .groups = kTokens},
       {.name = "spillway:node-autoapprove-bootstrap",
        .role = "system:certificates.k8s.io:certificatesigningrequests:nodeclient",

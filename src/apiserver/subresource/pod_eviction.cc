@@ -285,7 +285,7 @@ Next PodEviction::set_condition_of_pod() {
 StatusResult<Json> PodEviction::with_condition(const Json& pod) const {
   const std::string_view uid = pod.string_at({"metadata", "uid"});
   if (uid != *options_.uid) return uid_mismatch({"", "pods"}, name_, *options_.uid, uid);
-  // It has become one of the healthy ones meanwhile.
+  // The pod has become healthy meanwhile.
   if (spends_nothing_ && !budget_.empty() && is_ready(pod)) return still_processing(budget_);
   Json marked = pod;
   set_condition(marked, "DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting",

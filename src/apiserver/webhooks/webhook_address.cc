@@ -72,7 +72,7 @@ std::int64_t target_port(const Json& port, const Json& pod) {
   return 0;
 }
 
-/// Where the ready pods of a service listen. Empty also of a service that selects none.
+/// Addresses at which ready pods of a service listen. Empty also for a service that selects none.
 std::vector<Place> places_of(Core& core, const Json& service, const Json& port) {
   std::vector<Place> places;
   const Json* selector = service.at({"spec", "selector"});

@@ -548,7 +548,7 @@ Next ObjectWrite::check_name_is_free() {
   const Resource& resource = stored();
   const ResourceCache& objects = tools_.core.cache.of(resource);
   job_.name = object_.string_at({"metadata", "name"});
-  // It was asked for as a patch, or waited while the kind began to go: objects that come now are never cleared away.
+  // The create came as a patch, or waited while its kind was being deleted: objects stored now would never be removed.
   if (resource.custom != nullptr && (objects.is_detached() || !resource.verbs.has(Verb::kCreate))) {
     tools_.reservations.give_back(hold_);
     return end(api::method_not_allowed_status());

@@ -91,7 +91,7 @@ struct QuotaDesk::Charge {
   std::string name;
   PledgePtr pledge;
   std::vector<std::string> left;  // keys of quotas, the last one is next
-  /// Where some resources are limited: the quotas as they were charged, by key; nullopt: it was gone by then.
+  /// The quotas as they were charged, by key, if some resources are limited; nullopt: deleted meanwhile.
   std::map<std::string, std::optional<api::ResourceQuota>> charged;
   std::optional<Status> refusal;
   Done done;

@@ -202,7 +202,7 @@ std::optional<MicroTime> protobuf_time(std::string_view body, FlatJson& json, co
   return micro_time(renewed);
 }
 
-/// Where `part` stands in the text that it is of.
+/// Offset of `part` in the text that it is a part of.
 std::size_t offset_of(std::string_view part, std::string_view text) {
   return static_cast<std::size_t>(part.data() - text.data());
 }
@@ -224,7 +224,7 @@ const std::string* renewed_time(const api::Json::Object& sent, const api::Json::
   return renewed;
 }
 
-/// As managed_time(), of a document.
+/// The same as managed_time(), for a document.
 const std::string* managed_time(const api::Json& lease, std::string_view manager) {
   const api::Json* const list = lease.at({"metadata", "managedFields"});
   const api::Json::Array* const entries = list == nullptr ? nullptr : list->if_array();
@@ -236,7 +236,7 @@ const std::string* managed_time(const api::Json& lease, std::string_view manager
   return time == nullptr ? nullptr : time->if_string();
 }
 
-/// Where the last member of that name stands whose value is that time.
+/// Offset of the last member `member` whose value is `time`.
 std::optional<std::size_t> last_place(std::string_view text, std::string_view member, std::string_view time,
                                       std::size_t before = std::string_view::npos) {
   if (text.size() < member.size()) return std::nullopt;

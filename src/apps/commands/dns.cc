@@ -16,7 +16,7 @@
 namespace spillway::apps {
 namespace {
 
-/// It has none below /debug/spillway.
+/// The DNS server has no debug pages.
 class NoPages final : public DebugPages {
  public:
   std::optional<api::Response> answer(std::string_view) const override { return std::nullopt; }

@@ -14,7 +14,7 @@ namespace spillway::apps {
 
 namespace {
 
-/// It may well come later: a kubelet that restarts, or is not up yet.
+/// True for an error that may pass: the kubelet restarts, or is not up yet.
 bool is_passing(ErrorCode code) {
   return code == ErrorCode::kServiceUnavailable || code == ErrorCode::kTimeout || code == ErrorCode::kTooManyRequests;
 }

@@ -191,7 +191,7 @@ Outcome RunningCompanion::make_engine(Process& process, const CompanionPartOptio
   parts.companion = companion.get();
   parts.engine = std::move(companion);
   if (is_shadow(options)) {
-    // It writes nothing by itself; this holds should that ever change.
+    // The companion writes nothing in the shadow; the guard holds if that ever changes.
     client::ShadowEngine::Options guard;
     guard.on_write = [&process](const std::string& write, const std::string&) {
       process.log().error("a shadow wanted to write", {{"write", write}});

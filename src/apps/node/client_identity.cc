@@ -16,7 +16,7 @@ Rng rotation_rng() {
   return Rng(runtime::entropy()).fork("client-certificate");
 }
 
-/// Where the server is, and nothing of who one is there.
+/// The address of the server, without credentials.
 wire::Kubeconfig address_of(const wire::Kubeconfig& config) {
   wire::Kubeconfig address;
   address.server = config.server;

@@ -339,7 +339,7 @@ Outcome open_machine(const NodeSite& site, const NodePartOptions& options, const
   return {};
 }
 
-/// Where the agent writes its decisions.
+/// The journal to which the agent writes its decisions.
 agent::Journal* journal_of(RunningNode& node) {
   return node.trace ? static_cast<agent::Journal*>(node.trace.get()) : node.journal.get();
 }

@@ -80,7 +80,7 @@ int become_limited(void* given) {
   _exit(127);
 }
 
-/// As fork() and become_limited(), but that nothing of this process is copied, whose memory may be large: its loop
+/// Does the same as fork() and become_limited() without a copy of this process, whose memory may be large: its loop
 /// would stand still for that. This thread waits until the child is another program.
 pid_t start_child(ChildPlan& plan) {
   std::vector<char> stack(kStackBytes);

@@ -32,7 +32,7 @@ CLI::Validator number_that(std::function<bool(double)> holds, std::string expect
       std::move(shown));
 }
 
-/// How the library names what a flag's variable is, and what people are told.
+/// The library's names for the types of flags, and the placeholders that help shows.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kTypes = {{{"TEXT", "TEXT"},
                                                                                   {"LIST", "LIST"},
                                                                                   {"INT", "NUMBER"},

@@ -16,7 +16,7 @@ std::string offer(std::string_view word, std::string_view what) {
   return fmt::format("{}\t{}\n", word, what.substr(0, what.find('\n')));
 }
 
-/// Where a command line stands before its last word.
+/// The position in a command line before its last word.
 class Position {
  public:
   explicit Position(const CLI::App& root) : app_(&root) {}

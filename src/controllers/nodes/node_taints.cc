@@ -167,7 +167,7 @@ void NodeLifecycleController::arm_tainting(Now now) {
   });
 }
 
-/// As soon as its zone lets another one through, and that may be at once.
+/// Retries as soon as the zone's rate allows another node, which may be at once.
 void NodeLifecycleController::try_again(const std::string& zone, const lifecycle::RateLimitedQueue::Entry& entry,
                                         Now now) {
   monitor_.requeue(zone, entry, Duration::zero(), now);

@@ -14,7 +14,7 @@ namespace {
 
 using scheduling::ExtenderVerb;
 
-/// How long the binding that an extender reported is taken as true.
+/// The time for which a binding reported by an extender counts as made.
 constexpr Duration kBoundSightMax = seconds(30);
 
 bool is_same_document(const Result<api::Json>& document, const api::Pod& pod) {
@@ -223,7 +223,7 @@ void Scheduler::fail_round(const RoundPtr& round, const Error& error, Now now) {
 }
 
 void Scheduler::bind_by_extender(std::size_t extender, const PodPtr& pod, const std::string& node, Now now) {
-  // It takes a place among pods that wait for extenders, so that a slow one holds up no others.
+  // The pod takes a place among those that wait for extenders, so that a slow extender delays no others.
   --bindings_;
   ++extender_bindings_;
   desk_.ask(extender, ExtenderVerb::kBind, scheduling::binding_question(*pod, node), now,

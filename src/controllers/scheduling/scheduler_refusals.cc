@@ -41,7 +41,7 @@ bool has_more_names(const api::Json& before, const api::Json& after) {
          std::ranges::any_of(*names, [&before](const auto& each) { return before.find(each.key) == nullptr; });
 }
 
-/// It may let more pods go than before. A new one never does.
+/// True if the changed budget may allow more disruptions than before; a new budget never does.
 bool allows_more(const api::PodDisruptionBudget& before, const api::PodDisruptionBudget& after) {
   const bool same_spec = before.selector == after.selector && before.min_available == after.min_available &&
                          before.max_unavailable == after.max_unavailable;

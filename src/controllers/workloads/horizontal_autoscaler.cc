@@ -24,7 +24,7 @@ bool same_wishes(const api::HorizontalPodAutoscaler& one, const api::HorizontalP
 
 }  // namespace
 
-/// How far a look has come.
+/// The progress of one sync.
 struct HorizontalAutoscalerController::Look {
   AutoscalerPtr autoscaler;
   std::string key;

@@ -100,7 +100,7 @@ void AuditWriter::lose(std::uint64_t events) {
   lost_ += events;
 }
 
-/// Where events are missing the log says so, as soon as it can be written.
+/// Writes to the log how many events are missing, as soon as it can be written.
 void AuditWriter::say_lost() {
   std::uint64_t lost = 0;
   {

@@ -184,7 +184,7 @@ Outcome NodeSlice::build_tree() {
   if (!is_host()) SPILLWAY_TRY_VOID(apply_limits(slice_, {.memory = options_.memory, .pids = options_.pids_max}));
   SPILLWAY_TRY_VOID(slice_.delegate_controllers());
   SPILLWAY_TRY(kubepods, slice_.create_child("kubepods"));
-  // As the kubelet enforces node allocatable: no more than the node has.
+  // All pods together get no more memory than the node has, as the kubelet enforces node allocatable.
   SPILLWAY_TRY_VOID(apply_limits(kubepods, {.memory = memory_}));
   SPILLWAY_TRY_VOID(kubepods.delegate_controllers());
   SPILLWAY_TRY(burstable, kubepods.create_child("burstable"));

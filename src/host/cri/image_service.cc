@@ -35,7 +35,7 @@ std::vector<std::string> sorted_names(const google::protobuf::RepeatedPtrField<s
   return made;
 }
 
-/// As a runtime writes it: "docker.io/library/busybox@sha256:…" and "sha256:…" name the same image.
+/// True if one of the names is the image: "docker.io/library/busybox@sha256:…" and "sha256:…" name the same one.
 bool is_named_in(const std::set<std::string>& names, const RuntimeImage& image) {
   const auto has = [&names](const std::string& name) { return names.contains(name); };
   return has(image.id) || std::ranges::any_of(image.tags, has) || std::ranges::any_of(image.digests, has);

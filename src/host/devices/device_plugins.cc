@@ -34,7 +34,7 @@ constexpr std::chrono::seconds kConnectTimeout{10};
 constexpr std::chrono::seconds kCallTimeout{30};
 constexpr int kPluginMessageBytesMax = 16 << 20;
 
-/// As Go's gRPC prints a status, which is what upstream's messages hold.
+/// The status as Go's gRPC prints it, which is what upstream's messages hold.
 std::string text_of(const grpc::Status& status) {
   static constexpr std::array<std::string_view, 17> kNames{
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",

@@ -13,7 +13,7 @@
 namespace spillway::host {
 namespace {
 
-/// As Go writes it: small at the beginning.
+/// The error in Go's form, which begins with a small letter.
 Error in_go_words(std::string_view call, const std::string& path, Error why) {
   if (!why.message.empty()) why.message.front() = static_cast<char>(std::tolower(why.message.front()));
   return Error{why.code, fmt::format("{} {}: {}", call, path, why.message), {}};

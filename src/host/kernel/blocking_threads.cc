@@ -29,7 +29,7 @@ bool BlockingThreads::give(BlockingThread& thread, BlockingThread::Job job) {
   });
 }
 
-/// It is still busy with the end of its job: its own queue has room for the next.
+/// The thread may still be ending its job; its own queue has room for the next one.
 void BlockingThreads::on_done(BlockingThread& thread) {
   if (queue_.empty()) return;
   BlockingThread::Job next = std::move(queue_.front());

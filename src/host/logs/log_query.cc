@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kAgeMax = 100LL * 365 * 24 * 3600;  // seconds
 constexpr std::size_t kQueryLineBytesMax = 65'536;
 
-/// As query parameters spell it: present means true, unless it says 0 or false.
+/// The value of a boolean query parameter: present means true, unless it is 0 or false.
 bool parse_flag(const api::Target& target, std::string_view name) {
   const std::string* text = target.find(name);
   if (text == nullptr) return false;

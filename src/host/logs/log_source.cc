@@ -31,7 +31,7 @@ Result<std::string_view> read_at(int fd, const std::string& name, off_t at, std:
   return std::string_view(into.data(), size);
 }
 
-/// Where the bytes after the `wanted`-th line end before `end` begin, not before `floor`; `wanted` becomes 0 if there
+/// The offset behind the `wanted`-th line end before `end`, not before `floor`; `wanted` becomes 0 if there
 /// are so many, else it is reduced by those there are.
 Result<off_t> seek_back(int fd, const std::string& name, off_t floor, off_t end, std::int64_t& wanted) {
   std::array<char, kBlockBytes> block;  // NOLINT(cppcoreguidelines-pro-type-member-init)

@@ -18,7 +18,7 @@
 namespace spillway::host {
 namespace {
 
-/// Where distributions and administrators put nft.
+/// The usual places of nft.
 constexpr std::array kPrograms{"/usr/sbin/nft", "/sbin/nft", "/usr/local/sbin/nft", "/usr/bin/nft"};
 
 /// The path of nft; empty: it is not installed.

@@ -1,4 +1,4 @@
-// How containers and pods end: noticed, asked for, or taken by force; and what is removed then.
+// The end of containers and pods: observed, requested, or forced; and what is removed then.
 #include "host/cgroup/cgroup_kill.h"
 #include "host/kernel/kernel_file.h"
 #include "host/pods/cri_runtime.h"

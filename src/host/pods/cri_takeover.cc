@@ -97,7 +97,7 @@ void CriRuntime::look_around(const Json& sandboxes, const Json& containers) {
   release(all);
 }
 
-/// Where a pod has several sandboxes, the newest counts if it is ready.
+/// Takes over one sandbox. Of several sandboxes of a pod, the newest counts if it is ready.
 void CriRuntime::look_at_sandbox(const std::shared_ptr<Inventory>& all, const Json& sandbox) {
   const std::string uid(sandbox.string_at({"metadata", "uid"}));
   const std::string id(sandbox.string_at({"id"}));

@@ -429,7 +429,7 @@ void ContainerProcess::resolve_doubt(Duration wait) {
 
 void ContainerProcess::kill() {
   killing_ = true;
-  // It may not have joined its cgroup yet.
+  // The process may not have joined its cgroup yet.
   if (!end_) ignored(send_signal(pidfd_.get(), SIGKILL), "it ended by itself");
   const Outcome killed = kill_all(cgroup_);
   if (!killed) log_.warning("cgroup not killed", {{"cgroup", cgroup_.path()}, {"error", killed.error().text()}});

@@ -35,7 +35,7 @@ constexpr std::string_view kEmptyFolders[] = {"/dev/pts", "/dev/shm", "/proc", "
                                               "/run",     "/var",     "/home", "/root"};
 constexpr std::pair<std::string_view, std::string_view> kShownLinks[] = {{"/var/tmp", "/tmp"}, {"/var/run", "/run"}};
 
-/// Where directories are put together before they take their places.
+/// The directory in which a pod's root is assembled before it is moved to its place.
 constexpr std::string_view kRoomFolder = "/run/spillway/room";
 
 constexpr std::uint64_t kReadOnlyMount = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
@@ -127,7 +127,7 @@ class RootBuilder {
   std::vector<std::string> hidden_;  // directories
 };
 
-/// Where a link of the view leads: one of its own, or one of this machine that is shown.
+/// The target of a link in the view: one of its own, or one of this machine that is shown.
 std::optional<std::string> link_in_view(const std::string& path) {
   for (const auto& [from, to] : kShownLinks)
     if (path == from) return std::string(to);

@@ -230,7 +230,7 @@ void ProcessRuntime::launch(PodEntry& pod, agent::StartContainer command, const 
   change_target(pod);
 }
 
-/// Where the files are that the node makes for a container.
+/// The directory of the files that the node makes for a container.
 std::string ProcessRuntime::file_folder(const PodEntry& pod, const std::string& container) {
   return fmt::format("{}/{}/{}", pod.directory, kFileFolder, container);
 }

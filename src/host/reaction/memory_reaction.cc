@@ -11,7 +11,7 @@
 namespace spillway::host {
 namespace {
 
-/// Where a node's threshold is at least as high, one of all pods together cannot be the first to be met, if they have
+/// If a node's threshold is at least as high, one of all pods together cannot be the first to be met, if they have
 /// the same limit: they have less than all of the use.
 std::vector<agent::ReactionPlan::Trigger> that_matter(std::vector<agent::ReactionPlan::Trigger> triggers) {
   Bytes node;

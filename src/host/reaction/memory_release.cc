@@ -64,7 +64,7 @@ bool MemoryRelease::free_waiting() noexcept {
     const UniqueFd pidfd(slot.exchange(-1));
     if (!pidfd) continue;
     any = true;
-    // It refuses processes that are not being killed, so a recycled pid is in no danger.
+    // The call refuses processes that are not being killed, so a recycled pid is safe.
     if (::syscall(kProcessMrelease, pidfd.get(), 0U) != 0 && errno == EINVAL) wake_releaser(survived_);
   }
   return any;

@@ -112,7 +112,7 @@ void ReactionTarget::hold_first(DyingProcesses& processes) const noexcept {
     processes.add(UniqueFd(::fcntl(container->pidfd.get(), F_DUPFD_CLOEXEC, 0)));
 }
 
-/// Where kill() signals each of them, only who is in the cgroup after its pidfd was opened is the one that is meant.
+/// If kill() signals each process, only one that is in the cgroup after its pidfd was opened is the right one.
 void ReactionTarget::hold_all(DyingProcesses& processes) const noexcept {
   for (const auto& container : containers_) {
     Pids before;

@@ -82,7 +82,7 @@ void ContainerEntry::kill() {
 void ContainerEntry::kill_program() {
   if (!program_) return;
   SPILLWAY_CHECK(reports_.program > 0);  // group 0 would be that of this process
-  // It leads its group as soon as it has a session; until then there is but itself.
+  // The program leads its group as soon as it has a session; until then the group is the program alone.
   ::kill(-reports_.program, SIGKILL);
   ignored(send_signal(program_.get(), SIGKILL), "it ended by itself");
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kService = "org.freedesktop.systemd1";
 constexpr const char* kPath = "/org/freedesktop/systemd1";
 constexpr const char* kManager = "org.freedesktop.systemd1.Manager";
-// Where systemd takes calls of root itself, also without a bus daemon.
+// The socket at which systemd takes calls of root itself, also without a bus daemon.
 constexpr const char* kPrivateSocket = "unix:path=/run/systemd/private";
 constexpr std::string_view kExists = "org.freedesktop.systemd1.UnitExists";
 constexpr std::string_view kUnknown = "org.freedesktop.systemd1.NoSuchUnit";

@@ -121,7 +121,7 @@ Outcome VolumeSet::make_directory(Volume& volume, bool in_memory, std::optional<
   return {};
 }
 
-/// It has the mode that is the last thing an empty directory gets before a pod writes to it.
+/// True if the directory is complete: its mode is the last thing that it gets before a pod writes to it.
 bool VolumeSet::is_given(const Volume& volume) {
   struct stat now = {};
   return ::fstat(volume.root.get(), &now) == 0 && (now.st_mode & kEmptyDirectoryMode) == kEmptyDirectoryMode;
@@ -148,7 +148,7 @@ Result<UniqueFd> VolumeSet::open_provisioned_for_pod(const std::string& name) co
   if (!opened && opened.error().code == ErrorCode::kNotFound) {
     return invalid({}, "path \"{}/{}\" does not exist", options_.provisioned, name);
   }
-  // As for a group: files that cannot be given are left as they are, and the pod finds out.
+  // Files whose owner cannot be changed stay as they are, as for a group, and the pod sees the error.
   if (opened && options_.first_id != 0) (void)give_to_pod_ids(opened->get(), options_.first_id);
   return opened;
 }
@@ -168,7 +168,7 @@ Outcome VolumeSet::set_up(const agent::VolumeSetup& setup, WallTime at) {
     SPILLWAY_TRY(opened, provisioned.empty() ? open_local_directory(local->path, options_.hidden)
                                              : open_provisioned_for_pod(provisioned));
     volume.root = std::move(opened);
-    // As upstream: files that cannot be given are left as they are, and the pod finds out.
+    // Files whose group cannot be changed stay as they are, as upstream, and the pod sees the error.
     if (setup.fs_group) {
       (void)give_to_group(volume.root.get(), options_.first_id + *setup.fs_group, GroupAccess::kReadWrite);
     }

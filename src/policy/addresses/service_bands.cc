@@ -17,7 +17,7 @@ constexpr std::uint64_t kV6Used = 65'536;  // addresses: upstream's bitmap of an
 constexpr int kSizeBitsMax = 62;  // sizes are counted up to the largest signed number of 64 bits, as upstream's
 constexpr std::uint64_t kSizeMax = (std::uint64_t{1} << 63U) - 1;
 
-/// How many numbers of a range are the static band: a part of it, within bounds.
+/// The size of a range's static band: a part of the range, within bounds.
 std::uint64_t static_size(std::uint64_t size, std::uint64_t part, std::uint64_t most) {
   if (size <= kOffsetMin) return 0;
   return std::min(std::max(kOffsetMin, size / part), most);

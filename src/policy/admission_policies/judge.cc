@@ -50,7 +50,7 @@ class Judge {
   Judgement made() && { return std::move(made_); }
 
  private:
-  /// Where parameters are looked for: a Namespace counts as in itself.
+  /// The namespace in which parameters are looked up; a Namespace counts as inside itself.
   std::string_view ns() const { return request_.subject.ns; }
 
   Evaluation evaluated(const AdmissionPolicy& policy, const ShownRequest& shown, const Json* params) {

@@ -107,7 +107,7 @@ std::string message_of(const Validation& validation, const cel::Activation& seen
   return cut(fmt::format("failed expression: {}", trimmed(validation.text, kWhiteSpace)));
 }
 
-/// Where it does not hold, the message is still to be made.
+/// Evaluates one validation. A finding without a message gets it later.
 std::optional<Finding> judge(std::size_t index, const Validation& validation, const cel::Activation& seen,
                              Purse& purse) {
   const Result<cel::Value> value = value_of(validation.holds, seen, purse);

@@ -91,7 +91,7 @@ Result<Requests> requests_of(const std::vector<PodPtr>& pods, std::string_view r
   return requests;
 }
 
-/// How much of its target is used, and what was measured for that.
+/// The used share of the target, and the measured value behind it.
 struct Measured {
   double ratio = 0;
   std::int64_t average_milli = 0;

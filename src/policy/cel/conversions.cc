@@ -27,7 +27,7 @@ Result<Value> same(const Call& call) {
   return call[0];
 }
 
-/// As Go reads them: with an exponent of two behind 0x, and infinity and NaN by name.
+/// Parses a double as Go does: with an exponent of two behind 0x, and infinity and NaN by name.
 std::optional<double> double_in(std::string_view text) {
   if (text.size() > kNumberBytesMax || text.empty()) return std::nullopt;
   const bool negative = text.front() == '-';

@@ -11,7 +11,7 @@ namespace spillway::cel {
 
 namespace {
 
-/// How the cost of a call comes about.
+/// The rule by which a call is charged.
 enum class Rule : std::uint8_t {
   kElements,      // everything in the first argument
   kFirst,         // the characters of the first argument

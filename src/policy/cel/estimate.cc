@@ -208,8 +208,8 @@ class Estimator {
     return sum + count * round;
   }
 
-  /// As what upstream makes of it: hasValue() ? optional.of(value) : optional.none(), with a loop over nothing for the
-  /// variable.
+  /// Estimates the macro as the code that upstream generates for it: hasValue() ? optional.of(value) : optional.none(),
+  /// with a loop over nothing for the variable.
   Estimate mapped_optional(const Node& node) {
     const Estimate target = cost(node.children[0]);
     const Estimate body = cost(node.children[1]);

@@ -204,7 +204,7 @@ class Lexer {
     return found;
   }
 
-  /// How many letters may stand before the quote of a string here: b, r, or br.
+  /// The number of letters before the quote of a string here: b, r, or br.
   std::size_t prefix_of_string() const {
     const char first = to_lower(peek(at_));
     if (first == 'b') return to_lower(peek(at_ + 1)) == 'r' ? 2 : 1;

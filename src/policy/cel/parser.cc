@@ -491,7 +491,7 @@ class Parser {
     } while (!given_up_ && is(TokenKind::kComma) && holds(key, peek(1).kind));
   }
 
-  /// How many tokens name.name…: 0: what begins here is no message and nothing that fails as one.
+  /// The number of tokens of name.name… here; 0: neither a message nor a text that fails as one begins here.
   std::size_t message_name() const {
     std::size_t ahead = is(TokenKind::kDot) ? 1 : 0;
     if (!is(TokenKind::kIdentifier, ahead)) return 0;

@@ -23,7 +23,7 @@ std::size_t character_bytes(std::string_view text, std::size_t at) {
   return bytes;
 }
 
-/// As Go's regexp tells it.
+/// The reason in the words of Go's regexp.
 std::string_view reason_of(re2::RE2::ErrorCode code) {
   struct Reason {
     re2::RE2::ErrorCode code;

@@ -137,8 +137,8 @@ Result<Value> upper_ascii(const Call& call) {
   return Value::text(std::move(text));
 }
 
-/// Where the second text stands in the first one, from left to right, at most `found_max` times; an empty one before
-/// each character and behind the last. Ends where the budget does.
+/// The places of the second text in the first one, from left to right, at most `found_max`; an empty one is found
+/// before each character and behind the last. Ends where the budget does.
 std::vector<std::size_t> places_in(const Call& call, std::size_t found_max) {
   const std::string_view text = call.string(0);
   const std::string_view part = call.string(1);

@@ -148,7 +148,7 @@ Result<std::string> read_host(std::string_view whole, std::string_view host) {
   return as_text(std::move(out));
 }
 
-/// Where "scheme:" ends; 0: there is none. nullopt: it begins with a colon.
+/// The end of "scheme:"; 0: there is none. nullopt: the text begins with a colon.
 std::optional<std::size_t> scheme_end(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

@@ -40,7 +40,7 @@ api::ContainerState::Terminated lost(std::string message) {
   return ended;
 }
 
-/// As they are asked for.
+/// The mounts that the container's specification names.
 api::Json mounts_of(const api::Container& container) {
   if (container.volume_mounts.empty()) return {};
   api::Json list = api::Json::array();

@@ -37,7 +37,7 @@ std::string go_text(const api::SlicePort& port) {
       pointed_at(port.name), pointed_at(port.protocol), pointed_at(port.port), pointed_at(port.app_protocol));
 }
 
-/// As an element of a list: without its type.
+/// The port as an element of a list, without its type.
 std::string bare_port(const api::EndpointPort& port) {
   return fmt::format("{{Name:(string){} Port:(int32){} Protocol:(v1.Protocol){} AppProtocol:(*string){}}}", port.name,
                      port.port, port.protocol, pointed_at(port.app_protocol));

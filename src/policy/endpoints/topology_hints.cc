@@ -126,7 +126,7 @@ Amounts::iterator largest(Amounts& amounts) {
   return best;
 }
 
-/// How many endpoints each zone gives away, and how many each receives.
+/// The number of endpoints that each zone gives away, and that each receives.
 struct Moves {
   EndpointsByZone giving;
   EndpointsByZone receiving;

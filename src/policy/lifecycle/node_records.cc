@@ -14,7 +14,7 @@ constexpr std::size_t kIndexMin = 64;
 
 NodeRecords::NodeRecords() : index_(kIndexMin, kNone) {}
 
-/// Where the name is in the index, or the free place where it would be.
+/// The slot of the name in the index, or the free slot in which it would be stored.
 std::size_t NodeRecords::slot_of(std::string_view name) const {
   const std::size_t mask = index_.size() - 1;
   std::size_t slot = fnv1a64(name) & mask;

@@ -103,7 +103,7 @@ class JobOutlook : OutlookMaker {
     return workloads::backoff_after({}, succeeded, failed);
   }
 
-  /// As it is, or as the controller writes it next.
+  /// The status of the Job, or the one that the controller writes next.
   const api::JobStatus& status() const {
     if (plan_.settled) return *plan_.settled;
     return plan_.counted ? *plan_.counted : job_.status;

@@ -25,7 +25,7 @@ bool is_any(std::string_view reason, const auto& reasons) {
   return std::ranges::find(reasons, reason) != reasons.end();
 }
 
-/// How it ended, now or the time before; nullptr: it never did.
+/// The last end of the container, of this run or the one before; nullptr: it has never ended.
 const api::ContainerState::Terminated* last_end(const api::ContainerStatus& container) {
   if (container.state.terminated) return &*container.state.terminated;
   return container.last_state.terminated ? &*container.last_state.terminated : nullptr;

@@ -6,7 +6,7 @@ namespace spillway::scheduling {
 
 namespace {
 
-// As kube-scheduler calls its queues and what fills them.
+// Names of queues and of the events that fill them, as kube-scheduler has them.
 constexpr std::string_view kAdded = "UnschedulablePodAdd";
 constexpr std::string_view kBackoffOver = "BackoffComplete";
 constexpr std::string_view kTriedInVain = "ScheduleAttemptFailure";

@@ -99,7 +99,7 @@ class Hinter {
     return refuses_by(filter, refused_.pending, node);
   }
 
-  /// It reads nothing but the node. `concerned`: of an update.
+  /// The hint of a filter that reads only the node. `concerned`: the update changed what the filter reads.
   QueueingHint by_node(Filter filter, bool concerned) const {
     if (change_.kind() != Kind::kNodeAdd && !(change_.kind() == Kind::kNodeUpdate && concerned)) {
       return no(filter, Why::kNotAffected);

@@ -152,7 +152,7 @@ bool is_email(std::string_view text) {
   return kAddress.matches(text);
 }
 
-/// As Go writes it, or "3 days", "2 milliseconds" as Scala does.
+/// True for a duration in Go's form, or in Scala's: "3 days", "2 milliseconds".
 bool is_duration(std::string_view text) {
   static const cel::Pattern kScala =
       cel::Pattern::compile(

@@ -13,7 +13,7 @@ namespace {
 
 using api::Json;
 
-/// As they are written: 1 and 1.0 are two.
+/// Reports equal values, compared as they are written: 1 and 1.0 differ.
 void tell_duplicates(const std::vector<Json>& values, const ValuePath& path, api::FieldErrors& errors) {
   std::map<std::string, int> seen;
   for (std::size_t i = 0; i < values.size() && !errors.full(); ++i) {

@@ -13,7 +13,7 @@ namespace {
 
 using api::Json;
 
-/// As JSONPath prints a value: texts as they are.
+/// The value as JSONPath prints it, a text without quotes.
 std::string printed_value(const Json& value) {
   if (const std::string* text = value.if_string()) return *text;
   if (value.type() == Json::Type::kDouble) return go_number(value.if_double().value_or(0));

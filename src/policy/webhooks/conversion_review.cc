@@ -67,7 +67,7 @@ Result<std::vector<Json>> read_conversion(std::string_view review_version, std::
   auto review = api::parse_bounded_json(body, nullptr, kConvertedValuesMax);
   if (!review) return broken(std::move(review.error().message));
   if (!review->is_object()) return broken("the answer is no JSON object");
-  // As upstream, the older review is not compared with the request.
+  // The older review is not compared with the request, as upstream.
   const bool is_strict = review_version == "v1";
   if (is_strict) SPILLWAY_TRY_VOID(check_envelope(review_version, *review));
   Json* response = review->find("response");

@@ -21,7 +21,7 @@ namespace {
 
 using api::Json;
 
-/// How far two spellings of the same are one text.
+/// kByMeaning: two spellings of the same value print as one text.
 enum class Printed { kAsWritten, kByMeaning };
 
 enum class Kind { kString, kInteger, kBool, kTime, kQuantity, kIntOrString, kBytes, kStruct };
@@ -71,9 +71,9 @@ Layout read_layout() {
       const Json::Array& words = *each.if_array();
       const std::string& type = *words[2].if_string();
       const std::string& of = *words[3].if_string();
-      GoField& field = layout[name].fields.emplace_back(
-          GoField{*words[0].if_string(), *words[1].if_string(), type, many_of(type), kind_named(of), nullptr,
-                  words.size() > 4});
+      GoField& field =
+          layout[name].fields.emplace_back(GoField{*words[0].if_string(), *words[1].if_string(), type, many_of(type),
+                                                   kind_named(of), nullptr, words.size() > 4});
       if (field.kind != Kind::kStruct) continue;
       const auto found = layout.find(of);
       SPILLWAY_CHECK(found != layout.end());

@@ -18,7 +18,7 @@ bool leaves_before(const ReplacedPod& a, const ReplacedPod& b) {
   return a.pod < b.pod;
 }
 
-/// How many of `replaced` are not needed beside `others`.
+/// The number of `replaced` pods that are not needed beside `others`.
 std::int64_t spared_by(std::int64_t others, std::int64_t replaced, std::int64_t wanted) {
   return replaced - std::max<std::int64_t>(0, wanted - others);
 }

@@ -21,7 +21,7 @@ std::string path_below(const std::string& prefix, std::string_view path) {
   return fmt::format("{}[{}]{}", prefix, path.substr(0, end), path.substr(end));
 }
 
-/// It refers to the document.
+/// The configuration of a kubelet in a scenario; the result refers to `document`.
 agent::ConfigDocument kubelet_document(const std::string& file, const yaml::Document& document, const api::Json& value,
                                        const std::string& prefix) {
   const auto find = [&document, prefix](std::string_view path) {

@@ -1,4 +1,4 @@
-// Where volumes appear in a container: as directories and as devices.
+// Rules for the volumes of a container: mounted directories and devices.
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/pod/rules.h"
 

@@ -1,4 +1,4 @@
-// How a pod resolves names.
+// Rules for the DNS settings of a pod.
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"

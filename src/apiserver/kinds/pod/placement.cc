@@ -1,4 +1,4 @@
-// Where a pod may run: tolerations, spread constraints, gates, node labels.
+// Rules for the placement of a pod: tolerations, spread constraints, gates, node labels.
 #include "api/object/taint.h"
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"

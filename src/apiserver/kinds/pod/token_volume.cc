@@ -25,7 +25,7 @@ bool is_there(const api::Json& container) {
                              [](const api::Json& mount) { return text(mount, "mountPath") == kPlace; });
 }
 
-/// As the suffixes of generated names look.
+/// The suffix of a volume's name, in the form of generated names.
 std::string suffix_of(std::string_view uid) {
   constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
   std::uint64_t left = fnv1a64(uid);

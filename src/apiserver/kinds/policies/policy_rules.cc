@@ -103,7 +103,7 @@ void validate_param_kind(const CheckedField& param) {
   }
 }
 
-/// Where an expression does not compile.
+/// Reports an expression that does not compile.
 void tell(const CheckedField& field, const Result<cel::Expression>& compiled) {
   constexpr std::size_t kExpressionShownMax = 512;  // bytes, so that there is room for what is wrong
   if (!compiled) field.invalid(Json(shortened(field.text(), kExpressionShownMax)), compiled.error().text());

@@ -206,7 +206,7 @@ int main() {
       ::mmap(nullptr, spillway::host::kStateBytes, PROT_READ | PROT_WRITE, MAP_SHARED, spillway::host::kStateFd, 0);
   if (page == MAP_FAILED) return 1;
   auto& state = *static_cast<SupervisorState*>(page);
-  // Where only ancestors may look into a process of their own user, the next agent may all the same.
+  // Allows the next agent to trace this process even if the kernel allows that to ancestors only.
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   if (state.magic != spillway::host::kSupervisorMagic || ::chdir("/") != 0) return 1;
   return spillway::host::Supervisor(state).run();
