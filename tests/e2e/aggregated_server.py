@@ -26,7 +26,9 @@ def resources(version):
 def openapi(version):
     schema = {"type": "object", "description": "A thing to sell.", "properties": {"spec": {"type": "object", "description": "What it is."}},
               "x-kubernetes-group-version-kind": [{"group": GROUP, "version": version, "kind": "Ware"}]}
-    return {"openapi": "3.0.0", "info": {"title": "wares", "version": "0"}, "paths": {}, "components": {"schemas": {f"com.example.wares.{version}.Ware": schema}}}
+    kind = {"group": GROUP, "version": version, "kind": "Ware"}
+    paths = {f"/apis/{GROUP}/{version}/namespaces/{{namespace}}/wares": {"get": {"x-kubernetes-action": "list", "x-kubernetes-group-version-kind": kind}}}
+    return {"openapi": "3.0.0", "info": {"title": "wares", "version": "0"}, "paths": paths, "components": {"schemas": {f"com.example.wares.{version}.Ware": schema}}}
 
 
 class AggregatedServer:
