@@ -6,6 +6,7 @@
 #include "api/text/time_text.h"
 #include "support/vectors.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace spillway::api {
@@ -84,10 +85,12 @@ std::optional<Mismatch> check_pod_requests(const Json& row) {
   const ResourceList scored = effective_requests(*pod, scoring);
   Json agent = Json::object();
   for (const auto& [name, amount] : *want.find("kubelet_request")->if_object()) {
-    const Quantity sum = agent_request(pod->spec, name);
+    const Quantity sum = agent_request(pod->spec, name, {.pod_level_resources = false});
     agent[name] = name == "cpu" ? sum.milli_value() : sum.value();
   }
-  if (features == PodFeatures{} && effective_requests(pod->spec) != effective_requests(*pod, options)) {
+  // The rows are of Kubernetes 1.32, where both gates were off and the spec had no pod level.
+  if (!pod->spec.resources && features == features_of(Json::object()) &&
+      effective_requests(pod->spec) != effective_requests(*pod, options)) {
     return Mismatch{"the same by both functions", to_text(printed(effective_requests(pod->spec)))};
   }
   return support::compare(want, Json::object({{"requests", printed(effective_requests(*pod, options))},
@@ -99,6 +102,32 @@ std::optional<Mismatch> check_pod_requests(const Json& row) {
                                                                              {"memory", amount_of(scored, "memory")}})},
                                               {"fit_request", totals(effective_requests(*pod, newcomer))},
                                               {"kubelet_request", agent}}));
+}
+
+/// Kubernetes 1.36: pods with requests and limits of their own, and statuses of pods that are resized.
+std::optional<Mismatch> check_pod_requests_136(const Json& row) {
+  const auto pod = pod_at(*row.find("in"));
+  if (!pod) return undecodable(pod.error());
+  RequestOptions of_spec;
+  of_spec.features.in_place_pod_vertical_scaling = false;
+  RequestOptions bare = of_spec;
+  bare.overhead = Overhead::kLeftOut;
+  RequestOptions containers = of_spec;
+  containers.features.pod_level_resources = false;
+  const auto names_some = [&](const auto& list) {
+    return std::ranges::any_of(list, [](const auto& each) { return is_pod_level_resource(each.first); });
+  };
+  const ResourceRequirements whole = pod->spec.resources.value_or(ResourceRequirements());
+  return support::compare(*row.find("want"),
+                          Json::object({{"requests", printed(effective_requests(*pod, of_spec))},
+                                        {"requests_no_overhead", printed(effective_requests(*pod, bare))},
+                                        {"requests_of_containers", printed(effective_requests(*pod, containers))},
+                                        {"requests_with_status", printed(effective_requests(*pod, {}))},
+                                        {"limits", printed(effective_limits(*pod, of_spec))},
+                                        {"limits_with_status", printed(effective_limits(*pod, {}))},
+                                        {"pod_level_requests_set", names_some(whole.requests)},
+                                        {"pod_level_limits_set", names_some(whole.limits)},
+                                        {"qos", to_string(compute_qos(pod->spec))}}));
 }
 
 std::optional<Mismatch> check_critical_pod(const Json& row) {
@@ -153,6 +182,7 @@ std::optional<Mismatch> check_human_duration(const Json& row) {
 
 const bool kQos = support::add_vector_check("admission/qos", check_qos);
 const bool kPodRequests = support::add_vector_check("admission/pod_requests", check_pod_requests);
+const bool kPodRequests136 = support::add_vector_check("admission/pod_requests_136", check_pod_requests_136);
 const bool kCriticalPod = support::add_vector_check("admission/critical_pod", check_critical_pod);
 const bool kResourceNames = support::add_vector_check("admission/resource_names", check_resource_name);
 const bool kHostPorts = support::add_vector_check("admission/host_ports", check_host_ports);

@@ -38,15 +38,45 @@ std::int64_t smallest_request(const std::vector<api::Container>& containers) {
   return smallest.value_or(0);
 }
 
-template <typename Member>
-std::optional<std::int64_t> limit_of_all(const api::Pod& pod, std::string_view resource, Member member) {
-  for (const auto* list : {&pod.spec.containers, &pod.spec.init_containers}) {
+/// The part of the pod level's memory request that each container counts on top of its own request.
+std::int64_t unclaimed_share(const api::PodSpec& spec) {
+  const api::Quantity* whole = api::pod_level_request(spec, "memory");
+  if (whole == nullptr) return 0;
+  const api::ResourceList claimed = api::aggregate_requests(spec);
+  const api::Quantity* sum = find(claimed, "memory");
+  const auto containers = static_cast<std::int64_t>(spec.containers.size() + spec.init_containers.size());
+  return (whole->value() - (sum == nullptr ? 0 : sum->value())) / std::max<std::int64_t>(containers, 1);
+}
+
+bool has_limit(const api::PodSpec& spec, std::string_view resource) {
+  const api::Quantity* whole = api::pod_level_limit(spec, resource);
+  if (whole != nullptr && !whole->is_zero()) return true;
+  for (const auto* list : {&spec.containers, &spec.init_containers}) {
     for (const api::Container& container : *list) {
       const api::Quantity* own = find(container.resources.limits, resource);
-      if (own == nullptr || own->is_zero()) return std::nullopt;
+      if (own == nullptr || own->is_zero()) return false;
     }
   }
-  const api::ResourceList limits = api::effective_limits(pod, {});
+  return true;
+}
+
+/// A regular container may have a restart policy as well.
+bool is_sidecar_of(const api::PodSpec& spec, const api::Container& container) {
+  return api::is_sidecar(container) &&
+         std::ranges::any_of(spec.init_containers, [&](const auto& each) { return each.name == container.name; });
+}
+
+/// The spec alone: cgroups are made for what the pod asks for.
+api::RequestOptions of_spec() {
+  api::RequestOptions options;
+  options.features.in_place_pod_vertical_scaling = false;
+  return options;
+}
+
+template <typename Member>
+std::optional<std::int64_t> limit_of_all(const api::Pod& pod, std::string_view resource, Member member) {
+  if (!has_limit(pod.spec, resource)) return std::nullopt;
+  const api::ResourceList limits = api::effective_limits(pod, of_spec());
   const api::Quantity* total = find(limits, resource);
   return total == nullptr ? std::nullopt : std::optional((total->*member)());
 }
@@ -93,12 +123,11 @@ CreatePod create_pod_command(const api::Pod& pod) {
   return command;
 }
 
-ContainerLimits limits_of(const api::Container& container) {
+ContainerLimits limits_of(const api::PodSpec& spec, const api::Container& container) {
   ContainerLimits limits;
-  if (const api::Quantity* memory = find(container.resources.limits, "memory"); memory && !memory->is_zero()) {
-    limits.memory_limit = memory->bytes();
-  }
-  const api::Quantity* cpu_limit = find(container.resources.limits, "cpu");
+  const api::Quantity* memory = api::limit_in_force(spec, container, "memory");
+  if (memory != nullptr && !memory->is_zero()) limits.memory_limit = memory->bytes();
+  const api::Quantity* cpu_limit = api::limit_in_force(spec, container, "cpu");
   if (cpu_limit != nullptr && !cpu_limit->is_zero()) limits.cpu_limit_milli = cpu_limit->milli_value();
   const api::Quantity* cpu_request = find(container.resources.requests, "cpu");
   if (cpu_request == nullptr) cpu_request = cpu_limit;
@@ -116,11 +145,13 @@ std::int32_t oom_score_adj(const api::Pod& pod, const api::Container& container,
     case api::QosClass::kBurstable:
       break;
   }
-  std::int64_t score = score_of_request(memory_request(container), node_memory);
-  if (container.restart_policy == "Always") {
-    score = std::min(score, score_of_request(smallest_request(pod.spec.containers), node_memory));
+  const std::int64_t share = unclaimed_share(pod.spec);
+  std::int64_t score = score_of_request(memory_request(container) + share, node_memory);
+  if (is_sidecar_of(pod.spec, container)) {
+    score = std::min(score, score_of_request(smallest_request(pod.spec.containers) + share, node_memory));
   }
-  return static_cast<std::int32_t>(std::clamp<std::int64_t>(score, 1000 + kGuaranteedScore, kBestEffortScore - 1));
+  if (score == kBestEffortScore) --score;
+  return static_cast<std::int32_t>(std::max<std::int64_t>(score, 1000 + kGuaranteedScore));
 }
 
 }  // namespace spillway::agent

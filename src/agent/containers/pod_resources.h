@@ -14,8 +14,8 @@ namespace spillway::agent {
 /// True if the pod has addresses of its own: the runtime attaches it to a network. Such a pod has a sandbox.
 bool has_pod_network(const api::Pod& pod, const MachineInfo& machine);
 
-/// A pod limit exists if every container has one.
 PodIsolation isolation_of(const api::Pod& pod, const MachineInfo& machine, const std::string& cluster_domain = {});
+/// A pod limit exists if the pod level or every container has one.
 CreatePod create_pod_command(const api::Pod& pod);
 
 struct ContainerLimits {
@@ -26,10 +26,13 @@ struct ContainerLimits {
   friend bool operator==(const ContainerLimits&, const ContainerLimits&) = default;
 };
 
-ContainerLimits limits_of(const api::Container& container);
+/// A limit that the container does not state is that of the pod level.
+ContainerLimits limits_of(const api::PodSpec& spec, const api::Container& container);
 
 /// -997 for node-critical and guaranteed pods, 1000 for best-effort ones; in between, the larger the memory request,
-/// the lower. A sidecar is at most as eager as the least eager regular container.
+/// the lower. A sidecar is at most as eager as the least eager regular container. Of a memory request of the pod level,
+/// each container counts an equal part of what the containers leave of it; where they request more than the pod, which
+/// the API server refuses, that part is negative and the score may exceed 1000.
 std::int32_t oom_score_adj(const api::Pod& pod, const api::Container& container, Bytes node_memory);
 
 }  // namespace spillway::agent

@@ -30,6 +30,12 @@ api::Quantity amount(const api::ResourceList& list, std::string_view name) {
   return found == nullptr ? api::Quantity() : *found;
 }
 
+/// The limit of a container, or of the whole pod where the container states none.
+api::Quantity limit_of(const api::Pod& pod, const api::Container& container, std::string_view resource) {
+  const api::Quantity* limit = api::limit_in_force(pod.spec, container, resource);
+  return limit == nullptr ? api::Quantity() : *limit;
+}
+
 Json basic(const api::Quantity* cpu_request, const api::Quantity& cpu_limit, const api::Quantity& memory_limit,
            const ResourceFacts& facts) {
   Json made = Json::object();
@@ -62,10 +68,16 @@ std::optional<std::int64_t> page_size_of(std::string_view resource) {
   return size ? std::optional(size->value()) : std::nullopt;
 }
 
-Json huge_page_limits(const api::Container& container, const ResourceFacts& facts) {
+/// Limits of the pod level are those of containers that state none for that page size.
+Json huge_page_limits(const api::Pod& pod, const api::Container& container, const ResourceFacts& facts) {
   std::map<std::string, std::int64_t> limits;
   for (const auto& [resource, amount] : container.resources.limits) {
     if (const auto size = page_size_of(resource)) limits[page_size_text(*size)] = amount.value();
+  }
+  if (pod.spec.resources) {
+    for (const auto& [resource, amount] : pod.spec.resources->limits) {
+      if (const auto size = page_size_of(resource)) limits.try_emplace(page_size_text(*size), amount.value());
+    }
   }
   Json list = Json::array();
   for (const std::string& size : facts.huge_page_sizes) {
@@ -115,11 +127,11 @@ void add_memory_qos(const api::Container& container, const MemoryQos& qos, Json&
 }  // namespace
 
 Json container_resources(const api::Pod& pod, const api::Container& container, const ResourceFacts& facts) {
-  Json made = basic(find(container.resources.requests, "cpu"), amount(container.resources.limits, "cpu"),
-                    amount(container.resources.limits, "memory"), facts);
+  Json made = basic(find(container.resources.requests, "cpu"), limit_of(pod, container, "cpu"),
+                    limit_of(pod, container, "memory"), facts);
   if (const std::int32_t adjusted = oom_score_adj(pod, container, facts.machine_memory); adjusted != 0)
     made["oom_score_adj"] = std::int64_t{adjusted};
-  if (!facts.huge_page_sizes.empty()) made["hugepage_limits"] = huge_page_limits(container, facts);
+  if (!facts.huge_page_sizes.empty()) made["hugepage_limits"] = huge_page_limits(pod, container, facts);
   if (facts.cgroup_v2 && !facts.single_process_oom_kill) made.make({"unified", "memory.oom.group"}) = "1";
   if (facts.cgroup_v2 && facts.memory_qos) add_memory_qos(container, *facts.memory_qos, made);
   if (!facts.swap_controller) return made;

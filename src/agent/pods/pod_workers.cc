@@ -477,7 +477,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   run.retry_at.reset();
   run.running_since.reset();
   run.again = false;
-  const ContainerLimits limits = limits_of(*run.spec);
+  const ContainerLimits limits = limits_of(worker.pod->spec, *run.spec);
   start.message_from_logs = run.spec->termination_message_policy == "FallbackToLogsOnError";
   start.uid = worker.uid();
   start.standard_input = run.spec->standard_input;

@@ -1,5 +1,6 @@
 #include "agent/serving/scrape.h"
 
+#include "api/object/pod_requests.h"
 #include "telemetry/exposition.h"
 
 #include <algorithm>
@@ -309,9 +310,8 @@ std::string cadvisor_metrics(const api::Summary* summary, std::span<const api::P
                    [&](const api::PodStats& pod, const api::Pod& known, const api::ContainerStats& container) {
                      const api::Container* declared = find_container(known, container.name);
                      if (declared == nullptr) return;
-                     const auto limit = declared->resources.limits.find("memory");
-                     const double bytes =
-                         limit == declared->resources.limits.end() ? 0 : static_cast<double>(limit->second.value());
+                     const api::Quantity* limit = api::limit_in_force(known.spec, *declared, "memory");
+                     const double bytes = limit == nullptr ? 0 : static_cast<double>(limit->value());
                      out.sample(labels_of(pod, container), bytes);
                    });
     out.family("container_start_time_seconds", Type::kGauge,

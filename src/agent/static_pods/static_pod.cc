@@ -2,6 +2,7 @@
 
 #include "api/codec/codec.h"
 #include "api/object/meta.h"
+#include "api/object/pod_requests.h"
 #include "api/object/taint.h"
 #include "api/schema/schema.h"
 #include "api/schema/typed.h"
@@ -99,6 +100,7 @@ void set_defaults(api::PodSpec& spec) {
       }
     }
   }
+  api::default_pod_level(spec);
 }
 
 }  // namespace

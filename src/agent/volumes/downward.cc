@@ -1,5 +1,6 @@
 #include "agent/volumes/downward.h"
 
+#include "api/object/pod_requests.h"
 #include "api/text/names.h"
 #include "policy/eviction/local_storage.h"
 
@@ -92,7 +93,10 @@ Result<std::string> resource_field(const api::Pod& pod, const api::ResourceField
   api::Quantity amount =
       amount_in(list == "limits" ? container->resources.limits : container->resources.requests, resource);
   defaulted = defaulted && list == "limits" && !resource.starts_with(kHugePages);
-  if (defaulted && amount.is_zero()) amount = amount_in(allocatable, resource);
+  if (defaulted && amount.is_zero()) {
+    const api::Quantity* whole = api::pod_level_limit(pod.spec, resource);
+    amount = whole != nullptr && !whole->is_zero() ? *whole : amount_in(allocatable, resource);
+  }
   const api::Quantity divisor =
       selector.divisor && !selector.divisor->is_zero() ? *selector.divisor : api::Quantity::of_units(1);
   if (resource == "cpu") return fmt::format("{}", divided(amount.milli_value(), divisor.milli_value()));

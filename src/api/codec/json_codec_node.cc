@@ -86,6 +86,7 @@ void describe(V& v, Is<NodeStatus> auto& status) {
   v.list("volumesAttached", status.volumes_attached);
   v.list("runtimeHandlers", status.runtime_handlers);
   v.object("features", status.features);
+  v.field("declaredFeatures", status.declared_features);
   v.field("phase", status.phase);
   v.nested("config", [&](V& config) { config.field("error", status.config_error); });
 }

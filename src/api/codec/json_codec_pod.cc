@@ -44,6 +44,14 @@ void describe(V& v, Is<ResourceFieldSelector> auto& selector) {
 }
 
 template <typename V>
+void describe(V& v, Is<FileKeySelector> auto& selector) {
+  v.kept("volumeName", selector.volume_name);
+  v.kept("path", selector.path);
+  v.kept("key", selector.key);
+  v.field("optional", selector.optional);
+}
+
+template <typename V>
 void describe(V& v, Is<EnvVar> auto& variable) {
   v.kept("name", variable.name);
   v.field("value", variable.value);
@@ -52,6 +60,7 @@ void describe(V& v, Is<EnvVar> auto& variable) {
     from.object("resourceFieldRef", variable.resource_field);
     from.object("configMapKeyRef", variable.config_map_key);
     from.object("secretKeyRef", variable.secret_key);
+    from.object("fileKeyRef", variable.file_key);
   });
 }
 
@@ -146,6 +155,18 @@ void describe(V& v, Is<SecretReference> auto& reference) {
 }
 
 template <typename V>
+void describe(V& v, Is<ExitCodeRequirement> auto& requirement) {
+  v.kept("operator", requirement.op);
+  v.field("values", requirement.values);
+}
+
+template <typename V>
+void describe(V& v, Is<RestartRule> auto& rule) {
+  v.kept("action", rule.action);
+  v.object("exitCodes", rule.exit_codes);
+}
+
+template <typename V>
 void describe(V& v, Is<Container> auto& container) {
   v.kept("name", container.name);
   v.field("image", container.image);
@@ -158,6 +179,7 @@ void describe(V& v, Is<Container> auto& container) {
   v.list("ports", container.ports);
   v.object("resources", container.resources);
   v.field("restartPolicy", container.restart_policy);
+  v.list("restartPolicyRules", container.restart_rules);
   v.nested("securityContext", [&](V& context) {
     context.object("appArmorProfile", container.app_armor);
     describe(context, container.security);
@@ -303,6 +325,7 @@ void describe(V& v, Is<ContainerStatus> auto& status) {
   v.kept("imageID", status.image_id);
   v.field("containerID", status.container_id);
   v.object("resources", status.resources);
+  v.field("allocatedResources", status.allocated_resources);
   v.field("volumeMounts", status.volume_mounts);
 }
 
@@ -320,6 +343,8 @@ void describe(V& v, Is<PodStatus> auto& status) {
   v.field("qosClass", status.qos_class);
   v.field("nominatedNodeName", status.nominated_node_name);
   v.field("resize", status.resize);
+  v.object("resources", status.resources);
+  v.field("allocatedResources", status.allocated_resources);
   v.field("startTime", status.start_time);
   v.list("conditions", status.conditions, "type", &PodCondition::type);
   v.list("initContainerStatuses", status.init_container_statuses, "name", &ContainerStatus::name);

@@ -100,8 +100,9 @@ struct NodeStatus {
   std::vector<AttachedVolume> volumes_attached;
   std::vector<NodeRuntimeHandler> runtime_handlers;
   std::optional<NodeFeatures> features;
-  std::string phase;         // no longer written by anybody
-  std::string config_error;  // config.error
+  std::vector<std::string> declared_features;  // sorted names; empty also for nodes that declare none
+  std::string phase;                           // no longer written by anybody
+  std::string config_error;                    // config.error
 
   friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
 };

@@ -49,6 +49,16 @@ struct ResourceFieldSelector {
   friend bool operator==(const ResourceFieldSelector&, const ResourceFieldSelector&) = default;
 };
 
+/// valueFrom.fileKeyRef: a variable of an environment file in a volume of the pod.
+struct FileKeySelector {
+  std::string volume_name;
+  std::string path;  // relative to the root of the volume
+  std::string key;
+  bool optional = false;
+
+  friend bool operator==(const FileKeySelector&, const FileKeySelector&) = default;
+};
+
 struct EnvVar {
   std::string name;
   std::string value;
@@ -56,6 +66,7 @@ struct EnvVar {
   std::optional<ResourceFieldSelector> resource_field;
   std::optional<KeySelector> config_map_key;
   std::optional<KeySelector> secret_key;
+  std::optional<FileKeySelector> file_key;
 
   friend bool operator==(const EnvVar&, const EnvVar&) = default;
 };
@@ -162,6 +173,22 @@ struct SecretReference {
   friend bool operator==(const SecretReference&, const SecretReference&) = default;
 };
 
+/// exitCodes of a restart rule.
+struct ExitCodeRequirement {
+  std::string op;  // In, NotIn
+  std::vector<std::int64_t> values;
+
+  friend bool operator==(const ExitCodeRequirement&, const ExitCodeRequirement&) = default;
+};
+
+/// An entry of restartPolicyRules: the action for a container that exits with one of some codes.
+struct RestartRule {
+  std::string action;  // Restart, RestartAllContainers
+  std::optional<ExitCodeRequirement> exit_codes;
+
+  friend bool operator==(const RestartRule&, const RestartRule&) = default;
+};
+
 struct Container {
   std::string name;
   std::string image;
@@ -173,7 +200,8 @@ struct Container {
   std::vector<EnvFromSource> env_from;
   std::vector<ContainerPort> ports;
   ResourceRequirements resources;
-  std::string restart_policy;  // init containers only: "Always" makes it a sidecar
+  std::string restart_policy;              // "": that of the pod; "Always" makes an init container a sidecar
+  std::vector<RestartRule> restart_rules;  // the first that matches decides before restart_policy
   std::optional<AppArmorProfile> app_armor;
   SecurityContext security;
   std::vector<VolumeMount> volume_mounts;
@@ -314,7 +342,8 @@ struct ContainerStatus {
   std::string image;
   std::string image_id;
   std::string container_id;
-  std::optional<ResourceRequirements> resources;  // as in force, while a resize is on its way
+  std::optional<ResourceRequirements> resources;  // in force on the node
+  ResourceList allocated_resources;               // requests that the node has admitted
   Json volume_mounts;                             // null if absent
 
   friend bool operator==(const ContainerStatus&, const ContainerStatus&) = default;
@@ -330,7 +359,9 @@ struct PodStatus {
   std::vector<std::string> further_ips;  // the entries of podIPs behind the first; read, not written
   std::string qos_class;
   std::string nominated_node_name;
-  std::string resize;  // "", Proposed, InProgress, Deferred, Infeasible
+  std::string resize;  // of nodes of Kubernetes 1.32: "", Proposed, InProgress, Deferred, Infeasible
+  std::optional<ResourceRequirements> resources;  // pod level, in force on the node
+  ResourceList allocated_resources;               // requests of the pod that the node has admitted
   std::optional<WallTime> start_time;
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> init_container_statuses;
@@ -372,18 +403,18 @@ bool is_node_critical(const Pod& pod);
 bool may_preempt(const Pod& preemptor, const Pod& victim);
 const PodCondition* find_condition(const std::vector<PodCondition>& conditions, std::string_view type);
 
-/// Gates of Kubernetes 1.32 that change what a pod asks for; both alpha and off by default.
+/// Gates that change what a pod asks for; both on since Kubernetes 1.34.
 struct PodFeatures {
-  bool pod_level_resources = false;            // spec.resources counts
-  bool in_place_pod_vertical_scaling = false;  // status of containers counts
+  bool pod_level_resources = true;            // spec.resources counts
+  bool in_place_pod_vertical_scaling = true;  // the status of the pod and of its containers counts
 
   friend bool operator==(const PodFeatures&, const PodFeatures&) = default;
 };
 
 enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 
-/// The class by cpu and memory of containers and init containers. Source: Kubernetes docs,
-/// "Pod Quality of Service Classes".
+/// The class by cpu and memory of the pod level where there is one, else of containers and init containers. Source:
+/// Kubernetes docs, "Pod Quality of Service Classes"; KEP-2837.
 QosClass compute_qos(const PodSpec& spec, const PodFeatures& features = {});
 /// status.qosClass if set, else computed. A class of another name counts as computed.
 QosClass qos_of(const Pod& pod);
@@ -392,7 +423,7 @@ std::string_view to_string(QosClass qos);
 std::optional<QosClass> parse_qos(std::string_view text);
 
 /// The amounts that the scheduler and the agent reserve: max(sum of containers + sidecars, init containers in order) +
-/// overhead. All features off; more in pod_requests.h. Source: KEP-753, vectors admission/pod_requests.
+/// overhead, of the spec alone; more in pod_requests.h. Source: KEP-753, KEP-2837, vectors admission/pod_requests.
 ResourceList effective_requests(const PodSpec& spec);
 
 }  // namespace spillway::api

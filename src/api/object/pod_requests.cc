@@ -1,5 +1,7 @@
 #include "api/object/pod_requests.h"
 
+#include "api/text/resource_names.h"
+
 #include <algorithm>
 
 namespace spillway::api {
@@ -32,16 +34,21 @@ class Walk {
 
   ResourceList run() const {
     ResourceList main;
-    for (const Container& container : spec_.containers) add(main, app_amounts(container));
+    static const std::vector<ContainerStatus> kNone;
+    const auto& statuses = status_ == nullptr ? kNone : status_->container_statuses;
+    const auto& init_statuses = status_ == nullptr ? kNone : status_->init_container_statuses;
+    for (const Container& container : spec_.containers) add(main, amounts_of(container, statuses));
     ResourceList sidecars;
     ResourceList init;
     for (const Container& container : spec_.init_containers) {
-      ResourceList stands = with_missing(part_of(container.resources, part_));
+      ResourceList stands;
       if (is_sidecar(container)) {
+        stands = amounts_of(container, init_statuses);
         add(main, stands);
         add(sidecars, stands);
         stands = sidecars;
       } else {
+        stands = with_missing(part_of(container.resources, part_));
         add(stands, sidecars);
       }
       raise(init, stands);
@@ -53,22 +60,21 @@ class Walk {
   }
 
  private:
-  /// The amounts of an app container: those of its spec, and of its status where in-place resizing makes that count.
-  ResourceList app_amounts(const Container& container) const {
+  /// The amounts of a container or sidecar: those of its spec, and of its status where in-place resizing makes that
+  /// count.
+  ResourceList amounts_of(const Container& container, const std::vector<ContainerStatus>& statuses) const {
     ResourceList amounts = part_of(container.resources, part_);
-    if (options_.features.in_place_pod_vertical_scaling && status_ != nullptr) {
-      const auto status = std::find_if(status_->container_statuses.begin(), status_->container_statuses.end(),
-                                       [&](const ContainerStatus& s) { return s.name == container.name; });
-      if (status != status_->container_statuses.end() && status->resources) {
-        if (status_->resize == "Infeasible") {
-          amounts = part_of(*status->resources, part_);
-        } else {
-          raise(amounts, part_of(*status->resources, part_));
-        }
-      }
+    if (!counts_status()) return with_missing(std::move(amounts));
+    const auto status = std::ranges::find(statuses, container.name, &ContainerStatus::name);
+    if (status != statuses.end() && status->resources) {
+      if (is_resize_infeasible(*status_)) amounts.clear();
+      raise(amounts, part_of(*status->resources, part_));
+      if (part_ == Part::kRequests) raise(amounts, status->allocated_resources);
     }
     return with_missing(std::move(amounts));
   }
+
+  bool counts_status() const { return options_.features.in_place_pod_vertical_scaling && status_ != nullptr; }
 
   ResourceList with_missing(ResourceList amounts) const {
     if (options_.missing_cpu) amounts.try_emplace("cpu", *options_.missing_cpu);
@@ -76,10 +82,28 @@ class Walk {
     return amounts;
   }
 
+  /// Limits of the status count only where it states some; requests as soon as it has resources at all.
+  bool counts_pod_status() const {
+    if (!counts_status() || !status_->resources) return false;
+    return part_ == Part::kRequests || !status_->resources->limits.empty();
+  }
+
   void replace_with_pod_level(ResourceList& sums) const {
     for (const auto& [name, amount] : part_of(*spec_.resources, part_)) {
-      if (name == "cpu" || name == "memory") sums[name] = amount;
+      if (is_pod_level_resource(name)) sums[name] = pod_level_amount(name, amount);
     }
+  }
+
+  Quantity pod_level_amount(const std::string& name, const Quantity& stated) const {
+    if (!counts_pod_status()) return stated;
+    Quantity most = is_resize_infeasible(*status_) ? Quantity() : stated;
+    const auto raise_to = [&](const ResourceList& list) {
+      const auto found = list.find(name);
+      if (found != list.end() && found->second > most) most = found->second;
+    };
+    raise_to(part_of(*status_->resources, part_));
+    if (part_ == Part::kRequests) raise_to(status_->allocated_resources);
+    return most;
   }
 
   void add_overhead(ResourceList& sums) const {
@@ -103,8 +127,10 @@ class Walk {
 /// the pod nor any container names.
 void restrict_stand_ins(const Pod& pod, RequestOptions& options) {
   if (!options.features.pod_level_resources || !pod.spec.resources) return;
-  const ResourceList& whole = pod.spec.resources->requests;
-  if (!whole.contains("cpu") && !whole.contains("memory")) return;
+  if (!std::ranges::any_of(pod.spec.resources->requests,
+                           [](const auto& each) { return is_pod_level_resource(each.first); })) {
+    return;
+  }
   RequestOptions plain = options;
   plain.missing_cpu.reset();
   plain.missing_memory.reset();
@@ -113,7 +139,51 @@ void restrict_stand_ins(const Pod& pod, RequestOptions& options) {
   if (asked.contains("memory")) options.missing_memory.reset();
 }
 
+RequestOptions containers_alone() {
+  RequestOptions options;
+  options.features = {.pod_level_resources = false, .in_place_pod_vertical_scaling = false};
+  options.overhead = Overhead::kLeftOut;
+  return options;
+}
+
+const Quantity* named(const ResourceList& list, std::string_view resource) {
+  const auto found = list.find(resource);
+  return found == list.end() || !is_pod_level_resource(resource) ? nullptr : &found->second;
+}
+
 }  // namespace
+
+bool is_pod_level_resource(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || is_hugepage_resource(resource);
+}
+
+bool has_pod_level(const PodSpec& spec) {
+  const auto names_one = [](const ResourceList& list) {
+    return std::ranges::any_of(list, [](const auto& each) { return is_pod_level_resource(each.first); });
+  };
+  return spec.resources && (names_one(spec.resources->requests) || names_one(spec.resources->limits));
+}
+
+const Quantity* pod_level_request(const PodSpec& spec, std::string_view resource) {
+  return spec.resources ? named(spec.resources->requests, resource) : nullptr;
+}
+
+const Quantity* pod_level_limit(const PodSpec& spec, std::string_view resource) {
+  return spec.resources ? named(spec.resources->limits, resource) : nullptr;
+}
+
+const Quantity* limit_in_force(const PodSpec& spec, const Container& container, std::string_view resource) {
+  const auto own = container.resources.limits.find(resource);
+  if (own != container.resources.limits.end() && !own->second.is_zero()) return &own->second;
+  return pod_level_limit(spec, resource);
+}
+
+bool is_resize_infeasible(const PodStatus& status) {
+  constexpr std::string_view kInfeasible = "Infeasible";
+  if (status.resize == kInfeasible) return true;
+  const PodCondition* pending = find_condition(status.conditions, "PodResizePending");
+  return pending != nullptr && pending->reason == kInfeasible;
+}
 
 ResourceList effective_requests(const PodSpec& spec) {
   return Walk(spec, nullptr, Part::kRequests, RequestOptions()).run();
@@ -132,16 +202,42 @@ ResourceList effective_limits(const Pod& pod, const RequestOptions& options) {
   return Walk(pod.spec, &pod.status, Part::kLimits, effective).run();
 }
 
-Quantity agent_request(const PodSpec& spec, std::string_view resource) {
+ResourceList aggregate_requests(const PodSpec& spec) {
+  return Walk(spec, nullptr, Part::kRequests, containers_alone()).run();
+}
+
+ResourceList aggregate_limits(const PodSpec& spec) {
+  return Walk(spec, nullptr, Part::kLimits, containers_alone()).run();
+}
+
+void default_pod_level(PodSpec& spec) {
+  if (!spec.resources || (spec.resources->limits.empty() && spec.resources->requests.empty())) return;
+  ResourceRequirements& whole = *spec.resources;
+  for (const auto& [name, amount] : aggregate_limits(spec)) {
+    if (is_hugepage_resource(name)) whole.limits.try_emplace(name, amount);
+  }
+  for (const auto& [name, amount] : aggregate_requests(spec)) {
+    if (is_pod_level_resource(name) && !is_hugepage_resource(name)) whole.requests.try_emplace(name, amount);
+  }
+  for (const auto& [name, limit] : whole.limits) {
+    if (is_pod_level_resource(name)) whole.requests.try_emplace(name, limit);
+  }
+}
+
+Quantity agent_request(const PodSpec& spec, std::string_view resource, const PodFeatures& features) {
   if (resource == "pods") return Quantity::of_units(1);
   Quantity total;
-  for (const Container& container : spec.containers) {
-    const auto amount = container.resources.requests.find(resource);
-    if (amount != container.resources.requests.end()) total += amount->second;
-  }
-  for (const Container& container : spec.init_containers) {
-    const auto amount = container.resources.requests.find(resource);
-    if (amount != container.resources.requests.end()) total = std::max(total, amount->second);
+  if (const Quantity* whole = features.pod_level_resources ? pod_level_request(spec, resource) : nullptr) {
+    total = *whole;
+  } else {
+    for (const Container& container : spec.containers) {
+      const auto amount = container.resources.requests.find(resource);
+      if (amount != container.resources.requests.end()) total += amount->second;
+    }
+    for (const Container& container : spec.init_containers) {
+      const auto amount = container.resources.requests.find(resource);
+      if (amount != container.resources.requests.end()) total = std::max(total, amount->second);
+    }
   }
   if (const auto overhead = spec.overhead.find(resource); overhead != spec.overhead.end() && !total.is_zero()) {
     total += overhead->second;

@@ -1,5 +1,6 @@
 #include "policy/admission/static_cpus.h"
 
+#include "api/object/pod_requests.h"
 #include "policy/admission/cpu_assignment.h"
 #include "policy/admission/init_containers.h"
 #include "policy/admission/option_text.h"
@@ -69,7 +70,7 @@ Result<std::optional<CpuSetup>> parse_cpus(const CpuOptions& options, const CpuT
 }
 
 int exclusive_cpus(const api::Pod& pod, const api::Container& container) {
-  if (api::qos_of(pod) != api::QosClass::kGuaranteed) return 0;
+  if (api::qos_of(pod) != api::QosClass::kGuaranteed || api::has_pod_level(pod.spec)) return 0;
   const auto request = container.resources.requests.find(kCpu);
   if (request == container.resources.requests.end()) return 0;
   const std::int64_t milli = request->second.milli_value();

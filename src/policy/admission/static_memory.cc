@@ -1,5 +1,6 @@
 #include "policy/admission/static_memory.h"
 
+#include "api/object/pod_requests.h"
 #include "api/text/resource_names.h"
 #include "policy/admission/init_containers.h"
 
@@ -161,7 +162,7 @@ Result<StaticMemory> StaticMemory::create(const MemorySetup& setup, const std::o
 
 StaticMemory::Requests StaticMemory::requests_of(const api::Pod& pod, const api::Container& container) {
   Requests requests;
-  if (api::qos_of(pod) != api::QosClass::kGuaranteed) return requests;
+  if (api::qos_of(pod) != api::QosClass::kGuaranteed || api::has_pod_level(pod.spec)) return requests;
   for (const auto& [resource, amount] : container.resources.requests) {
     if (is_counted(resource) && amount.value() > 0) requests[resource] = amount.value();
   }

@@ -1,5 +1,7 @@
 #include "policy/autoscaling/replica_proposal.h"
 
+#include "api/object/pod_requests.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,9 +70,23 @@ Grouped group_pods(const TargetView& view, std::string_view resource, const Samp
 
 using Requests = std::map<std::string, std::int64_t, std::less<>>;
 
+/// The request of a pod that states some for the whole of it.
+Result<std::int64_t> whole_pod_request(const api::Pod& pod, const std::string& resource) {
+  const api::ResourceList requests = api::effective_requests(pod.spec);
+  const auto found = requests.find(resource);
+  if (found != requests.end()) return found->second.milli_value();
+  return make_error(ErrorCode::kInvalid, "missing pod-level request for {} in Pod {}/{}", resource, pod.metadata.ns,
+                    pod.metadata.name);
+}
+
 Result<Requests> requests_of(const std::vector<PodPtr>& pods, std::string_view resource, std::string_view container) {
   Requests requests;
   for (const PodPtr& pod : pods) {
+    if (container.empty() && pod->spec.resources && !pod->spec.resources->requests.empty()) {
+      SPILLWAY_TRY(whole, whole_pod_request(*pod, std::string(resource)));
+      requests[pod->metadata.name] = whole;
+      continue;
+    }
     std::vector<const api::Container*> counted;
     for (const api::Container& each : pod->spec.containers) counted.push_back(&each);
     for (const api::Container& each : pod->spec.init_containers) {

@@ -1,5 +1,7 @@
 #include "policy/eviction/message.h"
 
+#include "api/object/pod_requests.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,6 +37,20 @@ std::string join(std::string list, std::string_view next) {
   return list;
 }
 
+/// The sentence about a pod with a memory request for the whole of it.
+void add_whole_pod(std::string_view resource, const MeasuredPod& victim, EvictionMessage& message) {
+  if (resource != "memory" || !victim.stats->memory || !victim.stats->memory->working_set_bytes) return;
+  const api::Quantity* request = api::pod_level_request(victim.pod->spec, resource);
+  if (request == nullptr) return;
+  const auto used = Bytes{static_cast<std::int64_t>(*victim.stats->memory->working_set_bytes)};
+  std::string usage = api::Quantity::of_bytes(used).to_string();
+  const std::string& name = victim.pod->metadata.name;
+  message.text += fmt::format("Pod {} was using {}, request is {}, has larger consumption of {}. ", name, usage,
+                              request->to_string(), resource);
+  message.annotations.emplace("offending_pod", name);
+  message.annotations.emplace("offending_pod_usage", std::move(usage));
+}
+
 }  // namespace
 
 EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& victim,
@@ -51,6 +67,7 @@ EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& v
     break;
   }
   if (victim.stats == nullptr) return message;
+  add_whole_pod(resource, victim, message);
   std::string names;
   std::string usages;
   for (const api::ContainerStats& stats : victim.stats->containers) {
@@ -65,9 +82,9 @@ EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& v
     names = join(std::move(names), stats.name);
     usages = join(std::move(usages), usage->to_string());
   }
-  message.annotations = {{"offending_containers", std::move(names)},
-                         {"offending_containers_usage", std::move(usages)},
-                         {"starved_resource", std::string(resource)}};
+  message.annotations.emplace("offending_containers", std::move(names));
+  message.annotations.emplace("offending_containers_usage", std::move(usages));
+  message.annotations.emplace("starved_resource", resource);
   return message;
 }
 

@@ -14,8 +14,9 @@ namespace spillway::eviction {
 
 struct EvictionMessage {
   std::string text;  // every part ends in a full stop and a blank; the trailing blank stays
-  api::StringMap
-      annotations;  // offending_containers, offending_containers_usage, starved_resource; empty without stats
+  // offending_containers, offending_containers_usage, starved_resource; offending_pod, offending_pod_usage beside a
+  // sentence about the whole pod. Empty without stats.
+  api::StringMap annotations;
 
   friend bool operator==(const EvictionMessage&, const EvictionMessage&) = default;
 };
@@ -23,7 +24,8 @@ struct EvictionMessage {
 /// How the text of every eviction for lack of something begins; the resource and ". " follow.
 inline constexpr std::string_view kLowOn = "The node was low on resource: ";
 
-/// The first of `thresholds` with that resource and an observation supplies the numbers.
+/// The first of `thresholds` with that resource and an observation supplies the numbers. A pod that has a memory
+/// request of its own and lacks memory is named before its containers, however much it uses.
 EvictionMessage eviction_message(std::string_view resource, const MeasuredPod& victim,
                                  std::span<const Threshold> thresholds, const Observations& seen);
 

@@ -1,5 +1,7 @@
 #include "policy/outlook/pod_outlook.h"
 
+#include "api/object/pod_requests.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -95,8 +97,8 @@ class PodOutlook : OutlookMaker {
     for (const auto* containers : {&pod_.spec.init_containers, &pod_.spec.containers}) {
       const auto found = std::ranges::find(*containers, name, &api::Container::name);
       if (found == containers->end()) continue;
-      const auto limit = found->resources.limits.find("memory");
-      if (limit != found->resources.limits.end()) return limit->second.bytes();
+      const api::Quantity* limit = api::limit_in_force(pod_.spec, *found, "memory");
+      if (limit != nullptr) return limit->bytes();
     }
     return std::nullopt;
   }

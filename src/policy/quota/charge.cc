@@ -1,5 +1,7 @@
 #include "policy/quota/charge.h"
 
+#include "api/object/pod_requests.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,11 +34,14 @@ constexpr std::array<Stated, 6> kStated{{{"cpu", "cpu", false},
                                          {"requests.cpu", "cpu", false},
                                          {"requests.memory", "memory", false}}};
 
-/// "limits.cpu for: a; requests.memory for: a,b"; empty: all is stated.
+/// "limits.cpu for: a; requests.memory for: a,b"; empty: all is stated, by the containers or for the whole pod.
 std::string unstated(const api::Pod& pod, const std::vector<std::string_view>& counted) {
   std::vector<std::string> told;
   for (const Stated& each : kStated) {
     if (std::ranges::find(counted, each.amount) == counted.end()) continue;
+    const api::Quantity* whole =
+        each.limit ? api::pod_level_limit(pod.spec, each.resource) : api::pod_level_request(pod.spec, each.resource);
+    if (whole != nullptr) continue;
     std::set<std::string_view> names;
     const auto look = [&](const std::vector<api::Container>& containers) {
       for (const api::Container& container : containers) {

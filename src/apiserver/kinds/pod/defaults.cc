@@ -1,4 +1,6 @@
 // Defaults of a pod, for members that its author left out.
+#include "api/codec/codec.h"
+#include "api/object/pod_requests.h"
 #include "api/text/quantity.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/image_reference.h"
@@ -72,6 +74,24 @@ void default_requests(api::Json& container) {
     api::Json& request = container.make({"resources", "requests", resource});
     if (request.is_null()) request = limit;
   }
+}
+
+void write_missing(const api::ResourceList& amounts, api::Json& resources, std::string_view list) {
+  for (const auto& [resource, amount] : amounts) {
+    api::Json& at = resources.make({list, resource});
+    if (at.is_null()) at = amount.to_string();
+  }
+}
+
+/// The amounts of the whole pod that follow from its containers. An amount that cannot be read is left to validation.
+void default_whole_pod(api::Json& spec) {
+  if (!has(spec, "resources")) return;
+  auto typed = api::decode<api::PodSpec>(spec);
+  if (!typed || !typed->resources) return;
+  api::default_pod_level(*typed);
+  api::Json& resources = spec["resources"];
+  write_missing(typed->resources->limits, resources, "limits");
+  write_missing(typed->resources->requests, resources, "requests");
 }
 
 void round_resources(api::Json& holder) {
@@ -245,6 +265,7 @@ void default_pod_spec(api::Json& spec) {
     for (api::Json& volume : *volumes) default_volume(volume);
   }
   round_amounts(spec.find("overhead"));
+  round_resources(spec);
   default_account(spec);
 }
 
@@ -275,6 +296,7 @@ void default_pod(api::Json& pod) {
       for (api::Json& container : *containers) default_requests(container);
     }
   }
+  default_whole_pod(spec);
   if (!has(spec, "enableServiceLinks")) spec["enableServiceLinks"] = true;
   if (is_true(spec, "hostNetwork")) default_host_ports(spec);
   // A negative grace period meant "at once"; it has become one second.

@@ -11,7 +11,7 @@ namespace spillway::apiserver::kinds {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kOffInSpec{"resourceClaims", "resources"};
+constexpr std::array<std::string_view, 1> kOffInSpec{"resourceClaims"};
 constexpr std::array<std::string_view, 3> kLists{"containers", "ephemeralContainers", "initContainers"};
 
 // Only what is there is erased: access to change something copies what is shared.

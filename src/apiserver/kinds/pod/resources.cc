@@ -1,4 +1,6 @@
 // Amounts of resources that a container asks for and may use.
+#include "api/codec/codec.h"
+#include "api/object/pod_requests.h"
 #include "api/text/quantity.h"
 #include "api/text/resource_names.h"
 #include "apiserver/kinds/fields/resource_names.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr std::string_view kHugePages = "hugepages-";
 constexpr std::array<std::string_view, 2> kResizable{"cpu", "memory"};
 constexpr std::array<std::string_view, 2> kResizePolicies{"NotRequired", "RestartContainer"};
+/// Names for a whole pod, as the error lists them.
+constexpr std::array<std::string_view, 3> kWholePodNames{"cpu", kHugePages, "memory"};
 
 bool is_whole_pages(std::string_view name, const api::Quantity& amount) {
   const auto size = api::parse_quantity(name.substr(kHugePages.size()));
@@ -65,7 +69,81 @@ void check_against_limit(std::string_view name, const CheckedField& amount, cons
   }
 }
 
+void check_whole_pod_names(const CheckedField& amounts) {
+  amounts.each_key([](std::string_view name, const CheckedField& amount) {
+    if (!api::is_pod_level_resource(name)) {
+      amount.errors().not_supported(amount.path(), api::Json(name), kWholePodNames);
+    }
+  });
+}
+
+/// Claims belong to containers. Each is also looked up among those of the pod.
+void check_whole_pod_claims(const CheckedField& claims, const CheckedField& spec) {
+  if (claims.empty()) return;
+  claims.forbidden("claims may not be set for Resources at pod-level");
+  const CheckedField known = spec["resourceClaims"];
+  std::set<std::string_view> names;
+  for (const api::Json& each : known.elements()) names.insert(each.string_at({"name"}));
+  claims.each([&names](const CheckedField& claim) {
+    const CheckedField name = claim["name"];
+    if (!names.contains(name.text())) claim.errors().not_found(claim.path(), name.json());
+  });
+}
+
+/// Requests and limits of huge pages are at least those of the containers together.
+void check_covers(const CheckedField& amounts, const api::ResourceList& stated, const api::ResourceList& aggregate,
+                  std::string_view what) {
+  for (const auto& [name, amount] : stated) {
+    const auto sum = aggregate.find(name);
+    if (!api::is_pod_level_resource(name) || sum == aggregate.end() || amount >= sum->second) continue;
+    const CheckedField field = amounts.key(name);
+    field.invalid(
+        fmt::format("must be greater than or equal to aggregate container {} of {}", what, sum->second.to_string()));
+  }
+}
+
+/// No container has a limit above that of the pod.
+void check_container_limits(const CheckedField& resources, const api::PodSpec& spec) {
+  for (std::size_t i = 0; i < spec.containers.size(); ++i) {
+    for (const auto& [name, limit] : spec.containers[i].resources.limits) {
+      const api::Quantity* whole = api::pod_level_limit(spec, name);
+      if (whole == nullptr || api::is_hugepage_resource(name) || limit <= *whole) continue;
+      resources.errors().invalid(fmt::format("{}.containers[{}][{}].limits", resources.path(), i, name),
+                                 api::Json(limit.to_string()),
+                                 fmt::format("must be less than or equal to pod limits of {}", whole->to_string()));
+    }
+  }
+}
+
+api::ResourceList huge_pages_of(const api::ResourceList& amounts) {
+  api::ResourceList pages;
+  for (const auto& each : amounts) {
+    if (api::is_hugepage_resource(each.first)) pages.insert(each);
+  }
+  return pages;
+}
+
 }  // namespace
+
+void check_whole_pod_resources(const CheckedField& spec) {
+  const CheckedField resources = spec["resources"];
+  if (!resources) return;
+  if (spec.json().string_at({"os", "name"}) == "windows") {
+    return resources.forbidden("may not be set for a windows pod");
+  }
+  const CheckedField claims = resources["claims"];
+  check_whole_pod_claims(claims, spec);
+  check_resources(resources);
+  const CheckedField limits = resources["limits"];
+  const CheckedField requests = resources["requests"];
+  check_whole_pod_names(limits);
+  check_whole_pod_names(requests);
+  const auto typed = api::decode<api::PodSpec>(spec.json());
+  if (!typed || !typed->resources) return;  // typed decoding refuses the pod
+  check_covers(requests, typed->resources->requests, api::aggregate_requests(*typed), "requests");
+  check_covers(limits, huge_pages_of(typed->resources->limits), api::aggregate_limits(*typed), "limits");
+  check_container_limits(resources, *typed);
+}
 
 void check_resources(const CheckedField& resources) {
   const CheckedField limits = resources["limits"];

@@ -113,6 +113,8 @@ void check_resources(const CheckedField& resources);
 /// resizePolicy of a container. `restarts`: RestartContainer is possible; if not, why it is refused.
 void check_resize_policy(const CheckedField& policies, std::string_view restarts_refused);
 /// An overhead is judged as limits are.
+/// spec.resources, alone and against the containers.
+void check_whole_pod_resources(const CheckedField& spec);
 void check_overhead(const CheckedField& overhead);
 
 // probes.cc

@@ -76,6 +76,7 @@ void check_pod_spec(const CheckedField& spec, const SpecContext& context) {
                           .grace_seconds = grace.integer().value_or(0),
                           .host_users = own_users ? HostUsers::kOwn : HostUsers::kShared,
                           .restart_policy = restarts.text()});
+  check_whole_pod_resources(spec);
   if (own_users) check_own_users(spec);
   if (spec["hostNetwork"].is_true()) check_host_network_ports(spec, context.use);
   if (restarts.require_text()) restarts.require_one_of(kRestartPolicies);
