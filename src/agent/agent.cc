@@ -12,6 +12,7 @@
 #include "agent/node/allocatable.h"
 #include "agent/node/allocatable_enforcement.h"
 #include "agent/node/lease_engine.h"
+#include "agent/node/node_software.h"
 #include "agent/node/node_status_engine.h"
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/pod_workers.h"
@@ -153,6 +154,7 @@ struct Agent::Parts {
     auto node = std::make_shared<api::Node>();
     node->metadata = known ? known->metadata : initial_node(options, machine).metadata;
     if (known) node->spec.taints = known->spec.taints;
+    set_features(*node, runtime.supplemental_groups_policy);
     node->status.allocatable = allocatable;
     for (const auto& [resource, amount] : devices.offered().allocatable) {
       node->status.allocatable.insert_or_assign(resource, amount);
@@ -166,6 +168,7 @@ struct Agent::Parts {
                                  .app_armor_error = machine.app_armor_error,
                                  .shutting_down = shutdown.is_active(),
                                  .features = {},
+                                 .declared_features = declared_features(),
                                  .allocate = [this](const api::Pod& pod) { return managers.allocate(pod); },
                                  .devices_in_use = [this](const api::Pod& pod) { return devices.in_use(pod); }};
     for (const eviction::Condition each : eviction.conditions().list()) now.conditions.push_back(to_string(each));
@@ -428,6 +431,8 @@ void Agent::on_host_event(const HostEvent& event, Now now) {
     void operator()(const GrpcAnswered& e) const { p.workers.on_grpc_answered(e, now); }
 
     void operator()(const VolumesSetUp& e) const { p.volumes.on_set_up(e, now); }
+
+    void operator()(const VolumeFileRead& e) const { p.workers.on_volume_file_read(e, now); }
 
     void operator()(const RanInContainer& e) const { p.workers.on_ran(e, now); }
 

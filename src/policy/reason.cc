@@ -77,6 +77,7 @@ constexpr auto kNames = std::to_array<CodeName>({
     {kNodePressure, "node-pressure"},
     {kTooManyPods, "too-many-pods"},
     {kPortConflict, "port-conflict"},
+    {kFeatureMissing, "feature-missing"},
     {kPodAffinityMismatch, "pod-affinity-mismatch"},
     {kTopologySpreadExceeded, "topology-spread-exceeded"},
     {kNodeUnknown, "node-unknown"},

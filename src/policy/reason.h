@@ -77,6 +77,7 @@ enum class ReasonCode {
   kTooManyPods,
   kPortConflict,
   kPodAffinityMismatch,
+  kFeatureMissing,
   kTopologySpreadExceeded,
   kNodeUnknown,
   kOsMismatch,

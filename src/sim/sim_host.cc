@@ -95,6 +95,9 @@ void SimHost::execute(agent::HostCommand command) {
     send(milliseconds(1), agent::GroupLimited{limit->group, {}});
   } else if (const auto* volumes = std::get_if<agent::SetUpVolumes>(&command)) {
     send(milliseconds(1), agent::VolumesSetUp{volumes->uid, volumes->id, {}});
+  } else if (const auto* file = std::get_if<agent::ReadVolumeFile>(&command)) {
+    send(milliseconds(1), agent::VolumeFileRead{file->uid, file->id,
+                                                make_error(ErrorCode::kNotFound, "simulated volumes have no files")});
   } else if (const auto* run = std::get_if<agent::RunInContainer>(&command)) {
     run_inside(*run);
   } else if (const auto* ask = std::get_if<agent::AskHttp>(&command)) {

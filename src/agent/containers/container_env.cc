@@ -3,6 +3,7 @@
 #include "agent/volumes/downward.h"
 #include "api/text/base64.h"
 #include "base/utf8.h"
+#include "policy/containers/env_file.h"
 
 #include <fmt/ranges.h>
 
@@ -79,6 +80,27 @@ Outcome check_written(const Environment& variables) {
 
 std::string joined(const std::vector<std::string>& all, const std::string& first) {
   return all.empty() ? first : fmt::format("{}", fmt::join(all, ","));
+}
+
+/// The value of a variable of an environment file; nullopt: it is optional and not there. The file may be written
+/// later.
+Result<std::optional<std::string>> value_in_file(const api::Pod& pod, const api::FileKeySelector& selector,
+                                                 const EnvFiles& files) {
+  const bool known =
+      std::ranges::find(pod.spec.volumes, selector.volume_name, &api::Volume::name) != pod.spec.volumes.end();
+  if (!known) {
+    return make_error(ErrorCode::kNotFound, "cannot find the volume \"{}\" referenced by FileKeyRef",
+                      selector.volume_name);
+  }
+  std::optional<std::string> value;
+  if (const auto file = files.find({selector.volume_name, selector.path}); file != files.end()) {
+    auto found = containers::env_file_value(file->second, selector.key);
+    if (!found) return make_error(ErrorCode::kNotFound, "couldn't parse env file: {}", found.error().message);
+    value = *std::move(found);
+  }
+  if (value || selector.optional) return value;
+  return make_error(ErrorCode::kNotFound, "environment variable key \"{}\" not found in file \"{}\"", selector.key,
+                    selector.path);
 }
 
 }  // namespace
@@ -186,6 +208,17 @@ Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& 
   return values;
 }
 
+std::set<EnvFile> env_files(const api::Pod& pod, const api::Container& container) {
+  std::set<EnvFile> files;
+  for (const api::EnvVar& variable : container.env) {
+    if (!variable.file_key) continue;
+    const std::string& volume = variable.file_key->volume_name;
+    if (std::ranges::find(pod.spec.volumes, volume, &api::Volume::name) != pod.spec.volumes.end())
+      files.emplace(volume, variable.file_key->path);
+  }
+  return files;
+}
+
 Result<Environment> environment_of(const api::Pod& pod, const api::Container& container, const EnvInputs& inputs) {
   api::StringMap links;
   if (inputs.services) {
@@ -216,6 +249,9 @@ Result<Environment> environment_of(const api::Pod& pod, const api::Container& co
   for (const api::EnvVar& variable : container.env) {
     if (const auto key = key_of(variable)) {
       SPILLWAY_TRY(value, find_key(key->first, *key->second, pod.metadata.ns, sources));
+      if (value) variables.set(variable.name, *std::move(value));
+    } else if (variable.file_key) {
+      SPILLWAY_TRY(value, value_in_file(pod, *variable.file_key, inputs.files));
       if (value) variables.set(variable.name, *std::move(value));
     } else if (variable.field) {
       SPILLWAY_TRY(value, field_of(pod, inputs.addresses, *variable.field));

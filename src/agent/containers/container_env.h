@@ -93,10 +93,20 @@ using EnvSources = std::map<DataReference, api::StringMap>;
 /// The keys and values of such an object; a Secret's are decoded. kInvalid: a value that is no text or no base64.
 Result<api::StringMap> env_source_of(DataReference::Kind kind, const api::Json& object);
 
+/// An environment file: a volume of the pod, and the path below it.
+using EnvFile = std::pair<std::string, std::string>;
+
+/// Environment files that the variables of a container refer to, in volumes that the pod has.
+std::set<EnvFile> env_files(const api::Pod& pod, const api::Container& container);
+
+/// What was read of them; a file that is missing here was not there.
+using EnvFiles = std::map<EnvFile, std::string>;
+
 /// Inputs of a container's environment, beside its pod.
 struct EnvInputs {
   PodAddresses addresses;
   EnvSources sources = {};
+  EnvFiles files = {};
   std::optional<KnownServices> services = {};  // nullopt: this node tells containers of none
   api::ResourceList allocatable = {};          // stands in for limits that are not set
 };

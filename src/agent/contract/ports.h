@@ -193,8 +193,8 @@ struct RelieveMemory {
 
 using HostCommand =
     std::variant<CreatePod, StartContainer, StopContainer, StopPod, RemovePod, RemoveContainer, LimitGroup, Observe,
-                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, RunInContainer, AskHttp, TryTcp, AskGrpc,
-                 RunSandbox, ListRemains, RemoveRemains, RelieveMemory>;
+                 ReclaimNode, ShareCpus, SaveCheckpoint, SetUpVolumes, ReadVolumeFile, RunInContainer, AskHttp, TryTcp,
+                 AskGrpc, RunSandbox, ListRemains, RemoveRemains, RelieveMemory>;
 
 // Events.
 
@@ -296,10 +296,10 @@ struct Reacted {
   Duration took{};                                          // from the reading to the signal
 };
 
-using HostEvent =
-    std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed, PressureWake, Reacted,
-                 Reclaimed, GroupLimited, VolumesSetUp, RanInContainer, HttpAnswered, TcpTried, GrpcAnswered,
-                 SandboxRan, SandboxLost, PodNotice, NodeNotice, RuntimeReported, PodsFound, RemainsListed, Relieved>;
+using HostEvent = std::variant<ContainerStarted, ContainerStartFailed, ContainerExited, PodStopped, Observed,
+                               PressureWake, Reacted, Reclaimed, GroupLimited, VolumesSetUp, VolumeFileRead,
+                               RanInContainer, HttpAnswered, TcpTried, GrpcAnswered, SandboxRan, SandboxLost, PodNotice,
+                               NodeNotice, RuntimeReported, PodsFound, RemainsListed, Relieved>;
 
 struct HugePages {
   std::int64_t page_size_kib = 0;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/error.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -81,6 +83,25 @@ struct VolumesSetUp {
   std::string uid;
   std::uint64_t id = 0;
   std::vector<VolumeFailure> failures;
+};
+
+/// No environment file is longer. Source: KEP-3721.
+inline constexpr std::size_t kVolumeFileMax = 64 * 1024;
+
+/// Reads a file of an emptyDir volume of the pod; no link leads out of the volume. Answered by VolumeFileRead with the
+/// same id.
+struct ReadVolumeFile {
+  std::string uid;
+  std::uint64_t id = 0;
+  std::string volume;
+  std::string path;  // below the volume
+};
+
+/// kNotFound: there is no such file. kRequestEntityTooLarge: it has more than kVolumeFileMax bytes.
+struct VolumeFileRead {
+  std::string uid;
+  std::uint64_t id = 0;
+  Result<std::string> text;
 };
 
 enum class Propagation { kNone, kHostToContainer, kBidirectional };

@@ -214,6 +214,7 @@ StatusUpdate update_status(api::Node& node, const AgentOptions& options, const M
   set_platform(node, {.operating_system = machine.operating_system, .architecture = machine.architecture});
   set_runtime_handlers(node, facts.runtime_handlers);
   if (options.group_policies == SupplementalGroupPolicies::kOn) set_features(node, facts.supplemental_groups_policy);
+  if (options.status_profile == StatusProfile::kLeases) node.status.declared_features = declared_features();
   set_volumes_in_use(node, std::vector<std::string>());  // those that are attached: nothing here attaches any
   const bool legacy = options.status_profile == StatusProfile::kOutOfDisk;
   if (legacy) set_out_of_disk(node, now, update.events);

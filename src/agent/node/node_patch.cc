@@ -102,9 +102,9 @@ bool is_changed(const api::NodeStatus& before, const api::NodeStatus& after) {
   }
   const auto rest = [](const api::NodeStatus& status) {
     const auto& [capacity, allocatable, conditions, addresses, node_info, port, images, in_use, attached, handlers,
-                 features, phase, config_error] = status;
+                 features, declared, phase, config_error] = status;
     return std::tie(capacity, allocatable, addresses, node_info, port, images, in_use, attached, handlers, features,
-                    phase, config_error);
+                    declared, phase, config_error);
   };
   return rest(before) != rest(after);
 }
@@ -121,8 +121,9 @@ Json node_patch(const api::Node& before, const api::Node& after) {
   if (old_status == nullptr) old_status = &nothing;
   if (new_status == nullptr) new_status = &nothing;
   Json status = Json::object();
-  for (const std::string_view part : {"allocatable", "capacity", "config", "daemonEndpoints", "features", "images",
-                                      "nodeInfo", "phase", "runtimeHandlers", "volumesAttached", "volumesInUse"}) {
+  for (const std::string_view part :
+       {"allocatable", "capacity", "config", "daemonEndpoints", "declaredFeatures", "features", "images", "nodeInfo",
+        "phase", "runtimeHandlers", "volumesAttached", "volumesInUse"}) {
     diff(part, old_status->find(part), new_status->find(part), status);
   }
   diff_conditions(old_status->find("conditions"), new_status->find("conditions"), status);

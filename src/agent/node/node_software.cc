@@ -1,5 +1,7 @@
 #include "agent/node/node_software.h"
 
+#include "policy/declared_features.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,6 +58,10 @@ void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& ha
          .features = api::NodeRuntimeHandlerFeatures{.recursive_read_only_mounts = handler.recursive_read_only_mounts,
                                                      .user_namespaces = handler.user_namespaces}});
   }
+}
+
+std::vector<std::string> declared_features() {
+  return {std::string(policy::kRestartAllFeature)};
 }
 
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy) {

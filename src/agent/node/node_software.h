@@ -41,6 +41,9 @@ void set_platform(api::Node& node, const PlatformFacts& facts);
 
 void set_runtime_handlers(api::Node& node, const std::vector<RuntimeHandler>& handlers);
 
+/// Features of Kubernetes that not every kubelet has and this agent has, sorted. Source: KEP-5328.
+std::vector<std::string> declared_features();
+
 /// nullopt: the runtime does not report it; the present value stays.
 void set_features(api::Node& node, std::optional<bool> supplemental_groups_policy);
 

@@ -1,6 +1,7 @@
 #include "agent/pods/container_plan.h"
 
 #include "agent/pods/pod_status.h"
+#include "policy/containers/restart_rules.h"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@ using containers::Instance;
 
 constexpr std::int32_t kKilledExitCode = 137;
 constexpr std::int32_t kStartErrorExitCode = 128;
+constexpr std::string_view kRestartingAllMessage = "The container is removed because RestartAllContainers in place";
 
 /// The last instance of the container; nullopt: it has never run.
 std::optional<Instance> instance_of(const PodWorker& worker, const ContainerRun& run) {
@@ -89,6 +91,40 @@ void start_or_wait(const PodWorker& worker, ContainerRun& run, Instant now, Cont
   plan.start.push_back(&run);
 }
 
+/// The status of a container that was ended because all containers of its pod start anew.
+api::ContainerState::Terminated end_for_restart(const ContainerRun& run) {
+  api::ContainerState::Terminated ended;
+  ended.exit_code = kKilledExitCode;
+  ended.reason = containers::kRestartingAll;
+  ended.message = kRestartingAllMessage;
+  if (run.ended) {
+    ended.started_at = run.ended->started_at;
+    ended.finished_at = run.ended->finished_at;
+    ended.container_id = run.ended->container_id;
+  }
+  return ended;
+}
+
+/// Those that have run begin as if they had not, without a back-off.
+void begin_all_anew(PodWorker& worker) {
+  for (auto* list : {&worker.init_containers, &worker.containers}) {
+    for (ContainerRun& run : *list) {
+      if (!run.ended) continue;
+      run.ended_before = end_for_restart(run);
+      run.ended.reset();
+      run.ended_at.reset();
+      run.retry_at.reset();
+      run.back_off = {};
+      run.permitted = false;
+      run.again = false;
+      run.state = ContainerRun::State::kWaiting;
+      run.waiting_reason = containers::kRestartingAll;
+      run.waiting_message = kRestartingAllMessage;
+      ++run.restart_count;
+    }
+  }
+}
+
 void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuses, Instant now) {
   const auto found = std::ranges::find(statuses, run.spec->name, &api::ContainerStatus::name);
   if (found == statuses.end()) return;
@@ -102,6 +138,8 @@ void restore(ContainerRun& run, const std::vector<api::ContainerStatus>& statuse
     run.ended->started_at = found->state.running->started_at;
     run.ended->container_id = found->container_id;
     run.ended_before = found->last_state.terminated;
+  } else if (found->last_state.terminated && found->last_state.terminated->reason == containers::kRestartingAll) {
+    run.ended_before = found->last_state.terminated;  // it was about to start
   } else if (found->last_state.terminated) {
     run.ended = found->last_state.terminated;
   }
@@ -136,6 +174,10 @@ std::vector<containers::Sandbox> sandboxes_of(const PodWorker& worker) {
 ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Instant now) {
   const containers::PodActions actions = containers::compute_pod_actions(*worker.pod, seen_of(worker, probes));
   ContainerPlan plan;
+  if (actions.restart_all && !holds_container(worker)) {
+    begin_all_anew(worker);
+    return plan_containers(worker, probes, now);
+  }
   plan.finished = actions.kill_pod && !actions.create_sandbox;
   if (plan.finished) return plan;
   const auto is_due = [&](const std::string& name) {
@@ -143,7 +185,8 @@ ContainerPlan plan_containers(PodWorker& worker, const ProbesSeen& probes, Insta
            std::ranges::find(actions.containers, name) != actions.containers.end();
   };
   for (const containers::ContainerToStop& each : actions.stop) {
-    if (ContainerRun* run = worker.find_run(each.name)) plan.stop.push_back({run, each, is_due(each.name)});
+    const bool again = actions.restart_all || is_due(each.name);
+    if (ContainerRun* run = worker.find_run(each.name)) plan.stop.push_back({run, each, again});
   }
   for (const auto* names : {&actions.ephemeral_containers, &actions.init_containers, &actions.containers}) {
     for (const std::string& name : *names) {
@@ -247,8 +290,7 @@ void forget_start(ContainerRun& run) {
 }
 
 void record_start_failure(PodWorker& worker, ContainerRun& run, std::string reason, std::string message, Now now) {
-  const bool once =
-      worker.is_ephemeral(run) || (worker.pod->spec.restart_policy == "Never" && !api::is_sidecar(*run.spec));
+  const bool once = worker.is_ephemeral(run) || containers::restart_policy_of(worker.pod->spec, *run.spec) == "Never";
   if (reason == "RunContainerError" && once) {
     api::ContainerState::Terminated ended;
     ended.exit_code = kStartErrorExitCode;

@@ -107,6 +107,7 @@ void PodWorkers::on_sandbox_ran(const SandboxRan& event, Now now) {
   if (worker == nullptr || worker->phase != WorkerPhase::kSyncing) return;
   if (!event.problem.empty()) return fail_sandbox(*worker, event.problem, now);
   worker->sandbox = PodSandbox::kRuns;
+  worker->sandbox_ran_at = now.mono;
   worker->pod_ips = event.ips;
   sync(*worker, now);
 }

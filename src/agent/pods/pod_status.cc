@@ -5,6 +5,7 @@
 #include "policy/containers/container_statuses.h"
 #include "policy/containers/pod_conditions.h"
 #include "policy/containers/pod_phase.h"
+#include "policy/containers/restart_rules.h"
 #include "policy/containers/utf8_text.h"
 
 #include <fmt/format.h>
@@ -107,6 +108,28 @@ std::vector<api::ContainerStatus> statuses_of(const PodWorker& worker, container
   return statuses;
 }
 
+/// True for a container that ran, or runs, in the sandbox that its pod has now.
+bool began_in_sandbox(const PodWorker& worker, const ContainerRun& run) {
+  if (!run.running_since && !run.ended && !run.ended_before) return false;
+  if (!worker.sandbox_ran_at) return true;
+  const std::optional<Instant> began = run.running_since ? run.running_since : run.ended_at;
+  return began && *began >= *worker.sandbox_ran_at;
+}
+
+containers::Initialized initialized_of(const PodWorker& worker) {
+  const bool began =
+      std::ranges::any_of(worker.containers, [&](const ContainerRun& run) { return began_in_sandbox(worker, run); });
+  return began ? containers::Initialized::kYes : containers::Initialized::kNo;
+}
+
+/// A pod whose containers all restart in place stays initialized.
+void keep_initialized(const PodWorker& worker, std::vector<PodCondition>& conditions) {
+  if (!api::may_restart_all(worker.pod->spec)) return;
+  const PodCondition* before = api::find_condition(worker.status.conditions, "Initialized");
+  const auto now = std::ranges::find(conditions, "Initialized", &PodCondition::type);
+  if (before != nullptr && before->status == "True" && now != conditions.end()) *now = *before;
+}
+
 /// Together they fit into the bounds of a status.
 void cut_messages(api::PodStatus& status) {
   const std::array lists = {&status.init_container_statuses, &status.container_statuses,
@@ -204,7 +227,8 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
   all.insert(all.end(), status.container_statuses.begin(), status.container_statuses.end());
   const bool terminated = worker.phase == WorkerPhase::kTerminated;
   status.phase = containers::phase_of(
-      *worker.pod, all, terminated ? containers::PodProgress::kTerminal : containers::PodProgress::kOngoing);
+      *worker.pod, all, terminated ? containers::PodProgress::kTerminal : containers::PodProgress::kOngoing,
+      initialized_of(worker));
   const bool terminal = status.phase == "Succeeded" || status.phase == "Failed";
   if (terminated && !terminal && !api::is_static(*worker.pod)) status.phase = "Failed";
   if (!terminated && terminal) status.phase = worker.status.phase.empty() ? "Running" : worker.status.phase;
@@ -221,6 +245,7 @@ api::PodStatus compute_status(const PodWorker& worker, const PodAddresses& addre
                            containers::is_sandbox_usable(*worker.pod, sandboxes_of(worker));
   std::ranges::move(containers::pod_conditions(*worker.pod, status, has_sandbox),
                     std::back_inserter(status.conditions));
+  keep_initialized(worker, status.conditions);
   keep_transition_times(status.conditions, worker.status.conditions, now);
   status.observed_generation = worker.pod->metadata.generation;
   for (PodCondition& each : status.conditions) each.observed_generation = status.observed_generation;

@@ -4,6 +4,7 @@
 #include "agent/contract/container_end.h"
 #include "agent/pods/container_plan.h"
 #include "agent/pods/pod_status.h"
+#include "policy/containers/restart_rules.h"
 
 #include <algorithm>
 #include <chrono>
@@ -71,8 +72,8 @@ void take_over_run(ContainerRun& run, const FoundPod& found, const api::Containe
 }
 
 bool starts_again(const api::Pod& pod, const ContainerRun& run) {
-  if (pod.spec.restart_policy == "Never") return false;
-  return !run.ended || run.ended->exit_code != 0 || pod.spec.restart_policy != "OnFailure";
+  if (!run.ended) return containers::restart_policy_of(pod.spec, *run.spec) != "Never";
+  return containers::restarts_after(pod.spec, *run.spec, run.ended->exit_code);
 }
 
 }  // namespace

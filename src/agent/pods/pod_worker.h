@@ -88,6 +88,8 @@ struct PodWorker {
   PodSandbox sandbox = PodSandbox::kNone;
   bool needs_sandbox = false;
   std::vector<std::string> pod_ips;  // addresses of the sandbox
+  std::optional<Instant>
+      sandbox_ran_at;  // the one it has now; nullopt: there is none, or it is from before this process
   std::optional<Instant> sandbox_lost_at;
   containers::BackOffBounds restart_bounds;     // for its containers
   containers::RestartBackOff sandbox_back_off;  // a pod can end its own sandbox, again and again

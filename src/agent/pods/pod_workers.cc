@@ -326,56 +326,91 @@ void PodWorkers::start_containers(PodWorker& worker, const std::vector<Container
   }
 }
 
+struct PodWorkers::EnvReading {
+  std::size_t left = 0;
+  EnvSources sources;
+  EnvFiles files;
+  std::optional<Error> error;
+  std::size_t bytes = 0;  // size of both
+
+  void take(std::size_t more) {
+    bytes += more;
+    if (bytes <= kEnvironmentWrittenMax) return;
+    sources.clear();
+    files.clear();
+    error = invalid({}, "the ConfigMaps, Secrets and files of its environment hold more than {} bytes",
+                    kEnvironmentWrittenMax);
+  }
+};
+
 /// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
   run.permitted = false;
   std::set<DataReference> references = env_references(*run.spec);
   if (context_.machine.runs_images) add_pull_secrets(*worker.pod, references);
-  if (references.empty()) return create_container(worker, run, {}, now);
+  const std::set<EnvFile> files = env_files(*worker.pod, *run.spec);
+  if (references.empty() && files.empty()) return create_container(worker, run, {}, {}, now);
   run.reading = true;
+  const auto reading = std::make_shared<EnvReading>();
+  reading->left = references.size() + files.size();
+  for (const DataReference& each : references) read_source(worker, run.spec->name, each, reading);
+  for (const EnvFile& each : files) read_file(worker, run.spec->name, each, reading);
+}
 
-  struct Reading {
-    std::size_t left;
-    EnvSources sources;
-    std::optional<Error> error;
-    std::size_t bytes = 0;  // size of the sources
-  };
+void PodWorkers::read_source(const PodWorker& worker, const std::string& container, const DataReference& reference,
+                             const std::shared_ptr<EnvReading>& reading) {
+  context_.api.get(client::object_path("v1", plural_of(reference.kind), worker.pod->metadata.ns, reference.name),
+                   [this, reading, reference, uid = worker.uid(), container](const Result<api::Json>& answer, Now now) {
+                     if (answer) {
+                       auto source = env_source_of(reference.kind, *answer);
+                       if (source) {
+                         const std::size_t bytes = bytes_of(*source);
+                         reading->sources.emplace(reference, *std::move(source));
+                         reading->take(bytes);
+                       } else {
+                         reading->error = source.error();
+                       }
+                     } else if (answer.error().code != ErrorCode::kNotFound) {
+                       reading->error = answer.error();
+                     }
+                     on_part_read(uid, container, *reading, now);
+                   });
+}
 
-  const auto reading = std::make_shared<Reading>(Reading{references.size(), {}, {}});
-  for (const DataReference& each : references) {
-    context_.api.get(
-        client::object_path("v1", plural_of(each.kind), worker.pod->metadata.ns, each.name),
-        [this, reading, each, uid = worker.uid(), name = run.spec->name](const Result<api::Json>& answer, Now then) {
-          if (answer) {
-            auto source = env_source_of(each.kind, *answer);
-            if (source) reading->bytes += bytes_of(*source);
-            if (reading->bytes > kEnvironmentWrittenMax) {
-              reading->sources.clear();
-              reading->error = invalid({}, "the ConfigMaps and Secrets of its environment hold more than {} bytes",
-                                       kEnvironmentWrittenMax);
-            } else if (source) {
-              reading->sources.emplace(each, *std::move(source));
-            } else {
-              reading->error = source.error();
-            }
-          } else if (answer.error().code != ErrorCode::kNotFound) {
-            reading->error = answer.error();
-          }
-          if (--reading->left > 0) return;
-          PodWorker* again = find(uid);
-          ContainerRun* waiting = again == nullptr ? nullptr : find_run(*again, name);
-          if (waiting == nullptr) return;
-          waiting->reading = false;
-          if (again->phase != WorkerPhase::kSyncing) return;
-          if (again->sandbox == PodSandbox::kLost) return sync(*again, then);
-          if (reading->error) {
-            refuse_start(*again, *waiting, {"CreateContainerConfigError", reading->error->text()}, Retry::kYes, then);
-          } else {
-            create_container(*again, *waiting, reading->sources, then);
-          }
-          report(*again, then);
-        });
+void PodWorkers::read_file(const PodWorker& worker, const std::string& container, const EnvFile& file,
+                           const std::shared_ptr<EnvReading>& reading) {
+  const std::uint64_t id = ++last_file_read_;
+  file_reads_.emplace(id, [this, reading, file, container](const VolumeFileRead& event, Now now) {
+    if (event.text) {
+      reading->files.emplace(file, *event.text);
+      reading->take(event.text->size());
+    } else if (event.text.error().code != ErrorCode::kNotFound) {
+      reading->error = event.text.error();
+    }
+    on_part_read(event.uid, container, *reading, now);
+  });
+  context_.host_commands.emplace_back(ReadVolumeFile{worker.uid(), id, file.first, file.second});
+}
+
+void PodWorkers::on_volume_file_read(const VolumeFileRead& event, Now now) {
+  const auto read = file_reads_.extract(event.id);
+  if (!read.empty()) read.mapped()(event, now);
+}
+
+void PodWorkers::on_part_read(const std::string& uid, const std::string& container, EnvReading& reading, Now now) {
+  if (--reading.left > 0) return;
+  PodWorker* worker = find(uid);
+  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, container);
+  if (run == nullptr) return;
+  run->reading = false;
+  if (worker->phase != WorkerPhase::kSyncing) return;
+  if (worker->sandbox == PodSandbox::kLost) return sync(*worker, now);
+  if (reading.error) {
+    refuse_start(*worker, *run, {"CreateContainerConfigError", reading.error->text()}, Retry::kYes, now);
+  } else {
+    create_container(*worker, *run, reading.sources, reading.files, now);
   }
+  report(*worker, now);
 }
 
 /// A missing reference may appear later: it is checked on every sync while the pod exists.
@@ -405,7 +440,8 @@ void PodWorkers::refuse_as_too_large(PodWorker& worker, ContainerRun& run, std::
   refuse_start(worker, run, {"CreateContainerError", std::move(why)}, Retry::kYes, now);
 }
 
-void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, Now now) {
+void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources,
+                                  const EnvFiles& files, Now now) {
   run.too_large = false;
   run.exec_bytes = 0;
   const std::size_t beside = exec_bytes_beside(worker, run);
@@ -419,6 +455,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
       environment_of(*worker.pod, *run.spec,
                      {.addresses = addresses_of(worker),
                       .sources = sources,
+                      .files = files,
                       .services = services_ ? std::optional(services_()) : std::nullopt,
                       .allocatable = volumes_.allocatable()});
   if (!environment) {

@@ -3,6 +3,7 @@
 #include "agent/pods/pod_status.h"
 #include "agent/pods/pod_workers.h"
 #include "api/object/probe.h"
+#include "policy/containers/restart_rules.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -103,7 +104,8 @@ std::optional<containers::ProbedContainer> PodWorkers::look(const std::string& u
   containers::ProbedContainer seen;
   seen.pod_finished = worker->phase == WorkerPhase::kTerminated;
   seen.pod_deleted = worker->pod->metadata.deletion_timestamp || worker->phase == WorkerPhase::kTerminating;
-  seen.never_restarts = worker->pod->spec.restart_policy == "Never";
+  seen.never_restarts =
+      !containers::may_restart(worker->pod->spec, *run->spec) && !api::may_restart_all(worker->pod->spec);
   const bool starting = run->state == ContainerRun::State::kStarting;
   if (starting || (run->state == ContainerRun::State::kWaiting && !run->ended)) return seen;
   seen.id = id_of(*worker, *run);
@@ -149,6 +151,10 @@ void PodWorkers::stop_run(PodWorker& worker, const PlannedStop& planned, Now now
   const bool other = planned.stop.cause == containers::StopCause::kOther;
   run.stopping = RunStop{.again = planned.again, .new_definition = other};
   record(worker, run.spec->name, client::EventType::kNormal, "Killing", planned.stop.message, now);
+  if (planned.stop.cause == containers::StopCause::kRestartAll) {
+    context_.host_commands.emplace_back(StopContainer{worker.uid(), run.spec->name, {}});
+    return;
+  }
   const std::int64_t grace =
       container_stop_seconds(grace_of(worker), {.reason = reason_of(planned.stop.cause),
                                                 .startup_probe_seconds = own_grace(run.spec->startup_probe),

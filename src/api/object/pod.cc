@@ -13,6 +13,15 @@ bool is_sidecar(const Container& init_container) {
   return init_container.restart_policy == "Always";
 }
 
+bool has_restart_action(const Container& container, std::string_view action) {
+  return std::ranges::find(container.restart_rules, action, &RestartRule::action) != container.restart_rules.end();
+}
+
+bool may_restart_all(const PodSpec& spec) {
+  const auto has_rule = [](const Container& each) { return has_restart_action(each, kRestartAllContainers); };
+  return std::ranges::any_of(spec.containers, has_rule) || std::ranges::any_of(spec.init_containers, has_rule);
+}
+
 bool is_terminal(const Pod& pod) {
   return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
 }

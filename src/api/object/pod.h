@@ -222,6 +222,10 @@ struct Container {
 /// Has an init container restartPolicy Always?
 bool is_sidecar(const Container& init_container);
 
+inline constexpr std::string_view kRestartAllContainers = "RestartAllContainers";
+/// Has the container a rule with this action?
+bool has_restart_action(const Container& container, std::string_view action);
+
 struct EmptyDirVolume {
   std::string medium;
   std::optional<Quantity> size_limit;
@@ -383,6 +387,8 @@ struct Pod {
   friend bool operator==(const Pod&, const Pod&) = default;
 };
 
+/// True if some exit of a container, or init container, may restart all containers of the pod.
+bool may_restart_all(const PodSpec& spec);
 /// Succeeded or Failed.
 bool is_terminal(const Pod& pod);
 /// spec.priority, 0 if absent.

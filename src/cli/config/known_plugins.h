@@ -22,7 +22,7 @@ struct KnownPlugin {
   std::int64_t scheduling::ScoreWeights::* weight = nullptr;
 };
 
-inline constexpr std::array<KnownPlugin, 18> kPlugins{{
+inline constexpr std::array<KnownPlugin, 19> kPlugins{{
     {"SchedulingGates", {}, nullptr},
     {kQueueSort, {}, nullptr},
     {"NodeUnschedulable", scheduling::Filter::kNodeUnschedulable, nullptr},
@@ -41,6 +41,7 @@ inline constexpr std::array<KnownPlugin, 18> kPlugins{{
     {"NodeResourcesBalancedAllocation", {}, &scheduling::ScoreWeights::balanced},
     {"ImageLocality", {}, &scheduling::ScoreWeights::image_locality},
     {kBinder, {}, nullptr},
+    {"NodeDeclaredFeatures", scheduling::Filter::kNodeDeclaredFeatures, nullptr},
 }};
 
 }  // namespace spillway::cli

@@ -304,6 +304,7 @@ constexpr auto kRows = std::to_array<Row>({
     {kNodePressure, kCause},
     {kTooManyPods, kCause},
     {kPortConflict, kCause},
+    {kFeatureMissing, kCause},
     {kPodAffinityMismatch, kCause},
     {kTopologySpreadExceeded, kCause},
     {kNodeUnknown, kCause},

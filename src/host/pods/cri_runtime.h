@@ -205,6 +205,7 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   }
 
   void on_command(agent::SetUpVolumes command);
+  void on_command(const agent::ReadVolumeFile& command);
   void on_command(const agent::RunInContainer& command);
 
   void on_command(const agent::AskHttp& command) { prober_.ask(command); }

@@ -158,6 +158,7 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   }
 
   void on_command(agent::SetUpVolumes command);
+  void on_command(const agent::ReadVolumeFile& command);
   void on_command(const agent::RunInContainer& command);
   void on_command(const agent::RunSandbox& command);
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -248,6 +249,36 @@ Result<std::string> VolumeSet::bind_part(OpenedMount part) {
     return errno_error(target.string(), errno);
   parts_.push_back(target.string());
   return target.string();
+}
+
+Result<std::string> VolumeSet::read_file(const std::string& volume, const std::string& path) const {
+  const auto found = volumes_.find(volume);
+  if (found == volumes_.end() || !found->second.root ||
+      !std::holds_alternative<agent::EmptyDirectory>(found->second.setup.content))
+    return make_error(ErrorCode::kNotFound, "volume \"{}\" is no empty directory of the pod", volume);
+  open_how how = {};
+  how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a fifo that nothing writes does not hold the thread
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  const UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, found->second.root.get(), path.c_str(), &how, sizeof how)));
+  if (!fd && errno == ENOENT)
+    return make_error(ErrorCode::kNotFound, "{}: no such file in volume \"{}\"", path, volume);
+  if (!fd) return errno_error(path, errno);
+  struct stat status = {};
+  if (::fstat(fd.get(), &status) != 0) return errno_error(path, errno);
+  if (!S_ISREG(status.st_mode)) return invalid(path, "not a regular file");
+  std::string text(agent::kVolumeFileMax + 1, '\0');
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t got = ::read(fd.get(), text.data() + length, text.size() - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(path, errno);
+    if (got == 0) break;
+    length += static_cast<std::size_t>(got);
+  }
+  if (length > agent::kVolumeFileMax)
+    return make_error(ErrorCode::kRequestEntityTooLarge, "{}: more than {} bytes", path, agent::kVolumeFileMax);
+  text.resize(length);
+  return text;
 }
 
 Result<PlacedMount> VolumeSet::place(const agent::VolumeBinding& binding, const std::string& container) {

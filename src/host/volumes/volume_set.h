@@ -63,6 +63,8 @@ class VolumeSet {
   Outcome set_up(const agent::VolumeSetup& setup, WallTime at);
   /// Errors are upstream's where a container cannot be made for them.
   Result<OpenedMount> open(const agent::VolumeBinding& binding, const std::string& container);
+  /// The content of a regular file of an empty directory, as agent::ReadVolumeFile describes it.
+  Result<std::string> read_file(const std::string& volume, const std::string& path) const;
   /// Prepares a mount for another program, on a thread that did not enter a namespace. A part of a volume is bound to a
   /// path of its own, so that no link is followed later.
   Result<PlacedMount> place(const agent::VolumeBinding& binding, const std::string& container);

@@ -125,6 +125,16 @@ bool VolumeThread::place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
   });
 }
 
+bool VolumeThread::read(std::shared_ptr<VolumeSet> volumes, agent::ReadVolumeFile command,
+                        std::function<void(agent::VolumeFileRead)> done) {
+  return thread_.submit([volumes = std::move(volumes), command = std::move(command),
+                         done = std::move(done)]() mutable -> runtime::Loop::Task {
+    agent::VolumeFileRead answer{command.uid, command.id, volumes->read_file(command.volume, command.path)};
+    volumes.reset();
+    return [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); };
+  });
+}
+
 bool VolumeThread::release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done) {
   return thread_.submit([volumes = std::move(volumes), done = std::move(done)]() mutable -> runtime::Loop::Task {
     volumes.reset();

@@ -2,6 +2,9 @@
 
 #include "policy/admission/apparmor.h"
 #include "policy/admission/pressure.h"
+#include "policy/declared_features.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
@@ -24,6 +27,13 @@ Answer ask_predicates(const NodeSituation& node, const api::Pod& pod, std::span<
       .load = load, .operating_system = node.operating_system, .devices_in_use = {}, .features = node.features};
   if (node.devices_in_use) seen.devices_in_use = node.devices_in_use(pod);
   return admit_by_predicates(pod, seen, active);
+}
+
+Answer ask_features(std::span<const std::string> declared, const api::Pod& pod) {
+  const std::string missing = policy::missing_features(policy::features_to_run(pod.spec), declared);
+  if (missing.empty()) return {};
+  return refuse("PodFeatureUnsupported", fmt::format("Pod requires node features that are not available: {}", missing),
+                {policy::ReasonCode::kFeatureMissing, {{"features", missing}}});
 }
 
 Answer ask_shutdown(bool shutting_down) {
@@ -53,6 +63,7 @@ Answer admit_pod(const NodeSituation& node, const api::Pod& pod, std::span<const
   if (!answer.refusal && node.allocate) add(answer, "resource-allocation", node.allocate(pod));
   if (!answer.refusal) add(answer, "predicates", ask_predicates(node, pod, active));
   if (!answer.refusal) add(answer, "apparmor", admit_app_armor(pod, node.app_armor_error));
+  if (!answer.refusal) add(answer, "features", ask_features(node.declared_features, pod));
   if (!answer.refusal) add(answer, "shutdown", ask_shutdown(node.shutting_down));
   if (!answer.refusal && answer.victims.empty()) answer.reasons.push_back({policy::ReasonCode::kFits, {}});
   return answer;

@@ -1,5 +1,5 @@
 // The chain of questions a node asks of a pod that wants to start: pressure, sysctls, allocation of devices and CPUs,
-// predicates with preemption, AppArmor, shutdown. The first no ends it.
+// predicates with preemption, AppArmor, features of the node, shutdown. The first no ends it.
 // Thread: any (pure but for the allocation, which the caller brings). Source: spec "Pod admission", 2; vectors
 // admission/pod_additions.
 #pragma once
@@ -31,6 +31,7 @@ struct NodeSituation {
   std::string_view app_armor_error;  // why the host cannot enforce profiles; empty: it can
   bool shutting_down = false;
   PredicateFeatures features;
+  std::vector<std::string> declared_features = {};  // of this node (policy/declared_features.h), sorted
   /// Takes devices and CPUs for the pod, or says no. May be empty: nothing is to be allocated.
   std::function<Answer(const api::Pod&)> allocate;
   /// Devices handed out on the whole node if this pod holds some, else none. May be empty.

@@ -119,6 +119,12 @@ std::optional<Answer> refuse_operating_system(const api::Pod& pod, std::string_v
   return std::nullopt;
 }
 
+/// Only a container runtime that says so can keep groups of an image's user away.
+bool lacks_groups_policy(const api::Pod& pod, const api::Node& node) {
+  if (pod.spec.security.supplemental_groups_policy != "Strict") return false;
+  return !node.status.features || !node.status.features->supplemental_groups_policy.value_or(false);
+}
+
 }  // namespace
 
 std::vector<Failure> find_failures(const api::Pod& pod, const PredicateNode& node) {
@@ -184,6 +190,11 @@ Recovery recover(const api::Pod& pod, std::vector<Failure> failures, std::span<c
 
 Answer admit_by_predicates(const api::Pod& pod, const PredicateNode& node, std::span<const api::Pod* const> active) {
   if (std::optional<Answer> no = refuse_operating_system(pod, node.operating_system)) return *std::move(no);
+  if (lacks_groups_policy(pod, *node.load.node)) {
+    return refuse("SupplementalGroupsPolicyNotSupported",
+                  "SupplementalGroupsPolicy=Strict is not supported in this node",
+                  {ReasonCode::kFeatureMissing, {{"features", std::string("SupplementalGroupsPolicy")}}});
+  }
   if (!node.features.sidecar_containers) {
     const auto sidecar = std::ranges::find_if(pod.spec.init_containers, api::is_sidecar);
     if (sidecar != pod.spec.init_containers.end()) {

@@ -112,11 +112,11 @@ api::ContainerStatus status_with(const InstanceReport& report, const api::Contai
   return status;
 }
 
-void apply_failure(const api::Pod& pod, ContainerKind kind, const Instance* newest, const StartFailure& failure,
-                   api::ContainerStatus& status) {
+void apply_failure(const api::Pod& pod, const api::Container& container, ContainerKind kind, const Instance* newest,
+                   const StartFailure& failure, api::ContainerStatus& status) {
   const bool done =
       kind == ContainerKind::kInit && newest != nullptr && newest->state == State::kExited && newest->exit_code == 0;
-  if (done || !is_start_due(pod, newest)) return;
+  if (done || !is_start_due(pod, container, newest)) return;
   if (status.state.terminated) status.last_state = status.state;
   status.state = {};
   status.state.waiting = {failure.reason, failure.message};
@@ -166,7 +166,7 @@ std::vector<api::ContainerStatus> container_statuses(const api::Pod& pod, Contai
     api::ContainerStatus status = own.empty() ? status_without(pod, container, old) : status_with(*own.front(), old);
     if (own.size() > 1) status.last_state = status_with(*own[1], old).state;
     if (const auto failure = failures.find(container.name); failure != failures.end())
-      apply_failure(pod, kind, own.empty() ? nullptr : &own.front()->instance, failure->second, status);
+      apply_failure(pod, container, kind, own.empty() ? nullptr : &own.front()->instance, failure->second, status);
     statuses.push_back(std::move(status));
   }
   if (kind != ContainerKind::kInit) std::ranges::sort(statuses, {}, &api::ContainerStatus::name);

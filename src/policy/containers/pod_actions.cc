@@ -1,8 +1,11 @@
 #include "policy/containers/pod_actions.h"
 
+#include "policy/containers/restart_rules.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <ranges>
 
@@ -20,6 +23,20 @@ bool is_up(const Instance& instance) {
 
 bool has_sidecars(const api::Pod& pod) {
   return std::ranges::any_of(pod.spec.init_containers, api::is_sidecar);
+}
+
+/// True if no container of the pod ever starts again by itself. Sidecars live as long as the others.
+bool runs_once(const api::Pod& pod) {
+  if (pod.spec.restart_policy != kNever) return false;
+  const auto again = [&](const api::Container& each) { return may_restart(pod.spec, each); };
+  return std::ranges::none_of(pod.spec.containers, again) &&
+         std::ranges::none_of(pod.spec.init_containers,
+                              [&](const auto& each) { return !api::is_sidecar(each) && again(each); });
+}
+
+/// Ended by itself, not because all containers start anew.
+bool has_exited(const Instance* instance) {
+  return instance != nullptr && instance->state == State::kExited && instance->reason != kRestartingAll;
 }
 
 bool has_failed(const Instance& instance) {
@@ -67,19 +84,16 @@ class Pass {
  private:
   const Instance* newest(const api::Container& container) const { return find_newest(seen_.instances, container.name); }
 
-  bool never_restarts() const { return pod_.spec.restart_policy == kNever; }
-
   /// With a new sandbox.
   void begin_anew() {
-    if (never_restarts() && actions_.attempt != 0 && !seen_.instances.empty()) {
+    if (runs_once(pod_) && actions_.attempt != 0 && !seen_.instances.empty()) {
       actions_.create_sandbox = false;
       return;
     }
     std::vector<std::string> left;
     for (const api::Container& container : pod_.spec.containers) {
       const Instance* instance = newest(container);
-      const bool succeeded = instance != nullptr && instance->state == State::kExited && instance->exit_code == 0;
-      if (pod_.spec.restart_policy == kOnFailure && succeeded) continue;
+      if (stays_ended(container, instance)) continue;
       left.push_back(container.name);
     }
     if (left.empty() && was_initialized()) {
@@ -93,12 +107,42 @@ class Pass {
     }
   }
 
+  /// The container has done its work and needs no new sandbox.
+  bool stays_ended(const api::Container& container, const Instance* instance) const {
+    if (instance == nullptr || instance->state != State::kExited) return false;
+    if (!container.restart_policy.empty()) return !restarts_after(pod_.spec, container, instance->exit_code);
+    return pod_.spec.restart_policy == kOnFailure && instance->exit_code == 0;
+  }
+
   bool was_initialized() const {
     if (!has_sidecars(pod_)) return next_init().done;
     return std::ranges::any_of(pod_.spec.containers, [&](const auto& each) { return newest(each) != nullptr; });
   }
 
+  /// True: a container has ended by a rule that starts all containers anew.
+  bool restart_all() {
+    const std::array lists = {&pod_.spec.init_containers, &pod_.spec.containers};
+    const auto triggers = [&](const api::Container& each) {
+      const Instance* instance = newest(each);
+      return has_exited(instance) && restarts_all_after(each, instance->exit_code);
+    };
+    if (pod_.metadata.deletion_timestamp ||
+        std::ranges::none_of(lists, [&](const auto* list) { return std::ranges::any_of(*list, triggers); })) {
+      return false;
+    }
+    for (const auto* list : lists) {
+      for (const api::Container& container : *list) {
+        const Instance* instance = newest(container);
+        if (instance == nullptr || instance->state != State::kRunning) continue;
+        stop(*instance, fmt::format("Stopping container {}", container.name), StopCause::kRestartAll);
+      }
+    }
+    actions_.restart_all = true;
+    return true;
+  }
+
   void go_on() {
+    if (restart_all()) return;
     for (const api::Container& container : pod_.spec.ephemeral_containers) {
       if (newest(container) == nullptr) actions_.ephemeral_containers.push_back(container.name);
     }
@@ -144,13 +188,19 @@ class Pass {
     const NextInit next = next_init();
     if (next.done) return true;
     if (next.start == nullptr) return false;
-    if (next.failed != nullptr && never_restarts()) {
+    if (next.failed != nullptr && !starts_again(*next.start, *next.failed)) {
       actions_.kill_pod = true;
       return false;
     }
     if (next.failed != nullptr && next.failed->state == State::kUnknown) stop_unknown_init(*next.failed);
     actions_.init_containers.push_back(next.start->name);
     return false;
+  }
+
+  /// For an init container that has failed. In an unknown state its policy alone decides.
+  bool starts_again(const api::Container& container, const Instance& failed) const {
+    if (restart_policy_of(pod_.spec, container) != kNever) return true;
+    return failed.state == State::kExited && restarts_after(pod_.spec, container, failed.exit_code);
   }
 
   void stop_unknown_init(const Instance& instance) {
@@ -202,7 +252,7 @@ class Pass {
     if (is_up(instance)) return;
     if (instance.state == State::kCreated) return start_init(container);
     if (!has_failed(instance)) return pass_on(index);
-    if (never_restarts()) {
+    if (!starts_again(container, instance)) {
       actions_.kill_pod = true;
       actions_.init_containers.clear();
       return;
@@ -235,14 +285,14 @@ class Pass {
   bool judge(const api::Container& container) {
     const Instance* instance = newest(container);
     if (instance == nullptr || !is_up(*instance)) {
-      if (!is_start_due(pod_, instance)) return false;
+      if (!is_start_due(pod_, container, instance)) return false;
       actions_.containers.push_back(container.name);
       if (instance != nullptr && instance->state == State::kUnknown)
         stop(*instance, "Container is in \"unknown\" state, try killing it before restart", StopCause::kUnknownState);
       return false;
     }
     if (instance->state == State::kInTransition) return true;
-    bool again = !never_restarts();
+    bool again = restart_policy_of(pod_.spec, container) != kNever;
     StopCause cause = StopCause::kOther;
     std::string_view why;
     if (instance->outdated) {
@@ -279,12 +329,11 @@ const Instance* find_newest(const std::vector<Instance>& instances, std::string_
   return found == instances.end() ? nullptr : &*found;
 }
 
-bool is_start_due(const api::Pod& pod, const Instance* newest) {
+bool is_start_due(const api::Pod& pod, const api::Container& container, const Instance* newest) {
   if (pod.metadata.deletion_timestamp) return false;
   if (newest == nullptr || newest->state == State::kUnknown || newest->state == State::kCreated) return true;
   if (newest->state != State::kExited) return false;
-  if (pod.spec.restart_policy == kNever) return false;
-  return pod.spec.restart_policy != kOnFailure || newest->exit_code != 0;
+  return restarts_after(pod.spec, container, newest->exit_code);
 }
 
 bool is_sandbox_usable(const api::Pod& pod, const std::vector<Sandbox>& sandboxes) {

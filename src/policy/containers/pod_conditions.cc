@@ -1,6 +1,7 @@
 #include "policy/containers/pod_conditions.h"
 
 #include "api/object/probe.h"
+#include "policy/containers/restart_rules.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -105,6 +106,27 @@ PodCondition ready(const api::Pod& pod, const PodCondition& containers) {
   return condition("Ready", false, "ReadinessGatesNotReady", fmt::format("{}", fmt::join(problems, ", ")));
 }
 
+/// While containers end for that, or were ended and have not begun again.
+bool restarts_all(const api::Container& container, const api::ContainerStatus* status) {
+  if (status == nullptr) return false;
+  if (status->state.waiting) return status->state.waiting->reason == kRestartingAll;
+  const auto& ended = status->state.terminated;
+  return ended && ended->reason != kRestartingAll && restarts_all_after(container, ended->exit_code);
+}
+
+PodCondition all_containers_restarting(const api::Pod& pod, const api::PodStatus& status) {
+  const auto any = [](const std::vector<api::Container>& containers,
+                      const std::vector<api::ContainerStatus>& statuses) {
+    return std::ranges::any_of(
+        containers, [&](const api::Container& each) { return restarts_all(each, find(statuses, each.name)); });
+  };
+  const bool restarting = any(pod.spec.init_containers, status.init_container_statuses) ||
+                          any(pod.spec.containers, status.container_statuses);
+  if (!restarting) return condition(kAllContainersRestarting, false);
+  return condition(kAllContainersRestarting, true, "RestartAllContainersStarted",
+                   "container exited with restart policy rule");
+}
+
 bool is_six(std::string_view address) {
   return address.find(':') != std::string_view::npos;
 }
@@ -113,8 +135,10 @@ bool is_six(std::string_view address) {
 
 std::vector<PodCondition> pod_conditions(const api::Pod& pod, const api::PodStatus& status, bool has_sandbox) {
   const PodCondition containers = containers_ready(pod, status);
-  return {condition("PodReadyToStartContainers", has_sandbox), initialized(pod, status), ready(pod, containers),
-          containers, condition("PodScheduled", true)};
+  std::vector<PodCondition> conditions = {condition("PodReadyToStartContainers", has_sandbox), initialized(pod, status),
+                                          ready(pod, containers), containers, condition("PodScheduled", true)};
+  if (api::may_restart_all(pod.spec)) conditions.push_back(all_containers_restarting(pod, status));
+  return conditions;
 }
 
 std::vector<std::string> pod_addresses(const api::Pod& pod, const std::vector<std::string>& sandbox,

@@ -12,8 +12,11 @@
 
 namespace spillway::containers {
 
-/// PodReadyToStartContainers, Initialized, Ready, ContainersReady, PodScheduled, without times. `status`: the phase and
-/// the containers, with `started` and `ready`. `has_sandbox`: see is_sandbox_usable().
+/// In pods with a rule that restarts all containers; True while it does.
+inline constexpr std::string_view kAllContainersRestarting = "AllContainersRestarting";
+
+/// PodReadyToStartContainers, Initialized, Ready, ContainersReady, PodScheduled, AllContainersRestarting, without
+/// times. `status`: the phase and the containers, with `started` and `ready`. `has_sandbox`: see is_sandbox_usable().
 std::vector<api::PodCondition> pod_conditions(const api::Pod& pod, const api::PodStatus& status, bool has_sandbox);
 
 /// The addresses of a pod in the order of its status: first the family of the node's own address, at most one of each

@@ -1,5 +1,7 @@
 #include "policy/containers/pod_phase.h"
 
+#include "policy/containers/restart_rules.h"
+
 #include <algorithm>
 
 namespace spillway::containers {
@@ -14,7 +16,7 @@ struct Tally {
   int waiting = 0;
   int stopped = 0;
   int succeeded = 0;
-  bool any_regular_started = false;
+  int restarting = 0;  // of the stopped ones, those that start again
 };
 
 const api::ContainerStatus* find(std::span<const api::ContainerStatus> statuses, std::string_view name) {
@@ -22,16 +24,18 @@ const api::ContainerStatus* find(std::span<const api::ContainerStatus> statuses,
   return found == statuses.end() ? nullptr : &*found;
 }
 
-void count_init(const api::ContainerStatus* status, Tally& tally) {
+void count_init(const api::PodSpec& spec, const api::Container& container, const api::ContainerStatus* status,
+                Tally& tally) {
   if (status == nullptr || status->state.running) {
     ++tally.pending_init;
     return;
   }
   const auto& ended = status->state.terminated ? status->state.terminated : status->last_state.terminated;
-  if (status->state.terminated || (status->state.waiting && ended)) {
-    if (ended->exit_code != 0) ++tally.failed_init;
-  } else {
+  if (!status->state.terminated && !(status->state.waiting && ended)) {
     ++tally.pending_init;
+  } else if (ended->exit_code != 0 && ended->reason != kRestartingAll &&
+             !restarts_after(spec, container, ended->exit_code)) {
+    ++tally.failed_init;
   }
 }
 
@@ -53,19 +57,24 @@ void count_sidecar(const api::ContainerStatus* status, Tally& tally) {
   }
 }
 
-void count_regular(const api::ContainerStatus* status, Tally& tally) {
+void count_stopped(const api::PodSpec& spec, const api::Container& container, std::int32_t exit_code, Tally& tally) {
+  ++tally.stopped;
+  if (restarts_after(spec, container, exit_code)) ++tally.restarting;
+}
+
+void count_regular(const api::PodSpec& spec, const api::Container& container, const api::ContainerStatus* status,
+                   Tally& tally) {
   if (status == nullptr) {
     ++tally.unknown;
-    return;
-  }
-  if (status->state.running || status->state.terminated) tally.any_regular_started = true;
-  if (status->state.running) {
+  } else if (status->state.running) {
     ++tally.running;
   } else if (status->state.terminated) {
-    ++tally.stopped;
+    count_stopped(spec, container, status->state.terminated->exit_code, tally);
     if (status->state.terminated->exit_code == 0) ++tally.succeeded;
+  } else if (status->state.waiting && status->last_state.terminated) {
+    count_stopped(spec, container, status->last_state.terminated->exit_code, tally);
   } else if (status->state.waiting) {
-    ++(status->last_state.terminated ? tally.stopped : tally.waiting);
+    ++tally.waiting;
   } else {
     ++tally.unknown;
   }
@@ -73,26 +82,26 @@ void count_regular(const api::ContainerStatus* status, Tally& tally) {
 
 }  // namespace
 
-std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerStatus> statuses, PodProgress progress) {
+std::string_view phase_of(const api::Pod& pod, std::span<const api::ContainerStatus> statuses, PodProgress progress,
+                          Initialized initialized) {
   Tally tally;
   for (const api::Container& container : pod.spec.init_containers) {
     const api::ContainerStatus* status = find(statuses, container.name);
-    api::is_sidecar(container) ? count_sidecar(status, tally) : count_init(status, tally);
+    api::is_sidecar(container) ? count_sidecar(status, tally) : count_init(pod.spec, container, status, tally);
   }
-  for (const api::Container& container : pod.spec.containers) count_regular(find(statuses, container.name), tally);
-
-  const std::string_view policy = pod.spec.restart_policy;
-  if (tally.failed_init > 0 && policy == "Never") return "Failed";
-  const bool initializing = tally.pending_init > 0 || (tally.pending_sidecars > 0 && !tally.any_regular_started);
+  for (const api::Container& container : pod.spec.containers) {
+    count_regular(pod.spec, container, find(statuses, container.name), tally);
+  }
+  if (tally.failed_init > 0) return "Failed";
+  const bool initializing = tally.pending_init > 0 || (tally.pending_sidecars > 0 && initialized == Initialized::kNo);
   if (initializing || tally.waiting > 0) return "Pending";
   if (tally.unknown > 0) return "Pending";
   if (tally.running > 0) return "Running";
   if (tally.stopped == 0) return "Pending";
   const bool all_succeeded = tally.stopped == tally.succeeded;
   if (progress == PodProgress::kTerminal && !api::is_static(pod)) return all_succeeded ? "Succeeded" : "Failed";
-  if (policy == "Always" || policy.empty()) return "Running";
-  if (all_succeeded) return "Succeeded";
-  return policy == "Never" ? "Failed" : "Running";
+  if (tally.restarting > 0) return "Running";
+  return all_succeeded ? "Succeeded" : "Failed";
 }
 
 PhaseTold settle_phase(const api::Pod& pod, const api::PodStatus& previous, std::string_view phase) {

@@ -27,7 +27,7 @@ struct ProbedContainer {
   bool ended = false;
   Duration age{};               // since it started; counts while it runs
   bool started = false;         // see is_started()
-  bool never_restarts = false;  // the pod's restartPolicy is Never
+  bool never_restarts = false;  // no policy or rule starts it again once it has ended
   bool pod_deleted = false;     // its deletion was requested
   bool pod_finished = false;    // Succeeded or Failed
 };

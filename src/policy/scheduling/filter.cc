@@ -2,8 +2,10 @@
 
 #include "api/object/node_affinity.h"
 #include "api/object/taint.h"
+#include "policy/declared_features.h"
 #include "policy/fit.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -66,10 +68,21 @@ std::optional<Refusal> check_resources(const PendingPod& pod, const policy::Node
                 [&pod](const policy::Shortage& shortage) { return pod.profile->ignored.contains(shortage.resource); });
   if (shortages.empty()) return std::nullopt;
   Refusal result{Filter::kNodeResourcesFit, {}};
+  // Not even an empty node has that much.
+  result.hopeless = std::ranges::any_of(shortages, [](const policy::Shortage& shortage) {
+    return shortage.resource != "pods" && shortage.requested > shortage.capacity;
+  });
   for (const policy::Shortage& shortage : shortages) {
     result.misfits.push_back({policy::reason_of(shortage), policy::shortage_text(shortage)});
   }
   return result;
+}
+
+std::optional<Refusal> check_features(const PendingPod& pod, const api::Node& node) {
+  const std::string missing = policy::missing_features(pod.features, node.status.declared_features);
+  if (missing.empty()) return std::nullopt;
+  return refusal(Filter::kNodeDeclaredFeatures, ReasonCode::kFeatureMissing, {{"features", missing}},
+                 "node(s) didn't match Pod's required features");
 }
 
 bool holds(const api::Node& node, std::string_view type) {
@@ -109,6 +122,7 @@ bool refuses_by(Filter filter, const PendingPod& pod, const policy::NodeLoad& lo
   if (filter == Filter::kTaintToleration) return check_taints(*pod.pod, *load.node).has_value();
   if (filter == Filter::kNodeAffinity) return check_affinity(pod, *load.node).has_value();
   if (filter == Filter::kNodePorts) return check_ports(pod, load).has_value();
+  if (filter == Filter::kNodeDeclaredFeatures) return check_features(pod, *load.node).has_value();
   return filter == Filter::kNodeResourcesFit && check_resources(pod, load).has_value();
 }
 
@@ -128,6 +142,7 @@ std::optional<Refusal> refuse_pod(const PendingPod& pod, const policy::NodeLoad&
   if (!no && asks(Filter::kNodePorts)) no = check_ports(pod, load);
   if (!no && asks(Filter::kNodeResourcesFit)) no = check_resources(pod, load);
   if (!no && volumes) no = volumes(load, left_out);
+  if (!no && asks(Filter::kNodeDeclaredFeatures)) no = check_features(pod, node);
   if (!no && literally) no = check_pressures(*pod.pod, node);
   return no;
 }

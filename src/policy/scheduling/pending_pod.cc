@@ -1,6 +1,7 @@
 #include "policy/scheduling/pending_pod.h"
 
 #include "api/object/host_ports.h"
+#include "policy/declared_features.h"
 
 #include <algorithm>
 #include <iterator>
@@ -62,6 +63,7 @@ PendingPod make_pending(const api::Pod& pod, const Profile& profile) {
   pending.profile = &profile;
   pending.load = policy::load_of(pod);
   pending.required = api::required_node_affinity(pod.spec);
+  pending.features = policy::features_to_run(pod.spec);
   pending.asks_for_ports = !api::host_ports_of(pod.spec).empty();
   for (const auto* list : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (const api::Container& container : *list) pending.images.push_back({with_tag(container.image), 0});
@@ -92,6 +94,7 @@ bool asks_alike(const PendingPod& one, const PendingPod& other) {
   const bool same_place = a.node_name == b.node_name && a.node_selector == b.node_selector &&
                           a.affinity == b.affinity && a.tolerations == b.tolerations;
   if (!same_place || one.load != other.load || one.asks_for_ports != other.asks_for_ports) return false;
+  if (one.features != other.features) return false;
   if (one.asks_for_ports && api::host_ports_of(a) != api::host_ports_of(b)) return false;
   return std::ranges::equal(one.images, other.images, {}, &PendingImage::name, &PendingImage::name) &&
          api::qos_of(*one.pod) == api::qos_of(*other.pod);

@@ -28,8 +28,9 @@ struct PendingPod {
   api::RequiredNodeAffinity required;
   /// Its own, none if they cannot be understood, and those of the profile: wishes only.
   std::vector<api::PreferredNodeTerm> preferred;
-  bool asks_for_nodes = false;    // has a node selector or required node affinity
-  bool wishes_for_nodes = false;  // has preferred node affinity, if only such as matches nothing
+  bool asks_for_nodes = false;             // has a node selector or required node affinity
+  bool wishes_for_nodes = false;           // has preferred node affinity, if only such as matches nothing
+  std::vector<std::string_view> features;  // of nodes, that it needs (policy/declared_features.h)
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container and init container
   /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict

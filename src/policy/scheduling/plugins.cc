@@ -28,6 +28,8 @@ std::string_view to_string(Filter filter) {
       return "PodTopologySpread";
     case Filter::kInterPodAffinity:
       return "InterPodAffinity";
+    case Filter::kNodeDeclaredFeatures:
+      return "NodeDeclaredFeatures";
     case Filter::kCheckNodeCondition:
       return "CheckNodeCondition";
     case Filter::kCheckNodeMemoryPressure:

@@ -21,6 +21,7 @@ enum class Filter : std::uint8_t {
   kVolumeZone,
   kPodTopologySpread,
   kInterPodAffinity,
+  kNodeDeclaredFeatures,
   // With NodeConditions::kLiterally alone.
   kCheckNodeCondition,
   kCheckNodeMemoryPressure,
@@ -31,7 +32,7 @@ enum class Filter : std::uint8_t {
 };
 
 /// All filters, in the order of evaluation.
-inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
+inline constexpr std::array<Filter, 18> kFilters{Filter::kCheckNodeCondition,
                                                  Filter::kNodeUnschedulable,
                                                  Filter::kNodeName,
                                                  Filter::kTaintToleration,
@@ -47,6 +48,7 @@ inline constexpr std::array<Filter, 17> kFilters{Filter::kCheckNodeCondition,
                                                  Filter::kCheckNodeDiskPressure,
                                                  Filter::kPodTopologySpread,
                                                  Filter::kInterPodAffinity,
+                                                 Filter::kNodeDeclaredFeatures,
                                                  Filter::kExtender};
 
 /// "NodeUnschedulable", …

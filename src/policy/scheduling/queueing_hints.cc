@@ -29,6 +29,7 @@ ClusterChange::Aspects aspects_of(const policy::NodeLoad& before, const policy::
   aspects.allocatable_grew = grew(before.allocatable, after.allocatable) || after.pods_max > before.pods_max;
   aspects.labels = was.metadata.labels != is.metadata.labels;
   aspects.taints = was.spec.taints != is.spec.taints || was.spec.unschedulable != is.spec.unschedulable;
+  aspects.features = was.status.declared_features != is.status.declared_features;
   aspects.conditions =
       !std::ranges::equal(was.status.conditions, is.status.conditions, [](const auto& one, const auto& other) {
         return one.type == other.type && one.status == other.status;  // not their times
@@ -51,6 +52,8 @@ class Hinter {
         return by_node(filter, false);
       case Filter::kNodeAffinity:
         return by_node(filter, change_.aspects().labels);
+      case Filter::kNodeDeclaredFeatures:
+        return by_node(filter, change_.aspects().features);
       case Filter::kNodePorts:
         return by_ports();
       case Filter::kNodeResourcesFit:
@@ -228,7 +231,8 @@ std::string_view ClusterChange::label() const {
     case Kind::kNodeUpdate:
       if (aspects_.allocatable_grew) return "NodeUpdateNodeAllocatable";
       if (aspects_.labels) return "NodeUpdateNodeLabel";
-      return aspects_.taints ? "NodeUpdateNodeTaint" : "NodeUpdateNodeCondition";
+      if (aspects_.taints) return "NodeUpdateNodeTaint";
+      return aspects_.features ? "NodeUpdateNodeDeclaredFeature" : "NodeUpdateNodeCondition";
     case Kind::kNodeDelete:
       return "NodeDelete";
     case Kind::kPodAdd:

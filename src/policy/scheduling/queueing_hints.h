@@ -30,8 +30,9 @@ class ClusterChange {
     bool labels = false;
     bool taints = false;      // or spec.unschedulable
     bool conditions = false;  // their statuses
+    bool features = false;    // status.declaredFeatures
 
-    bool any() const { return allocatable_grew || labels || taints || conditions; }
+    bool any() const { return allocatable_grew || labels || taints || conditions || features; }
   };
 
   using NodePtr = std::shared_ptr<const api::Node>;

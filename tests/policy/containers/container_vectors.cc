@@ -1,7 +1,9 @@
-// vectors/pod-lifecycle: compute_pod_actions, kill_order, restart_backoff.
+// vectors/pod-lifecycle: compute_pod_actions, kill_order, restart_backoff, restart_rules, env_file.
 #include "api/codec/codec.h"
+#include "policy/containers/env_file.h"
 #include "policy/containers/pod_actions.h"
 #include "policy/containers/restart_back_off.h"
+#include "policy/containers/restart_rules.h"
 #include "policy/containers/stop_order.h"
 #include "support/vectors.h"
 
@@ -156,6 +158,32 @@ std::optional<Mismatch> restart_back_off(const Json& row) {
   return support::compare(*row.find("want"), got);
 }
 
+std::optional<Mismatch> restart_rules(const Json& row) {
+  const Json& in = *row.find("in");
+  const auto spec = api::decode<api::PodSpec>(*in.find("spec")).value();
+  const auto exit_code = static_cast<std::int32_t>(number_at(in, "exit_code"));
+  Json found = Json::object();
+  for (const auto* list : {&spec.containers, &spec.init_containers}) {
+    for (const api::Container& each : *list) {
+      const api::RestartRule* rule = matching_rule(each, exit_code);
+      found[each.name] = Json::object({{"matching_rule", rule == nullptr ? Json() : Json(rule->action)},
+                                       {"restartable", may_restart(spec, each)},
+                                       {"should_restart", restarts_after(spec, each, exit_code)}});
+    }
+  }
+  return support::compare(*row.find("want"), Json::object({{"all_containers_could_restart", api::may_restart_all(spec)},
+                                                           {"containers", std::move(found)}}));
+}
+
+std::optional<Mismatch> env_file(const Json& row) {
+  const Json& in = *row.find("in");
+  const auto value = env_file_value(in.string_at({"text"}), in.string_at({"key"}));
+  if (!value) return support::compare(*row.find("want"), Json::object({{"error", value.error().message}}));
+  return support::compare(*row.find("want"), Json::object({{"value", value->value_or("")}}));
+}
+
+const bool kEnvFile = support::add_vector_check("pod-lifecycle/env_file", env_file);
+const bool kRestartRules = support::add_vector_check("pod-lifecycle/restart_rules", restart_rules);
 const bool kActions = support::add_vector_check("pod-lifecycle/compute_pod_actions", compute_actions);
 const bool kKillOrder = support::add_vector_check("pod-lifecycle/kill_order", kill_order);
 const bool kBackOff = support::add_vector_check("pod-lifecycle/restart_backoff", restart_back_off);
