@@ -184,8 +184,9 @@ TEST_F(SchedulerVolumes, WhoUsesAClaimForOnePodLeavesForAHigherPriority) {
   EXPECT_NE(node_of("low"), "");
   make_pod("equal", "one");
   EXPECT_EQ(node_of("equal"), "");
-  EXPECT_THAT(why_it_waits("equal"), HasSubstr("2 node has pod using PersistentVolumeClaim with the same name and "
-                                               "ReadWriteOncePod access mode"));
+  EXPECT_THAT(why_it_waits("equal"),
+              HasSubstr("2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod "
+                        "access mode already in-use by another pod"));
   make_pod("high", "one", "high");
   cluster_.advance(seconds(10));
   EXPECT_TRUE(cluster_.get(kPodsHere + "/low").is_null())

@@ -11,13 +11,17 @@ constexpr std::string_view kAllAddresses = "0.0.0.0";
 
 std::set<HostPort> host_ports_of(const PodSpec& spec) {
   std::set<HostPort> ports;
-  for (const Container& container : spec.containers) {
+  const auto add_all = [&ports](const Container& container) {
     for (const ContainerPort& port : container.ports) {
       if (port.host_port <= 0) continue;
       ports.insert({.protocol = port.protocol.empty() ? "TCP" : port.protocol,
                     .port = port.host_port,
                     .ip = port.host_ip.empty() ? std::string(kAllAddresses) : port.host_ip});
     }
+  };
+  for (const Container& container : spec.containers) add_all(container);
+  for (const Container& container : spec.init_containers) {
+    if (is_sidecar(container)) add_all(container);
   }
   return ports;
 }

@@ -21,7 +21,7 @@ struct HostPort {
   friend auto operator<=>(const HostPort&, const HostPort&) = default;
 };
 
-/// The host ports that the containers (not the init containers) of a pod ask for.
+/// The host ports that the containers and sidecars (not the other init containers) of a pod ask for.
 std::set<HostPort> host_ports_of(const PodSpec& spec);
 
 class UsedHostPorts {

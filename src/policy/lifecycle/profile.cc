@@ -70,7 +70,7 @@ Profile upstream_profile(Line line, EvictionMode mode) {
   profile.sweep_while_disrupted = false;
   profile.clear_queues_on_leaving = false;
   profile.stopped_limiter = RateLimiter::Stopped::kReportsOneBurstAtZero;
-  profile.timers_follow_tolerations = false;
+  profile.timers_follow_tolerations = line == Line::kV1_34;
   profile.retry_failed_deletions = false;
   profile.explain_taints = false;
   profile.untaint_on_node_event = false;

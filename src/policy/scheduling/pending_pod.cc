@@ -68,6 +68,10 @@ PendingPod make_pending(const api::Pod& pod, const Profile& profile) {
   for (const auto* list : {&pod.spec.init_containers, &pod.spec.containers}) {
     for (const api::Container& container : *list) pending.images.push_back({with_tag(container.image), 0});
   }
+  for (const api::Volume& volume : pod.spec.volumes) {
+    const std::string_view image = volume.definition.string_at({"reference"});
+    if (volume.source == "image" && !image.empty()) pending.images.push_back({with_tag(std::string(image)), 0, true});
+  }
   const api::Json* required = pod.spec.affinity.at({"nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
   const bool has_required = required != nullptr && required->is_object();
   pending.asks_for_nodes = has_required || !pod.spec.node_selector.empty();

@@ -19,6 +19,7 @@ namespace spillway::scheduling {
 struct PendingImage {
   std::string name;       // with its tag: ":latest" if it is written without one
   double node_share = 0;  // share of the nodes that hold it, 0..1
+  bool of_volume = false;
 };
 
 struct PendingPod {
@@ -32,7 +33,7 @@ struct PendingPod {
   bool wishes_for_nodes = false;           // has preferred node affinity, if only such as matches nothing
   std::vector<std::string_view> features;  // of nodes, that it needs (policy/declared_features.h)
   bool asks_for_ports = false;
-  std::vector<PendingImage> images;  // one per container and init container
+  std::vector<PendingImage> images;  // one per container, init container and volume of an image
   /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict
   /// themselves.
   std::optional<std::set<std::string>> only_nodes;

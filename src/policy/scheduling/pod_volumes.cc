@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kNoDisk = "node(s) had no available disk";
 constexpr std::string_view kUsedByAnotherPod =
-    "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode";
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod";
 constexpr std::string_view kTooManyVolumes = "node(s) exceed max volume count";
 constexpr std::string_view kOtherZone = "node(s) had no available volume zone";
 

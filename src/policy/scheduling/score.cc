@@ -149,7 +149,7 @@ std::int64_t count_soft_taints(const api::Pod& pod, const api::Node& node) {
   });
 }
 
-/// Images below 23 MiB in all count nothing, above 1000 MiB per container everything.
+/// Images below 23 MiB in all count nothing, above 1000 MiB per container everything. Those of volumes count as well.
 std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& load) {
   constexpr std::int64_t kLeastBytes = std::int64_t{23} * 1024 * 1024;
   constexpr std::int64_t kMostBytesPerContainer = std::int64_t{1000} * 1024 * 1024;
@@ -160,7 +160,8 @@ std::int64_t image_locality_of(const PendingPod& pod, const policy::NodeLoad& lo
     if (held == load.image_bytes.end()) continue;
     bytes += static_cast<std::int64_t>(static_cast<double>(held->second) * image.node_share);
   }
-  const std::int64_t most = kMostBytesPerContainer * static_cast<std::int64_t>(pod.images.size());
+  const auto containers = std::ranges::count(pod.images, false, &PendingImage::of_volume);
+  const std::int64_t most = kMostBytesPerContainer * containers;
   return proportion(std::clamp(bytes, kLeastBytes, most) - kLeastBytes, most - kLeastBytes, kScoreMax);
 }
 

@@ -275,7 +275,10 @@ TEST_F(Monitor, TheReasonCarriesTheNumbers) {
             "heartbeat-stale silence_ms=51000 grace_period_ms=50000");
 }
 
+/// As Kubernetes does it from 1.33 on; before, a timer stayed as it was.
 TEST(TaintEvictions, TimersFollowTheTolerations) {  // T14
+  EXPECT_FALSE(upstream_profile(Line::kV1_29, EvictionMode::kTaint).timers_follow_tolerations);
+  EXPECT_TRUE(upstream_profile(Line::kV1_34, EvictionMode::kTaint).timers_follow_tolerations);
   TaintEvictions evictions{Profile{}};
   api::Pod pod;
   pod.metadata.ns = "default";

@@ -60,7 +60,7 @@ TEST(PodVolumes, DisksOfOldTypesAreSharedToReadAtMost) {
 }
 
 constexpr std::string_view kUsed =
-    "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode";
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod";
 
 TEST(PodVolumes, AClaimForOnePodIsUsedByOne) {
   VolumeWorld world;
