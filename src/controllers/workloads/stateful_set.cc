@@ -481,8 +481,8 @@ void StatefulSetController::tell_pod(const Look& look, std::string_view verb, st
   shared_.events.record(
       client::reference_to(*look.set), outcome ? client::EventType::kNormal : client::EventType::kWarning,
       fmt::format("{}{}", outcome ? "Successful" : "Failed", what),
-      outcome ? fmt::format("{} Pod {} in StatefulSet {} successful", verb, pod, set)
-              : fmt::format("{} Pod {} in StatefulSet {} failed error: {}", verb, pod, set, outcome.error().message),
+      outcome ? fmt::format("{} Pod {} in StatefulSet {} successful", what, pod, set)
+              : fmt::format("{} Pod {} in StatefulSet {} failed error: {}", what, pod, set, outcome.error().message),
       now);
 }
 
@@ -493,8 +493,8 @@ void StatefulSetController::tell_claim(const Look& look, std::string_view pod, s
   shared_.events.record(client::reference_to(*look.set),
                         outcome ? client::EventType::kNormal : client::EventType::kWarning,
                         outcome ? "SuccessfulCreate" : "FailedCreate",
-                        outcome ? fmt::format("create Claim {} Pod {} in StatefulSet {} success", claim, pod, set)
-                                : fmt::format("create Claim {} Pod {} in StatefulSet {} failed error: {}", claim, pod,
+                        outcome ? fmt::format("Create Claim {} Pod {} in StatefulSet {} success", claim, pod, set)
+                                : fmt::format("Create Claim {} Pod {} in StatefulSet {} failed error: {}", claim, pod,
                                               set, outcome.error().message),
                         now);
 }

@@ -26,10 +26,6 @@ bool runs_and_is_ready(const api::Pod& pod) {
   return pod.status.phase == "Running" && is_ready(pod);
 }
 
-bool is_healthy(const api::Pod& pod) {
-  return runs_and_is_ready(pod) && !is_leaving(pod);
-}
-
 std::int32_t ordinal_of(const api::Pod& pod) {
   const auto found = name_and_ordinal(pod.metadata.name);
   return found ? found->second : -1;
@@ -91,7 +87,7 @@ class StatefulPlanner {
       if (!make_claims(pod->metadata.name, ordinal)) return false;
       own_claims(*pod, ordinal);
     }
-    if (ordered_ && (!is_healthy(*pod) || !is_available(*pod))) return false;
+    if (ordered_ && !is_healthy(*pod)) return false;
     mend(pod, ordinal);
     return true;
   }
@@ -168,7 +164,7 @@ class StatefulPlanner {
   bool go_over_condemned() {
     for (auto at = condemned_.rbegin(); at != condemned_.rend(); ++at) own_claims(*at->second, at->first);
     // All that are wanted are healthy when one is removed in order.
-    const auto sick = std::ranges::find_if(condemned_, [](const auto& each) { return !is_healthy(*each.second); });
+    const auto sick = std::ranges::find_if(condemned_, [this](const auto& each) { return !is_healthy(*each.second); });
     for (auto at = condemned_.rbegin(); at != condemned_.rend(); ++at) {
       const PodPtr& pod = at->second;
       const bool is_first_sick = sick != condemned_.end() && sick->first == at->first;
@@ -203,7 +199,12 @@ class StatefulPlanner {
 
   void look_again_in(Duration wait) { plan_.look_again = std::min(plan_.look_again.value_or(wait), wait); }
 
-  bool is_available(const api::Pod& pod) {
+  /// From 1.34 on a pod has to be available, not only ready, before the next one is changed.
+  bool is_healthy(const api::Pod& pod) const {
+    return runs_and_is_ready(pod) && is_available(pod) && !is_leaving(pod);
+  }
+
+  bool is_available(const api::Pod& pod) const {
     const auto left = until_available(pod, set_.min_ready_seconds, now_);
     return left && *left == Duration::zero();
   }
