@@ -256,10 +256,12 @@ Result<std::string> VolumeSet::read_file(const std::string& volume, const std::s
   if (found == volumes_.end() || !found->second.root ||
       !std::holds_alternative<agent::EmptyDirectory>(found->second.setup.content))
     return make_error(ErrorCode::kNotFound, "volume \"{}\" is no empty directory of the pod", volume);
+  const std::string below = path.substr(std::min(path.find_first_not_of('/'), path.size()));
   open_how how = {};
   how.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;  // a fifo that nothing writes does not hold the thread
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  const UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, found->second.root.get(), path.c_str(), &how, sizeof how)));
+  const UniqueFd fd(
+      static_cast<int>(::syscall(SYS_openat2, found->second.root.get(), below.c_str(), &how, sizeof how)));
   if (!fd && errno == ENOENT)
     return make_error(ErrorCode::kNotFound, "{}: no such file in volume \"{}\"", path, volume);
   if (!fd) return errno_error(path, errno);

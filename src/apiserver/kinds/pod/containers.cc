@@ -13,15 +13,14 @@ namespace spillway::apiserver::kinds {
 namespace {
 
 constexpr std::array<std::string_view, 2> kMessagePolicies{"FallbackToLogsOnError", "File"};
-constexpr std::array<std::string_view, 1> kSidecarPolicies{"Always"};
 
 /// Members that only restartable init containers may have.
 constexpr std::array<std::string_view, 4> kServiceFields{"lifecycle", "livenessProbe", "readinessProbe",
                                                          "startupProbe"};
 /// Members that a container for debugging may not have; "resources" only if they are not empty.
-constexpr std::array<std::string_view, 8> kNotForDebugging{"lifecycle",      "livenessProbe", "ports",
-                                                           "readinessProbe", "resizePolicy",  "resources",
-                                                           "restartPolicy",  "startupProbe"};
+constexpr std::array<std::string_view, 9> kNotForDebugging{"lifecycle",      "livenessProbe",      "ports",
+                                                           "readinessProbe", "resizePolicy",       "resources",
+                                                           "restartPolicy",  "restartPolicyRules", "startupProbe"};
 
 using ContainerNames = std::set<std::string_view>;
 
@@ -41,7 +40,7 @@ void check_every_container(const CheckedField& container, const ContainerContext
   const CheckedField pull_policy = container["imagePullPolicy"];
   if (pull_policy.require_text()) pull_policy.require_one_of(kPullPolicies);
   check_ports(container["ports"]);
-  check_environment(container);
+  check_environment(container, context.volumes);
   check_mounts(container, context.volumes);
   check_resources(container["resources"]);
   check_container_security(container["securityContext"], context.host_users);
@@ -66,8 +65,7 @@ void check_regular_containers(const CheckedField& containers, const ContainerCon
     if (!names.insert(name.text()).second) name.duplicate();
     check_service_fields(container, context);
     check_resize_policy(container["resizePolicy"], context.restart_policy == "Never" ? kNeverRestarted : "");
-    const CheckedField restarts = container["restartPolicy"];
-    if (restarts) restarts.forbidden("may not be set for non-init containers");
+    check_restart_policy(container);
   }
   check_host_port_clashes(all);
 }
@@ -76,7 +74,7 @@ void check_regular_containers(const CheckedField& containers, const ContainerCon
 void check_init_container(const CheckedField& container, ContainerNames& names, const ContainerContext& context) {
   check_every_container(container, context);
   const CheckedField restarts = container["restartPolicy"];
-  restarts.optional_one_of(kSidecarPolicies);
+  check_restart_policy(container);
   const CheckedField name = container["name"];
   if (names.contains(name.text())) {
     name.duplicate();

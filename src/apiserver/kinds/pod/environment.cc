@@ -74,7 +74,29 @@ void check_key_reference(const CheckedField& reference) {
   if (key.require_text()) key.require_valid(config_key_errors(key.text()));
 }
 
-void check_value_source(const CheckedField& from, std::string_view value) {
+bool is_printable_but_equals(char c) {
+  return c >= ' ' && c <= '~' && c != '=';
+}
+
+/// A variable of a file in a volume of the pod.
+void check_file_reference(const CheckedField& reference, const VolumesByName& volumes) {
+  const CheckedField key = reference["key"];
+  if (key.require_text() && !std::ranges::all_of(key.text(), is_printable_but_equals)) {
+    key.invalid("a valid environment variable name must consist only of printable ASCII characters other than '='");
+  }
+  const CheckedField volume = reference["volumeName"];
+  if (volume.require_text()) volume.require_valid(api::dns1123_label_errors(volume.text()));
+  const auto known = volumes.find(volume.text());
+  if (known == volumes.end()) {
+    volume.errors().not_found(volume.path(), api::Json(volume.text()));
+  } else if (known->second->find("emptyDir") == nullptr) {
+    volume.invalid("referenced volume must be of type emptyDir");
+  }
+  const CheckedField path = reference["path"];
+  if (path.require_text()) path.require_valid(backstep_errors(path.text()));
+}
+
+void check_value_source(const CheckedField& from, std::string_view value, const VolumesByName& volumes) {
   if (!from) return;
   int sources = 0;
   if (const CheckedField field = from["fieldRef"]) {
@@ -91,8 +113,14 @@ void check_value_source(const CheckedField& from, std::string_view value) {
     ++sources;
     check_key_reference(reference);
   }
+  if (const CheckedField file = from["fileKeyRef"]) {
+    ++sources;
+    check_file_reference(file, volumes);
+  }
   if (sources == 0) {
-    from.invalid("", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`");
+    from.invalid("",
+                 "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or "
+                 "`fileKeyRef`");
   } else if (!value.empty()) {
     from.invalid("", "may not be specified when `value` is not empty");
   } else if (sources > 1) {
@@ -100,10 +128,10 @@ void check_value_source(const CheckedField& from, std::string_view value) {
   }
 }
 
-void check_variable(const CheckedField& variable) {
+void check_variable(const CheckedField& variable, const VolumesByName& volumes) {
   const CheckedField name = variable["name"];
   if (name.require_text()) name.require_valid(environment_name_errors(name.text()));
-  check_value_source(variable["valueFrom"], variable["value"].text());
+  check_value_source(variable["valueFrom"], variable["value"].text(), volumes);
 }
 
 /// Errors about the number of sources stand at the list.
@@ -165,9 +193,9 @@ void check_resource_reference(const CheckedField& reference, FieldUse use) {
   check_divisor(reference["divisor"], resource.text());
 }
 
-void check_environment(const CheckedField& container) {
+void check_environment(const CheckedField& container, const VolumesByName& volumes) {
   const CheckedField variables = container["env"];
-  variables.each(check_variable);
+  variables.each([&volumes](const CheckedField& variable) { check_variable(variable, volumes); });
   const CheckedField sources = container["envFrom"];
   sources.each([&sources](const CheckedField& source) { check_bulk_source(source, sources); });
 }

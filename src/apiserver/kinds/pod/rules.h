@@ -99,13 +99,17 @@ void check_host_port_clashes(std::span<const CheckedField> containers);
 void check_host_network_ports(const CheckedField& spec, SpecUse use);
 
 // environment.cc
-void check_environment(const CheckedField& container);
+/// `volumes`: of the pod; files of some may supply values.
+void check_environment(const CheckedField& container, const VolumesByName& volumes);
 /// downwardAPI volumes name fields in other ways than environments do.
 enum class FieldUse { kEnvironment, kVolume };
 void check_field_reference(const CheckedField& reference, FieldUse use);
 void check_resource_reference(const CheckedField& reference, FieldUse use);
 
 // mounts.cc
+/// restartPolicy and restartPolicyRules of a container or init container.
+void check_restart_policy(const CheckedField& container);
+
 void check_mounts(const CheckedField& container, const VolumesByName& volumes);
 
 // resources.cc
