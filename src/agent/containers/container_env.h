@@ -99,7 +99,7 @@ using EnvFile = std::pair<std::string, std::string>;
 /// Environment files that the variables of a container refer to, in volumes that the pod has.
 std::set<EnvFile> env_files(const api::Pod& pod, const api::Container& container);
 
-/// What was read of them; a file that is missing here was not there.
+/// Their texts; a file that is missing here was not there.
 using EnvFiles = std::map<EnvFile, std::string>;
 
 /// Inputs of a container's environment, beside its pod.

@@ -52,12 +52,6 @@ std::string_view list_name(const PodWorker& worker, const std::string& container
   return std::ranges::any_of(worker.ephemeral_containers, is_it) ? "ephemeralContainers" : "containers";
 }
 
-std::size_t bytes_of(const api::StringMap& source) {
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : source) bytes += key.size() + value.size();
-  return bytes;
-}
-
 std::size_t bytes_of(const std::vector<std::string>& words) {
   std::size_t bytes = 0;
   for (const std::string& word : words) bytes += word.size();
@@ -77,6 +71,7 @@ PodWorkers::PodWorkers(AgentContext& context, Rng rng, ResourceManagers& manager
     : context_(context),
       managers_(managers),
       volumes_(volumes),
+      env_reader_(context),
       calls_(context),
       prober_(context, rng, calls_, *this),
       status_(context,
@@ -326,91 +321,30 @@ void PodWorkers::start_containers(PodWorker& worker, const std::vector<Container
   }
 }
 
-struct PodWorkers::EnvReading {
-  std::size_t left = 0;
-  EnvSources sources;
-  EnvFiles files;
-  std::optional<Error> error;
-  std::size_t bytes = 0;  // size of both
-
-  void take(std::size_t more) {
-    bytes += more;
-    if (bytes <= kEnvironmentWrittenMax) return;
-    sources.clear();
-    files.clear();
-    error = invalid({}, "the ConfigMaps, Secrets and files of its environment hold more than {} bytes",
-                    kEnvironmentWrittenMax);
-  }
-};
-
 /// Reads what its variables refer to, if they do, and goes on with launch().
 void PodWorkers::start_container(PodWorker& worker, ContainerRun& run, Now now) {
   run.permitted = false;
   std::set<DataReference> references = env_references(*run.spec);
   if (context_.machine.runs_images) add_pull_secrets(*worker.pod, references);
   const std::set<EnvFile> files = env_files(*worker.pod, *run.spec);
-  if (references.empty() && files.empty()) return create_container(worker, run, {}, {}, now);
+  if (references.empty() && files.empty()) return create_container(worker, run, {}, now);
   run.reading = true;
-  const auto reading = std::make_shared<EnvReading>();
-  reading->left = references.size() + files.size();
-  for (const DataReference& each : references) read_source(worker, run.spec->name, each, reading);
-  for (const EnvFile& each : files) read_file(worker, run.spec->name, each, reading);
-}
-
-void PodWorkers::read_source(const PodWorker& worker, const std::string& container, const DataReference& reference,
-                             const std::shared_ptr<EnvReading>& reading) {
-  context_.api.get(client::object_path("v1", plural_of(reference.kind), worker.pod->metadata.ns, reference.name),
-                   [this, reading, reference, uid = worker.uid(), container](const Result<api::Json>& answer, Now now) {
-                     if (answer) {
-                       auto source = env_source_of(reference.kind, *answer);
-                       if (source) {
-                         const std::size_t bytes = bytes_of(*source);
-                         reading->sources.emplace(reference, *std::move(source));
-                         reading->take(bytes);
-                       } else {
-                         reading->error = source.error();
-                       }
-                     } else if (answer.error().code != ErrorCode::kNotFound) {
-                       reading->error = answer.error();
+  env_reader_.read(worker.uid(), worker.pod->metadata.ns, references, files,
+                   [this, uid = worker.uid(), name = run.spec->name](const EnvReader::Read& read, Now then) {
+                     PodWorker* again = find(uid);
+                     ContainerRun* waiting = again == nullptr ? nullptr : find_run(*again, name);
+                     if (waiting == nullptr) return;
+                     waiting->reading = false;
+                     if (again->phase != WorkerPhase::kSyncing) return;
+                     if (again->sandbox == PodSandbox::kLost) return sync(*again, then);
+                     if (read.error) {
+                       refuse_start(*again, *waiting, {"CreateContainerConfigError", read.error->text()}, Retry::kYes,
+                                    then);
+                     } else {
+                       create_container(*again, *waiting, read, then);
                      }
-                     on_part_read(uid, container, *reading, now);
+                     report(*again, then);
                    });
-}
-
-void PodWorkers::read_file(const PodWorker& worker, const std::string& container, const EnvFile& file,
-                           const std::shared_ptr<EnvReading>& reading) {
-  const std::uint64_t id = ++last_file_read_;
-  file_reads_.emplace(id, [this, reading, file, container](const VolumeFileRead& event, Now now) {
-    if (event.text) {
-      reading->files.emplace(file, *event.text);
-      reading->take(event.text->size());
-    } else if (event.text.error().code != ErrorCode::kNotFound) {
-      reading->error = event.text.error();
-    }
-    on_part_read(event.uid, container, *reading, now);
-  });
-  context_.host_commands.emplace_back(ReadVolumeFile{worker.uid(), id, file.first, file.second});
-}
-
-void PodWorkers::on_volume_file_read(const VolumeFileRead& event, Now now) {
-  const auto read = file_reads_.extract(event.id);
-  if (!read.empty()) read.mapped()(event, now);
-}
-
-void PodWorkers::on_part_read(const std::string& uid, const std::string& container, EnvReading& reading, Now now) {
-  if (--reading.left > 0) return;
-  PodWorker* worker = find(uid);
-  ContainerRun* run = worker == nullptr ? nullptr : find_run(*worker, container);
-  if (run == nullptr) return;
-  run->reading = false;
-  if (worker->phase != WorkerPhase::kSyncing) return;
-  if (worker->sandbox == PodSandbox::kLost) return sync(*worker, now);
-  if (reading.error) {
-    refuse_start(*worker, *run, {"CreateContainerConfigError", reading.error->text()}, Retry::kYes, now);
-  } else {
-    create_container(*worker, *run, reading.sources, reading.files, now);
-  }
-  report(*worker, now);
 }
 
 /// A missing reference may appear later: it is checked on every sync while the pod exists.
@@ -440,8 +374,7 @@ void PodWorkers::refuse_as_too_large(PodWorker& worker, ContainerRun& run, std::
   refuse_start(worker, run, {"CreateContainerError", std::move(why)}, Retry::kYes, now);
 }
 
-void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources,
-                                  const EnvFiles& files, Now now) {
+void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const EnvReader::Read& read, Now now) {
   run.too_large = false;
   run.exec_bytes = 0;
   const std::size_t beside = exec_bytes_beside(worker, run);
@@ -454,8 +387,8 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   const Result<Environment> environment =
       environment_of(*worker.pod, *run.spec,
                      {.addresses = addresses_of(worker),
-                      .sources = sources,
-                      .files = files,
+                      .sources = read.sources,
+                      .files = read.files,
                       .services = services_ ? std::optional(services_()) : std::nullopt,
                       .allocatable = volumes_.allocatable()});
   if (!environment) {
@@ -496,7 +429,7 @@ void PodWorkers::create_container(PodWorker& worker, ContainerRun& run, const En
   StartContainer start;
   if (runs_images) {
     start.definition = worker.pod;
-    start.pull_secrets = pull_secrets_of(*worker.pod, sources);
+    start.pull_secrets = pull_secrets_of(*worker.pod, read.sources);
   }
   if (context_.machine.confines_pods || runs_images) {
     const Outcome mounts = add_mounts(worker, *run.spec, *environment, start);

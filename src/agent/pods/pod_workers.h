@@ -14,6 +14,7 @@
 #include "agent/node/shutdown_engine.h"
 #include "agent/pods/admission_queue.h"
 #include "agent/pods/container_plan.h"
+#include "agent/pods/env_reader.h"
 #include "agent/pods/notices.h"
 #include "agent/pods/pod_status_writer.h"
 #include "agent/pods/pod_worker.h"
@@ -97,7 +98,7 @@ class PodWorkers final : public EvictablePods,
   /// Parts of a pod that may be removed from the machine.
   PodRemains remains_of(const std::string& uid) const;
 
-  void on_volume_file_read(const VolumeFileRead& event, Now now);
+  void on_volume_file_read(const VolumeFileRead& event, Now now) { env_reader_.on_file(event, now); }
 
   /// Called whenever a pod has no process left, for the first time.
   void when_finished(std::function<void(const std::string& uid, Now now)> listener) { on_finished_ = listener; }
@@ -154,14 +155,7 @@ class PodWorkers final : public EvictablePods,
   static std::size_t exec_bytes_beside(const PodWorker& worker, const ContainerRun& run);
   void refuse_as_too_large(PodWorker& worker, ContainerRun& run, std::string why, Now now);
   void refuse_start(PodWorker& worker, ContainerRun& run, StartRefusal refusal, Retry retry, Now now);
-  struct EnvReading;  // what the variables of a container refer to, while it is read
-  void read_source(const PodWorker& worker, const std::string& container, const DataReference& reference,
-                   const std::shared_ptr<EnvReading>& reading);
-  void read_file(const PodWorker& worker, const std::string& container, const EnvFile& file,
-                 const std::shared_ptr<EnvReading>& reading);
-  void on_part_read(const std::string& uid, const std::string& container, EnvReading& reading, Now now);
-  void create_container(PodWorker& worker, ContainerRun& run, const EnvSources& sources, const EnvFiles& files,
-                        Now now);
+  void create_container(PodWorker& worker, ContainerRun& run, const EnvReader::Read& read, Now now);
   Outcome add_mounts(const PodWorker& worker, const api::Container& container, const Environment& environment,
                      StartContainer& start) const;
   RecursiveReadOnly recursion_of(const PodWorker& worker) const;
@@ -192,6 +186,7 @@ class PodWorkers final : public EvictablePods,
   AgentContext& context_;
   ResourceManagers& managers_;
   PodVolumes& volumes_;
+  EnvReader env_reader_;
   HandlerCalls calls_;
   Prober prober_;
   PodStatusWriter status_;
@@ -204,8 +199,6 @@ class PodWorkers final : public EvictablePods,
   std::vector<RuntimeHandler> handlers_;
   std::map<std::string, FoundPod> found_;            // not taken over yet, by uid
   std::map<std::string, ForcedEnd> decided_before_;  // evictions of an earlier instance, by uid
-  std::map<std::uint64_t, std::function<void(const VolumeFileRead& event, Now now)>> file_reads_;  // asked for, by id
-  std::uint64_t last_file_read_ = 0;
   bool started_ = false;
 };
 

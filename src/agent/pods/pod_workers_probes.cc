@@ -35,6 +35,7 @@ StopReason reason_of(containers::StopCause cause) {
       return StopReason::kStartupProbe;
     case containers::StopCause::kOther:
     case containers::StopCause::kUnknownState:
+    case containers::StopCause::kRestartAll:
       break;
   }
   return StopReason::kOther;

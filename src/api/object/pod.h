@@ -363,9 +363,9 @@ struct PodStatus {
   std::vector<std::string> further_ips;  // the entries of podIPs behind the first; read, not written
   std::string qos_class;
   std::string nominated_node_name;
-  std::string resize;  // of nodes of Kubernetes 1.32: "", Proposed, InProgress, Deferred, Infeasible
+  std::string resize;  // nodes of Kubernetes 1.32: "", Proposed, InProgress, Deferred, Infeasible
   std::optional<ResourceRequirements> resources;  // pod level, in force on the node
-  ResourceList allocated_resources;               // requests of the pod that the node has admitted
+  ResourceList allocated_resources;               // the pod's requests that the node has admitted
   std::optional<WallTime> start_time;
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> init_container_statuses;

@@ -201,20 +201,6 @@ void CriRuntime::on_command(const agent::SaveCheckpoint& command) {
   checkpoints_.save(command.file, command.text);
 }
 
-void CriRuntime::on_command(const agent::ReadVolumeFile& command) {
-  const auto fail = [&](std::string_view why) {
-    emit(agent::VolumeFileRead{command.uid, command.id, make_error(ErrorCode::kServiceUnavailable, "{}", why)});
-  };
-  const Pod* pod = find(command.uid);
-  if (pod == nullptr) return fail(fmt::format("pod {} is unknown", command.uid));
-  if (!pod->volumes || pod->stopping) return fail("the pod is being stopped");
-  const bool queued =
-      volumes_.read(pod->volumes, command, [this, alive = std::weak_ptr(alive_)](agent::VolumeFileRead answer) {
-        if (!alive.expired()) emit(std::move(answer));
-      });
-  if (!queued) fail("too many volumes are being made");
-}
-
 void CriRuntime::on_command(agent::SetUpVolumes command) {
   agent::VolumesSetUp answer{command.uid, command.id, {}};
   const auto fail_all = [&](const std::string& why) {

@@ -205,7 +205,12 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   }
 
   void on_command(agent::SetUpVolumes command);
-  void on_command(const agent::ReadVolumeFile& command);
+
+  void on_command(const agent::ReadVolumeFile& command) {
+    const Pod* pod = find(command.uid);
+    volumes_.read(pod == nullptr ? nullptr : pod->volumes, command, emitter<agent::VolumeFileRead>());
+  }
+
   void on_command(const agent::RunInContainer& command);
 
   void on_command(const agent::AskHttp& command) { prober_.ask(command); }
@@ -326,6 +331,15 @@ class CriRuntime final : public PodRuntime, private StreamServer {
   void tell(const std::string& uid, const std::string& container, agent::PodNotice::Weight weight, std::string reason,
             std::string message);
   void emit(agent::HostEvent event);
+
+  /// Emits an answer that comes from another thread, unless this object has gone.
+  template <typename Event>
+  std::function<void(Event)> emitter() {
+    return [this, alive = std::weak_ptr(alive_)](Event event) {
+      if (!alive.expired()) emit(std::move(event));
+    };
+  }
+
   void change_target(Pod& pod);
   void limit_all_pods(agent::LimitedGroup group, const CgroupLimits& limits);
   void update_class_limits();

@@ -268,21 +268,6 @@ void ProcessRuntime::on_mounts(agent::StartContainer command, const std::string&
   settle(found->first);
 }
 
-void ProcessRuntime::on_command(const agent::ReadVolumeFile& command) {
-  const auto fail = [&](std::string_view why) {
-    emit(agent::VolumeFileRead{command.uid, command.id, make_error(ErrorCode::kServiceUnavailable, "{}", why)});
-  };
-  const auto found = pods_.find(command.uid);
-  if (found == pods_.end()) return fail(fmt::format("pod {} is unknown", command.uid));
-  PodEntry& pod = found->second;
-  if (!pod.volumes) return fail("the pod is being stopped");
-  const bool queued =
-      volumes_.read(pod.volumes, command, [this, alive = std::weak_ptr(alive_)](agent::VolumeFileRead answer) {
-        if (!alive.expired()) emit(std::move(answer));
-      });
-  if (!queued) fail("too many volumes are being made");
-}
-
 void ProcessRuntime::on_command(agent::SetUpVolumes command) {
   const auto fail_all = [&](const std::string& why) {
     agent::VolumesSetUp answer{command.uid, command.id, {}};

@@ -158,7 +158,12 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   }
 
   void on_command(agent::SetUpVolumes command);
-  void on_command(const agent::ReadVolumeFile& command);
+
+  void on_command(const agent::ReadVolumeFile& command) {
+    const auto pod = pods_.find(command.uid);
+    volumes_.read(pod == pods_.end() ? nullptr : pod->second.volumes, command, emitter<agent::VolumeFileRead>());
+  }
+
   void on_command(const agent::RunInContainer& command);
   void on_command(const agent::RunSandbox& command);
 
@@ -217,6 +222,15 @@ class ProcessRuntime final : public PodRuntime, private ContainerProcess::Owner 
   void connect(const std::string& uid, std::uint16_t port, PortSession::Answer answer);
   const PodEntry* find_pod(const api::PodKey& pod) const;
   void emit(agent::HostEvent event);
+
+  /// Emits an answer that comes from another thread, unless this object has gone.
+  template <typename Event>
+  std::function<void(Event)> emitter() {
+    return [this, alive = std::weak_ptr(alive_)](Event event) {
+      if (!alive.expired()) emit(std::move(event));
+    };
+  }
+
   void change_target(PodEntry& pod);
   std::vector<PodView> views() const;
 

@@ -125,14 +125,19 @@ bool VolumeThread::place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
   });
 }
 
-bool VolumeThread::read(std::shared_ptr<VolumeSet> volumes, agent::ReadVolumeFile command,
-                        std::function<void(agent::VolumeFileRead)> done) {
-  return thread_.submit([volumes = std::move(volumes), command = std::move(command),
-                         done = std::move(done)]() mutable -> runtime::Loop::Task {
-    agent::VolumeFileRead answer{command.uid, command.id, volumes->read_file(command.volume, command.path)};
-    volumes.reset();
-    return [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); };
-  });
+void VolumeThread::read(const std::shared_ptr<VolumeSet>& volumes, const agent::ReadVolumeFile& command,
+                        const std::function<void(agent::VolumeFileRead)>& done) {
+  const auto fail = [&](std::string_view why) {
+    done({command.uid, command.id, make_error(ErrorCode::kServiceUnavailable, "{}", why)});
+  };
+  if (volumes == nullptr) return fail("the pod is unknown, or is being stopped");
+  const bool queued =
+      thread_.submit([volumes = volumes, command = command, done = done]() mutable -> runtime::Loop::Task {
+        agent::VolumeFileRead answer{command.uid, command.id, volumes->read_file(command.volume, command.path)};
+        volumes.reset();
+        return [done = std::move(done), answer = std::move(answer)]() mutable { done(std::move(answer)); };
+      });
+  if (!queued) fail("too many volumes are being made");
 }
 
 bool VolumeThread::release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done) {

@@ -51,9 +51,10 @@ class VolumeThread {
   /// The same, for others to mount. Files are written to `folder` by their names.
   bool place(std::shared_ptr<VolumeSet> volumes, Mounts wanted,
              std::function<void(Result<std::vector<PlacedMount>>)> done);
-  /// The same, for a file of a volume.
-  bool read(std::shared_ptr<VolumeSet> volumes, agent::ReadVolumeFile command,
-            std::function<void(agent::VolumeFileRead)> done);
+  /// Reads a file of a volume. `volumes` may be null: the pod is not there. `done` is always called, at once if nothing
+  /// can be read.
+  void read(const std::shared_ptr<VolumeSet>& volumes, const agent::ReadVolumeFile& command,
+            const std::function<void(agent::VolumeFileRead)>& done);
   /// The same. What is mounted goes, after everything that was asked for before.
   bool release(std::shared_ptr<VolumeSet> volumes, std::function<void()> done);
 

@@ -31,7 +31,7 @@ struct NodeSituation {
   std::string_view app_armor_error;  // why the host cannot enforce profiles; empty: it can
   bool shutting_down = false;
   PredicateFeatures features;
-  std::vector<std::string> declared_features = {};  // of this node (policy/declared_features.h), sorted
+  std::vector<std::string> declared_features = {};  // by this node (policy/declared_features.h), sorted
   /// Takes devices and CPUs for the pod, or says no. May be empty: nothing is to be allocated.
   std::function<Answer(const api::Pod&)> allocate;
   /// Devices handed out on the whole node if this pod holds some, else none. May be empty.

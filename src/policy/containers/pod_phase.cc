@@ -16,7 +16,7 @@ struct Tally {
   int waiting = 0;
   int stopped = 0;
   int succeeded = 0;
-  int restarting = 0;  // of the stopped ones, those that start again
+  int restarting = 0;  // stopped ones that start again
 };
 
 const api::ContainerStatus* find(std::span<const api::ContainerStatus> statuses, std::string_view name) {

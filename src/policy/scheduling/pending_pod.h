@@ -31,7 +31,7 @@ struct PendingPod {
   std::vector<api::PreferredNodeTerm> preferred;
   bool asks_for_nodes = false;             // has a node selector or required node affinity
   bool wishes_for_nodes = false;           // has preferred node affinity, if only such as matches nothing
-  std::vector<std::string_view> features;  // of nodes, that it needs (policy/declared_features.h)
+  std::vector<std::string_view> features;  // that a node has to declare (policy/declared_features.h)
   bool asks_for_ports = false;
   std::vector<PendingImage> images;  // one per container, init container and volume of an image
   /// The only nodes that are tried, because every affinity term names nodes. An empty set: the terms contradict

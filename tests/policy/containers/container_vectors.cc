@@ -87,6 +87,8 @@ std::string_view text_of(StopCause cause) {
       return "LivenessProbe";
     case StopCause::kStartupProbe:
       return "StartupProbe";
+    case StopCause::kRestartAll:
+      return "RestartAllContainers";
   }
   return {};
 }
