@@ -96,6 +96,34 @@ TEST_F(Place, SaysWhyEveryNodeWasRefused) {
             "insufficient-resource node=a resource=cpu requested=2000 used=0 allocatable=1000");
 }
 
+TEST_F(Place, KeepsPodsAwayFromNodesThatLackAFeature) {
+  add("a");
+  api::Pod pod = pod_of("new", "1", "1Gi");
+  pod.spec.containers[0].restart_policy = "Never";
+  pod.spec.containers[0].restart_rules = {
+      {.action = "RestartAllContainers", .exit_codes = {{.op = "In", .values = {1}}}}};
+  const Placement refused = place_pod(pod, nodes);
+  EXPECT_FALSE(refused.node);
+  EXPECT_EQ(refused.message, "0/1 nodes are available: 1 node(s) didn't match Pod's required features.");
+  EXPECT_TRUE(refused.refused_by.contains(Filter::kNodeDeclaredFeatures));
+  auto node = std::make_shared<api::Node>(*add("b").node);
+  node->status.declared_features = {"RestartAllContainersOnContainerExits"};
+  nodes.at("b").set_node(node);
+  EXPECT_EQ(place_pod(pod, nodes).node, "b");
+}
+
+TEST(Refusal, IsFinalWhereAnEmptyNodeIsTooSmall) {
+  const auto node = std::make_shared<api::Node>();
+  node->status.allocatable = {
+      {"cpu", quantity("4")}, {"memory", quantity("8Gi")}, {"pods", api::Quantity::of_units(1)}};
+  policy::NodeLoad load(node);
+  load.add(pod_of("old", "3", "1Gi"));
+  const api::Pod small = pod_of("new", "2", "1Gi");
+  EXPECT_TRUE(refuse_pod(make_pending(small), load)->resolvable());
+  const api::Pod large = pod_of("new", "5", "1Gi");
+  EXPECT_FALSE(refuse_pod(make_pending(large), load)->resolvable());
+}
+
 TEST_F(Place, PrefersTheNodeThatHoldsTheImage) {
   add("a");
   add("b");

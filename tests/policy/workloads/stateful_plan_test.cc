@@ -7,10 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace spillway::workloads {
@@ -139,6 +141,37 @@ TEST(StatefulPlan, TheNextPodWaitsUntilThoseBeforeAreAvailable) {
   const StatefulPlan later = plan_stateful(view, since + seconds(60));
   EXPECT_EQ(later.steps.size(), 1U);
   EXPECT_EQ(later.status.available_replicas, 1);
+}
+
+/// From Kubernetes 1.34 on; before, a pod that was ready was enough.
+TEST(StatefulPlan, AnUpdateWaitsUntilTheLastPodIsAvailable) {
+  api::StatefulSet set = database(2);
+  set.claim_templates = api::Json();
+  set.pod_management_policy = "Parallel";
+  set.min_ready_seconds = 60;
+  const WallTime since(seconds(1'000'000));
+  api::ControllerRevision old;
+  old.metadata.name = "db-old";
+  api::ControllerRevision update;
+  update.metadata.name = "db-new";
+  std::vector<PodPtr> pods;
+  for (const std::int32_t ordinal : {0, 1}) {
+    api::Pod pod = pod_of_database(ordinal);
+    pod.metadata.labels[std::string(kStatefulPodName)] = pod.metadata.name;
+    pod.metadata.labels["controller-revision-hash"] = ordinal == 1 ? "db-new" : "db-old";
+    pod.status.phase = "Running";
+    pod.status.conditions.push_back({.type = "Ready", .status = "True", .last_transition_time = since});
+    pods.push_back(std::make_shared<const api::Pod>(pod));
+  }
+  const std::function<ClaimPtr(const std::string&)> no_claim = [](const std::string&) { return ClaimPtr(); };
+  const StatefulView view{set, pods, no_claim, old, update};
+  const auto deletes = [&](Duration after) {
+    const StatefulPlan plan = plan_stateful(view, since + after);
+    return std::ranges::count_if(plan.steps,
+                                 [](const auto& step) { return std::holds_alternative<DeleteStatefulPod>(step); });
+  };
+  EXPECT_EQ(deletes(seconds(20)), 0);
+  EXPECT_EQ(deletes(seconds(60)), 1);
 }
 
 TEST(StatefulPlan, APodWaitsForAClaimThatIsOnItsWayOut) {
