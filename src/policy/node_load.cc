@@ -47,7 +47,7 @@ Amounts amounts_of(const api::ResourceList& resources) {
 
 Amounts requested_by(const api::Pod& pod, const api::PodFeatures& features) {
   api::RequestOptions options;
-  options.features.pod_level_resources = features.pod_level_resources;
+  options.features = {.pod_level_resources = features.pod_level_resources, .in_place_pod_vertical_scaling = false};
   return amounts_of(api::effective_requests(pod, options));
 }
 

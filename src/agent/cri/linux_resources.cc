@@ -182,6 +182,7 @@ std::map<std::int64_t, Bytes> requested_huge_pages(const api::Pod& pod) {
 Json sandbox_resources(const api::Pod& pod, const ResourceFacts& facts) {
   api::RequestOptions options;
   options.overhead = api::Overhead::kLeftOut;
+  options.features.in_place_pod_vertical_scaling = false;  // a sandbox is made for what the pod asks for
   const api::ResourceList requests = api::effective_requests(pod, options);
   const api::ResourceList limits = api::effective_limits(pod, options);
   return basic(find(requests, "cpu"), amount(limits, "cpu"), amount(limits, "memory"), facts);
