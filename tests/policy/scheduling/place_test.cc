@@ -100,8 +100,8 @@ TEST_F(Place, KeepsPodsAwayFromNodesThatLackAFeature) {
   add("a");
   api::Pod pod = pod_of("new", "1", "1Gi");
   pod.spec.containers[0].restart_policy = "Never";
-  pod.spec.containers[0].restart_rules = {
-      {.action = "RestartAllContainers", .exit_codes = {{.op = "In", .values = {1}}}}};
+  pod.spec.containers[0].restart_rules.push_back(
+      {.action = "RestartAllContainers", .exit_codes = api::ExitCodeRequirement{.op = "In", .values = {1}}});
   const Placement refused = place_pod(pod, nodes);
   EXPECT_FALSE(refused.node);
   EXPECT_EQ(refused.message, "0/1 nodes are available: 1 node(s) didn't match Pod's required features.");

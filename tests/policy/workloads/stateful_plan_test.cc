@@ -165,7 +165,7 @@ TEST(StatefulPlan, AnUpdateWaitsUntilTheLastPodIsAvailable) {
   }
   const std::function<ClaimPtr(const std::string&)> no_claim = [](const std::string&) { return ClaimPtr(); };
   const StatefulView view{set, pods, no_claim, old, update};
-  const auto deletes = [&](Duration after) {
+  const auto deletes = [&](seconds after) {
     const StatefulPlan plan = plan_stateful(view, since + after);
     return std::ranges::count_if(plan.steps,
                                  [](const auto& step) { return std::holds_alternative<DeleteStatefulPod>(step); });
