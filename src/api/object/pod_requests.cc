@@ -214,8 +214,9 @@ void default_pod_level(PodSpec& spec) {
   if (!spec.resources || (spec.resources->limits.empty() && spec.resources->requests.empty())) return;
   ResourceRequirements& whole = *spec.resources;
   for (const auto& [name, amount] : aggregate_limits(spec)) {
-    if (is_hugepage_resource(name)) whole.limits.try_emplace(name, amount);
+    if (is_hugepage_resource(name) && !whole.requests.contains(name)) whole.limits.try_emplace(name, amount);
   }
+  if (whole.limits.empty()) return;
   for (const auto& [name, amount] : aggregate_requests(spec)) {
     if (is_pod_level_resource(name) && !is_hugepage_resource(name)) whole.requests.try_emplace(name, amount);
   }

@@ -48,6 +48,13 @@ void default_field_ref(api::Json& holder) {
   }
 }
 
+void default_value_source(api::Json& from) {
+  default_field_ref(from);
+  if (api::Json* file = from.find("fileKeyRef"); file != nullptr && file->is_object() && !has(*file, "optional")) {
+    (*file)["optional"] = false;
+  }
+}
+
 /// "Always" for the latest image, which is also what an image without tag or digest means.
 std::string_view pull_policy(std::string_view image) {
   return image_tag(image) == "latest" ? "Always" : "IfNotPresent";
@@ -181,7 +188,7 @@ void default_container(api::Json& container) {
   }
   if (api::Json::Array* env = elements(container, "env")) {
     for (api::Json& variable : *env) {
-      if (api::Json* from = variable.find("valueFrom")) default_field_ref(*from);
+      if (api::Json* from = variable.find("valueFrom")) default_value_source(*from);
     }
   }
   for (const std::string_view name : kProbes) {

@@ -1,5 +1,6 @@
 // Amounts of resources that a container asks for and may use.
 #include "api/codec/codec.h"
+#include "api/exchange/status.h"
 #include "api/object/pod_requests.h"
 #include "api/text/quantity.h"
 #include "api/text/resource_names.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <string>
 
 namespace spillway::apiserver::kinds {
 
@@ -84,9 +86,15 @@ void check_whole_pod_claims(const CheckedField& claims, const CheckedField& spec
   const CheckedField known = spec["resourceClaims"];
   std::set<std::string_view> names;
   for (const api::Json& each : known.elements()) names.insert(each.string_at({"name"}));
-  claims.each([&names](const CheckedField& claim) {
+  const std::string offered = names.empty() ? " which is empty" : fmt::format(": {}", fmt::join(names, ", "));
+  claims.each([&](const CheckedField& claim) {
     const CheckedField name = claim["name"];
-    if (!names.contains(name.text())) claim.errors().not_found(claim.path(), name.json());
+    if (names.contains(name.text())) return;
+    claim.errors().add(
+        {.reason = api::FieldReason::kNotFound,
+         .message = fmt::format("Not found: \"{}\": must be one of the names in pod.spec.resourceClaims{}", name.text(),
+                                offered),
+         .field = claim.path()});
   });
 }
 

@@ -2,6 +2,8 @@
 #include "apiserver/kinds/pod/rules.h"
 
 #include <array>
+#include <span>
+#include <string_view>
 
 namespace spillway::apiserver::kinds {
 
@@ -14,10 +16,15 @@ constexpr std::array<std::string_view, 2> kCodeOperators{"In", "NotIn"};
 constexpr std::size_t kRestartRulesMax = 20;
 constexpr std::size_t kRuleCodesMax = 255;
 
+/// A word that is left out is quoted as an empty one.
+void require_word(const CheckedField& word, std::span<const std::string_view> supported) {
+  if (word) return word.require_one_of(supported);
+  word.errors().not_supported(word.path(), api::Json(""), supported);
+}
+
 void check_rule_codes(const CheckedField& codes) {
   if (!codes) return codes.required("must be specified");
-  const CheckedField op = codes["operator"];
-  op.require_one_of(kCodeOperators);
+  require_word(codes["operator"], kCodeOperators);
   const CheckedField values = codes["values"];
   if (values.size() > kRuleCodesMax) values.errors().too_many(values.path(), values.size(), kRuleCodesMax);
 }
@@ -34,8 +41,7 @@ void check_restart_policy(const CheckedField& container) {
     return rules.errors().too_many(rules.path(), rules.size(), kRestartRulesMax);
   }
   rules.each([](const CheckedField& rule) {
-    const CheckedField action = rule["action"];
-    action.require_one_of(kRuleActions);
+    require_word(rule["action"], kRuleActions);
     check_rule_codes(rule["exitCodes"]);
   });
 }
