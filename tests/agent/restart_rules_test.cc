@@ -153,7 +153,7 @@ constexpr std::string_view kReader = R"({"name":"reader","env":[
     {"name":"TOKEN","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"env","key":"TOKEN"}}},
     {"name":"TEXT","value":"<$(TOKEN)>"}]})";
 
-class EnvFiles : public RestartRules {
+class FilesOfVariables : public RestartRules {
  protected:
   void begin_reader() {
     Json pod = pod_document({.name = "web"});
@@ -180,7 +180,7 @@ class EnvFiles : public RestartRules {
   }
 };
 
-TEST_F(EnvFiles, AreReadBeforeTheContainerStarts) {
+TEST_F(FilesOfVariables, AreReadBeforeTheContainerStarts) {
   begin_reader();
   EXPECT_FALSE(runs("reader"));
   answer("# written by another container\nTOKEN='a b'\n");
@@ -190,7 +190,7 @@ TEST_F(EnvFiles, AreReadBeforeTheContainerStarts) {
   EXPECT_NE(std::ranges::find(env, std::pair<std::string, std::string>("TEXT", "<a b>")), env.end());
 }
 
-TEST_F(EnvFiles, AreReadAgainUntilTheVariableIsThere) {
+TEST_F(FilesOfVariables, AreReadAgainUntilTheVariableIsThere) {
   begin_reader();
   answer(make_error(ErrorCode::kNotFound, "no such file"));
   EXPECT_EQ(waiting_message(), R"(environment variable key "TOKEN" not found in file "env")");
