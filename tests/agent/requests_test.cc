@@ -256,7 +256,8 @@ const Scenario kScenarios[] = {
            cluster.run(seconds(31));
            return std::size_t{0};
          },
-     .explained = {"POST node: - /status/images/[]/names/[]", "POST node: - /status/images/[]/sizeBytes",
+     .explained = {"POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
+                   "POST node: - /status/images/[]/sizeBytes",
                    "events: - PATCH /api/v1/namespaces/default/events/… NodeHasNoDiskPressure",
                    "events: - PATCH /api/v1/namespaces/default/events/… NodeHasSufficientMemory",
                    "events: - PATCH /api/v1/namespaces/default/events/… NodeHasSufficientPID",
@@ -281,7 +282,8 @@ const Scenario kScenarios[] = {
            cluster.run(seconds(21));
            return first;
          },
-     .explained = {"POST node: - /status/images/[]/names/[]", "POST node: - /status/images/[]/sizeBytes",
+     .explained = {"POST node: + /status/declaredFeatures/[]", "POST node: - /status/images/[]/names/[]",
+                   "POST node: - /status/images/[]/sizeBytes",
                    "events: - POST /api/v1/namespaces/default/events InvalidDiskCapacity", "lists: - /api/v1/services",
                    "status: + GET /api/v1/nodes/n1?timeout 200",
                    "status: + PATCH /api/v1/nodes/n1/status?timeout 409"}},

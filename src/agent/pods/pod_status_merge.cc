@@ -1,5 +1,7 @@
 #include "agent/pods/pod_status_merge.h"
 
+#include "policy/containers/pod_conditions.h"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -9,8 +11,9 @@ namespace {
 
 using api::PodCondition;
 
-constexpr std::array<std::string_view, 5> kOwn{"PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady",
-                                               "PodScheduled"};
+constexpr std::array<std::string_view, 6> kOwn{
+    "PodReadyToStartContainers", "Initialized",  "Ready",
+    "ContainersReady",           "PodScheduled", containers::kAllContainersRestarting};
 constexpr std::string_view kDisruptionTarget = "DisruptionTarget";
 
 bool is_own(const PodCondition& condition) {
