@@ -138,17 +138,6 @@ TEST_F(RestartRules, RestartAllContainersFromTheFirstInitContainer) {
   EXPECT_EQ(status("initContainerStatuses", "init").find("restartCount")->if_int64(), 1);
 }
 
-TEST_F(RestartRules, SurviveARestartOfTheAgentWhileAllContainersRestart) {
-  begin({kTrigger, R"({"name":"other"})"}, {R"({"name":"init"})"});
-  end("init", 0);
-  end("trigger", 42);
-  ASSERT_TRUE(runs("init"));
-  cluster_.restart();
-  cluster_.run(seconds(30));
-  EXPECT_NE(cluster_.phase("web"), "Failed");
-  EXPECT_TRUE(runs("init"));
-}
-
 constexpr std::string_view kReader = R"({"name":"reader","env":[
     {"name":"TOKEN","valueFrom":{"fileKeyRef":{"volumeName":"shared","path":"env","key":"TOKEN"}}},
     {"name":"TEXT","value":"<$(TOKEN)>"}]})";

@@ -33,8 +33,9 @@ const Quantity* limit_in_force(const PodSpec& spec, const Container& container, 
 /// The node has refused the last resize for good: a condition PodResizePending of reason Infeasible, or status.resize.
 bool is_resize_infeasible(const PodStatus& status);
 
-/// Defaults of a pod level that states something: a request it does not state is what the containers request together,
-/// else its limit; limits of huge pages are what the containers have together, and their requests equal the limits.
+/// Defaults of a pod level that states something: limits of huge pages of which it states nothing are what the
+/// containers have together. Where there are limits, a request it does not state is what the containers request
+/// together, else its limit; requests of huge pages equal their limits.
 /// Source: KEP-2837, vectors api/defaulting.
 void default_pod_level(PodSpec& spec);
 

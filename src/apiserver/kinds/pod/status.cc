@@ -1,11 +1,15 @@
 // Validation of changes of a pod's status.
+#include "api/codec/codec.h"
+#include "api/object/pod.h"
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/pod/rules.h"
+#include "policy/containers/restart_rules.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <set>
 #include <utility>
 
@@ -43,20 +47,32 @@ void check_host_addresses(const CheckedField& status, const api::Json& before) {
   check_addresses(addresses, elements(before, "hostIPs"));
 }
 
-bool is_sidecar(const api::Json& spec, std::string_view name) {
-  return std::ranges::any_of(elements(spec, "initContainers"), [&](const api::Json& container) {
-    return text(container, "name") == name && text(container, "restartPolicy") == "Always";
-  });
+const api::Json& ended_state(const api::Json& status) {
+  return value_of(value_of(status, "state"), "terminated");
+}
+
+/// True if the container starts again after this exit, by its policy and rules or with all containers of its pod.
+bool may_begin_again(const api::PodSpec& spec, std::string_view name, std::int32_t exit_code) {
+  if (api::may_restart_all(spec)) return true;
+  for (const auto* list : {&spec.init_containers, &spec.containers}) {
+    const auto found = std::ranges::find(*list, name, &api::Container::name);
+    if (found != list->end()) return containers::restarts_after(spec, *found, exit_code);
+  }
+  return exit_code != 0 && spec.restart_policy == "OnFailure";
 }
 
 /// A container that has ended for good stays ended.
 void check_transitions(const CheckedField& statuses, const api::Json::Array& before, const api::Json& spec) {
-  const std::string_view policy = text(spec, "restartPolicy");
+  const auto has_ended = [](const api::Json& status) { return ended_state(status).is_object(); };
+  if (std::ranges::none_of(before, has_ended)) return;
+  const auto typed = api::decode<api::PodSpec>(spec);
+  if (!typed) return;  // a stored pod can be read
   for (std::size_t i = 0; i < before.size() && !statuses.full(); ++i) {
-    const api::Json& ended = value_of(value_of(before[i], "state"), "terminated");
+    const api::Json& ended = ended_state(before[i]);
     const std::string_view name = text(before[i], "name");
-    if (!ended.is_object() || is_sidecar(spec, name)) continue;
-    if (integer(ended, "exitCode").value_or(0) != 0 && policy == "OnFailure") continue;
+    if (!ended.is_object()) continue;
+    const auto exit_code = static_cast<std::int32_t>(integer(ended, "exitCode").value_or(0));
+    if (may_begin_again(*typed, name, exit_code)) continue;
     for (const api::Json& now : statuses.elements()) {
       if (text(now, "name") != name || has(value_of(now, "state"), "terminated")) continue;
       const CheckedField status = statuses.at(i);
