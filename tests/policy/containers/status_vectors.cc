@@ -229,8 +229,13 @@ std::optional<Mismatch> conditions(const Json& row) {
   std::vector<api::ContainerStatus> all = status.init_container_statuses;
   all.insert(all.end(), status.container_statuses.begin(), status.container_statuses.end());
   const bool ended = in.find("podIsTerminal")->if_bool().value();
-  const PhaseTold told =
-      settle_phase(pod, old, phase_of(pod, all, ended ? PodProgress::kTerminal : PodProgress::kOngoing));
+  // Before 1.33 a container that had started, as the status says, was enough.
+  const bool started = std::ranges::any_of(status.container_statuses, [](const api::ContainerStatus& each) {
+    return each.state.running || each.state.terminated;
+  });
+  const PhaseTold told = settle_phase(pod, old,
+                                      phase_of(pod, all, ended ? PodProgress::kTerminal : PodProgress::kOngoing,
+                                               started ? Initialized::kYes : Initialized::kNo));
   status.phase = told.phase;
   apply_probes(in, pod.spec.init_containers, ContainerKind::kInit, status.init_container_statuses);
   apply_probes(in, pod.spec.containers, ContainerKind::kRegular, status.container_statuses);
