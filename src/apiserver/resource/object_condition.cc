@@ -1,5 +1,6 @@
 #include "apiserver/resource/object_condition.h"
 
+#include "api/json/json_values.h"
 #include "api/text/time_text.h"
 
 #include <utility>
