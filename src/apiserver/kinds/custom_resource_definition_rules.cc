@@ -31,7 +31,7 @@ using api::Json;
 
 constexpr std::size_t kSelectableFieldsMax = 8;
 constexpr std::size_t kDeprecationWarningMax = 256;  // bytes
-constexpr std::array<std::string_view, 2> kScopes{"Cluster", "Namespaced"};
+constexpr std::array<std::string_view, 2> kDefinitionScopes{"Cluster", "Namespaced"};
 constexpr std::array<std::string_view, 2> kStrategies{"None", "Webhook"};
 constexpr std::array<std::string_view, 5> kColumnTypes{"boolean", "date", "integer", "number", "string"};
 constexpr std::array<std::string_view, 8> kColumnFormats{"byte",  "date",  "date-time", "double",
@@ -227,8 +227,8 @@ class DefinitionRules {
   void check_scope() {
     const std::string_view scope = text(spec_, "scope");
     if (scope.empty()) return errors_.required("spec.scope");
-    if (std::ranges::find(kScopes, scope) == kScopes.end()) {
-      errors_.not_supported("spec.scope", Json(scope), kScopes);
+    if (std::ranges::find(kDefinitionScopes, scope) == kDefinitionScopes.end()) {
+      errors_.not_supported("spec.scope", Json(scope), kDefinitionScopes);
     }
   }
 

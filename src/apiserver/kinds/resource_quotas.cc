@@ -26,8 +26,8 @@ using Quota = api::ResourceQuota;
 /// A write of an object is a write of every quota that it raises.
 constexpr std::size_t kQuotasMax = 64;  // in a namespace
 
-constexpr std::array kScopes{Quota::kTerminating,   Quota::kNotTerminating, Quota::kBestEffort,
-                             Quota::kNotBestEffort, Quota::kPriorityClass,  Quota::kCrossNamespaceAffinity};
+constexpr std::array kQuotaScopes{Quota::kTerminating,   Quota::kNotTerminating, Quota::kBestEffort,
+                                  Quota::kNotBestEffort, Quota::kPriorityClass,  Quota::kCrossNamespaceAffinity};
 constexpr std::array kConflicts{std::pair(Quota::kBestEffort, Quota::kNotBestEffort),
                                 std::pair(Quota::kTerminating, Quota::kNotTerminating)};
 
@@ -66,7 +66,7 @@ void check_amounts(const CheckedField& amounts) {
 
 /// A scope of pods says nothing about other objects, and of best-effort pods there is nothing but a number.
 bool may_scope(std::string_view scope, std::string_view amount) {
-  if (!is_standard(amount) || !is_among(kScopes, scope)) return true;
+  if (!is_standard(amount) || !is_among(kQuotaScopes, scope)) return true;
   return amount == "pods" || (scope != Quota::kBestEffort && is_among(kOfScopedPods, amount));
 }
 
@@ -89,7 +89,7 @@ void check_scopes(const CheckedField& scopes, const CheckedField& hard) {
     if (scopes.full()) return;
     const std::string_view scope = each.string_at({});
     given.insert(scope);
-    if (!is_among(kScopes, scope)) scopes.invalid("unsupported scope");
+    if (!is_among(kQuotaScopes, scope)) scopes.invalid("unsupported scope");
     check_scope(scope, hard, scopes);
   }
   check_conflicts(given, scopes);
@@ -105,8 +105,8 @@ void check_expression(const CheckedField& expression, const CheckedField& shown)
   const CheckedField at_scope = shown.member("", "scopeName");
   const CheckedField at_op = shown.member("", "operator");
   const CheckedField at_values = shown.member("", "values");
-  if (!is_among(kScopes, scope)) at_scope.invalid(scope, "unsupported scope");
-  if (is_among(kScopes, scope) && scope != Quota::kPriorityClass && op != "Exists") {
+  if (!is_among(kQuotaScopes, scope)) at_scope.invalid(scope, "unsupported scope");
+  if (is_among(kQuotaScopes, scope) && scope != Quota::kPriorityClass && op != "Exists") {
     at_op.invalid(op, fmt::format("must be 'Exist' when scope is any of {}, {}, {}, {} and {}", Quota::kTerminating,
                                   Quota::kNotTerminating, Quota::kBestEffort, Quota::kNotBestEffort,
                                   Quota::kCrossNamespaceAffinity));

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 2> kFailurePolicies{"Fail", "Ignore"};
 constexpr std::array<std::string_view, 2> kMatchPolicies{"Equivalent", "Exact"};
 constexpr std::array<std::string_view, 2> kReinvocations{"IfNeeded", "Never"};
 constexpr std::array<std::string_view, 2> kSideEffects{"None", "NoneOnDryRun"};
-constexpr std::array<std::string_view, 3> kScopes{"*", "Cluster", "Namespaced"};
+constexpr std::array<std::string_view, 3> kRuleScopes{"*", "Cluster", "Namespaced"};
 constexpr std::array<std::string_view, 5> kOperations{"*", "CONNECT", "CREATE", "DELETE", "UPDATE"};
 constexpr std::int64_t kSecondsDefault = 10;
 constexpr std::int64_t kSecondsMax = 30;
@@ -210,7 +210,7 @@ void validate_matched_rule(const CheckedField& rule) {
     if (version.text().empty()) version.required();
   });
   validate_resources(rule["resources"]);
-  rule["scope"].optional_one_of(kScopes);
+  rule["scope"].optional_one_of(kRuleScopes);
 }
 
 void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment) {
