@@ -5,7 +5,6 @@
 #include "policy/declared_features.h"
 #include "policy/fit.h"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -68,10 +67,6 @@ std::optional<Refusal> check_resources(const PendingPod& pod, const policy::Node
                 [&pod](const policy::Shortage& shortage) { return pod.profile->ignored.contains(shortage.resource); });
   if (shortages.empty()) return std::nullopt;
   Refusal result{Filter::kNodeResourcesFit, {}};
-  // Not even an empty node has that much.
-  result.hopeless = std::ranges::any_of(shortages, [](const policy::Shortage& shortage) {
-    return shortage.resource != "pods" && shortage.requested > shortage.capacity;
-  });
   for (const policy::Shortage& shortage : shortages) {
     result.misfits.push_back({policy::reason_of(shortage), policy::shortage_text(shortage)});
   }

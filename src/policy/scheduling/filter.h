@@ -29,14 +29,14 @@ struct Misfit {
 struct Refusal {
   Filter filter{};
   std::vector<Misfit> misfits;
-  bool hopeless = false;  // no removal of pods would help; by extenders, filters about other nodes, kNodeResourcesFit
+  bool hopeless = false;  // no removal of pods would help; by extenders and filters about other nodes
 
   /// Removing pods from the node could help.
   bool resolvable() const {
-    const bool says_so = filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity ||
-                         filter == Filter::kExtender || filter == Filter::kNodeResourcesFit;
-    return filter == Filter::kNodePorts || filter == Filter::kVolumeRestrictions ||
-           filter == Filter::kNodeVolumeLimits || (says_so && !hopeless);
+    const bool says_so =
+        filter == Filter::kPodTopologySpread || filter == Filter::kInterPodAffinity || filter == Filter::kExtender;
+    return filter == Filter::kNodePorts || filter == Filter::kNodeResourcesFit ||
+           filter == Filter::kVolumeRestrictions || filter == Filter::kNodeVolumeLimits || (says_so && !hopeless);
   }
 
   friend bool operator==(const Refusal&, const Refusal&) = default;

@@ -112,18 +112,6 @@ TEST_F(Place, KeepsPodsAwayFromNodesThatLackAFeature) {
   EXPECT_EQ(place_pod(pod, nodes).node, "b");
 }
 
-TEST(Refusal, IsFinalWhereAnEmptyNodeIsTooSmall) {
-  const auto node = std::make_shared<api::Node>();
-  node->status.allocatable = {
-      {"cpu", quantity("4")}, {"memory", quantity("8Gi")}, {"pods", api::Quantity::of_units(1)}};
-  policy::NodeLoad load(node);
-  load.add(pod_of("old", "3", "1Gi"));
-  const api::Pod small = pod_of("new", "2", "1Gi");
-  EXPECT_TRUE(refuse_pod(make_pending(small), load)->resolvable());
-  const api::Pod large = pod_of("new", "5", "1Gi");
-  EXPECT_FALSE(refuse_pod(make_pending(large), load)->resolvable());
-}
-
 TEST_F(Place, PrefersTheNodeThatHoldsTheImage) {
   add("a");
   add("b");

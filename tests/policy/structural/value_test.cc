@@ -131,7 +131,7 @@ TEST(StructuralValues, Containers) {
        {R"(spec.x.a: Invalid value: "string": spec.x.a in body must be of type integer: "string")"}},
       {R"({"type":"object","maxProperties":1,"additionalProperties":{"type":"integer"}})",
        R"({"a":1,"b":2})",
-       {"spec.x: Too many: 2: must have at most 1 items"}},
+       {"spec.x: Too many: 2: must have at most 1 item"}},
       {R"({"type":"object","minProperties":1,"additionalProperties":{"type":"integer"}})",
        "{}",
        {"spec.x: Invalid value: 0: spec.x in body should have at least 1 properties"}},
