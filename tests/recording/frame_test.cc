@@ -77,7 +77,7 @@ TEST(RecordingFrames, ADamagedMiddleIsNamed) {
 }
 
 TEST(RecordingFrames, AnotherFileIsRefused) {
-  for (const std::string& file : {std::string(), std::string("{}"), std::string("spillway agent recording 2\n")}) {
+  for (const std::string& file : {std::string(), std::string("{}"), std::string("spillway agent recording 1\n")}) {
     const auto read = read_frames(file, kAgentKind);
     ASSERT_FALSE(read) << file;
     EXPECT_EQ(read.error().message, "not a recording of an agent, or one of another version");
