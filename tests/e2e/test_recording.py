@@ -183,7 +183,7 @@ class Recording(unittest.TestCase):
 
     def test_what_is_no_recording_is_refused_in_one_line(self):
         other = self.folder / "other"
-        for content, words in ((b"", "not a recording"), (b"apiVersion: v1\n", "not a recording"), (b"spillway agent recording 1\n", "holds nothing"), (b"spillway controller recording 1\n", "holds nothing"),
+        for content, words in ((b"", "not a recording"), (b"apiVersion: v1\n", "not a recording"), (b"spillway agent recording 2\n", "holds nothing"), (b"spillway controller recording 1\n", "holds nothing"),
                                (self.file.read_bytes()[:-1000].replace(b"memory", b"memoRy", 1), "damaged")):
             other.write_bytes(content)
             code, text, error = run("replay", other)
