@@ -380,7 +380,7 @@ TEST_F(ReferenceTest, SourcesOfOneEnvironmentHaveABoundOfBytes) {
   }
   begin(R"({"env":[)" + members + "]}");
   EXPECT_EQ(waiting(),
-            "CreateContainerConfigError: the ConfigMaps and Secrets of its environment hold more than "
+            "CreateContainerConfigError: the ConfigMaps, Secrets and files of its environment hold more than "
             "16777216 bytes");
 }
 
