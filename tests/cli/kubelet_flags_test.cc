@@ -168,7 +168,7 @@ constexpr KubeletFlag kKubeletFlags[] = {
     {"--volume-plugin-dir", "x"},
     {"--volume-stats-agg-period", "x"},
 };
-constexpr std::size_t kWithoutEffect = 75;
+constexpr std::size_t kWithoutEffect = 65;
 
 std::variant<AgentCommand, std::string> parse_agent(const std::vector<std::string>& flags) {
   std::vector<const char*> words{"spillway", "agent", "--print-config"};

@@ -518,19 +518,22 @@ TEST_F(Http2Server, RapidResetsEndTheConnection) {
 
 TEST_F(Http2Server, StoppedWatchesAreNoFlood) {
   ServerRoom& room = serve();
+  std::vector<std::shared_ptr<api::ResponseSink>> watches;  // the server ends none of them itself
   room.run([&] {
-    room.handler.on("/watch", [](ScriptedHandler::Seen& seen) {
+    room.handler.on("/watch", [&](ScriptedHandler::Seen& seen) {
       seen.sink->on_stream({200, {}, ""});
       EXPECT_TRUE(seen.sink->write(shared("event\n")));
+      watches.push_back(seen.sink);
     });
   });
   Http2Client client = this->client();
   for (int i = 0; i < 400; ++i) {
     const std::int32_t stream = client.ask("GET", "/watch", kAlice);
-    ASSERT_EQ(client.body_of(stream, 1).status, 200);
+    ASSERT_EQ(client.body_of(stream, 1).status, 200) << "watch " << i;
     client.reset(stream);
   }
   EXPECT_EQ(client.answer(client.ask("GET", "/a", kAlice)).status, 200);
+  room.run([&] { watches.clear(); });
 }
 
 TEST_F(Http2Server, EndlessHeadsEndTheConnection) {
