@@ -41,6 +41,9 @@ KUBELET = (r"printf 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletCon
            r"nodefs.inodesFree: 5%%, imagefs.available: 15%%, imagefs.inodesFree: 5%%}\n'")
 THRESHOLDS = "printf 'agents:\\n  evictionHard: {memory.available: %s}\\n' 300Mi >today.yaml; printf 'agents:\\n  evictionHard: {memory.available: %s}\\n' 100Mi >tomorrow.yaml"
 
+# Ends the `spillway up` that has run longest, and waits for it.
+END_OLDEST = "child=$(pgrep -xo spillway); kill $child; while [ -e /proc/$child ]; do sleep 0.1; done"
+
 TABLE = {
     "README.md": {
         "./dev demo": Runs("tests/e2e/test_demo.py", '"demo"'),
@@ -53,7 +56,7 @@ TABLE = {
         "./dev demo": Runs("tests/e2e/test_demo.py", '"demo"'),
         "./dev test": Not("is what runs the tests"),
         "./dev build release": BUILDS,
-        "sudo build/release/src/apps/spillway up": Here((("build/release/src/apps/spillway", "spillway"),), "node registered"),
+        "sudo build/release/src/apps/spillway up": Here((("build/release/src/apps/spillway", "spillway"),), "node registered", first=END_OLDEST),
         "sudo install -o $(id -u) -m 600 /var/lib/spillway/kubeconfig ~/spillway.kubeconfig": Here(),
         "export KUBECONFIG=~/spillway.kubeconfig": Here(),
         "kubectl get nodes -o wide": Here(first="until kubectl wait --for=condition=Ready nodes --all --timeout=120s; do sleep 0.1; done; NODE=$(kubectl get nodes -o name | cut -d/ -f2)"),
@@ -205,7 +208,7 @@ TABLE = {
         "cp -a /var/lib/spillway/pki /backup/": Here(),
         "spillway store check --file /backup/spillway-2026-11-20.db": Here(first="mv /backup/spillway-*.db /backup/spillway-2026-11-20.db"),
         "spillway store restore --from /backup/spillway-2026-11-20.db --data-dir /var/lib/spillway": Here(
-            first="child=$(pgrep -xo spillway); kill $child; while [ -e /proc/$child ]; do sleep 0.1; done; rm -r /var/lib/spillway/spillway.db* /var/lib/spillway/pki"),
+            first=END_OLDEST + "; rm -r /var/lib/spillway/spillway.db* /var/lib/spillway/pki"),
         "cp -a /backup/pki /var/lib/spillway/": Here(),
         "spillway up": Here(until="registered"),
         "spillway store copy --from sqlite:/var/lib/spillway --to etcd:https://etcd-0:2379,https://etcd-1:2379 --etcd-cafile ca.pem": Runs("tests/e2e/test_store_copy.py", "etcd:"),
