@@ -178,5 +178,25 @@ TEST(TemplateMatch, QuantitiesAreComparedByValueAndEmptyIsAbsent) {
   EXPECT_NE(template_hash(one, std::nullopt), template_hash(one, 0));
 }
 
+TEST(TemplateHash, DiffersWhereOnlyAFieldOfNewerKubernetesDiffers) {
+  const auto hash_of = [](const std::string& container, const std::string& more) {
+    return template_hash(
+        api::parse_json(R"({"spec":{"containers":[{"name":"main","image":"a")" + container + "}]" + more + "}}")
+            .value(),
+        std::nullopt);
+  };
+  const std::string plain = hash_of("", "");
+  for (const std::string container :
+       {R"(,"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[42]}}])",
+        R"(,"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[43]}}])",
+        R"(,"env":[{"name":"A","valueFrom":{"fileKeyRef":{"volumeName":"v","path":"p","key":"k"}}}])"}) {
+    EXPECT_NE(hash_of(container, ""), plain) << container;
+  }
+  EXPECT_NE(hash_of(R"(,"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[42]}}])", ""),
+            hash_of(R"(,"restartPolicyRules":[{"action":"Restart","exitCodes":{"operator":"In","values":[43]}}])", ""));
+  EXPECT_NE(hash_of("", R"(,"hostnameOverride":"h")"), plain);
+  EXPECT_NE(hash_of("", R"(,"resources":{"limits":{"cpu":"1"}})"), plain);
+}
+
 }  // namespace
 }  // namespace spillway::workloads
