@@ -4,8 +4,9 @@ import shutil
 import unittest
 
 import containerd_pods
+import test_containers
 from harness import Kubectl, can_write_cgroups, needs, pod, run, running, serving, wait_for, workspace
-from own_containerd import IMAGE, NEEDS, Containerd
+from own_containerd import NEEDS, Containerd
 
 SLEEP = ["sh", "-c", "exec sleep 1000"]
 
@@ -33,9 +34,7 @@ class MixedNodes(unittest.TestCase):
         return (found["spec"].get("nodeName"), found["status"].get("phase"))
 
     def test_a_pod_with_an_image_runs_where_containers_run(self):
-        made = pod("container", SLEEP)
-        made["spec"]["containers"][0] |= {"image": IMAGE, "imagePullPolicy": "Never"}
-        self.kubectl.apply(made)
+        self.api.create(test_containers.PODS, test_containers.pod("container", "sleep 1000"))
         wait_for("the pod", lambda: self.place_of("container") == ("n", "Running"))
 
     def test_a_pod_of_the_class_process_runs_as_a_process(self):
