@@ -14,7 +14,7 @@ balanced=
 [ "$count" -eq 1 ] && [ "${CONFORMANCE_HTTP:-1}" != 2 ] || balanced=yes
 flags=(--port 0)
 children=()
-trap 'kill "${children[@]}" 2>/dev/null; wait "${children[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
+trap 'kill "${children[@]}" 2>/dev/null || true; wait "${children[@]}" 2>/dev/null || true; rm -rf "$folder"' EXIT
 
 # Until there is something in the file.
 await() {
