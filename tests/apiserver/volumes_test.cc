@@ -155,8 +155,9 @@ TEST(StorageClasses, HaveDefaultsAndKeepThem) {
   EXPECT_EQ(made.string_at({"reclaimPolicy"}), "Delete");
   EXPECT_EQ(made.string_at({"volumeBindingMode"}), "Immediate");
   const std::string path = std::string(kClasses) + "/s";
-  EXPECT_EQ(message_of(server.merge(path, R"({"reclaimPolicy":"Retain"})")),
-            "StorageClass.storage.k8s.io \"s\" is invalid: reclaimPolicy: Invalid value: \"Retain\": field is immutable");
+  EXPECT_EQ(
+      message_of(server.merge(path, R"({"reclaimPolicy":"Retain"})")),
+      "StorageClass.storage.k8s.io \"s\" is invalid: reclaimPolicy: Invalid value: \"Retain\": field is immutable");
   EXPECT_EQ(server.merge(path, R"({"volumeBindingMode":"WaitForFirstConsumer"})").code, 422);
   EXPECT_EQ(server.merge(path, R"({"metadata":{"labels":{"a":"b"}}})").code, 200);
   EXPECT_EQ(server.post(kClasses, storage_class("t", "", R"(,"volumeBindingMode":"Soon")")).code, 422);

@@ -5,7 +5,6 @@
 #include "support/fake_cgroup.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <string>

@@ -86,9 +86,10 @@ void define_up(Commands& commands) {
   app.add_option("--nodes", up->nodes, "Number of nodes to run on this machine")
       ->check(between(0, 64))
       ->capture_default_str();
-  app.add_option("--process-nodes", up->process_nodes,
-                 "Number of further nodes, whose pods are processes, beside nodes with a container runtime. They have the "
-                 "taint spillway.io/runtime=process:NoSchedule; pods with runtimeClassName process are placed there")
+  app.add_option(
+         "--process-nodes", up->process_nodes,
+         "Number of further nodes, whose pods are processes, beside nodes with a container runtime. They have the "
+         "taint spillway.io/runtime=process:NoSchedule; pods with runtimeClassName process are placed there")
       ->check(between(0, 64))
       ->capture_default_str();
   app.add_option("--node-name", up->node_name, "Name of the node; with several nodes the prefix of -1, -2, ...")

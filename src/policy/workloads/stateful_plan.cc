@@ -200,9 +200,7 @@ class StatefulPlanner {
   void look_again_in(Duration wait) { plan_.look_again = std::min(plan_.look_again.value_or(wait), wait); }
 
   /// From 1.34 on a pod has to be available, not only ready, before the next one is changed.
-  bool is_healthy(const api::Pod& pod) const {
-    return runs_and_is_ready(pod) && is_available(pod) && !is_leaving(pod);
-  }
+  bool is_healthy(const api::Pod& pod) const { return runs_and_is_ready(pod) && is_available(pod) && !is_leaving(pod); }
 
   bool is_available(const api::Pod& pod) const {
     const auto left = until_available(pod, set_.min_ready_seconds, now_);

@@ -59,8 +59,7 @@ Result<std::optional<Revision>> backup_revision(Connection& file) {
 
 Outcome advance(Connection& copy, Revision revision, std::optional<Revision> backup_of) {
   const std::string mark =
-      backup_of ? fmt::format("{}; INSERT INTO backup VALUES({});", kBackupTable, backup_of->number())
-                : std::string();
+      backup_of ? fmt::format("{}; INSERT INTO backup VALUES({});", kBackupTable, backup_of->number()) : std::string();
   const std::string statements = fmt::format(
       "BEGIN IMMEDIATE; DELETE FROM log; DROP TABLE IF EXISTS backup; {1}"
       "UPDATE state SET revision = {0}, compacted = {0}, history_bytes = 0; COMMIT; PRAGMA incremental_vacuum",
