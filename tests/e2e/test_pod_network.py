@@ -147,11 +147,13 @@ class Load:
 
     def run(self):
         while not self.ended.wait(self.PERIOD):
-            began = time.monotonic()
+            began, doing = time.monotonic(), "connecting"
             try:
-                self.answers[asked(self.address, self.port)] += 1
+                with socket.create_connection((self.address, self.port), timeout=60) as connection:
+                    doing = f"reading, from port {connection.getsockname()[1]}"
+                    self.answers[connection.recv(1000).decode()] += 1
             except OSError as error:
-                self.failures.append(f"{error} after {time.monotonic() - began:.3f} s")
+                self.failures.append(f"{error} after {time.monotonic() - began:.3f} s, {doing}, begun {time.time() - time.monotonic() + began:.3f}")
             self.slowest = max(self.slowest, time.monotonic() - began)
 
     def __enter__(self):
@@ -163,6 +165,11 @@ class Load:
         self.ended.set()
         for each in self.threads:
             each.join()
+
+
+def hardware_addresses():
+    """The hardware address of each bridge of spillway, by name."""
+    return {device["ifname"]: device["address"] for device in json.loads(subprocess.check_output(["ip", "-json", "link"])) if device["ifname"].startswith("spill")}
 
 
 @contextlib.contextmanager
@@ -380,6 +387,8 @@ class PodNetwork(unittest.TestCase):
                              "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
                              "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]}}}
         with self.up("--pod-network", "auto", "--proxy", "auto") as process:
+            wait_for("the bridges", lambda: len(bridges()) == 2)
+            before = hardware_addresses()
             process.kubectl.apply(deployment("first"))
             process.kubectl("expose", "deployment", "web", "--port", "80", "--target-port", "8080")
             process.kubectl("rollout", "status", "deployment/web")
@@ -391,6 +400,7 @@ class PodNetwork(unittest.TestCase):
                 process.kubectl("rollout", "status", "deployment/web")
                 since = load.answers["second"]
                 wait_for("answers of the new pods", lambda: load.answers["second"] > since + 100)
+            self.assertEqual(hardware_addresses(), before, "pods keep the address of their gateway, so it must not follow the ports")
             print(f"a rollout of 4 pods: {sum(load.answers.values())} answers, {len(load.failures)} failures, slowest {load.slowest * 1000:.0f} ms")
             self.assertEqual(load.failures, [])
             self.assertEqual(set(load.answers), {"first", "second"})

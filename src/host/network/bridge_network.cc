@@ -82,6 +82,14 @@ Outcome set_ipv4(int socket, unsigned long what, ifreq request, std::uint32_t va
   return ::ioctl(socket, what, &request) == 0 ? Outcome() : Outcome(errno_error(request.ifr_name, errno));
 }
 
+/// A bridge has the lowest hardware address among its ports until it is given one. Pods keep the address of their
+/// gateway, and would answer to nothing each time that a port comes or goes.
+Outcome keep_hardware_address(int socket, ifreq request) {
+  const auto failed = [&request] { return errno_error(request.ifr_name, errno); };
+  if (::ioctl(socket, SIOCGIFHWADDR, &request) != 0) return failed();
+  return ::ioctl(socket, SIOCSIFHWADDR, &request) == 0 ? Outcome() : Outcome(failed());
+}
+
 }  // namespace
 
 std::string bridge_name(std::string_view instance, std::string_view node) {
@@ -130,6 +138,7 @@ Outcome make_bridge(const BridgeNetwork& network) {
   SPILLWAY_TRY(request, request_for(network.bridge));
   if (::ioctl(socket.get(), SIOCBRADDBR, network.bridge.c_str()) != 0 && errno != EEXIST)
     return errno_error(network.bridge, errno);
+  SPILLWAY_TRY_VOID(keep_hardware_address(socket.get(), request));
   for (const std::string& range : network.ranges) {
     const auto gateway = gateway_of(range);
     if (!gateway || gateway->contains(':')) continue;
