@@ -219,7 +219,7 @@ class Admission(unittest.TestCase):
         self.assertEqual(scheduled["reason"], "Unschedulable")
         self.assertTrue(scheduled["message"].startswith("0/1 nodes are available: 1 Insufficient memory."), scheduled["message"])
         self.assertEqual(self.events("waiting")[0]["reason"], "FailedScheduling")
-        self.assertIn("preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.", scheduled["message"])
+        self.assertIn("preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.", scheduled["message"])
         answer = json.loads(self.explain("pod/waiting", "-o", "json"))["decision"]
         self.assertEqual(answer["candidates"][0]["reason"]["code"], "insufficient-resource")
         print(self.kubectl("get", "pod", "waiting"), scheduled["message"], self.explain("pod/waiting"), sep="\n")
