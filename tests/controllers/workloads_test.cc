@@ -486,8 +486,7 @@ TEST_F(Workloads, APodThatFitsNowhereSaysWhyAndWaitsForRoom) {
   EXPECT_EQ(pod.string_at({"spec", "nodeName"}), "");
   EXPECT_THAT(api::to_text(pod),
               HasSubstr("0/2 nodes are available: 2 Insufficient memory. preemption: 0/2 nodes are available: "
-                        "2 Preemption is not helpful for scheduling."))
-      << "not even an empty node has that much";
+                        "2 No preemption victims found for incoming pod."));
   EXPECT_THAT(api::to_text(pod), HasSubstr("Unschedulable"));
   EXPECT_THAT(cluster.events_about("big"), Contains(Pair("FailedScheduling", 1)));
   cluster.add_node("large", {}, "1Gi");
