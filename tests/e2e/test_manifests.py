@@ -68,6 +68,13 @@ class Manifests(unittest.TestCase):
         self.assertIn(f"--manifests {self.folder}/missing: expected a folder: No such file or directory", err)
         self.assertFalse((self.folder / "data").exists())
 
+    def test_a_folder_that_every_user_can_write_is_refused(self):
+        self.manifests.chmod(0o777)
+        code, _, err = run("up", "--data-dir", self.folder / "data", "--manifests", self.manifests)
+        self.assertEqual(code, 2)
+        self.assertIn(f"--manifests {self.manifests}: every user of this machine can write there", err)
+        self.assertFalse((self.folder / "data").exists())
+
 
 if __name__ == "__main__":
     unittest.main()

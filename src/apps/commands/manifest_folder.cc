@@ -55,6 +55,12 @@ Outcome check_manifest_folder(const std::string& folder) {
   std::error_code failed;
   const std::filesystem::directory_iterator opened(folder, failed);
   if (failed) return invalid(fmt::format("--manifests {}", folder), "expected a folder: {}", failed.message());
+  struct stat status{};
+  if (::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0) {
+    return invalid(
+        fmt::format("--manifests {}", folder),
+        "every user of this machine can write there, and its objects are applied with all rights (chmod o-w)");
+  }
   return {};
 }
 

@@ -15,7 +15,8 @@
 
 namespace spillway::apps {
 
-/// kInvalid: `folder` is not a folder that this process can read. An empty name is no error: no folder is wanted.
+/// kInvalid: `folder` is not a folder that this process can read, or every user can write there. An empty name is no
+/// error: no folder is wanted.
 Outcome check_manifest_folder(const std::string& folder);
 
 /// The objects of a text. kInvalid: the first mistake, with file and line, or file and document.

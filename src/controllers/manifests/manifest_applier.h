@@ -70,7 +70,7 @@ class ManifestApplier final : public client::ApiEngine {
   void apply(const std::string& key, const Resource& resource);
   void on_applied(const std::string& key, const Result<api::Json>& answer, Now now);
   void fail(const std::string& key, const Error& error, Now now);
-  /// The object of `key` is done for now; the next one follows.
+  /// Ends the turn of the object of `key`, and begins that of the next one.
   void finish(const std::string& key, Now now);
 
   telemetry::Log log_;
