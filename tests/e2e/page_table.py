@@ -176,7 +176,11 @@ TABLE = {
         "spillway scheduler --config FILE": Runs("tests/e2e/test_scheduler.py", '"--config"'), "spillway up --scheduler-config FILE": Runs("tests/e2e/test_scheduler.py", "--scheduler-config"),
         "spillway explain pod/NAME": Here((POD,)), "spillway scheduler --write-config-to FILE": Runs("tests/e2e/test_scheduler.py", '"--write-config-to"'),
     },
-    "docs/security.md": {"kubectl debug --target": NAME, "spillway simulate --report": NAME},
+    "docs/security.md": {
+        "kubectl debug --target": NAME,
+        "spillway simulate --report": NAME,
+        "spillway up --manifests DIR": Runs("tests/e2e/test_manifests.py", "--manifests"),
+    },
     "docs/servers.md": {
         "spillway apiserver --etcd-servers https://etcd-0:2379,https://etcd-1:2379,https://etcd-2:2379 --tls-san api.example.com": Runs("tests/e2e/own_etcd.py", "--etcd-servers"),
         "kubectl get endpointslices kubernetes": Runs("tests/e2e/test_servers.py", "endpointslices"),
