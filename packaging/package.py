@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the packages of one program: .deb, OCI image, archive, Kubernetes manifests and chart, bill of materials, checksums.
+"""Makes the packages of one program: .deb, OCI image, archive, Kubernetes manifests and chart, bill of materials, installer, checksums.
 
 usage: package.py --binary FILE [--out DIR] [--version V] [--only deb,image,archive,kubernetes]
 
@@ -104,6 +104,8 @@ def make(binary, out, version, epoch, kinds):
     if "kubernetes" in kinds:
         made.append(out / f"spillway_{version}_kubernetes.tar.gz")
         made[-1].write_bytes(gzip.compress(manifests.files(version).tar(epoch, f"{made[-1].name.removesuffix('.tar.gz')}/"), 9, mtime=0))
+    made.append(out / "install.sh")
+    made[-1].write_bytes((HERE / "install.sh").read_bytes())
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in made]
     (out / f"spillway_{version}.sha256").write_text("".join(lines))
     for file, line in zip(made, lines):

@@ -120,7 +120,11 @@ TABLE = {
         "spillway simulate all --seed 1 --brakes on": Runs("tests/sim/scenario_play_test.cc", "examples/incidents/"),
     },
     "docs/observability.md": {"promtool test rules": Runs("tests/prometheus/test_rules.py", '"test", "rules"')},
-    "docs/packages.md": {"systemctl enable --now spillway-up": Runs("tests/e2e/test_systemd.py", "spillway-up")},
+    "docs/packages.md": {
+        "systemctl enable --now spillway-up": Runs("tests/e2e/test_systemd.py", "spillway-up"),
+        "./dev test --all": Not("hours: the whole of the tests"),
+        "./dev package --version V": Runs("tests/e2e/test_packages.py", "--version"),
+    },
     "docs/pressure-lab.md": {
         "cmake --preset release && ninja -C build/release spillway": BUILDS, "JOBS=2 chrt -r 1 tests/lab/series.sh OUT": LAB,
         'tests/lab/bench OUT RUNS "s1 s2 s9" "spillway spillway-containerd"': LAB, "tests/lab/report.py OUT": LAB,

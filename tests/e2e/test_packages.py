@@ -66,7 +66,7 @@ class Made(unittest.TestCase):
         with workspace() as folder:
             package(folder / "again", "--version", VERSION, TZ="Asia/Tokyo", LANG="C", HOME="/nonexistent")
             self.assertEqual(sums(made), sums(folder / "again"))
-            self.assertEqual(len(sums(made)), 6)
+            self.assertEqual(len(sums(made)), 7)
         listed = dict(reversed(line.split()) for line in the(".sha256").read_text().splitlines())
         self.assertEqual(listed, {name: value for name, value in sums(made).items() if not name.endswith(".sha256")})
 
@@ -245,7 +245,10 @@ class Debian(unittest.TestCase):
         return api
 
     def test_files_and_units(self):
-        self.install(the("_*.deb"))
+        shutil.copytree(made, self.root / "tmp/release")
+        said = fresh_root.run(self.root, "sh", "/tmp/release/install.sh", "/tmp/release")
+        self.assertIn("spillway: nothing runs yet. A cluster of this machine: systemctl enable --now spillway-up", said)
+        self.assertIn(f"Spillway {VERSION} is installed.", said)
         self.assertEqual(fresh_root.run(self.root, "dpkg-query", "-W", "-f=${Status}", "spillway"), "install ok installed")
         self.assertEqual(fresh_root.run(self.root, "dpkg", "--verify", "spillway"), "")
         listed = dict(reversed(line.split("  ")) for line in (self.root / "var/lib/dpkg/info/spillway.md5sums").read_text().splitlines())
