@@ -56,6 +56,16 @@ class Rules(unittest.TestCase):
         for name in names:
             self.assertIn(f'"{re.sub(r"_bucket$", "", name)}"', source, name)
 
+    def test_the_dashboard_begins_with_what_is_wrong_now(self):
+        document = json.loads(DASHBOARD.read_text())
+        self.assertEqual((document["panels"][0]["type"], document["panels"][0]["title"], document["panels"][1]["type"]), ("row", "Overview", "stat"))
+        self.assertEqual([panel["title"] for panel in panels() if not panel.get("description")], [], "panels without a description")
+        places = [(y, x) for panel in document["panels"] for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+                  for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])]
+        self.assertEqual(len(places), len(set(places)), "panels that overlap")
+        # The list of instances has Spillway's targets alone: every process of it has this metric, and no other program.
+        self.assertEqual(document["templating"]["list"][1]["query"], "label_values(spillway_loop_longest_turn_seconds, instance)")
+
     def test_promtool_reads_the_dashboard(self):
         self.assertEqual(len({panel["id"] for panel in json.loads(DASHBOARD.read_text())["panels"]}), len(json.loads(DASHBOARD.read_text())["panels"]))
         expressions = [target["expr"] for panel in panels() for target in panel["targets"]]
