@@ -82,6 +82,12 @@ def installed(program, pages, completions, bill, version, epoch):
     return root
 
 
+def readable(size):
+    """A size in the largest unit that leaves a digit before the point: 20.3 MB, 9.8 kB."""
+    unit = next((each for each in ("MB", "kB") if size >= {"MB": 1e6, "kB": 1e3}[each]), "B")
+    return f"{size / {'MB': 1e6, 'kB': 1e3, 'B': 1}[unit]:.{0 if unit == 'B' else 1}f} {unit}"
+
+
 def make(binary, out, version, epoch, kinds):
     program = stripped(binary)
     libraries = linked.libraries(binary)
@@ -109,7 +115,7 @@ def make(binary, out, version, epoch, kinds):
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in made]
     (out / f"spillway_{version}.sha256").write_text("".join(lines))
     for file, line in zip(made, lines):
-        print(f"{line.split()[0]}  {file.stat().st_size / 1e6:6.1f} MB  {file}")
+        print(f"{line.split()[0]}  {readable(file.stat().st_size):>8}  {file}")
 
 
 def main():
