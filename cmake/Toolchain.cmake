@@ -32,7 +32,7 @@ else()
 endif()
 target_compile_definitions(spillway_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 
-# Hardening of the program that is shipped (docs/security.md, "The program"; e2e/test_packages.py looks at the result): an
+# Hardening of the program that is shipped (docs/security.md, "The program"; e2e/test_packages.py checks the result): an
 # address that changes with each start, checks of stacks and of buffers whose size the compiler knows, and marks at the
 # targets of indirect jumps. The program itself adds what the linker does. The sanitizers have checks of their own.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND SPILLWAY_SANITIZE STREQUAL "")

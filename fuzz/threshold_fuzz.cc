@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     SPILLWAY_CHECK(same_threshold(threshold, threshold) || !eviction::never_met({threshold}).empty());
     const auto amount = amount_of(threshold.value, 2'000'000);
     SPILLWAY_CHECK(!amount || !amount->to_string().empty());
-    // More is asked for with the minimum reclaim than without, unless that is NaN.
+    // The minimum reclaim raises the required amount, unless it is NaN.
     if (is_met(threshold, seen, eviction::Reclaim::kWithout) && threshold.min_reclaim &&
         amount_of(*threshold.min_reclaim, 2'000'000)) {
       SPILLWAY_CHECK(is_met(threshold, seen, eviction::Reclaim::kWithMinimum));

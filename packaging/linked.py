@@ -11,7 +11,7 @@ ZONES = "tzdata"  # the Debian package with the time zones that CronJobs name
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    name: str            # as the program asks for it: libfmt.so.9
+    name: str            # the name by which the program loads it: libfmt.so.9
     path: pathlib.Path   # the file itself, links followed
     package: str         # the Debian package that has it
 
@@ -60,7 +60,7 @@ def _shlibs(package):
 
 
 def dependencies(binary):
-    """The relations for Depends: for each library that is asked for, the row of its package's `shlibs` file."""
+    """The relations for Depends: for each library that is needed, the row of its package's `shlibs` file."""
     by_name = {each.name: each for each in libraries(binary)}
     needed = set()
     for name in asked_for(binary):

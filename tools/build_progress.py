@@ -27,7 +27,7 @@ MEMORY_MB = 2000  # memory of a large unit; with less of it free per job, fewer 
 MARK = "\x1e"  # begins a line that ninja prints for a finished step
 STEP = re.compile(f"{MARK}(.*)")
 UNIT = re.compile(r"Building CXX object (\S+)")
-TRUST_SECONDS = 60  # how long the estimate made before the build outweighs the pace of this build
+TRUST_SECONDS = 60  # seconds after which the pace of this build outweighs the estimate made before it
 
 
 def cores():

@@ -47,7 +47,7 @@ class Tree:
         return sum(sum(self.lines[header] for header in self.behind(source)) for source in self.sources())
 
     def reached(self):
-        """How many sources reach each header."""
+        """The number of sources that reach each header."""
         count = {name: 0 for name in self.texts if name.endswith(".h")}
         for source in self.sources():
             for header in self.behind(source):

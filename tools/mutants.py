@@ -16,7 +16,7 @@ A file is a list of bugs:
     by wire_test --gtest_filter=BearerToken*
     - text that stands there once
     + text in its place
-    survives: why no test can tell (only for those)
+    survives: why no test can notice it (only for those)
 
 Lines that begin with "- " and "+ " are the old and the new text without these two characters; a "+" alone removes it.
 """

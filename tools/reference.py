@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the pages of docs/reference that follow from the program: its commands and flags as it tells them, its metrics as the source names them.
+"""Writes the pages of docs/reference that follow from the program: its commands and flags as it prints them, its metrics as the source names them.
 
 usage: tools/reference.py PROGRAM            writes the pages
        tools/reference.py PROGRAM --check    says which of them no longer agree, exit code 1

@@ -45,7 +45,7 @@ def closing(text, opening):
 
 
 def continuations(text):
-    """The lines of lambdas that take a Result and go on with more than one statement."""
+    """The lines of lambdas that take a Result and continue with more than one statement."""
     for found in CONTINUATION.finditer(text):
         body = text.find("{", closing(text, found.start(1)))
         if body >= 0 and text.count(";", body, closing(text, body)) > 1:

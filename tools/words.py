@@ -4,9 +4,10 @@
 usage: tools/words.py [--root DIR] [--list [PATH...]] [--write [--force]]
 
 Refused in comments and docstrings of the folders below:
-  - a comment that begins with `What`, `Of`, `Who`, `Whoever`, `Whether` or `Nobody`: it has no noun, so a reader must
-    already know the code;
-  - the words `nobody`, `somebody` and `whoever`: they stand there for programs or objects, which have names.
+  - a comment that begins with a word of OPENINGS (`What`, `How`, `It`, `Those`, `The one`, ...): it has no noun, so a
+    reader must already know the code;
+  - the words `nobody`, `somebody`, `everybody`, `anybody`, `whoever` and `whom`: programs and objects have names;
+  - the verbs of PRIVATE (`told`, `judged`, `looked at`, ...), each with the verb of the field, as in CONTRIBUTING.md.
 Refused in the string literals of src/cli:
   - in src/cli/flags, a text that begins with How, Whether or What: a description begins with a verb or names the thing;
   - more than 25 words without a full stop.
@@ -36,9 +37,25 @@ PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 PAGES_SKIPPED = ("docs/spec/", "docs/changes/")
 LINE_MAX = 200
 
-OPENING = re.compile(r"([Ww]hat|[Oo]f|[Ww]ho|[Ww]hoever|[Ww]hether|[Nn]obody)\b")
-SENTENCE_OPENING = re.compile(r"(What|Of|Who|Whoever|Whether|Nobody)\b")
-NAMELESS = re.compile(r"\b(nobody|somebody|whoever)\b", re.IGNORECASE)
+# "How many", "which of them" and the like begin a question, not a name; "that" and "it" need a noun before them.
+OPENINGS = ("what", "of", "who", "whom", "whoever", "whether", "whatever", "whichever", "how", "nor", "it", "they",
+            "that", "those", "nobody", "everybody", "anybody", "one that",
+            r"the ones?(?=[,;:.]|\s*$|\s+(?:that|which|whose|who|of|in|it|under|to)\b)")
+OPENING = re.compile(rf"({'|'.join(f'[{word[0].upper()}{word[0]}]{word[1:]}' for word in OPENINGS)})\b")
+SENTENCE_OPENING = re.compile(r"(What|Of|Who|Whom|Whoever|Whether|Whatever|Nobody|Everybody|Anybody)\b")
+NAMELESS = re.compile(r"\b(nobody|somebody|everybody|anybody|whoever|whom)\b", re.IGNORECASE)
+# A verb as it is written, and the ones of the field that say the same. Capitals begin names of classes.
+PRIVATE = {
+    r"judge[ds]?|judging|judgements?": "evaluate, validate or decide",
+    r"told|tells?|telling": "report, notify, record or distinguish",
+    r"look(?:s|ed|ing)? (?:at|into|again)": "sync, check, read or compare",
+    r"settle[ds]?|settling": "commit, end or decide",
+    r"believe[ds]?|believing": "trust, or name the fact",
+    r"(?:go|goes|going|went) on": "continue",
+    r"ask(?:s|ed|ing)? for": "request, require or read",
+    r"to be had": "available",
+}
+PRIVATE_VERB = {re.compile(rf"\b(?:{pattern})\b"): instead for pattern, instead in PRIVATE.items()}
 QUOTED = re.compile(r'`[^`\n]*`|"[^"\n]*"')
 DESCRIPTION_OPENING = re.compile(r"(How|Whether|What)\b")
 # A sentence, or a paragraph: an indented line of a longer text is one of its own.
@@ -69,12 +86,17 @@ class Comment:
 
     def findings(self):
         if self.lines and OPENING.match(self.lines[0]):
-            yield self.first, f"a comment begins with '{self.lines[0].split()[0]}': name the thing that it is about"
+            opening = " ".join(OPENING.match(self.lines[0]).group().split())
+            yield self.first, f"a comment begins with '{opening}': name the thing that it is about"
         for number, line in enumerate(self.lines, self.first):
             if number != self.first and SENTENCE_OPENING.match(line):
                 yield number, f"a sentence begins with '{line.split()[0]}': name the thing that it is about"
-            for word in NAMELESS.finditer(QUOTED.sub(" ", line)):
+            plain = QUOTED.sub(" ", line)
+            for word in NAMELESS.finditer(plain):
                 yield number, f"'{word.group()}' in a comment: name the program or the object"
+            for verb, instead in PRIVATE_VERB.items():
+                for word in verb.finditer(plain):
+                    yield number, f"'{word.group()}' in a comment: write {instead}"
 
 
 def joined(comments):

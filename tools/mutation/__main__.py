@@ -7,7 +7,7 @@ usage: tools/mutation --sample N [--seed S] [--module M] [--build DIR] [--jobs N
 Draws from the .cc files of policy, agent, controllers, apiserver, host, store, wire, client, sim and cli; the same seed draws the same
 mutants from the same sources. A mutant that does not compile is counted and drawn again. Those that tests/mutants/equivalent.txt
 marks as changing nothing are counted and not run. The sources stay as they are: a mutant is compiled from a copy and linked before the
-libraries. --list draws and prints only; --check tells which marks of equivalent.txt stand nowhere any more.
+libraries. --list draws and prints only; --check lists marks of equivalent.txt whose statement no longer exists.
 
 Exit 0: all were run; 2: something that the caller must mend.
 """

@@ -1,6 +1,6 @@
 """tests/mutants/equivalent.txt: mutants that change nothing that a test could see, each marked by a person with the reason.
 
-    ## why no test can tell it from the original
+    ## why no test can distinguish it from the original
     in src/policy/eviction/decide.cc
     function spillway::eviction::decide
     by comparison

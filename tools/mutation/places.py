@@ -383,7 +383,7 @@ class Places:
         folder.mkdir(parents=True, exist_ok=True)
 
     def options(self, source):
-        """Those of its unit that a parser needs. Not the precompiled header, which has no record of macros: a source includes what it uses."""
+        """The options of its unit that a parser needs. Not the precompiled header, which has no record of macros: a source includes what it uses."""
         kept, words = [], iter(self.compiles[source][1])
         for word in words:
             if word in ("-isystem", "-I", "-D"):

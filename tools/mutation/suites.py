@@ -21,7 +21,7 @@ AREAS = {
 # Processor seconds of tests that have not been measured, by name or by label.
 SECONDS = {"test_apiserver": 70.0, "test_controllers": 49.0, "agent_test": 38.0, "sim_test": 60.0, "sim_scenario_test": 68.0, "sim_failover_test": 68.0,
            "unit": 5.0, "sim": 30.0, "e2e": 60.0}
-MEASURED, UNMEASURED = 2, 8  # how much longer than its seconds a test may run: a loop that a mutant keeps from ending takes all of it
+MEASURED, UNMEASURED = 2, 8  # factor by which a test may exceed its seconds: a loop that a mutant keeps from ending uses all of it
 DATA_BYTES = 6 << 30  # a loop that a mutant keeps from ending fills its memory long before its time is up
 APART = """
 set -e
@@ -133,7 +133,7 @@ def plan(tests, root, path, reaches, bound_seconds):
 
 
 class Runs:
-    """Runs tests, each in its own session, and ends those that still run when it is told to stop."""
+    """Runs tests, each in its own session, and ends those that still run when it is stopped."""
 
     def __init__(self, root):
         self.root, self.lock, self.running, self.stopped = root, threading.Lock(), set(), False

@@ -57,7 +57,7 @@ class Tokens:
         return None
 
     def outside(self, indexes, wanted):
-        """Those of `indexes` whose word is `wanted` and that stand in no bracket that opens among them."""
+        """The `indexes` whose word is `wanted` and that are in no bracket that opens among them."""
         depth, found = 0, []
         for each in indexes:
             if self.words[each] in CLOSING:
