@@ -26,6 +26,7 @@
 #include "apiserver/kinds/kind_table.h"
 #include "apiserver/ports/future_player.h"
 #include "apiserver/read/core.h"
+#include "apiserver/read/memory_account.h"
 #include "apiserver/read/reader.h"
 #include "apiserver/read/storage_report.h"
 #include "apiserver/read/watch_hub.h"
@@ -46,6 +47,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <span>
 #include <utility>
@@ -55,6 +57,7 @@ namespace spillway::apiserver {
 namespace {
 
 constexpr Duration kAnswerWithin = seconds(60);
+constexpr std::string_view kMemoryPage = "/debug/memory";
 
 }  // namespace
 
@@ -567,6 +570,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (auto table = flows_.page(asked.path); table && method == api::Method::kGet) {
       return exchange->answer(200, *std::move(table), "text/plain; charset=utf-8");
     }
+    if (asked.path == kMemoryPage && method == api::Method::kGet) return show_memory(exchange);
     if (asked.path == kWhatIfPath && method == api::Method::kPost && options_.futures != nullptr) return play(exchange);
     if (!asked.is_resource) return exchange->answer(404, "404 page not found\n", "text/plain; charset=utf-8");
     if (!route) return exchange->fail(route.error());
@@ -575,6 +579,20 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return exchange->fail(api::retry_status(ErrorCode::kServiceUnavailable, why, 1));
     }
     paths_.perform(exchange);
+  }
+
+  /// Answers with the memory of this process by owner, once all objects have been counted.
+  void show_memory(const ExchangePtr& exchange) {
+    slices_.add([this, exchange, account = MemoryAccount(cache_)](SliceBudget& budget) mutable {
+      if (exchange->finished()) return true;
+      if (!account.step(budget)) return false;
+      telemetry::MemoryRows rows = account.rows();
+      rows.push_back({"watches", hub_.open_count(), hub_.heap_bytes()});
+      if (options_.memory) std::ranges::move(options_.memory(), std::back_inserter(rows));
+      exchange->answer(200, telemetry::memory_table(rows), "text/plain; charset=utf-8",
+                       {{"X-Content-Type-Options", "nosniff"}});
+      return true;
+    });
   }
 
   /// Starts a page that answers later. False: the path is not one of them.

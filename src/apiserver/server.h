@@ -15,6 +15,7 @@
 #include "policy/flow/built_in.h"
 #include "store/store.h"
 #include "telemetry/log.h"
+#include "telemetry/memory_table.h"
 #include "telemetry/metrics.h"
 #include "telemetry/tracer.h"
 
@@ -90,6 +91,8 @@ class ApiServer {
     std::function<void()> rearm;
     /// Parts of the process without which requests are not to come, as they are now. May be empty.
     std::function<std::vector<HealthCheck>()> checks;
+    /// The memory of the other parts of this process, for the page /debug/memory. May be empty.
+    std::function<telemetry::MemoryRows()> memory;
     /// Pages of other parts of this process: the answer to a GET of this path, for callers who may; nullopt for a path
     /// that is not one of them. May be empty.
     std::function<std::optional<api::Response>(std::string_view path)> pages;

@@ -1,5 +1,8 @@
 #include "api/json/json.h"
 
+#include "api/json/json_values.h"
+#include "base/heap_size.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -65,6 +68,16 @@ TEST(JsonText, EscapesAndOrder) {
   EXPECT_EQ(to_pretty_text(parsed(R"({"a":[1,{}],"b":[]})")),
             "{\n    \"a\": [\n        1,\n        {}\n    ],\n    \"b\": []\n}");
   EXPECT_EQ(to_text(Json(std::nan(""))), "null");
+}
+
+TEST(Json, CountsTheBytesOfItsTree) {
+  EXPECT_EQ(tree_bytes(Json(7)), 0U);
+  EXPECT_EQ(tree_bytes(Json("short")), 0U);
+  EXPECT_EQ(tree_bytes(Json::object()), 0U);
+  const std::string text(100, 'x');
+  const std::size_t object = block_bytes(8 + sizeof(Json::Object)) + block_bytes(sizeof(JsonObject::Member));
+  EXPECT_EQ(tree_bytes(Json::object({{"a", text}})), object + block_bytes(101));
+  EXPECT_GT(tree_bytes(Json::object({{"a", Json::array({Json::object({{"b", text}})})}})), 2 * object);
 }
 
 TEST(Json, WalksAndMakesPaths) {

@@ -133,7 +133,7 @@ TABLE = {
         "bench/host/footprint.py --seconds 60 [--runtime containerd]": MEASURES, "ctest -R e2e_lab": Not("is itself a test"), "ctest -R e2e_lab_containerd": Not("is itself a test"),
         "bench/host/starts.py --pods 25": MEASURES,
     },
-    "docs/performance.md": {"spillway simulate zone-outage --seed 1": Here(SMALL)},
+    "docs/performance.md": {"kubectl get --raw /debug/memory": Here(), "spillway simulate zone-outage --seed 1": Here(SMALL)},
     "docs/properties.md": {"spillway swarm --seed N": Here((("N", "1"),)),
                            "./dev mutants --sample N --seed S [--module M]": Not("hours; the draw and the changes are tested: mutation_draws")},
     "docs/record-replay.md": {

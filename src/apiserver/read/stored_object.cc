@@ -4,6 +4,7 @@
 #include "apiserver/read/stored_form.h"
 #include "apiserver/resource/custom_kind.h"
 #include "base/check.h"
+#include "base/heap_size.h"
 
 #include <utility>
 
@@ -136,6 +137,35 @@ Json StoredObject::document() const {
 
 api::DocumentPtr StoredObject::shared_document() const {
   return parsed ? parsed : std::make_shared<const Json>(parse(*text));
+}
+
+namespace {
+
+template <typename T>
+std::size_t list_bytes(const std::vector<T>& list) {
+  return list.capacity() == 0 ? 0 : block_bytes(list.capacity() * sizeof(T));
+}
+
+std::size_t texts_bytes(const std::vector<std::string>& texts) {
+  std::size_t bytes = list_bytes(texts);
+  for (const std::string& text : texts) bytes += text_bytes(text);
+  return bytes;
+}
+
+}  // namespace
+
+std::size_t bytes_of_fields(const StoredObject& object) {
+  std::size_t bytes = text_bytes(object.key) + text_bytes(object.ns) + text_bytes(object.name) +
+                      text_bytes(object.meta.uid) + text_bytes(object.meta.api_version) +
+                      texts_bytes(object.meta.fields) + texts_bytes(object.unknown_fields) +
+                      list_bytes(object.meta.owners);
+  for (const OwnerLink& owner : object.meta.owners) {
+    bytes += text_bytes(owner.api_version) + text_bytes(owner.kind) + text_bytes(owner.name) + text_bytes(owner.uid);
+  }
+  for (const auto& label : object.meta.labels) {
+    bytes += tree_node_bytes<api::StringMap::value_type>() + text_bytes(label.first) + text_bytes(label.second);
+  }
+  return bytes;
 }
 
 std::string object_key(std::string_view ns, std::string_view name) {

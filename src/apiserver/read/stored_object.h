@@ -96,6 +96,9 @@ struct StoredObject {
 
 using ObjectPtr = std::shared_ptr<const StoredObject>;
 
+/// Bytes on the heap of the object's names, labels, owners and selectable fields, without the object itself.
+std::size_t bytes_of_fields(const StoredObject& object);
+
 /// "ns/name", or "name" when `ns` is empty.
 std::string object_key(std::string_view ns, std::string_view name);
 

@@ -118,6 +118,9 @@ class ResourceCache {
   /// Events with revision > `after`, oldest first; covers(after) must hold.
   std::vector<EventPtr> events_after(store::Revision after) const;
 
+  /// The events that are known, oldest first.
+  const std::deque<EventPtr>& history() const { return ring_; }
+
   /// True if changes_since() knows.
   bool covers_state(store::Revision after) const { return !resource_->keeps_history && after >= state_horizon_; }
 

@@ -2,6 +2,7 @@
 
 #include "apiserver/read/object_converter.h"
 #include "apiserver/read/pinned_objects.h"
+#include "base/heap_size.h"
 #include "base/rng.h"
 #include "store/too_old.h"
 
@@ -372,6 +373,15 @@ bool WatchHub::send_history(Watch& watch, Start& start, SliceBudget& budget) {
 std::size_t WatchHub::general_count(const ResourceCache& cache) const {
   const auto found = audiences_.find(&cache);
   return found == audiences_.end() ? 0 : found->second.general.size();
+}
+
+std::size_t WatchHub::heap_bytes() const {
+  constexpr std::size_t kOfWatch = block_bytes(2 * sizeof(void*) + sizeof(Watch)) +
+                                   tree_node_bytes<std::pair<WatchId, WatchPtr>>() +
+                                   tree_node_bytes<WatchId>();  // in the audience of its resource
+  std::size_t bytes = watches_.size() * kOfWatch + shared_.size() * block_bytes(2 * sizeof(void*) + sizeof(Shared));
+  for (const auto& [id, watch] : watches_) bytes += watch->pending.size() * sizeof(EventPtr);
+  return bytes;
 }
 
 void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {

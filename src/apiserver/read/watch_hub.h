@@ -59,6 +59,9 @@ class WatchHub {
 
   std::size_t open_count() const { return watches_.size(); }
 
+  /// Bytes on the heap of the open watches, without the exchanges of their clients.
+  std::size_t heap_bytes() const;
+
   /// Comparisons of an object with a selector so far.
   std::size_t matches() const { return matches_; }
 

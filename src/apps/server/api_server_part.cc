@@ -9,6 +9,7 @@
 #include "cli/config/admission_config.h"
 #include "cli/config/flow_config.h"
 #include "host/kernel/kernel_file.h"
+#include "host/kernel/own_memory.h"
 #include "host/observation/machine_info.h"
 #include "runtime/entropy.h"
 #include "store/incomplete_copy.h"
@@ -193,6 +194,7 @@ Outcome ApiServerPart::open(std::function<void()> serving) {
                 if (endpoint_) endpoint_->rearm();
               },
           .checks = [this] { return checks(); },
+          .memory = [this] { return memory(); },
           .pages = [this](std::string_view path) -> std::optional<api::Response> {
             if (auto page = openid_page(path)) return page;
             auto page = wire::dashboard_page(path, {.version = SPILLWAY_VERSION,
@@ -582,6 +584,22 @@ Outcome ApiServerPart::renew_certificates(Now now) {
   process_.log().info("certificates are renewed",
                       {{"folder", data_dir_ + "/pki"}, {"files", args_.tls_certificate_file}});
   return outcome;
+}
+
+/// The parts that overlap say so in their names; the rest of "allocator: in use" belongs to no row.
+telemetry::MemoryRows ApiServerPart::memory() const {
+  telemetry::MemoryRows rows;
+  if (embedded_ != nullptr) rows = embedded_->memory();
+  if (http_) rows.push_back({"answers and events that wait for clients", 0, http_->waiting_bytes()});
+  const host::OwnMemory own = host::read_own_memory();
+  rows.push_back({"stacks", own.stack_count, own.stacks});
+  rows.push_back({"allocator: in use, with the rows above", 0, own.allocator_used});
+  rows.push_back({"allocator: of these mapped on their own", 0, own.allocator_mapped});
+  rows.push_back({"allocator: free", 0, own.allocator_free});
+  rows.push_back({"pages of program and libraries", 0, own.of_files});
+  rows.push_back({"resident, most so far", 0, own.resident_most});
+  rows.push_back({"resident", 0, own.resident});
+  return rows;
 }
 
 std::vector<apiserver::HealthCheck> ApiServerPart::checks() const {

@@ -15,6 +15,7 @@
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/store.h"
+#include "telemetry/memory_table.h"
 #include "wire/server/api_endpoint.h"
 #include "wire/server/authenticator.h"
 #include "wire/server/bootstrap_token_table.h"
@@ -114,6 +115,7 @@ class ApiServerPart final : public Part {
   void look_after_certificates();
   Outcome renew_certificates(Now now);
   std::vector<apiserver::HealthCheck> checks() const;
+  telemetry::MemoryRows memory() const;
 
   Process& process_;
   cli::ServingArgs args_;

@@ -42,6 +42,10 @@ Error error_of(sqlite3* database) {
 
 }  // namespace
 
+std::size_t library_bytes() {
+  return static_cast<std::size_t>(sqlite3_memory_used());
+}
+
 Rows::Rows(sqlite3* database, sqlite3_stmt* statement, int bind_code)
     : database_(database), statement_(statement), bind_code_(bind_code) {}
 

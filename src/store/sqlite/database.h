@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -89,6 +90,9 @@ class Statement {
   sqlite3* database_ = nullptr;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
 };
+
+/// Bytes that SQLite holds in this process: pages, statements, schemas of all connections. Thread: any.
+std::size_t library_bytes();
 
 enum class Access { kReadOnly, kReadWrite };
 

@@ -1,5 +1,6 @@
 #include "store/sqlite/sqlite_store.h"
 
+#include "store/sqlite/database.h"
 #include "store/sqlite/directory_lock.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/writer.h"
@@ -33,6 +34,10 @@ class RecentChanges {
   bool reach_back_to(Revision revision) const {
     return !changes_.empty() && changes_.front().revision.number() <= revision.number() + 1;
   }
+
+  std::size_t size() const { return changes_.size(); }
+
+  std::size_t bytes() const { return bytes_; }
 
   std::vector<Change> after(Revision revision) const {
     return {std::ranges::upper_bound(changes_, revision, {}, &Change::revision), changes_.end()};
@@ -253,6 +258,11 @@ Revision SqliteStore::revision() const {
 
 Revision SqliteStore::compacted() const {
   return impl_->compacted;
+}
+
+telemetry::MemoryRows SqliteStore::memory() const {
+  return {{"store: pages and statements of SQLite", 0, sqlite::library_bytes()},
+          {"store: recent changes", impl_->recent.size(), impl_->recent.bytes()}};
 }
 
 void SqliteStore::stop() {

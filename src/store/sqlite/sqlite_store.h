@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "store/sqlite/options.h"
 #include "store/store.h"
+#include "telemetry/memory_table.h"
 
 #include <memory>
 #include <optional>
@@ -37,6 +38,9 @@ class SqliteStore final : public Store {
   std::optional<std::string> refusing() const override;
   Revision revision() const override;
   Revision compacted() const override;
+
+  /// The memory of SQLite itself and of the changes that are kept for watches.
+  telemetry::MemoryRows memory() const;
 
   /// Refuses new work, finishes what waits, moves everything into the main file and ends the threads. The completions
   /// of what waited, and the end of every watch, are posted. May be called twice.

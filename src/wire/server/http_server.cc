@@ -508,6 +508,10 @@ HttpServer::Crossings HttpServer::crossings() const {
   return all;
 }
 
+std::size_t HttpServer::waiting_bytes() const {
+  return core_->desk->ledger->total_bytes();
+}
+
 void HttpServer::stop(Duration grace, runtime::Loop::Task done) {
   core_->stopped = std::move(done);
   for (const auto& shard : core_->shards) {

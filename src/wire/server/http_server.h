@@ -102,6 +102,9 @@ class HttpServer {
 
   Crossings crossings() const;
 
+  /// Bytes of answers and streams that wait for their clients; those that several connections share once.
+  std::size_t waiting_bytes() const;
+
   /// Refuses new connections, ends streams, finishes requests, closes the remaining connections after `grace`, then
   /// calls `done` on the loop. Called once, after start().
   void stop(Duration grace, runtime::Loop::Task done);
