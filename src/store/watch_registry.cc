@@ -19,6 +19,10 @@ void WatchRegistry::go_live(WatchId id) {
   watches_.at(id).live = true;
 }
 
+bool WatchRegistry::has_late() const {
+  return std::ranges::any_of(watches_, [](const auto& entry) { return !entry.second.live; });
+}
+
 Revision WatchRegistry::told(WatchId id) const {
   return watches_.at(id).told;
 }

@@ -19,6 +19,9 @@ class WatchRegistry {
   void remove(WatchId id);
   void go_live(WatchId id);
 
+  /// True if a watch is catching up.
+  bool has_late() const;
+
   bool has(WatchId id) const { return watches_.contains(id); }
 
   /// The revision up to which the watch was notified; it must exist.

@@ -70,18 +70,40 @@ class SqliteWatch : public ::testing::Test {
   std::unique_ptr<SqliteStore> store_;
 };
 
-TEST_F(SqliteWatch, FromAroundTheOldestChangeThatIsKeptByNumber) {
+TEST_F(SqliteWatch, FromAroundTheOldestChangeThatCanBeKeptByNumber) {
   open();
-  write(4'200, 1);  // 4096 are kept
+  write(4'200, 1);  // 4096 can be kept
   expect_all({100, 101, 102, 103, 104, 105, 106, 4'198, 4'199, 4'200});
 }
 
-TEST_F(SqliteWatch, FromAroundTheOldestChangeThatIsKeptByBytes) {
+TEST_F(SqliteWatch, FromAroundTheOldestChangeThatCanBeKeptByBytes) {
   open();
-  write(40, std::size_t{1024} * 1024);  // 16 MiB are kept
+  write(40, std::size_t{1024} * 1024);  // 16 MiB can be kept
   std::vector<std::uint64_t> all;
   for (std::uint64_t revision = 15; revision <= 40; ++revision) all.push_back(revision);
   expect_all(all);
+}
+
+TEST_F(SqliteWatch, ChangesAreKeptOnlyWhileAWatchCatchesUp) {
+  open();
+  Revisions watcher;
+  store_->watch("", Revision(), watcher);
+  write(10, 100);
+  ASSERT_TRUE(loop_.run_until([&] { return watcher.seen.size() == 10; }));
+  write(2, 100);
+  const telemetry::MemoryRows rows = store_->memory();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_GT(rows[0].bytes, 0U) << "pages of SQLite";
+  EXPECT_EQ(rows[1].count, 0U) << "changes";
+  EXPECT_EQ(watcher.seen.size(), 12U);
+  Revisions late;
+  store_->watch("", Revision(3), late);
+  write(1, 100);
+  ASSERT_TRUE(loop_.run_until([&] { return late.seen.size() == 10; }));
+  EXPECT_EQ(late.seen.back(), 13U);
+  write(1, 100);
+  EXPECT_EQ(store_->memory()[1].bytes, 0U);
+  store_.reset();
 }
 
 TEST_F(SqliteWatch, FromBeforeTheStartOfTheProcess) {

@@ -15,8 +15,8 @@
 namespace spillway::store {
 namespace {
 
-/// The last changes delivered, without gaps, for watches that catch up: bridges the time that a replay from the file
-/// takes.
+/// The changes delivered since a watch began to catch up, without gaps and the last of them only: bridges the time that
+/// a replay from the file takes. Empty while all watches have caught up, as they have nearly always.
 class RecentChanges {
  public:
   void append(std::vector<Change> changes) {
@@ -28,6 +28,12 @@ class RecentChanges {
       bytes_ -= bytes_of(changes_.front());
       changes_.pop_front();
     }
+  }
+
+  void clear() {
+    if (changes_.empty()) return;
+    changes_ = {};
+    bytes_ = 0;
   }
 
   /// True if every change after `revision` is here.
@@ -106,7 +112,11 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
     refusing = std::move(committed.refusing);
     watches.publish(committed.changes);
     delivered = std::max(delivered, committed.head);
-    recent.append(std::move(committed.changes));
+    if (watches.has_late()) {
+      recent.append(std::move(committed.changes));
+    } else {
+      recent.clear();
+    }
     for (sqlite::Request& request : committed.requests) {
       std::visit([](auto& one) { one.done(std::move(one.answer)); }, request);
     }
@@ -262,7 +272,7 @@ Revision SqliteStore::compacted() const {
 
 telemetry::MemoryRows SqliteStore::memory() const {
   return {{"store: pages and statements of SQLite", 0, sqlite::library_bytes()},
-          {"store: recent changes", impl_->recent.size(), impl_->recent.bytes()}};
+          {"store: changes for watches that catch up", impl_->recent.size(), impl_->recent.bytes()}};
 }
 
 void SqliteStore::stop() {
