@@ -62,6 +62,39 @@ TEST(MemoryPage, CountsWatches) {
   EXPECT_GT(row.bytes, 0U);
 }
 
+std::string map_of_keys(const std::string& name, int keys, const std::string& value) {
+  std::string data;
+  for (int i = 0; i < keys; ++i) {
+    data += (i == 0 ? "\"key-" : ",\"key-") + std::to_string(i) + R"(":")" + value + "\"";
+  }
+  return R"({"metadata":{"name":")" + name + R"("},"data":{)" + data + "}}";
+}
+
+TEST(ParsedDocuments, AreBoundedByTheMemoryThatTheyTake) {
+  constexpr std::uint64_t kMost = 16U << 20U;
+  TestServer server;
+  std::size_t text = 0;
+  for (int i = 0; i < 150; ++i) {
+    const std::string body = map_of_keys("m" + std::to_string(i), 1'000, "v");
+    text += body.size();
+    server.post(kMaps, body);
+  }
+  const Row row = row_of(server.get(kPage).text, "objects: parsed documents");
+  EXPECT_LT(text, kMost / 4) << "few bytes of text make large documents";
+  EXPECT_GT(row.bytes, kMost / 2);
+  EXPECT_LE(row.bytes, kMost + kMost / 16);
+}
+
+TEST(ParsedDocuments, OfReplacedObjectsDoNotCount) {
+  TestServer server;
+  for (int i = 0; i < 50; ++i) server.post(kMaps, map_named("m" + std::to_string(i), 10));
+  server.post(kMaps, map_of_keys("large", 1'000, "v0"));
+  const Row before = row_of(server.get(kPage).text, "objects: parsed documents");
+  for (int i = 1; i <= 150; ++i) server.put(kMaps + "/large", map_of_keys("large", 1'000, "v" + std::to_string(i)));
+  const Row after = row_of(server.get(kPage).text, "objects: parsed documents");
+  EXPECT_EQ(after.count, before.count);
+}
+
 TEST(MemoryPage, IsForAdministratorsAndGetsOnly) {
   TestServer server;
   server.user = kAnn;

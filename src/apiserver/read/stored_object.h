@@ -84,8 +84,9 @@ struct StoredObject {
   /// The object's size as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
   mutable std::uint32_t protobuf_bytes = 0;
   mutable std::uint32_t metadata_protobuf_bytes = 0;
-  /// The parsed document, for as long as the cache keeps it.
+  /// The parsed document, for as long as the cache keeps it, and its number there.
   mutable api::DocumentPtr parsed;
+  mutable std::uint64_t parsed_number = 0;
 
   /// A copy of the parsed document, or parsed anew; the bytes are this server's or its store's, so they are
   /// well-formed.

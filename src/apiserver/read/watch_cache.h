@@ -4,7 +4,7 @@
 // may have, such as a port of the nodes, are indexed. For a resource without history (Resource::keeps_history) it also
 // knows which objects have changed since a revision, and the deletions of the last minutes: a watch resumes by them if
 // its events are gone.
-// Thread: loop. Bounds: parsed documents of 16 MiB of bytes; per resource at least 1,000 events, older than 5 minutes
+// Thread: loop. Bounds: parsed documents that take 16 MiB; per resource at least 1,000 events, older than 5 minutes
 // are dropped beyond that, never more than 32 MiB of them; without history 10 s, 65,536 events and 64 MiB; deletions of
 // 10 minutes, 100,000 and 32 MiB. Source: spec "API server contract", 9.13, 22.3; spec "API server at
 // scale", 4.
@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "store/store.h"
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -254,12 +255,14 @@ class WatchCache {
   /// An object whose parsed document is kept.
   struct Parsed {
     std::weak_ptr<const StoredObject> object;
-    std::size_t bytes = 0;
+    std::size_t bytes = 0;  // memory of the document
   };
 
   ResourceCache& add_cache(const Resource& resource, Origin& origin);
   void reshape(ResourceCache& cache);
   void keep_parsed(const ObjectPtr& object, api::Json document);
+  void drop_parsed(const StoredObject& object);
+  void forget_oldest_parsed();
   void on_changes(Origin& origin, const std::vector<store::Change>& changes);
   void on_reached(Origin& origin, store::Revision revision);
   void on_watch_end(Origin& origin, const Error& error);
@@ -279,7 +282,8 @@ class WatchCache {
   std::vector<ResourceCache*> free_;  // released
   std::map<const std::string*, Expected> expected_;
   std::map<std::string, FinalState> expected_deletions_;
-  std::deque<Parsed> parsed_;  // oldest first
+  std::deque<Parsed> parsed_;       // oldest first; entries of dropped documents are empty
+  std::uint64_t parsed_first_ = 1;  // the number of its front, StoredObject::parsed_number
   std::size_t parsed_bytes_ = 0;
   Instant now_{};
 };
