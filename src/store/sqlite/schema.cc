@@ -168,7 +168,7 @@ Outcome use_journal(Connection& connection, const std::string& path, const Sqlit
   }
   const std::string settings = fmt::format(
       "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint={}; PRAGMA journal_size_limit=67108864;"
-      "PRAGMA cache_size=-65536",
+      "PRAGMA cache_size=-16384",
       options.checkpoint_pages);
   return connection.exec(settings.c_str());
 }
