@@ -587,6 +587,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       if (exchange->finished()) return true;
       if (!account.step(budget)) return false;
       telemetry::MemoryRows rows = account.rows();
+      rows.push_back({"lists: items in protobuf", reader_.items().size(), reader_.items().bytes()});
       rows.push_back({"watches", hub_.open_count(), hub_.heap_bytes()});
       if (options_.memory) std::ranges::move(options_.memory(), std::back_inserter(rows));
       exchange->answer(200, telemetry::memory_table(rows), "text/plain; charset=utf-8",

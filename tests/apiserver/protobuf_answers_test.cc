@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace spillway::apiserver {
 namespace {
 
@@ -53,6 +55,58 @@ TEST_F(ProtobufAnswers, ObjectsListsAndRefusals) {
   expect_same(kMaps + "?labelSelector=w%3Dnone", kProtobuf, "application/json");
   expect_same(kMaps + "/none", kProtobuf, "application/json");
   expect_same("/apis/rbac.authorization.k8s.io/v1/clusterroles", kProtobuf, "application/json");
+}
+
+/// Items that one list has encoded serve the next ones: the row of the page /debug/memory.
+TEST_F(ProtobufAnswers, ItemsAreSharedByLists) {
+  const auto kept = [this] {
+    const std::string page = server.get("/debug/memory").text;
+    const std::size_t at = page.find("\nlists: items in protobuf ");
+    EXPECT_NE(at, std::string::npos) << page;
+    return std::atoi(page.c_str() + at + 25);
+  };
+  const std::string all = "/api/v1/configmaps";
+  const int before = kept();
+  expect_same(all, kProtobuf, "application/json");
+  const int after = kept();
+  EXPECT_GE(after, before + 3);
+  expect_same(all, kProtobuf, "application/json");
+  expect_same(kMaps + "?labelSelector=w+in+(a,b)", kProtobuf, "application/json");
+  expect_same(kMaps + "?limit=2", kProtobuf, "application/json");
+  expect_same(kMaps, kPartial, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+  EXPECT_EQ(kept(), after) << "nothing was encoded again";
+
+  server.put(kMaps + "/b", R"({"metadata":{"name":"b"},"data":{"k":"other"}})");
+  server.remove(kMaps + "/c");
+  expect_same(all, kProtobuf, "application/json");
+  EXPECT_EQ(kept(), after + 1) << "the new revision";
+  server.advance(seconds(10));
+  EXPECT_EQ(kept(), 0) << "some seconds later";
+  expect_same(all, kProtobuf, "application/json");
+}
+
+TEST_F(ProtobufAnswers, SharedItemsShowNothingThatAUserMayNotSee) {
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/role";
+  ASSERT_EQ(server.post("/api/v1/namespaces", R"({"metadata":{"name":"secret"}})").code, 201);
+  ASSERT_EQ(server.post("/api/v1/namespaces/secret/configmaps", R"({"metadata":{"name":"hidden"}})").code, 201);
+  ASSERT_EQ(
+      server
+          .post(roles + "s",
+                R"({"metadata":{"name":"r"},"rules":[{"apiGroups":[""],"resources":["configmaps"],"verbs":["list"]}]})")
+          .code,
+      201);
+  ASSERT_EQ(
+      server
+          .post(roles + "bindings",
+                R"({"metadata":{"name":"r"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role",)"
+                R"("name":"r"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"ann"}]})")
+          .code,
+      201);
+  expect_same("/api/v1/configmaps", kProtobuf, "application/json");
+  server.user = {"ann", {}, {"system:authenticated"}};
+  expect_same(kMaps, kProtobuf, "application/json");
+  EXPECT_EQ(server.get(kMaps, std::string(kProtobuf)).text.find("hidden"), std::string::npos);
+  EXPECT_EQ(server.get("/api/v1/configmaps", std::string(kProtobuf)).code, 403);
 }
 
 TEST_F(ProtobufAnswers, MetadataAlone) {

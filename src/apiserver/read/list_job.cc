@@ -86,6 +86,28 @@ void ListJob::end_choice() {
   objects_ = std::make_shared<GivenObjects>(std::exchange(choice_, {}));
 }
 
+std::size_t ListJob::item_bytes(const ObjectPtr& object) {
+  const Rendering& rendering = plan_.rendering;
+  if (items_ == nullptr || !rendering.shares_items() || rendering.knows_item_bytes(*object)) {
+    return rendering.item_bytes(*object);
+  }
+  store::Value item = rendering.item(*object);
+  const std::size_t bytes = item->size();
+  items_->keep(object, std::move(item));
+  return bytes;
+}
+
+void ListJob::append_item(const ObjectPtr& object, WallTime now) {
+  if (items_ != nullptr && plan_.rendering.shares_items()) {
+    store::Value item = plan_.rendering.item(*object);
+    text_ += *item;
+    items_->keep(object, std::move(item));
+  } else {
+    plan_.rendering.append_item(*object, first_, now, text_);
+  }
+  first_ = false;
+}
+
 bool ListJob::measure(SliceBudget& budget) {
   if (measured_) return true;
   if (plan_.rendering.is_protobuf() && exchange_->takes_pieces()) {
@@ -94,7 +116,7 @@ bool ListJob::measure(SliceBudget& budget) {
       const bool of_list = matches(object);
       const std::size_t cost = of_list && !rendering.knows_item_bytes(*object) ? rendering.cost(*object) : look_cost();
       if (!take(budget, cost)) return false;
-      if (of_list) item_bytes_ += rendering.item_bytes(*object);
+      if (of_list) item_bytes_ += item_bytes(object);
       return true;
     });
     if (!all) return false;
@@ -124,8 +146,7 @@ bool ListJob::write(SliceBudget& budget, WallTime now) {
     const bool of_list = matches(object);
     if (!take(budget, of_list ? plan_.rendering.cost(*object) : look_cost())) return false;
     if (!of_list) return true;
-    plan_.rendering.append_item(*object, first_, now, text_);
-    first_ = false;
+    append_item(object, now);
     return true;
   });
 }

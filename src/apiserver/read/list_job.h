@@ -6,6 +6,7 @@
 // contract", 9.1-9.3; ADR-0021.
 #pragma once
 
+#include "apiserver/read/encoded_items.h"
 #include "apiserver/read/object_source.h"
 #include "apiserver/read/rendering.h"
 #include "apiserver/read/selection.h"
@@ -58,6 +59,9 @@ class ListJob {
   /// The list waits while its client is behind. Without this it continues, as a list near its end may.
   void keep_pace() { keeps_pace_ = true; }
 
+  /// Items are taken from `items`, which must outlive the list, and kept there.
+  void share(EncodedItems& items) { items_ = &items; }
+
   const ExchangePtr& exchange() const { return exchange_; }
 
   /// Called if the client leaves, or the list is cut, before its end.
@@ -81,6 +85,8 @@ class ListJob {
   bool must_choose() const { return plan_.limit != 0 || !exchange_->takes_pieces(); }
 
   void end_choice();
+  std::size_t item_bytes(const ObjectPtr& object);
+  void append_item(const ObjectPtr& object, WallTime now);
   void begin_text();
   Step write_out(bool last);
   void finish();
@@ -89,6 +95,7 @@ class ListJob {
   Plan plan_;
   std::function<void()> drop_;
   bool keeps_pace_ = false;
+  EncodedItems* items_ = nullptr;
   std::shared_ptr<ObjectSource> objects_;
 
   // Read from the store.

@@ -315,6 +315,7 @@ void Reader::show_from_store(const ExchangePtr& exchange, Page page) {
 
 void Reader::begin(ListJob job, bool is_long) {
   const auto held = std::make_shared<ListJob>(std::move(job));
+  held->share(items_);
   std::optional<LongReads::Id> place;
   if (is_long) {
     held->keep_pace();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "apiserver/read/core.h"
+#include "apiserver/read/encoded_items.h"
 #include "apiserver/read/list_job.h"
 #include "apiserver/read/long_reads.h"
 #include "apiserver/read/rendering.h"
@@ -24,7 +25,7 @@ namespace spillway::apiserver {
 class Reader {
  public:
   Reader(Core& core, WatchHub& hub, SliceQueue& slices, LongReads& long_reads)
-      : core_(core), hub_(hub), slices_(slices), long_reads_(long_reads) {}
+      : core_(core), hub_(hub), slices_(slices), long_reads_(long_reads), items_(core.timers, core.now) {}
 
   void get(const ExchangePtr& exchange);
   void list(const ExchangePtr& exchange);
@@ -35,6 +36,9 @@ class Reader {
 
   /// A list of these objects as the answer.
   void answer(const ExchangePtr& exchange, const Rendering& rendering, std::vector<ObjectPtr> objects);
+
+  /// Items of lists that are kept for other lists.
+  const EncodedItems& items() const { return items_; }
 
   /// The cache has moved on.
   void on_progress();
@@ -84,6 +88,7 @@ class Reader {
   WatchHub& hub_;
   SliceQueue& slices_;
   LongReads& long_reads_;
+  EncodedItems items_;
   std::map<LongReads::Id, std::shared_ptr<ListJob>> paused_;  // lists that wait for their clients
 
   struct Waiting {

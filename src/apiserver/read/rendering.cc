@@ -215,7 +215,20 @@ std::string Rendering::list_head(const ListMeta& meta) const {
   return out;
 }
 
+store::Value Rendering::item(const StoredObject& object) const {
+  if (object.protobuf_item) return object.protobuf_item;
+  std::string text;
+  text.reserve(object.protobuf_bytes);
+  api::append_protobuf_item(item_type(), shown(object), text);
+  object.protobuf_bytes = static_cast<std::uint32_t>(text.size());
+  return std::make_shared<const std::string>(std::move(text));
+}
+
 void Rendering::append_item(const StoredObject& object, bool first, WallTime now, std::string& out) const {
+  if (object.protobuf_item && shares_items()) {
+    out += *object.protobuf_item;
+    return;
+  }
   if (is_protobuf()) return api::append_protobuf_item(item_type(), shown(object), out);
   if (!first) out += ',';
   if (is_table()) {
@@ -254,7 +267,8 @@ std::string Rendering::end_list(const ListMeta& meta, std::string text) const {
 }
 
 std::size_t Rendering::cost(const StoredObject& object) const {
-  return kLookCost + object.text->size() / (is_copied() ? kCopyShare : 1);
+  const bool is_at_hand = is_copied() || (object.protobuf_item && shares_items());
+  return kLookCost + object.text->size() / (is_at_hand ? kCopyShare : 1);
 }
 
 std::string Rendering::frame(WatchEventType type, const StoredObject& object, bool columns, WallTime now) const {

@@ -81,6 +81,12 @@ class Rendering {
     return keeps_item_bytes() && known_item_bytes(object) != 0;
   }
 
+  /// True if append_item() writes StoredObject::protobuf_item where there is one, and item() makes it.
+  bool shares_items() const { return is_protobuf() && form_.form == Form::kObject && !resource_->is_view(); }
+
+  /// The object as an item of a list in protobuf, whose bytes are known afterwards. shares_items() must hold.
+  store::Value item(const StoredObject& object) const;
+
   /// The cost of writing the object (slice_queue.h).
   std::size_t cost(const StoredObject& object) const;
 

@@ -278,6 +278,8 @@ std::string_view metadata_text(const StoredObject& object) {
 std::shared_ptr<StoredObject> make_last(const StoredObject& object, store::Revision revision) {
   auto last = std::make_shared<StoredObject>(object);
   last->parsed = nullptr;
+  last->protobuf_item = nullptr;
+  last->protobuf_bytes = last->metadata_protobuf_bytes = 0;
   last->at_rest = nullptr;
   last->text = std::make_shared<const std::string>(object.text_at(revision));
   last->version_length = std::to_string(revision.number()).size();

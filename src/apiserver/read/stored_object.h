@@ -84,6 +84,8 @@ struct StoredObject {
   /// The object's size as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
   mutable std::uint32_t protobuf_bytes = 0;
   mutable std::uint32_t metadata_protobuf_bytes = 0;
+  /// The whole object as an item of a list in protobuf, for as long as it is kept (encoded_items.h).
+  mutable store::Value protobuf_item;
   /// The parsed document, for as long as the cache keeps it, and its number there.
   mutable api::DocumentPtr parsed;
   mutable std::uint64_t parsed_number = 0;
