@@ -152,6 +152,30 @@ TEST(StoredObject, TheRevisionIsPutInAndTakenOut) {
   }
 }
 
+TEST(FieldValues, HoldAnyTextInOrder) {
+  const std::string with_nul("a\0b", 3);
+  const std::string large(70'000, 'x');
+  FieldValues values;
+  EXPECT_TRUE(values.empty());
+  EXPECT_FALSE(values.contains(""));
+  for (const std::string& value : {std::string(), with_nul, std::string("Running"), large}) values.push_back(value);
+  values.shrink();
+  ASSERT_EQ(values.size(), 4U);
+  EXPECT_EQ(values.front(), "");
+  EXPECT_EQ(values[1], with_nul);
+  EXPECT_EQ(values[2], "Running");
+  EXPECT_EQ(values[3], large);
+  EXPECT_TRUE(values.contains("Running"));
+  EXPECT_TRUE(values.contains(""));
+  EXPECT_FALSE(values.contains("Run"));
+  FieldValues others;
+  for (const std::string& value : {std::string("a"), std::string("b")}) others.push_back(value);
+  FieldValues joined;
+  joined.push_back("ab");
+  EXPECT_FALSE(others == joined) << "values do not run together";
+  EXPECT_FALSE(values == others);
+}
+
 TEST(StoredObject, FieldsOfSelectorsAreExtracted) {
   const Resource& pods = registry().get("pods");
   const Extract meta = extract(pods, json(R"({"metadata":{"uid":"u","labels":{"a":"b"},"finalizers":["orphan"],

@@ -56,7 +56,7 @@ StatusResult<void> TokenPath::bind(const StoredObject& account, const Json& requ
     token.secret = identity_of(*object);
   } else {
     token.pod = identity_of(*object);
-    if (const std::string& host = object->meta.fields.front(); !host.empty()) {
+    if (const std::string host(object->meta.fields.front()); !host.empty()) {
       const ObjectPtr node = core_.cache.of(core_.registry.get("nodes")).find(host);
       token.node = node ? identity_of(*node) : api::ObjectIdentity{host, {}};
     }

@@ -40,7 +40,7 @@ AccountSecrets::AccountSecrets(Core& core, Writer& writer, const TokenSigner* si
       accounts_(core.cache.of(core.registry.get("serviceaccounts"))) {}
 
 bool AccountSecrets::is_account_secret(const StoredObject& object) const {
-  return std::ranges::find(object.meta.fields, kAccountTokenType) != object.meta.fields.end();
+  return object.meta.fields.contains(kAccountTokenType);
 }
 
 void AccountSecrets::load() {

@@ -30,7 +30,7 @@ quota::CountedKind kind_of(const Resource& resource) {
 bool is_over(const StoredObject& pod, const Resource& resource) {
   const auto field = std::ranges::find(resource.fields, std::string_view("status.phase"), &SelectableField::name);
   if (field == resource.fields.end()) return false;
-  const std::string& phase = pod.meta.fields[static_cast<std::size_t>(field - resource.fields.begin())];
+  const std::string_view phase = pod.meta.fields[static_cast<std::size_t>(field - resource.fields.begin())];
   return phase == "Succeeded" || phase == "Failed";
 }
 

@@ -67,8 +67,8 @@ void UsagePath::read(const ExchangePtr& exchange) {
   }
   std::set<std::string> nodes;
   for (const ObjectPtr& object : objects) {
-    const std::string& node = of_nodes ? object->name : object->meta.fields.front();
-    if (!node.empty()) nodes.insert(node);
+    const std::string_view node = of_nodes ? std::string_view(object->name) : object->meta.fields.front();
+    if (!node.empty()) nodes.emplace(node);
   }
   collector_.collect(nodes, [this, exchange, objects = std::move(objects)] { answer(exchange, objects); });
 }
@@ -113,7 +113,7 @@ std::optional<Json> UsagePath::node_metrics(const StoredObject& node) const {
 }
 
 std::optional<Json> UsagePath::pod_metrics(const StoredObject& pod) const {
-  const NodeUsage* usage = collector_.find(pod.meta.fields.front());
+  const NodeUsage* usage = collector_.find(std::string(pod.meta.fields.front()));
   if (usage == nullptr) return std::nullopt;
   const std::vector<ContainerUsage>* containers = containers_of(pod, *usage);
   if (containers == nullptr) return std::nullopt;

@@ -10,20 +10,20 @@ namespace spillway::apiserver {
 bool Selection::matches(const StoredObject& object) const {
   if (!ns.empty() && object.ns != ns) return false;
   for (const FieldTerm& term : fields) {
-    const std::string* value = nullptr;
+    std::string_view value;
     switch (term.of) {
       case FieldTerm::Of::kName:
-        value = &object.name;
+        value = object.name;
         break;
       case FieldTerm::Of::kNamespace:
-        value = &object.ns;
+        value = object.ns;
         break;
       case FieldTerm::Of::kExtracted:
         if (term.index >= object.meta.fields.size()) return false;  // the kind looks otherwise by now
-        value = &object.meta.fields[term.index];
+        value = object.meta.fields[term.index];
         break;
     }
-    if ((*value == term.value) != term.equal) return false;
+    if ((value == term.value) != term.equal) return false;
   }
   return labels.is_everything() || labels.matches(object.meta.labels);
 }

@@ -77,10 +77,10 @@ bool is_ready(const Json& pod) {
 
 Extract extract(const Resource& resource, const Json& document) {
   Extract out;
-  out.fields.reserve(resource.fields.size());
   for (const SelectableField& field : resource.fields) {
     out.fields.push_back(field.read != nullptr ? field.read(document) : path_value(document, field.name));
   }
+  out.fields.shrink();
   if (resource.custom != nullptr && resource.custom->kind->webhook() != nullptr) {
     out.api_version = document.string_at({"apiVersion"});
   }
@@ -157,7 +157,7 @@ std::size_t texts_bytes(const std::vector<std::string>& texts) {
 std::size_t bytes_of_fields(const StoredObject& object) {
   std::size_t bytes = text_bytes(object.key) + text_bytes(object.ns) + text_bytes(object.name) +
                       text_bytes(object.meta.uid) + text_bytes(object.meta.api_version) +
-                      texts_bytes(object.meta.fields) + texts_bytes(object.unknown_fields) +
+                      text_bytes(object.meta.fields.packed()) + texts_bytes(object.unknown_fields) +
                       list_bytes(object.meta.owners);
   for (const OwnerLink& owner : object.meta.owners) {
     bytes += text_bytes(owner.api_version) + text_bytes(owner.kind) + text_bytes(owner.name) + text_bytes(owner.uid);

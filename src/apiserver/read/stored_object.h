@@ -7,6 +7,7 @@
 #include "api/exchange/exchange.h"
 #include "api/json/json.h"
 #include "api/object/meta.h"
+#include "apiserver/read/field_values.h"
 #include "apiserver/read/stored_form.h"
 #include "apiserver/resource/resource_registry.h"
 #include "store/store.h"
@@ -37,7 +38,7 @@ struct OwnerLink {
 struct Extract {
   std::string uid;
   api::StringMap labels;
-  std::vector<std::string> fields;  // values of Resource::fields, in that order
+  FieldValues fields;  // values of Resource::fields, in that order
   std::vector<OwnerLink> owners;
   std::string api_version;  // empty: no webhook converts versions of the kind
   bool deleting = false;    // has a deletionTimestamp

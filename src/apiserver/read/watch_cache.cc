@@ -90,13 +90,14 @@ void ResourceCache::visit(std::string_view prefix, std::string_view start_after,
 
 void ResourceCache::index(const StoredObject& object, const ObjectPtr& value) {
   if (!indexes_nodes()) return;
-  const std::string& node = object.meta.fields.front();
+  const std::string_view node = object.meta.fields.front();
   if (node.empty()) return;
+  auto found = by_node_.find(node);
   if (value) {
-    by_node_[node][object.key] = value;
+    if (found == by_node_.end()) found = by_node_.emplace(node, ObjectMap()).first;
+    found->second[object.key] = value;
     return;
   }
-  const auto found = by_node_.find(node);
   if (found == by_node_.end()) return;
   found->second.erase(object.key);
   if (found->second.empty()) by_node_.erase(found);

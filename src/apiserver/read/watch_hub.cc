@@ -389,7 +389,7 @@ void WatchHub::on_event(const ResourceCache& cache, const EventPtr& event) {
   if (found == audiences_.end()) return;
   const Audience& audience = found->second;
   std::vector<WatchId> ids(audience.general.begin(), audience.general.end());
-  const auto add = [&ids](const auto& index, const std::string& value) {
+  const auto add = [&ids](const auto& index, std::string_view value) {
     const auto narrowed = index.find(value);
     if (narrowed != index.end()) ids.insert(ids.end(), narrowed->second.begin(), narrowed->second.end());
   };
