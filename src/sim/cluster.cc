@@ -71,16 +71,6 @@ class NullSink final : public api::ResponseSink {
   void on_end() override {}
 };
 
-SimHost::Size size_of(const MachineSpec& machine) {
-  return {machine.memory, machine.disk, machine.swap};
-}
-
-agent::MachineInfo info_of(const MachineSpec& machine, const SimHost& host) {
-  agent::MachineInfo info = host.machine_info(machine.name);
-  info.cpu_milli = machine.cpu_milli;
-  return info;
-}
-
 /// `metric_label`: of the eviction, a signal or the limit that is exceeded.
 EvictionAudit::Cause cause_of(const std::string& metric_label) {
   if (metric_label.ends_with(".limit")) return EvictionAudit::Cause::kOwnLimit;
@@ -89,16 +79,6 @@ EvictionAudit::Cause cause_of(const std::string& metric_label) {
 }
 
 }  // namespace
-
-agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction) {
-  agent::EvictionOptions& to = options.eviction;
-  const auto enforced = to.thresholds.enforce_pods;  // by another setting
-  to.thresholds = eviction.thresholds;
-  to.thresholds.enforce_pods = enforced;
-  to.pressure_transition_period = eviction.pressure_transition_period;
-  to.max_pod_grace_period_seconds = eviction.max_pod_grace_period_seconds;
-  return options;
-}
 
 Outcome check_agents(const agent::AgentOptions& options, const std::vector<MachineSpec>& machines) {
   std::set<std::tuple<Bytes, Bytes, Bytes, std::int64_t>> sizes;
@@ -119,31 +99,6 @@ agent::AgentOptions plain_agents() {
   options.eviction.thresholds.hard = {{"memory.available", "64Mi"}};
   return options;
 }
-
-/// A journal that outlives its agent, as the file of a real one does.
-class Cluster::Journal final : public agent::Journal {
- public:
-  explicit Journal(std::function<void(const agent::JournalLine&)> reader) : reader_(std::move(reader)) {}
-
-  void append(const agent::JournalLine& line) override {
-    reader_(line);
-    if (const auto* entry = std::get_if<agent::JournalEntry>(&line)) entries_.push_back(*entry);
-  }
-
-  const std::vector<agent::JournalEntry>& entries() const { return entries_; }
-
- private:
-  std::function<void(const agent::JournalLine&)> reader_;
-  std::vector<agent::JournalEntry> entries_;
-};
-
-/// A machine that is up: destroyed in the reverse order, the driver first.
-struct Cluster::NodeParts {
-  std::unique_ptr<agent::Agent> agent;
-  std::unique_ptr<client::Transport> transport;
-  std::unique_ptr<SimHost> host;
-  std::unique_ptr<SimDriver> driver;
-};
 
 Cluster::Cluster(ClusterOptions options)
     : options_(std::move(options)),
@@ -187,7 +142,7 @@ void Cluster::make_machines() {
       if (journal_reader_) journal_reader_(node, line);
     };
     nodes_.push_back({name, zone == machine.labels.end() ? std::string() : zone->second, std::move(machine),
-                      std::make_unique<Journal>(std::move(reader)), nullptr, 0});
+                      std::make_unique<SimJournal>(std::move(reader)), nullptr, 0});
   }
 }
 
@@ -435,31 +390,19 @@ void Cluster::replace_agent(std::size_t index) {
 void Cluster::begin_agent(std::size_t index, std::unique_ptr<SimHost> machine) {
   Node& node = nodes_[index];
   const Rng rng = rng_.fork(fmt::format("{} {}", node.name, ++node.starts));
-  node.parts = std::make_unique<NodeParts>();
-  NodeParts& parts = *node.parts;
-  parts.transport = network_.connect(node.name, node_user(node.name));
-  const SimHost::Deliver deliver = [&parts](auto event) {
-    parts.driver->step([&parts, event = std::move(event)](Now now) { parts.agent->on_host_event(event, now); });
-  };
-  const bool keeps_pods = machine != nullptr;
-  if (keeps_pods) machine->attach(deliver);
-  parts.host = keeps_pods ? std::move(machine)
-                          : std::make_unique<SimHost>(time_, rng.fork("host"), size_of(node.machine), deliver);
   agent::AgentOptions options = options_.agent.value_or(plain_agents());
-  options.node_name = node.name;
-  for (const auto& [label, value] : node.machine.labels) options.labels[label] = value;
   if (node.eviction) options = with_evictions(std::move(options), *node.eviction);
   options.eviction.observe.interval_max = options_.observe_interval_max;
-  agent::MachineInfo info = info_of(node.machine, *parts.host);
-  info.keeps_pods = keeps_pods;
-  auto agent = agent::Agent::create(std::move(options), std::move(info), rng.fork("agent"),
-                                    {.log = log_,
-                                     .journal = node.journal.get(),
-                                     .recording = options_.recording ? options_.recording(node.name) : nullptr},
-                                    node.journal->entries());
-  SPILLWAY_CHECK(agent.has_value());
-  parts.agent = *std::move(agent);
-  parts.driver = std::make_unique<SimDriver>(time_, *parts.agent, *parts.transport);
+  node.parts = boot(time_, rng,
+                    {.machine = node.machine,
+                     .agent = std::move(options),
+                     .sinks = {.log = log_,
+                               .journal = node.journal.get(),
+                               .recording = options_.recording ? options_.recording(node.name) : nullptr},
+                     .history = node.journal->entries(),
+                     .transport = network_.connect(node.name, node_user(node.name)),
+                     .host = std::move(machine)});
+  SimMachine& parts = *node.parts;
   node.dies = node.alone = false;
   jump_clock_of(index, Duration::zero());
   parts.driver->before_command([this, index] {

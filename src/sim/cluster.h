@@ -13,6 +13,8 @@
 #include "sim/read_back.h"
 #include "sim/sim_driver.h"
 #include "sim/sim_host.h"
+#include "sim/sim_journal.h"
+#include "sim/sim_machine.h"
 #include "sim/sim_network.h"
 #include "sim/sim_server.h"
 #include "sim/time/virtual_time.h"
@@ -32,21 +34,8 @@
 
 namespace spillway::sim {
 
-/// One machine of a cluster that is not generated.
-struct MachineSpec {
-  std::string name;
-  api::StringMap labels;
-  Bytes memory;
-  std::int64_t cpu_milli = 4000;
-  Bytes disk = gibibytes(100);
-  Bytes swap = {};
-};
-
 /// The options of agents unless a scenario says otherwise: a hard threshold of 64Mi, nothing reserved.
 agent::AgentOptions plain_agents();
-
-/// These options with other settings of evictions: thresholds, their grace and reclaim, and how long pressure lasts.
-agent::AgentOptions with_evictions(agent::AgentOptions options, const agent::EvictionOptions& eviction);
 
 /// Checks that an agent can be started with these options on each of the machines. kInvalid: names the first on which
 /// it cannot.
@@ -178,15 +167,12 @@ class Cluster {
   std::uint64_t kernel_oom_kills() const;
 
  private:
-  class Journal;
-  struct NodeParts;
-
   struct Node {
     std::string name;
     std::string zone;
     MachineSpec machine;
-    std::unique_ptr<Journal> journal;
-    std::unique_ptr<NodeParts> parts;  // null: down
+    std::unique_ptr<SimJournal> journal;
+    std::unique_ptr<SimMachine> parts;  // null: down
     std::uint64_t starts = 0;
     bool dies = false;   // before its next command
     bool alone = false;  // … without its machine

@@ -3,7 +3,10 @@
 #include "agent/contract/container_end.h"
 #include "api/text/quantity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <variant>
 
@@ -15,7 +18,8 @@ constexpr Bytes kDiskOverhead = gibibytes(2);
 constexpr std::int64_t kProcessesOfTheMachine = 100;
 constexpr std::uint64_t kInodes = 6'000'000;
 constexpr std::uint64_t kInodesUsed = 200'000;
-constexpr Duration kOomCheckInterval = milliseconds(5);
+constexpr std::uint8_t kFirstPodAddress = 2;  // 1 is the node's
+constexpr std::uint8_t kLastPodAddress = 254;
 constexpr Duration kStallWakeInterval = seconds(1);
 
 /// The quantity after `flag` in argv, nullopt if absent or malformed. "60Mi/s" counts as 60Mi.
@@ -28,6 +32,18 @@ std::optional<Bytes> amount_after(const std::vector<std::string>& argv, std::str
     return quantity ? std::optional(quantity->bytes()) : std::nullopt;
   }
   return std::nullopt;
+}
+
+/// The words that a container runs. A machine with images gets them with the definition.
+std::vector<std::string> container_words(const agent::StartContainer& command) {
+  std::vector<std::string> words = command.argv;
+  if (!words.empty() || command.definition == nullptr) return words;
+  for (const api::Container& each : command.definition->spec.containers) {
+    if (each.name != command.name) continue;
+    words = each.command;
+    words.insert(words.end(), each.args.begin(), each.args.end());
+  }
+  return words;
 }
 
 std::uint64_t to_unsigned(Bytes bytes) {
@@ -65,6 +81,8 @@ agent::PodsFound SimHost::found() const {
   for (const auto& [uid, pod] : pods_) {
     agent::FoundPod& there = all.pods.emplace_back();
     there.uid = uid;
+    there.has_sandbox = pod.has_sandbox;
+    there.ips = pod.addresses(pod_network_);
     for (const auto& [name, container] : pod.containers) {
       agent::FoundContainer& each = there.containers.emplace_back();
       each.name = name;
@@ -79,7 +97,9 @@ agent::PodsFound SimHost::found() const {
 
 void SimHost::execute(agent::HostCommand command) {
   if (const auto* create = std::get_if<agent::CreatePod>(&command)) {
-    pods_[create->uid].key = create->pod;
+    PodEntry& pod = pods_[create->uid];
+    pod.key = create->pod;
+    pod.host_network = create->host_network;
   } else if (const auto* start_command = std::get_if<agent::StartContainer>(&command)) {
     start(*start_command);
   } else if (const auto* stop = std::get_if<agent::StopContainer>(&command)) {
@@ -94,7 +114,9 @@ void SimHost::execute(agent::HostCommand command) {
   } else if (const auto* limit = std::get_if<agent::LimitGroup>(&command)) {
     send(milliseconds(1), agent::GroupLimited{limit->group, {}});
   } else if (const auto* volumes = std::get_if<agent::SetUpVolumes>(&command)) {
-    send(milliseconds(1), agent::VolumesSetUp{volumes->uid, volumes->id, {}});
+    send(milliseconds(1) + disk_delay_, agent::VolumesSetUp{volumes->uid, volumes->id, {}});
+  } else if (const auto* sandbox = std::get_if<agent::RunSandbox>(&command)) {
+    run_sandbox(sandbox->uid);
   } else if (const auto* file = std::get_if<agent::ReadVolumeFile>(&command)) {
     send(milliseconds(1), agent::VolumeFileRead{file->uid, file->id,
                                                 make_error(ErrorCode::kNotFound, "simulated volumes have no files")});
@@ -164,17 +186,49 @@ void SimHost::start(const agent::StartContainer& command) {
   if (pod.running() == 0) pod.processes = Growth();
   Container& container = pod.containers[command.name];
   container.attempt = command.attempt;
-  container.usage_max = amount_after(command.argv, "--memory").value_or(mebibytes(10));
-  container.rate_per_second = amount_after(command.argv, "--rate").value_or(Bytes{0});
+  const std::vector<std::string> words = container_words(command);
+  container.usage_max = amount_after(words, "--memory").value_or(mebibytes(10));
+  container.rate_per_second = amount_after(words, "--rate").value_or(Bytes{0});
   container.grows_since = time_.now().mono;
   container.usage_before = Bytes{0};
   container.started_wall = now().wall;
   container.image = command.image;
   container.running = true;
   container.ended.reset();
-  const auto delay = milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
+  const auto delay = disk_delay_ + milliseconds(5) + microseconds(static_cast<std::int64_t>(rng_.below(20'000)));
   send(delay, agent::ContainerStarted{command.uid, command.name, command.attempt, ++last_pid_, now().wall});
   expect_oom();
+}
+
+void SimHost::exit_after(const std::string& uid, const std::string& container, Duration after, std::int32_t code) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end()) return;
+  const auto found = pod->second.containers.find(container);
+  if (found == pod->second.containers.end() || !found->second.running) return;
+  time_.after(after, [this, alive = alive_, uid, container, code, attempt = found->second.attempt] {
+    if (!*alive) return;
+    const auto later = pods_.find(uid);
+    if (later == pods_.end()) return;
+    const auto one = later->second.containers.find(container);
+    if (one != later->second.containers.end() && one->second.attempt == attempt) exit(uid, container, code, 0, false);
+  });
+}
+
+void SimHost::run_sandbox(const std::string& uid) {
+  PodEntry& pod = pods_[uid];
+  pod.has_sandbox = true;
+  if (!pod_network_.empty() && !pod.host_network && pod.address == 0) {
+    std::array<bool, kLastPodAddress + 1> taken{};
+    for (const auto& [other, entry] : pods_) taken.at(entry.address) = true;
+    pod.address = kFirstPodAddress;
+    while (taken.at(pod.address) && pod.address < kLastPodAddress) ++pod.address;
+  }
+  send(milliseconds(1) + disk_delay_, agent::SandboxRan{.uid = uid, .ips = pod.addresses(pod_network_), .problem = {}});
+}
+
+std::vector<std::string> SimHost::PodEntry::addresses(const std::string& network) const {
+  if (address == 0) return {};
+  return {fmt::format("{}{}", network, address)};
 }
 
 /// "false" fails, "sleep SECONDS" takes that long, everything else works at once.
@@ -260,7 +314,7 @@ void SimHost::end(const std::string& uid, const Stop& stop) {
     for (const std::string& name : names) exit(uid, name, code, signal, false);
     pod->second.disk = Growth();
   }
-  send(microseconds(200), agent::PodStopped{uid});
+  send(microseconds(200) + disk_delay_, agent::PodStopped{uid});
 }
 
 void SimHost::set_ending(const std::string& uid, Ending ending) {
@@ -269,10 +323,6 @@ void SimHost::set_ending(const std::string& uid, Ending ending) {
   pod->second.ending = ending;
   if (ending == Ending::kNever) return;
   for (const Stop& stop : std::exchange(pod->second.waiting, {})) end(uid, stop);
-}
-
-void SimHost::let_all_end() {
-  for (const auto& [uid, pod] : pods_) set_ending(uid, Ending::kPrompt);
 }
 
 Bytes SimHost::usage_of(const Container& container) const {
@@ -289,10 +339,6 @@ Bytes SimHost::usage_of_pod(const std::string& uid) const {
   if (pod == pods_.end()) return total;
   for (const auto& [name, container] : pod->second.containers) total += usage_of(container);
   return total;
-}
-
-Bytes SimHost::resident_of_pod(const std::string& uid) const {
-  return in_memory(usage_of_pod(uid));
 }
 
 void SimHost::use_memory(const std::string& uid, Bytes target, Bytes rate_per_second) {
@@ -382,7 +428,7 @@ void SimHost::expect_oom() {
   });
   const Instant now = time_.now().mono;
   if (!growing && !caches_.any_grows(now) && usage() + caches_.total(now) <= size_.memory) return;
-  oom_check_ = time_.after(kOomCheckInterval, [this] {
+  oom_check_ = time_.after(oom_check_interval_, [this] {
     oom_check_.reset();
     const Instant now = time_.now().mono;
     caches_.give_up(usage() + caches_.total(now) - size_.memory, now);
@@ -443,7 +489,8 @@ void SimHost::observe(const agent::Observe& command) {
   seen.depth = command.depth;
   seen.layout.emplace();
   summarize(command.depth, *seen.summary);
-  send(milliseconds(1), std::shared_ptr<const agent::HostEvent>(std::move(event)));
+  const Duration disk = command.depth == agent::ObserveDepth::kWhole ? disk_delay_ : Duration();
+  send(milliseconds(1) + disk, std::shared_ptr<const agent::HostEvent>(std::move(event)));
 }
 
 /// `summary`: empty, or an earlier one of this machine, whose room is used again.

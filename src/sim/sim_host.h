@@ -1,10 +1,11 @@
 // A simulated machine: containers are entries in a table that use memory as their command says, and the kernel's OOM
 // killer comes when the machine is full. Understands `stress --memory Q --rate Q/s`; anything else uses 10Mi and runs
-// for ever. With swap, memory that does not fit is swapped out, the same share of each container, and a listener for
-// stalls is woken when the machine stalls. Pods may fill page cache, which the kernel gives up before it kills, and the
-// agent may reclaim. Its one disk and its processes run short as pods are told to use them, and
-// as unused images lie on the disk; no process is killed for that. A pod that was stopped gives its part of the disk
-// back. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong. Thread: one.
+// for ever, unless exit_after() says otherwise. With swap, memory that does not fit is swapped out, the same share of
+// each container, and a listener for stalls is woken when the machine stalls. Pods may fill page cache, which the
+// kernel gives up before it kills, and the agent may reclaim. Its one disk and its processes run short as pods are told
+// to use them, and as unused images lie on the disk; no process is killed for that. A pod that was stopped gives its
+// part of the disk back. Containers may take all of their grace to end, or not end at all. Its wall clock may be wrong.
+// Thread: one.
 #pragma once
 
 #include "agent/contract/ports.h"
@@ -95,16 +96,34 @@ class SimHost final : public agent::Host {
   std::int64_t processes_of_pod(const std::string& uid) const;
 
   /// The memory of the pod that is not swapped out.
-  Bytes resident_of_pod(const std::string& uid) const;
+  Bytes resident_of_pod(const std::string& uid) const { return in_memory(usage_of_pod(uid)); }
 
   /// Sets the reaction until the pod's last container has ended. Containers that were told to end meanwhile do so once
   /// they can.
   void set_ending(const std::string& uid, Ending ending);
+
   /// Containers end promptly again.
-  void let_all_end();
+  void let_all_end() {
+    for (const auto& [uid, pod] : pods_) set_ending(uid, Ending::kPrompt);
+  }
 
   /// Images that no container uses are on the disk; they go when the agent asks for that, unless `undeletable`.
   void keep_images(Bytes bytes, bool undeletable);
+
+  /// Makes its disk slow: containers start, volumes are made, pods are gone and disks are measured this much later.
+  /// Memory is measured as before.
+  void slow_disk(Duration by) { disk_delay_ = by; }
+
+  /// Makes the container that runs now end with `code` after this time; one that starts later is not affected.
+  void exit_after(const std::string& uid, const std::string& container, Duration after, std::int32_t code);
+
+  /// Sets how often it is checked if the machine is full while the memory of a pod grows. Between two checks a pod may
+  /// use more than there is.
+  void check_memory_every(Duration interval) { oom_check_interval_ = interval; }
+
+  /// Gives pods with a network of their own the addresses PREFIX2 to PREFIX254 ("100.64.3."): the first free one; with
+  /// none free, the last.
+  void set_pod_network(std::string prefix) { pod_network_ = std::move(prefix); }
 
   /// Sets the wall clock ahead of the right time.
   void set_clock(Duration ahead) { clock_ahead_ = ahead; }
@@ -139,7 +158,11 @@ class SimHost final : public agent::Host {
     std::map<std::string, Container> containers;
     Growth disk;       // bytes
     Growth processes;  // beside one of each container
+    bool host_network = false;
+    bool has_sandbox = false;
+    std::uint8_t address = 0;  // the last number; 0: it has none
 
+    std::vector<std::string> addresses(const std::string& network) const;
     std::int64_t running() const;
     std::int64_t processes_at(Instant now) const;
   };
@@ -147,6 +170,7 @@ class SimHost final : public agent::Host {
   void start(const agent::StartContainer& command);
   void exit(const std::string& uid, const std::string& name, std::int32_t code, std::int32_t signal, bool oom);
   void run_inside(const agent::RunInContainer& command);
+  void run_sandbox(const std::string& uid);
   void stop_pod(const std::string& uid, Duration grace);
   void stop_container(const agent::StopContainer& command);
   Duration time_to_end(const std::string& uid, Duration grace, Duration prompt) const;
@@ -181,6 +205,9 @@ class SimHost final : public agent::Host {
   Bytes images_;
   bool images_stay_ = false;
   Duration clock_ahead_{};
+  Duration disk_delay_{};
+  Duration oom_check_interval_ = milliseconds(5);
+  std::string pod_network_;  // empty: pods have the address of their node
   std::optional<Instant> told_of_stall_;
   std::int64_t last_pid_ = 1000;
   /// The last observations of everything, reused once the agent has released them: it keeps the last one.

@@ -189,6 +189,12 @@ struct Saying {
     return {"link", std::move(out)};
   }
 
+  Said operator()(const SlowDisks& action) const {
+    Json out = choice_members(action.nodes);
+    out["by"] = api::format_duration(action.by);
+    return {"slowDisk", std::move(out)};
+  }
+
   Said operator()(const HoldEndings& action) const {
     return {action.ending == SimHost::Ending::kNever ? "stuck" : "slowStop", pods_json(action.pods)};
   }

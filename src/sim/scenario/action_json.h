@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/json/json.h"
-#include "sim/scenario/document.h"
+#include "sim/scenario/actions.h"
 
 #include <string>
 #include <utility>

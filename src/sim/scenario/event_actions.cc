@@ -2,12 +2,12 @@
 
 #include "policy/workloads/deployment_revisions.h"
 #include "policy/workloads/pod_template.h"
-#include "sim/scenario/expectation.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 #include <variant>
 
 namespace spillway::sim {
@@ -30,17 +30,6 @@ std::string path_of(const DeploymentChoice& deployment) {
 bool is_of_daemon_set(const api::Pod& pod) {
   const api::OwnerReference* owner = api::controller_of(pod.metadata);
   return owner != nullptr && owner->kind == "DaemonSet";
-}
-
-bool has_ended(const api::Pod& pod) {
-  return pod.status.phase == "Failed" || pod.status.phase == "Succeeded";
-}
-
-/// The rate per second; a change with a duration grows evenly.
-std::int64_t rate_of(Duration over, std::int64_t grows, std::int64_t given) {
-  if (over <= Duration::zero()) return given;
-  return std::max<std::int64_t>(
-      static_cast<std::int64_t>(static_cast<double>(grows) / std::chrono::duration<double>(over).count()), 0);
 }
 
 /// The path at which objects of this kind are created.
@@ -75,18 +64,72 @@ Json document_of(const CreateObject& action) {
   return object;
 }
 
+class ClusterMachines final : public ActedMachines {
+ public:
+  explicit ClusterMachines(Cluster& cluster) : cluster_(cluster) {
+    for (std::size_t i = 0; i < cluster.node_count(); ++i) numbers_.emplace(cluster.node_name(i), i);
+  }
+
+  VirtualTime& time() override { return cluster_.time(); }
+
+  SimHost* machine(std::size_t node) override { return cluster_.machine(node); }
+
+  SimHost* machine_named(const std::string& node) override {
+    const auto found = numbers_.find(node);
+    return found == numbers_.end() ? nullptr : cluster_.machine(found->second);
+  }
+
+  void for_each_pod(const std::function<bool(const api::Pod&)>& visit) const override {
+    for (const auto& [key, pod] : cluster_.world().pods()) {
+      if (!visit(pod)) return;
+    }
+  }
+
+  void partition_node(std::size_t node, Cut cut) override { cluster_.partition_node(node, cut); }
+
+  void heal_node(std::size_t node) override { cluster_.heal_node(node); }
+
+  void crash_node(std::size_t node) override { cluster_.crash_node(node); }
+
+  void restart_node(std::size_t node) override { cluster_.restart_node(node); }
+
+  void restart_agent(std::size_t node, const agent::EvictionOptions& eviction) override {
+    cluster_.restart_agent(node, eviction);
+  }
+
+  void jump_clock_of(std::size_t node, Duration by) override { cluster_.jump_clock_of(node, by); }
+
+  void set_link_of(std::size_t node, const Link& link) override { cluster_.set_link_of(node, link); }
+
+  void mend_link_of(std::size_t node) override { cluster_.mend_link_of(node); }
+
+ private:
+  Cluster& cluster_;
+  std::map<std::string, std::size_t> numbers_;
+};
+
 }  // namespace
 
+EventActions::EventActions(Cluster& cluster, const std::vector<MachineSpec>& machines)
+    : cluster_(cluster),
+      machines_(machines),
+      acted_(std::make_unique<ClusterMachines>(cluster)),
+      machine_actions_(*acted_, machines) {}
+
+EventActions::~EventActions() = default;
+
 void EventActions::carry_out(const Action& action) {
-  std::visit(*this, action);
+  if (machine_actions_.carry_out(action)) return;
+  std::visit(
+      [this](const auto& each) {
+        if constexpr (!std::is_invocable_v<MachineActions&, decltype(each)>) (*this)(each);
+      },
+      action);
 }
 
 void EventActions::take_back(const Action& action) {
-  if (const auto* partition = std::get_if<PartitionNodes>(&action)) {
-    (*this)(HealNodes{partition->nodes});
-  } else if (const auto* crash = std::get_if<CrashNodes>(&action)) {
-    (*this)(RestartNodes{crash->nodes});
-  } else if (std::holds_alternative<CrashControllers>(action)) {
+  if (machine_actions_.take_back(action)) return;
+  if (std::holds_alternative<CrashControllers>(action)) {
     (*this)(RestartControllers{});
   } else if (std::holds_alternative<CrashScheduler>(action)) {
     (*this)(RestartScheduler{});
@@ -103,59 +146,8 @@ void EventActions::take_back(const Action& action) {
     (*this)(UncordonNodes{drain->nodes});
   } else if (std::holds_alternative<MuteWatch>(action)) {
     (*this)(MuteWatch{});
-  } else if (const auto* memory = std::get_if<UseMemory>(&action)) {
-    for_each(memory->pods, [this](const std::string& uid, SimHost& machine) {
-      if (const auto before = used_before_.find(uid); before != used_before_.end())
-        machine.use_memory(uid, before->second, Bytes{0});
-    });
-  } else if (const auto* clocks = std::get_if<JumpMachineClocks>(&action)) {
-    (*this)(JumpMachineClocks{clocks->nodes, -clocks->by});
-  } else if (const auto* links = std::get_if<WorsenLinks>(&action)) {
-    for (const std::size_t node : nodes_of(links->nodes)) cluster_.mend_link_of(node);
-  } else if (const auto* endings = std::get_if<HoldEndings>(&action)) {
-    for_each(endings->pods,
-             [](const std::string& uid, SimHost& machine) { machine.set_ending(uid, SimHost::Ending::kPrompt); });
   } else if (const auto* pause = std::get_if<PauseRollout>(&action)) {
     (*this)(ResumeRollout{pause->deployment});
-  } else if (const auto* images = std::get_if<KeepImages>(&action)) {
-    (*this)(KeepImages{images->nodes, Bytes{0}});
-  } else if (const auto* disk = std::get_if<FillDisk>(&action)) {
-    for_each(disk->pods, [this](const std::string& uid, SimHost& machine) {
-      if (const auto before = disk_before_.find(uid); before != disk_before_.end())
-        machine.use_disk(uid, before->second, Bytes{0});
-    });
-  } else if (const auto* files = std::get_if<ReadFiles>(&action)) {
-    for_each(files->pods, [](const std::string& uid, SimHost& machine) { machine.read_files(uid, {}); });
-  } else if (const auto* fork = std::get_if<ForkProcesses>(&action)) {
-    for_each(fork->pods, [this](const std::string& uid, SimHost& machine) {
-      if (const auto before = processes_before_.find(uid); before != processes_before_.end())
-        machine.fork_processes(uid, before->second, 0);
-    });
-  }
-}
-
-void EventActions::operator()(const PartitionNodes& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.partition_node(node, action.cut);
-}
-
-void EventActions::operator()(const HealNodes& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.heal_node(node);
-}
-
-void EventActions::operator()(const CrashNodes& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.crash_node(node);
-}
-
-void EventActions::operator()(const RestartNodes& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.restart_node(node);
-}
-
-void EventActions::operator()(const RollingReboot& action) {
-  Duration begins{};
-  for (const std::size_t node : nodes_of(action.nodes)) {
-    cluster_.time().after(begins, [this, node] { cluster_.crash_node(node); });
-    cluster_.time().after(begins + action.away, [this, node] { cluster_.restart_node(node); });
-    begins += action.interval;
   }
 }
 
@@ -249,32 +241,6 @@ void EventActions::operator()(const SlowApiServer& action) {
   cluster_.network().set_faults(slow);
 }
 
-void EventActions::operator()(const UseMemory& action) {
-  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
-    const Bytes before = machine.usage_of_pod(uid);
-    used_before_.insert_or_assign(uid, before);
-    const std::int64_t rate = rate_of(action.over, action.to.count() - before.count(), action.rate_per_second.count());
-    machine.use_memory(uid, action.to, Bytes{rate});
-  });
-}
-
-void EventActions::operator()(const FillDisk& action) {
-  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
-    const Bytes before = machine.disk_of_pod(uid);
-    disk_before_.insert_or_assign(uid, before);
-    const std::int64_t rate = rate_of(action.over, action.to.count() - before.count(), action.rate_per_second.count());
-    machine.use_disk(uid, action.to, Bytes{rate});
-  });
-}
-
-void EventActions::operator()(const ForkProcesses& action) {
-  for_each(action.pods, [&](const std::string& uid, SimHost& machine) {
-    const std::int64_t before = machine.processes_of_pod(uid);
-    processes_before_.insert_or_assign(uid, before);
-    machine.fork_processes(uid, action.to, rate_of(action.over, action.to - before, action.rate_per_second));
-  });
-}
-
 void EventActions::operator()(const DrainNodes& action) {
   for (const std::size_t node : nodes_of(action.nodes)) {
     set_schedulable(node, false);
@@ -340,68 +306,12 @@ void EventActions::operator()(const UndoRollout& action) {
   cluster_.replace(path_of(action.deployment), "/spec/template", pod_template);
 }
 
-void EventActions::operator()(const JumpClock& action) {
-  cluster_.time().jump_wall(action.by);
-}
-
-void EventActions::operator()(const JumpMachineClocks& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.jump_clock_of(node, action.by);
-}
-
-void EventActions::operator()(const WorsenLinks& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.set_link_of(node, action.link);
-}
-
-void EventActions::operator()(const HoldEndings& action) {
-  for_each(action.pods,
-           [&action](const std::string& uid, SimHost& machine) { machine.set_ending(uid, action.ending); });
-}
-
-void EventActions::operator()(const KeepImages& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) {
-    if (SimHost* const machine = cluster_.machine(node)) machine->keep_images(action.to, action.undeletable);
-  }
-}
-
-void EventActions::operator()(const ChangeThresholds& action) {
-  for (const std::size_t node : nodes_of(action.nodes)) cluster_.restart_agent(node, action.eviction);
-}
-
 void EventActions::operator()(const MuteWatch& action) {
   if (action.path.empty()) {
     cluster_.network().unmute();
   } else {
     cluster_.network().mute("controller", action.path);
   }
-}
-
-std::vector<api::PodKey> EventActions::pods_of(const PodChoice& choice) const {
-  std::vector<api::PodKey> keys;
-  for (const auto& [key, pod] : cluster_.world().pods()) {
-    if (choice.first && keys.size() == *choice.first) break;
-    if (pod.spec.node_name.empty() || has_ended(pod) || !matches_glob(choice.pods, key.text())) continue;
-    if (choice.label) {
-      const auto label = pod.metadata.labels.find(choice.label->first);
-      if (label == pod.metadata.labels.end() || label->second != choice.label->second) continue;
-    }
-    keys.push_back(key);
-  }
-  return keys;
-}
-
-void EventActions::for_each(const PodChoice& choice,
-                            const std::function<void(const std::string& uid, SimHost& machine)>& act) {
-  for (const api::PodKey& key : pods_of(choice)) {
-    const api::Pod& pod = cluster_.world().pods().at(key);
-    if (SimHost* const machine = machine_of(pod.spec.node_name)) act(pod.metadata.uid, *machine);
-  }
-}
-
-SimHost* EventActions::machine_of(const std::string& node) {
-  for (std::size_t i = 0; i < machines_.size(); ++i) {
-    if (machines_[i].name == node) return cluster_.machine(i);
-  }
-  return nullptr;
 }
 
 void EventActions::set_schedulable(std::size_t node, bool schedulable) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api/json/json.h"
-#include "sim/cluster.h"
+#include "sim/machine_spec.h"
 
 #include <string>
 #include <vector>

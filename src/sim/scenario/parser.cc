@@ -1,6 +1,7 @@
 #include "sim/scenario/parser.h"
 
 #include "api/text/quantity.h"
+#include "sim/cluster.h"
 #include "sim/scenario/cluster_import.h"
 #include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
@@ -224,7 +225,7 @@ Result<Scenario> read_scenario(const Place& root, const DocumentPart& part, cons
   const auto machines = machines_of(out);
   SPILLWAY_TRY(timeline, parse_timeline(root, machines));
   out.timeline = std::move(timeline);
-  SPILLWAY_TRY_VOID(check_names(root, out));
+  if (!instead.foreign_pods) SPILLWAY_TRY_VOID(check_names(root, out));
   SPILLWAY_TRY_VOID(check_servers(root, out.control_plane, out.timeline));
   if (const Outcome can_start = check_agents(out.config.agents.value_or(plain_agents()), machines); !can_start)
     return root.member(root.has("config") ? "config" : "cluster").wrong(can_start.error().text());

@@ -42,7 +42,8 @@ ClusterOptions cluster_options(const Scenario& scenario, const Inventory& invent
   const bool uses_machines = std::ranges::any_of(scenario.timeline, [](const TimelineEvent& event) {
     return std::holds_alternative<UseMemory>(event.action) || std::holds_alternative<FillDisk>(event.action) ||
            std::holds_alternative<ReadFiles>(event.action) || std::holds_alternative<ForkProcesses>(event.action) ||
-           std::holds_alternative<KeepImages>(event.action) || std::holds_alternative<ChangeThresholds>(event.action);
+           std::holds_alternative<KeepImages>(event.action) || std::holds_alternative<ChangeThresholds>(event.action) ||
+           std::holds_alternative<SlowDisks>(event.action);
   });
   const auto* generated = std::get_if<GeneratedCluster>(&scenario.cluster);
   const bool calm = generated != nullptr && generated->workloads.empty() && !uses_machines;

@@ -65,6 +65,7 @@ void heal_everything(Cluster& cluster) {
     cluster.heal_node(i);
     cluster.mend_link_of(i);
     cluster.machine(i)->let_all_end();
+    cluster.machine(i)->slow_disk({});
   }
 }
 

@@ -190,6 +190,15 @@ Result<Action> read_link(const Place& place, const Machines& machines) {
   return WorsenLinks{nodes, {latency.value_or(Duration::zero()), static_cast<std::uint32_t>(lost.value_or(0))}};
 }
 
+Result<Action> read_slow_disk(const Place& place, const Machines& machines) {
+  if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with by");
+  SPILLWAY_TRY_VOID(place.check_members({"zone", "rack", "label", "names", "skip", "every", "only", "by"}));
+  SPILLWAY_TRY(nodes, read_choice(place, machines));
+  SPILLWAY_TRY(by, read_duration(place, "by"));
+  if (!by || *by == Duration::zero()) return place.wrong("by is missing; expected a duration, e.g. 2s");
+  return SlowDisks{nodes, *by};
+}
+
 Result<Action> read_images(const Place& place, const Machines& machines) {
   if (!place.value().is_object()) return place.wrong("expected a mapping of nodes, with to");
   SPILLWAY_TRY_VOID(
@@ -315,7 +324,7 @@ const std::initializer_list<std::string_view> kMembers = {
     "at",        "after",  "for",   "repeat",   "partition", "heal",      "crash",     "restart",    "rollingReboot",
     "apiServer", "memory", "drain", "uncordon", "scale",     "jumpClock", "muteWatch", "create",     "delete",
     "etcd",      "disk",   "fork",  "link",     "slowStop",  "stuck",     "images",    "thresholds", "rollout",
-    "pause",     "resume", "undo",  "cache"};
+    "pause",     "resume", "undo",  "cache",    "slowDisk"};
 constexpr std::array<std::string_view, 4> kTimes = {"at", "after", "for", "repeat"};
 
 Result<Action> read_action(std::string_view kind, const Place& event, const Machines& machines) {
@@ -344,6 +353,7 @@ Result<Action> read_action(std::string_view kind, const Place& event, const Mach
   }
   if (kind == "jumpClock") return read_jump_clock(event, place, machines);
   if (kind == "link") return read_link(place, machines);
+  if (kind == "slowDisk") return read_slow_disk(place, machines);
   if (kind == "slowStop") return read_hold_endings(place, SimHost::Ending::kAtGrace);
   if (kind == "stuck") return read_hold_endings(place, SimHost::Ending::kNever);
   if (kind == "images") return read_images(place, machines);
@@ -368,7 +378,8 @@ bool can_be_taken_back(const Action& action) {
          std::holds_alternative<ForkProcesses>(action) || std::holds_alternative<DrainNodes>(action) ||
          std::holds_alternative<MuteWatch>(action) || std::holds_alternative<JumpMachineClocks>(action) ||
          std::holds_alternative<WorsenLinks>(action) || std::holds_alternative<HoldEndings>(action) ||
-         std::holds_alternative<KeepImages>(action) || std::holds_alternative<PauseRollout>(action);
+         std::holds_alternative<KeepImages>(action) || std::holds_alternative<PauseRollout>(action) ||
+         std::holds_alternative<SlowDisks>(action);
 }
 
 Outcome read_times(const Place& place, TimelineEvent& event) {

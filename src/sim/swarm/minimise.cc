@@ -27,6 +27,7 @@ NodeChoice* choice_in(Action& action) {
   if (auto* const clocks = std::get_if<JumpMachineClocks>(&action)) return &clocks->nodes;
   if (auto* const links = std::get_if<WorsenLinks>(&action)) return &links->nodes;
   if (auto* const images = std::get_if<KeepImages>(&action)) return &images->nodes;
+  if (auto* const disks = std::get_if<SlowDisks>(&action)) return &disks->nodes;
   if (auto* const thresholds = std::get_if<ChangeThresholds>(&action)) return &thresholds->nodes;
   return nullptr;
 }
