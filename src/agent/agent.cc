@@ -317,6 +317,13 @@ void Agent::leave_lease(std::function<void()> on_registered) {
   parts_->lease_elsewhere = std::move(on_registered);
 }
 
+void Agent::listen(ObjectListener listener) {
+  parts_->nodes.cache().listen(
+      {[heard = std::move(listener.on_node)](const auto&, const auto& after, Now) { heard(after); }});
+  parts_->pods.cache().listen(
+      {[heard = std::move(listener.on_pod)](const auto& before, const auto& after, Now) { heard(before, after); }});
+}
+
 void Agent::start(Now now) {
   Parts& p = *parts_;
   p.started = now.mono;

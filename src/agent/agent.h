@@ -14,6 +14,8 @@
 #include "agent/devices/resource_managers.h"
 #include "agent/eviction/reaction.h"
 #include "api/json/json.h"
+#include "api/object/node.h"
+#include "api/object/pod.h"
 #include "api/object/summary.h"
 #include "base/rng.h"
 #include "client/engine.h"
@@ -45,6 +47,16 @@ class Agent final : public client::ApiEngine {
   /// Another engine (LeaseKeeper) renews the lease, and this one does not. `on_registered` is called when the node has
   /// been registered. Before start().
   void leave_lease(std::function<void()> on_registered);
+
+  /// Hears of this node's object and of its pods as the API server has them, after the agent has taken each change.
+  struct ObjectListener {
+    std::function<void(const std::shared_ptr<const api::Node>& node)> on_node;  // null: deleted
+    std::function<void(const std::shared_ptr<const api::Pod>& before, const std::shared_ptr<const api::Pod>& after)>
+        on_pod;  // null: it was not there, it is deleted
+  };
+
+  /// Called inside a step of the agent: a listener that ends the agent does so later. Before start().
+  void listen(ObjectListener listener);
 
   std::string_view name() const override;
   void start(Now now) override;

@@ -24,6 +24,7 @@ int run(const spillway::cli::CommandLine& line) {
                  [&](const cli::SchedulerCommand& scheduler) { return apps::run_scheduler(line.log, scheduler); },
                  [&](const cli::DnsCommand& dns) { return apps::run_dns(line.log, dns); },
                  [&](const cli::ProxyCommand& proxy) { return apps::run_proxy(line.log, proxy); },
+                 [&](const cli::HollowCommand& hollow) { return apps::run_hollow(line.log, hollow); },
                  [&](const cli::DemoCommand& demo) { return apps::run_demo(demo); },
                  [&](const cli::EndPodsCommand& end_pods) { return apps::run_end_pods(end_pods); },
                  [&](const cli::StressCommand& stress) { return apps::run_stress(stress); },

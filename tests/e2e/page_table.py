@@ -32,6 +32,7 @@ MEASURES = Not("a measurement on a quiet machine with a release build: minutes t
 LAB = Not("boots virtual machines for minutes; tests/lab/run itself is run by e2e_lab")
 CONTAINERD = Runs("tests/e2e/own_containerd.py", "--container-runtime-endpoint")
 COMPANION = Runs("tests/e2e/test_companion.py", '"--companion"')
+HOLLOW = Runs("tests/e2e/test_hollow.py", '"hollow"')
 NAME = Not("the name of a mode or of a flag, not a whole command")
 POD = ("NAME", "$POD")
 NODE = ("NAME", "$NODE")
@@ -75,6 +76,7 @@ TABLE = {
         "spillway lint kubelet.yaml --memory 8Gi": Here(first=f"spillway resume; {KUBELET} 500Mi >kubelet.yaml"),
         "spillway agent --config kubelet.yaml --print-config": Here((("--config", "--node-name n1 --config"),)),
         "spillway store --help": Here(),
+        "spillway hollow --nodes 1000": HOLLOW,
         "spillway simulate zone-outage": Here(SMALL),
         "spillway replay FILE --config NEW.yaml": Here((("FILE", "night.rec"), ("NEW.yaml", "kubelet.yaml")), first="spillway record --dir /var/lib/spillway/nodes/$NODE -o night.rec"),
         "./dev vectors tests/vectors/eviction": Not("builds first; CTest runs the same program on every folder: vectors_PART"),
@@ -115,6 +117,15 @@ TABLE = {
     },
     "docs/heartbeats.md": {"cmake --preset release -DSPILLWAY_BENCH=ON && ninja -C build/release spillway spillway_load": BUILDS, "bench/load/renewals.py": MEASURES},
     "docs/how-it-works.md": {"spillway explain pod/NAME": Here((POD,)), "spillway explain node/NAME": Here((NODE,))},
+    "docs/hollow.md": {
+        "spillway hollow --kubeconfig test.kubeconfig --nodes 1000": HOLLOW,
+        "kubectl annotate pod web-0 spillway.io/hollow-memory=20Gi spillway.io/hollow-memory-rate=50Mi/s": HOLLOW,
+        "kubectl delete nodes -l spillway.io/hollow": HOLLOW,
+        "spillway explain pod/web-0": HOLLOW,
+        "kubectl annotate node hollow-00007 spillway.io/hollow-state=silent": HOLLOW,
+        "kubectl annotate node hollow-00007 spillway.io/hollow-state-": HOLLOW,
+        "spillway hollow zone-outage --kubeconfig test.kubeconfig --nodes 90": HOLLOW,
+    },
     "docs/incidents.md": {
         "spillway simulate all --seed 1 --brakes off": Runs("tests/sim/scenario_play_test.cc", "examples/incidents/"),
         "spillway simulate all --seed 1 --brakes on": Runs("tests/sim/scenario_play_test.cc", "examples/incidents/"),

@@ -14,6 +14,8 @@ int run_controller(const cli::LogArgs& log, const cli::ControllerCommand& comman
 int run_scheduler(const cli::LogArgs& log, const cli::SchedulerCommand& command);
 int run_dns(const cli::LogArgs& log, const cli::DnsCommand& command);
 int run_proxy(const cli::LogArgs& log, const cli::ProxyCommand& command);
+/// Nodes without machines.
+int run_hollow(const cli::LogArgs& log, const cli::HollowCommand& command);
 int run_lint(const cli::LintCommand& command);
 /// Exit codes: 0 nothing is in the way, 1 something is, 4 warnings only.
 int run_doctor(const cli::DoctorCommand& command);

@@ -65,13 +65,16 @@ Result<wire::Kubeconfig> find_kubeconfig(const cli::ClusterArgs& args) {
   return config;
 }
 
-Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args) {
+Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args,
+                              const wire::HttpClient::Limits& limits) {
   SPILLWAY_TRY(config, find_kubeconfig(args));
-  return connect_remote(loop, config);
+  return connect_remote(loop, config, limits);
 }
 
-Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config) {
+Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config,
+                              const wire::HttpClient::Limits& limits) {
   wire::HttpsTransport::Options options;
+  options.limits = limits;
   SPILLWAY_TRY(endpoint, wire::make_endpoint(config, config.path, offered_protocols()));
   Remote remote{.transport = nullptr,
                 .authority_pem = config.authority_pem,

@@ -36,7 +36,9 @@ Result<std::vector<std::string>> named_kubeconfigs(const cli::ClusterArgs& args)
 Result<wire::Kubeconfig> find_kubeconfig(const cli::ClusterArgs& args);
 
 /// kInvalid: as of find_kubeconfig(). Nothing is connected yet.
-Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args);
-Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config);
+Result<Remote> connect_remote(runtime::Loop& loop, const cli::ClusterArgs& args,
+                              const wire::HttpClient::Limits& limits = {});
+Result<Remote> connect_remote(runtime::Loop& loop, const wire::Kubeconfig& config,
+                              const wire::HttpClient::Limits& limits = {});
 
 }  // namespace spillway::apps

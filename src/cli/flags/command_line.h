@@ -387,12 +387,31 @@ struct DemoCommand {
   bool keep = false;  // leave the temporary directory, so that it can be inspected
 };
 
-/// A memory hog that stops by itself.
+/// Nodes without machines.
+struct HollowCommand {
+  ClusterArgs api;
+  std::string scenario;               // a file, or one that comes with the program; empty: none
+  std::optional<std::int64_t> nodes;  // nullopt: the scenario's, else 10
+  std::optional<std::int64_t> zones;  // nullopt: the scenario's, else 1
+  std::string name_prefix = "hollow";
+  std::int64_t first_number = 0;
+  double nodes_per_second = 20;
+  std::optional<std::int64_t> cpus;  // per node; nullopt: the scenario's, else 4
+  std::optional<Bytes> memory;       // nullopt: the scenario's, else 16Gi
+  std::optional<Bytes> disk;         // nullopt: the scenario's, else 100Gi
+  std::vector<std::pair<std::string, std::string>> labels;
+  NodeConfigArgs config;
+  Duration observe_interval = seconds(10);
+  std::optional<std::uint64_t> seed;  // nullopt: another one each time
+  bool delete_nodes = false;
+};
+
 /// Ends the pods that nodes with state below these directories have left running.
 struct EndPodsCommand {
   std::vector<std::string> directories;
 };
 
+/// A memory hog that stops by itself.
 struct StressCommand {
   Bytes memory;
   Bytes rate_per_second;  // zero: as fast as possible
@@ -605,9 +624,9 @@ struct ImagesCommand {
 
 using Command =
     std::variant<UpCommand, ApiserverCommand, AgentCommand, ControllerCommand, SchedulerCommand, DnsCommand,
-                 ProxyCommand, DemoCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand, ZonesCommand,
-                 HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand, RecordCommand,
-                 ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
+                 ProxyCommand, DemoCommand, HollowCommand, EndPodsCommand, StressCommand, LintCommand, ExplainCommand,
+                 ZonesCommand, HoldCommand, SimulateCommand, AdviseCommand, SwarmCommand, StoreCommand, ImagesCommand,
+                 RecordCommand, ReplayCommand, DoctorCommand, DashboardCommand, TopCommand, WatchCommand>;
 
 struct CommandLine {
   LogArgs log;

@@ -72,6 +72,8 @@ void check_etcd(const EtcdArgs& args);
 /// The flag exists, and every use of it is refused: why.
 void refuse_etcd_overrides(CLI::App& app, const std::string& why);
 void add_node(CLI::App& app, NodeArgs& args);
+/// Flags of a node that hollow nodes have as well: labels, taints, the number of pods, hard thresholds.
+void add_hollow_node(CLI::App& app, HollowCommand& command);
 
 /// A flag of upstream's and why it changes nothing here. Both texts are constants.
 struct StockFlag {

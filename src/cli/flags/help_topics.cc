@@ -104,6 +104,12 @@ constexpr HelpExample kDns[] = {
     {"spillway dns --kubeconfig dns.kubeconfig --listen 127.0.0.1:5353", "Listen on another port"},
     {"spillway dns --kubeconfig dns.kubeconfig --cluster-domain corp.example", "Use another domain"}};
 
+constexpr HelpExample kHollow[] = {
+    {"spillway hollow --kubeconfig test.kubeconfig --nodes 1000", "A thousand nodes; Ctrl-C ends them"},
+    {"spillway hollow zone-outage --kubeconfig test.kubeconfig --nodes 90", "Ninety nodes, one zone of which fails"},
+    {"spillway hollow --kubeconfig test.kubeconfig --nodes 50 --rate 5 --delete-nodes",
+     "Fifty nodes, slowly, and no Node is left"}};
+
 constexpr HelpExample kDemo[] = {{"sudo spillway demo", "An eviction and a node failure, in about 20 seconds"},
                                  {"sudo spillway demo --keep", "Keep its database and logs"},
                                  {"spillway demo --log-level debug", "Show the log lines of its processes"}};
@@ -219,6 +225,7 @@ constexpr HelpTopic kTopics[] = {
     {"record", kSimulate, kRecord, {}},
     {"replay", kSimulate, kReplay, {}},
     {"swarm", kSimulate, kSwarm, {}},
+    {"hollow", kSimulate, kHollow, {}},
     {"lint", kKeep, kLint, {}},
     {"store", kKeep, kStore, {}},
     {"store backup", {}, kStore, {}},

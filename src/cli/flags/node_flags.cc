@@ -154,6 +154,24 @@ Result<api::Json> reserved_memory_setting(const std::string& text) {
   return list;
 }
 
+void add_hard_thresholds(CLI::App& app, NodeConfigArgs& config) {
+  add_setting(app, config, "--eviction-hard", "evictionHard", pairs_setting(eviction::PairSyntax::kLessThan),
+              "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
+}
+
+void add_taints(CLI::App& app, NodeConfigArgs& config) {
+  add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
+              "Taints the node registers with, e.g. dedicated=gpu:NoSchedule", "KEY[=VALUE]:EFFECT,...", "");
+}
+
+void add_max_pods(CLI::App& app, NodeConfigArgs& config) {
+  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Largest number of pods on this node", "INT", "110");
+}
+
+void add_labels(CLI::App& app, std::vector<std::pair<std::string, std::string>>& labels) {
+  add_parsed(app, "--node-labels", labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+}
+
 void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   begin_group(app, "Node");
   app.add_option("--config", config.file, "KubeletConfiguration (YAML); flags win over it")->check(CLI::ExistingFile);
@@ -165,8 +183,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   const auto less_than = pairs_setting(eviction::PairSyntax::kLessThan);
   const auto equals = pairs_setting(eviction::PairSyntax::kEquals);
   begin_group(app, "Eviction");
-  add_setting(app, config, "--eviction-hard", "evictionHard", less_than,
-              "Hard thresholds, e.g. memory.available<100Mi; naming one drops all defaults", "SIGNAL<VALUE,...", "");
+  add_hard_thresholds(app, config);
   add_setting(app, config, "--eviction-soft", "evictionSoft", less_than, "Soft thresholds, e.g. memory.available<300Mi",
               "SIGNAL<VALUE,...", "");
   add_setting(app, config, "--eviction-soft-grace-period", "evictionSoftGracePeriod", equals,
@@ -198,8 +215,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
   begin_group(app, "Registration and status");
   add_setting(app, config, "--register-node", "registerNode", switch_setting,
               "Create the Node object; false: report the status of a Node that exists already", "true|false", "true");
-  add_setting(app, config, "--register-with-taints", "registerWithTaints", taints_setting,
-              "Taints the node registers with, e.g. dedicated=gpu:NoSchedule", "KEY[=VALUE]:EFFECT,...", "");
+  add_taints(app, config);
   add_setting(app, config, "--node-status-update-frequency", "nodeStatusUpdateFrequency", duration_setting,
               "Interval at which the node status is computed", "DURATION", "10s");
   add_setting(app, config, "--node-status-report-frequency", "nodeStatusReportFrequency", duration_setting,
@@ -227,7 +243,7 @@ void add_node_config(CLI::App& app, NodeConfigArgs& config) {
               "Memory reserved on each NUMA node, e.g. 0:memory=1Gi;1:memory=2Gi", "NODE:TYPE=QUANTITY[,...][;...]",
               "");
   begin_group(app, "Pods");
-  add_setting(app, config, "--max-pods", "maxPods", count_setting, "Largest number of pods on this node", "INT", "110");
+  add_max_pods(app, config);
   add_setting(app, config, "--container-runtime-endpoint", "containerRuntimeEndpoint", text_setting,
               "CRI socket of the container runtime, e.g. unix:///run/containerd/containerd.sock. Without one, pods run "
               "as processes of this machine. With --companion it reports disk usage only",
@@ -285,7 +301,7 @@ void add_recording_size(CLI::App& app, Bytes& size, const std::string& what) {
 void add_node(CLI::App& app, NodeArgs& args) {
   add_node_config(app, args.config);
   begin_group(app, "Node");
-  add_parsed(app, "--node-labels", args.labels, parse_labels, "Labels the node registers with", "KEY=VALUE,...", "");
+  add_labels(app, args.labels);
   app.add_flag("--register-schedulable,!--no-register-schedulable", args.register_schedulable,
                "Register the node as schedulable")
       ->default_str("true");
@@ -316,6 +332,13 @@ void add_node(CLI::App& app, NodeArgs& args) {
   app.add_option("--cni-bin-dir", args.cni_bin_dir, "Directory of CNI plug-ins, for pods that are processes")
       ->type_name("DIR")
       ->default_str("/opt/cni/bin, /usr/lib/cni");
+}
+
+void add_hollow_node(CLI::App& app, HollowCommand& command) {
+  add_labels(app, command.labels);
+  add_taints(app, command.config);
+  add_max_pods(app, command.config);
+  add_hard_thresholds(app, command.config);
 }
 
 }  // namespace spillway::cli

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace spillway::cli {
@@ -294,6 +295,59 @@ void define_dns(Commands& commands) {
   commands.choose(app, dns);
 }
 
+/// A name that a Node may begin with: lower-case letters, digits and hyphens, not at its ends.
+Result<std::string> parse_name_prefix(const std::string& text) {
+  constexpr std::size_t kPrefixMax = 50;  // the number follows
+  const auto is_plain = [](char each) { return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9'); };
+  const bool fits = !text.empty() && text.size() <= kPrefixMax && is_plain(text.front()) && is_plain(text.back());
+  if (fits && std::ranges::all_of(text, [&](char each) { return is_plain(each) || each == '-'; })) return text;
+  return invalid({}, "expected at most {} lower-case letters, digits and hyphens, got \"{}\"", kPrefixMax, text);
+}
+
+void define_hollow(Commands& commands) {
+  const auto hollow = std::make_shared<HollowCommand>();
+  CLI::App& app = commands.add("hollow", "Run nodes without machines: this program's agents over simulated hosts");
+  app.add_option(
+         "SCENARIO", hollow->scenario,
+         "Scenario file (docs/simulate.md) or a built-in scenario: its nodes, and the events that happen to them")
+      ->type_name("FILE");
+  add_api(app, hollow->api);
+  begin_group(app, "Nodes");
+  app.add_option("--nodes", hollow->nodes, "Number of nodes")
+      ->check(between(1, 16384))
+      ->default_str("the scenario's, else 10");
+  app.add_option("--zones", hollow->zones, "Number of zones that the nodes are in, in turn")
+      ->check(between(1, 1000))
+      ->default_str("the scenario's, else 1");
+  add_parsed(app, "--name-prefix", hollow->name_prefix, parse_name_prefix,
+             "Beginning of the nodes' names, before -00000, -00001, ...", "NAME", "hollow");
+  app.add_option("--first-number", hollow->first_number,
+                 "Number of the first node: several processes share a cluster with numbers of their own")
+      ->check(between(0, 16383))
+      ->capture_default_str();
+  app.add_option("--cpus", hollow->cpus, "Processors of each node")
+      ->check(between(1, 1024))
+      ->default_str("the scenario's, else 4");
+  add_parsed(app, "--memory", hollow->memory, parse_optional_bytes, "Memory of each node", "QUANTITY",
+             "the scenario's, else 16Gi");
+  add_parsed(app, "--disk", hollow->disk, parse_optional_bytes, "Disk of each node", "QUANTITY",
+             "the scenario's, else 100Gi");
+  add_hollow_node(app, *hollow);
+  begin_group(app, "Run");
+  app.add_option("--rate", hollow->nodes_per_second, "Nodes that register per second")
+      ->check(between_shares(0.1, 1000))
+      ->type_name("0.1..1000")
+      ->capture_default_str();
+  add_duration(app, "--observe-interval", hollow->observe_interval,
+               "Longest time between two readings of a node's memory");
+  app.add_option("--seed", hollow->seed, "Seed of all random choices")->default_str("another one each time");
+  app.add_flag("--delete-nodes", hollow->delete_nodes, "Delete the Nodes at the end; otherwise they stay registered");
+  app.footer(
+      "Annotations of Nodes and Pods say how they behave: spillway.io/hollow-state, hollow-memory (docs/hollow.md).\n"
+      "Exit codes: 0 ended by Ctrl-C, 1 a Node could not be deleted, 2 wrong command line or file.");
+  commands.choose(app, hollow);
+}
+
 }  // namespace
 
 void define_process_commands(Commands& commands) {
@@ -303,6 +357,7 @@ void define_process_commands(Commands& commands) {
   define_controller(commands);
   define_scheduler(commands);
   define_dns(commands);
+  define_hollow(commands);
 }
 
 }  // namespace spillway::cli

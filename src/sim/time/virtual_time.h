@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,9 @@ class VirtualTime {
 
   /// Runs the next event alone, if it is due at `latest` or before; false: there is none.
   bool run_next(Instant latest);
+
+  /// When the next event is due, or earlier, if that one was cancelled; nullopt: there is none.
+  std::optional<Instant> next_due() const { return queue_.empty() ? std::nullopt : std::optional(queue_.front().due); }
 
   std::uint64_t events_run() const { return events_run_; }
 
