@@ -53,6 +53,7 @@ void ResourcePaths::perform_admitted(const ExchangePtr& exchange) {
     case SubresourceId::kNone:
     case SubresourceId::kStatus:
     case SubresourceId::kEphemeralContainers:
+    case SubresourceId::kResize:
     case SubresourceId::kFinalize:
     case SubresourceId::kApproval:
       return perform_generic(exchange);

@@ -170,6 +170,10 @@ StatusResult<void> NodeRestriction::check_update(const api::UserInfo& user, cons
     }
     return check_labels(resource, *node, object, &old);
   }
+  if (resource.is("", "Pod") && part == SubresourceId::kResize) {
+    return refused(resource, object, *node,
+                   "may not use pod subresource \"resize\", only 'status' and 'eviction' are allowed");
+  }
   if (resource.is("", "Pod") && part == SubresourceId::kStatus && !changed_labels(object, &old).empty()) {
     return refused(resource, object, *node, "cannot update labels through pod status");
   }

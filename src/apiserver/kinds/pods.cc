@@ -15,6 +15,7 @@ KindHooks pod_hooks() {
           .prepare_update = prepare_pod_update,
           .admit_update = admit_pod_update,
           .validate_update = validate_pod_update,
+          .confirm_update = confirm_pod_update,
           .columns = table.columns,
           .table_row = table.row};
 }

@@ -15,7 +15,7 @@ bool says_object(const Route& route) {
   if (route.subresource == nullptr) return true;
   const SubresourceId id = route.subresource->id;
   return id == SubresourceId::kStatus || id == SubresourceId::kFinalize || id == SubresourceId::kApproval ||
-         id == SubresourceId::kEphemeralContainers;
+         id == SubresourceId::kEphemeralContainers || id == SubresourceId::kResize;
 }
 
 bool is_proxied(const api::StatusResult<Route>& route) {

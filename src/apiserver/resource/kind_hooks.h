@@ -8,8 +8,8 @@
 //
 // Order on create: decode, set_defaults, prepare_create, admit_create, metadata rules + validate_create,
 // checks of the server (AdmissionCheck::confirm), confirm_create, name_create. Order on update: decode, set_defaults,
-// isolation, prepare_update, admit_update, metadata rules + validate_update. Thread: any (pure functions). Source: spec
-// "API server contract", 4.8, 7, 12, 15.
+// isolation, prepare_update, admit_update, metadata rules + validate_update, checks of the server, confirm_update.
+// Thread: any (pure functions). Source: spec "API server contract", 4.8, 7, 12, 15.
 #pragma once
 
 #include "api/exchange/exchange.h"
@@ -80,7 +80,12 @@ struct AdmissionContext {
 };
 
 /// The endpoint of an update.
-enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers, kFinalize };
+enum class Endpoint { kMain, kStatus, kApproval, kEphemeralContainers, kResize, kFinalize };
+
+/// True for the endpoints through which a client changes the spec of an object.
+constexpr bool changes_spec(Endpoint endpoint) {
+  return endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers || endpoint == Endpoint::kResize;
+}
 
 struct TableColumn {
   std::string_view name;
@@ -125,6 +130,9 @@ struct KindHooks {
   /// Everything wrong with the change. Null: for kMain validate_create is called, for others nothing.
   void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                           api::FieldErrors& errors) = nullptr;
+  /// Asked about a valid update; may refuse it for what the cluster holds. Null: nothing.
+  api::StatusResult<void> (*confirm_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
+                                            const AdmissionContext& context) = nullptr;
 
   /// Null columns: Name and Age.
   std::span<const TableColumn> columns;

@@ -65,6 +65,7 @@ enum class SubresourceId {
   kLog,
   kExec,  // and attach, portforward: a connection that is handed on
   kEphemeralContainers,
+  kResize,
   kFinalize,
   kToken,
   kApproval,

@@ -76,6 +76,7 @@ constexpr std::array kPodSubresources{
     Subresource{SubresourceId::kLog, "log", VerbSet{kGet}, {}, {}, {}},
     Subresource{SubresourceId::kExec, "portforward", kConnect, "", "v1", "PodPortForwardOptions"},
     Subresource{SubresourceId::kProxy, "proxy", kProxied, "", "v1", "PodProxyOptions"},
+    Subresource{SubresourceId::kResize, "resize", kReadWriteVerbs, {}, {}, {}},
     kStatus};
 constexpr std::array kServiceSubresources{
     Subresource{SubresourceId::kProxy, "proxy", kProxied, "", "v1", "ServiceProxyOptions"}, kStatus};

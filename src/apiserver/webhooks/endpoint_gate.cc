@@ -35,6 +35,7 @@ bool is_gated(const Route& route) {
     case SubresourceId::kScale:
     case SubresourceId::kLog:
     case SubresourceId::kEphemeralContainers:
+    case SubresourceId::kResize:
     case SubresourceId::kFinalize:
     case SubresourceId::kApproval:
       return false;

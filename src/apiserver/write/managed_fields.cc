@@ -35,6 +35,9 @@ api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std:
     case SubresourceId::kEphemeralContainers:
       writer.subresource = "ephemeralcontainers";
       break;
+    case SubresourceId::kResize:
+      writer.subresource = "resize";
+      break;
     case SubresourceId::kNone:
     case SubresourceId::kBinding:
     case SubresourceId::kEviction:

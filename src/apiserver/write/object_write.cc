@@ -384,8 +384,7 @@ namespace {
 void count_changes(const Resource& described, const Resource& stored, SubresourceId part, Json& object,
                    const Json& old) {
   const Endpoint endpoint = endpoint_of(part);
-  const bool may_change_spec = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
-  if (!stored.counts_generation || !may_change_spec || part == SubresourceId::kBinding) return;
+  if (!stored.counts_generation || !changes_spec(endpoint) || part == SubresourceId::kBinding) return;
   count_generation(described, stored, object, old);
 }
 
@@ -506,8 +505,8 @@ StatusResult<void> ObjectWrite::validate_update() {
   const KindHooks& hooks = *row_.hooks;
   const Endpoint endpoint = endpoint_of(job_.part);
   api::FieldErrors errors;
-  const bool main = endpoint == Endpoint::kMain || endpoint == Endpoint::kEphemeralContainers;
-  validate_metadata_update(row_, main ? UpdatedPart::kMain : UpdatedPart::kStatus, object_, *old_, errors);
+  const UpdatedPart part = changes_spec(endpoint) ? UpdatedPart::kMain : UpdatedPart::kStatus;
+  validate_metadata_update(row_, part, object_, *old_, errors);
   for (const AdmissionCheck* check : tools_.checks) check->validate_update(resource, object_, *old_, errors);
   if (row_.custom != nullptr) {
     errors.add(std::exchange(schema_errors_, {}));
@@ -524,6 +523,9 @@ StatusResult<void> ObjectWrite::validate_update() {
                                       .object = object_,
                                       .old = old_.get(),
                                       .warnings = warnings_}));
+  }
+  if (hooks.confirm_update != nullptr) {
+    SPILLWAY_TRY_VOID(hooks.confirm_update(object_, *old_, endpoint, admission_context()));
   }
   return {};
 }
@@ -583,11 +585,13 @@ Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
   return Next::kStep;
 }
 
-/// Only the main endpoint can make an object use more than before.
+/// Only the main endpoint and that of resizes can make an object use more than before.
 Next ObjectWrite::charge_quotas() {
-  const bool may_grow = creates_ ? !is_charged_ : job_.part == SubresourceId::kNone && !job_.trusted && !deletes_;
+  const bool grows_here = job_.part == SubresourceId::kNone || job_.part == SubresourceId::kResize;
+  const bool may_grow = creates_ ? !is_charged_ : grows_here && !job_.trusted && !deletes_;
   if (!may_grow) return Next::kStep;
   tools_.quotas.charge({.resource = stored(),
+                        .part = job_.part,
                         .object = object_,
                         .old = creates_ ? nullptr : old_.get(),
                         .dry_run = job_.context.dry_run,

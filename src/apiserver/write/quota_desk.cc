@@ -44,10 +44,11 @@ Result<Usage> usage_of(const quota::CountedKind& kind, const Json& object, WallT
   return Usage{std::nullopt, quota::usage_of(kind)};
 }
 
-/// Kinds whose updates may increase their usage. Pods never do, as their requests are fixed; those that came before a
-/// quota need not say what it asks of new ones, or none of their finalizers could be taken away. Objects of other kinds
-/// use the same for all their life.
-bool may_grow(const quota::CountedKind& kind) {
+/// True if an update through `part` may increase the usage of an object of that kind. Pods grow by a resize alone:
+/// those that came before a quota need not say what it asks of new ones, or none of their finalizers could be taken
+/// away. Objects of other kinds use the same for all their life.
+bool may_grow(const quota::CountedKind& kind, SubresourceId part) {
+  if (part == SubresourceId::kResize) return kind == quota::kPods;
   return kind == quota::kServices || kind == quota::kClaims;
 }
 
@@ -127,7 +128,7 @@ void QuotaDesk::charge(const Write& write, Done done) {
   const std::string ns(write.object.string_at({"metadata", "namespace"}));
   const auto charge = std::make_shared<Charge>();
   charge->request.kind = {resource.group, resource.plural};
-  if (write.old != nullptr && !may_grow(charge->request.kind)) return done(PledgePtr());
+  if (write.old != nullptr && !may_grow(charge->request.kind, write.part)) return done(PledgePtr());
   charge->of = resource.group_resource();
   charge->name = write.object.string_at({"metadata", "name"});
   const auto refuse = [&](std::string_view why) { done(api::forbidden_status(charge->of, charge->name, why)); };

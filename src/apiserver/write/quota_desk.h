@@ -34,6 +34,7 @@ class QuotaDesk {
 
   struct Write {
     const Resource& resource;
+    SubresourceId part = SubresourceId::kNone;
     const api::Json& object;
     const api::Json* old = nullptr;  // null: it is new
     bool dry_run = false;

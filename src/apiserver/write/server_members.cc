@@ -62,6 +62,26 @@ bool has_elements(const Json* list) {
   return list != nullptr && list->if_array() != nullptr && !list->if_array()->empty();
 }
 
+/// The members of a container that a resize writes. Where the containers are not the same ones, `resized` is kept as it
+/// was sent: validation refuses it.
+void merge_resized(Json& spec, const Json& resized, std::string_view list) {
+  Json* kept = spec.find(list);
+  const Json* sent = resized.find(list);
+  Json::Array* containers = kept == nullptr ? nullptr : kept->if_array();
+  const Json::Array* wanted = sent == nullptr ? nullptr : sent->if_array();
+  const auto has_same_name = [](const Json& a, const Json& b) {
+    return a.string_at({"name"}) == b.string_at({"name"});
+  };
+  if (containers == nullptr || wanted == nullptr || !std::ranges::equal(*containers, *wanted, has_same_name)) {
+    return keep_member(spec, resized, list);
+  }
+  for (std::size_t i = 0; i < containers->size(); ++i) {
+    for (const std::string_view member : {"resources", "resizePolicy"}) {
+      keep_member((*containers)[i], (*wanted)[i], member);
+    }
+  }
+}
+
 }  // namespace
 
 Endpoint endpoint_of(SubresourceId part) {
@@ -72,6 +92,8 @@ Endpoint endpoint_of(SubresourceId part) {
       return Endpoint::kApproval;
     case SubresourceId::kEphemeralContainers:
       return Endpoint::kEphemeralContainers;
+    case SubresourceId::kResize:
+      return Endpoint::kResize;
     case SubresourceId::kFinalize:
       return Endpoint::kFinalize;
     case SubresourceId::kNone:
@@ -143,16 +165,21 @@ void keep_server_members(Json& metadata, const Json& old, Author author) {
 }
 
 void isolate(const Resource& resource, SubresourceId part, Json& object, const Json& old) {
-  if (part == SubresourceId::kEphemeralContainers) {
+  if (part == SubresourceId::kEphemeralContainers || part == SubresourceId::kResize) {
     Json isolated = old;
-    if (const Json* containers = object.at({"spec", "ephemeralContainers"})) {
-      isolated.make({"spec", "ephemeralContainers"}) = *containers;
+    Json& spec = isolated["spec"];
+    const Json& sent = object["spec"];
+    if (part == SubresourceId::kEphemeralContainers) {
+      keep_member(spec, sent, "ephemeralContainers");
     } else {
-      isolated.erase({"spec", "ephemeralContainers"});
+      keep_member(spec, sent, "resources");
+      for (const std::string_view list : {"containers", "initContainers"}) merge_resized(spec, sent, list);
     }
     for (const std::string_view member : {"resourceVersion", "uid"}) {
       keep_member(isolated["metadata"], object["metadata"], member);
     }
+    // An apply has recorded its manager already.
+    if (part == SubresourceId::kResize) keep_member(isolated["metadata"], object["metadata"], "managedFields");
     object = std::move(isolated);
     return;
   }

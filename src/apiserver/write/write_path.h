@@ -1,5 +1,5 @@
 // Requests that write, from HTTP to Writer and Remover and back: POST, PUT, PATCH, DELETE, on objects, collections and
-// the status, finalize, approval and ephemeralcontainers endpoints.
+// the status, finalize, approval, ephemeralcontainers and resize endpoints.
 // Thread: loop. Source: spec "API server contract", 3.3, 4.8, 8, 10, 11.
 #pragma once
 

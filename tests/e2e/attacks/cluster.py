@@ -53,6 +53,7 @@ GRANTS = [
         ("", "configmaps", "*", ""),
                            ("apps", "replicasets replicasets/scale deployments daemonsets", "*", "")]),
     ("debugger", "ours", [("", "pods/ephemeralcontainers", "get update patch", ""), ("", "pods", "get", "")]),
+    ("resizer", "ours", [("", "pods/resize", "get update patch", ""), ("", "pods", "get", "")]),
     ("player", None, []),
     ("player-of-nodes", None, [("", "nodes", "list", "")]),
     ("log-reader", "ours", [("", "pods/log", "get", ""), ("", "pods", "get list watch", "")]),

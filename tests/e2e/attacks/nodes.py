@@ -117,6 +117,7 @@ def of_pods():
             ("its own pod, moved", "POST", f"{OWN}/binding", {"target": {"kind": "Node", "name": "n2"}}, "json"),
             ("another pod, bound to it", "POST", f"{OTHER}/binding", {"target": {"kind": "Node", "name": "n1"}}, "json"),
             ("its own pod, moved by a binding of the namespace", "POST", f"{OURS}/bindings", {"metadata": {"name": "on-n1"}, "target": {"name": "n2"}}, "json"),
+            ("other resources for its own pod", "PATCH", f"{OWN}/resize", {"spec": {"containers": [{"name": "main", "resources": {"limits": {"memory": "64Gi"}}}]}}, "strategic"),
             ("debug containers of its own pod", "PATCH", f"{OWN}/ephemeralcontainers", {"spec": {"ephemeralContainers": []}}, "merge"),
             ("log of its own pod", "GET", f"{OWN}/log", None, "json"), ("exec in its own pod", "POST", f"{OWN}/exec?command=id", None, "json"),
             ("a pod of its own", "POST", f"{OURS}/pods", {"metadata": {"name": "evil"},

@@ -8,7 +8,6 @@
 #include "apiserver/kinds/limits/limits.h"
 #include "apiserver/kinds/pod/pod.h"
 #include "apiserver/kinds/pod/token_volume.h"
-#include "policy/declared_features.h"
 
 #include <fmt/format.h>
 
@@ -214,27 +213,6 @@ void add_gated_condition(api::Json& pod, WallTime now) {
                                            {"message", "Scheduling is blocked due to non-empty scheduling gates"}})});
 }
 
-/// The node of a bound pod has what a change of its spec needs (plug-in NodeDeclaredFeatureValidator). Changes through
-/// the pod itself need nothing: those that do are refused there.
-api::StatusResult<void> confirm_features(const api::Json& pod, const api::Json& old, const AdmissionContext& context) {
-  const std::string node_name(text(value_of(old, "spec"), "nodeName"));
-  const auto before = api::decode<api::PodSpec>(value_of(old, "spec"));
-  const auto after = api::decode<api::PodSpec>(value_of(pod, "spec"));
-  if (node_name.empty() || !before || !after) return {};
-  const std::vector<std::string_view> needed = policy::features_to_update(*before, *after);
-  if (needed.empty()) return {};
-  std::vector<std::string> declared;
-  if (const std::optional<api::Json> node = context.cluster.find("nodes", "", node_name)) {
-    for (const api::Json& each : elements(value_of(*node, "status"), "declaredFeatures")) {
-      declared.emplace_back(each.string_at({}));
-    }
-  }
-  const std::string missing = policy::missing_features(needed, declared);
-  if (missing.empty()) return {};
-  return forbidden(
-      pod, fmt::format("pod update requires features {} which are not available on node \"{}\"", missing, node_name));
-}
-
 }  // namespace
 
 api::StatusResult<void> admit_pod(api::Json& pod, const AdmissionContext& context) {
@@ -265,9 +243,8 @@ api::StatusResult<void> confirm_pod(const api::Json& pod, const AdmissionContext
 }
 
 api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint,
-                                         const AdmissionContext& context) {
-  if (endpoint == Endpoint::kStatus) return {};
-  if (endpoint != Endpoint::kMain) return confirm_features(pod, old, context);
+                                         const AdmissionContext& /*context*/) {
+  if (endpoint != Endpoint::kMain) return {};
   // Set at the creation; an update that leaves them out means no change.
   api::Json& spec = pod["spec"];
   for (const std::string_view key : {"preemptionPolicy", "priority"}) {

@@ -30,7 +30,7 @@ void validate_template_metadata(const api::Json& pod_template, std::string_view 
 void validate_overhead(const api::Json& amounts, std::string_view path, api::FieldErrors& errors);
 void validate_tolerations(const api::Json& tolerations, std::string_view path, api::FieldErrors& errors);
 
-// Pods (pod_defaults.cc, pod_admission.cc, pod_validation.cc, pod_update.cc).
+// Pods (defaults.cc, admission.cc, pod_validation.cc, pod_update.cc, resize.cc).
 
 void default_pod(api::Json& pod);
 /// The status of a new pod, and what follows from several of its fields.
@@ -46,5 +46,8 @@ api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, E
                                          const AdmissionContext& context);
 /// Everything an update may not change, and everything wrong with the result.
 void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors);
+/// Checks of a valid update: limits of the namespace, and whether the pod's node can follow it.
+api::StatusResult<void> confirm_pod_update(const api::Json& pod, const api::Json& old, Endpoint endpoint,
+                                           const AdmissionContext& context);
 
 }  // namespace spillway::apiserver::kinds

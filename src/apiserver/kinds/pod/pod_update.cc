@@ -206,6 +206,7 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
   if (endpoint == Endpoint::kEphemeralContainers && has(old_annotations, api::kConfigMirrorAnnotation)) {
     return errors.forbidden("[]", "static pods do not support ephemeral containers");
   }
+  if (endpoint == Endpoint::kResize && !check_resizable(root, old)) return;
   if (endpoint != Endpoint::kStatus) check_whole_pod(root, value_of(old, "spec"));
   // Upstream validates the changed annotations once more.
   check_annotation_changes(annotations, old_annotations);
@@ -215,6 +216,8 @@ void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint en
       return check_main_update(root, old);
     case Endpoint::kEphemeralContainers:
       return check_debug_containers_update(root, old);
+    case Endpoint::kResize:
+      return check_resize(root, old);
     case Endpoint::kStatus:
       return check_status_change(root, old);
     case Endpoint::kApproval:

@@ -160,6 +160,12 @@ void check_app_armor_agreement(const api::Json& annotations, const CheckedField&
 /// Annotations that an update may neither add, change nor remove.
 void check_annotation_changes(const CheckedField& annotations, const api::Json& old);
 
+// resize.cc
+/// The changes that the endpoint `resize` may make, and that the pod can be resized at all. False: nothing else of the
+/// pod is to be checked.
+bool check_resizable(const CheckedField& pod, const api::Json& old);
+void check_resize(const CheckedField& pod, const api::Json& old);
+
 // status.cc
 void check_status_change(const CheckedField& pod, const api::Json& old);
 
