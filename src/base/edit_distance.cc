@@ -1,5 +1,7 @@
 #include "base/edit_distance.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -17,6 +19,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+void NearestWord::offer(std::string_view candidate, std::string_view name) {
+  const std::size_t distance = edit_distance(word_, candidate);
+  if (distance >= limit_) return;
+  limit_ = distance;
+  found_ = name;
+}
+
+std::string NearestWord::suggestion() const {
+  return found_.empty() ? std::string() : fmt::format(" (did you mean {}?)", found_);
 }
 
 }  // namespace spillway

@@ -9,18 +9,6 @@ namespace spillway::yaml {
 
 using api::Json;
 
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& known) {
-  std::size_t best = word.size() / 3 + 2;
-  std::string found;
-  for (const std::string_view each : known) {
-    const std::size_t distance = edit_distance(word, each);
-    if (distance >= best) continue;
-    best = distance;
-    found = fmt::format(" (did you mean {}?)", each);
-  }
-  return found;
-}
-
 Error Place::wrong(std::string_view what) const {
   const Origin* origin = document_->origins.find(path_);
   for (std::string around = path_; origin == nullptr && !around.empty();) {
@@ -37,7 +25,7 @@ Outcome Place::check_members(std::initializer_list<std::string_view> known) cons
   if (!value_->is_object()) return wrong("expected a mapping");
   for (const auto& [name, member] : *value_->if_object()) {
     if (std::ranges::find(known, name) == known.end())
-      return inside(name, member).wrong("unknown" + suggestion(name, known));
+      return inside(name, member).wrong("unknown" + nearest_word(name, known).suggestion());
   }
   return {};
 }

@@ -17,9 +17,6 @@
 
 namespace spillway::yaml {
 
-/// " (did you mean X?)" for a word that is none of these; empty: none is near.
-std::string suggestion(std::string_view word, const std::vector<std::string_view>& known);
-
 class Place {
  public:
   /// kColumn: errors say FILE:LINE:COLUMN, of a member where its name begins.

@@ -127,7 +127,7 @@ class Simulate(unittest.TestCase):
                                 (["zone-outage", "--system-reserved", "-1"], "expected quantities such as 512Mi, got \"-1\""),
                                 (["zone-outage", "--config", "none.yaml"], "none.yaml"),
                                 (["zone-outage", "--seeds", "0"], "--seeds"), ([], "SCENARIO is required"),
-                                (["none"], "there is no such scenario")):
+                                (["none"], "there is no such scenario"), (["zone-outge"], "(did you mean zone-outage?)")):
             done = self.advise(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
             self.assertIn(said, done.stderr)

@@ -7,6 +7,7 @@
 #include "agent/config/resource_managers.h"
 #include "api/text/duration.h"
 #include "base/edit_distance.h"
+#include "base/utf8.h"
 
 #include <fmt/format.h>
 
@@ -49,7 +50,8 @@ std::string_view type_name(const Json& value) {
 
 std::string shown(const Json& value) {
   if (value.is_object() || value.is_array() || value.is_null()) return std::string(type_name(value));
-  return fmt::format("{} {}", type_name(value), api::to_text(value));
+  constexpr std::size_t kShownMax = 60;  // bytes: a value of many lines would bury the message
+  return fmt::format("{} {}", type_name(value), shortened(api::to_text(value), kShownMax));
 }
 
 /// Members of the mappings that the agent reads by member.
@@ -125,9 +127,9 @@ class Checker {
   }
 
   void unknown(const std::string& path, std::string_view name, const std::vector<std::string>& known) {
-    const auto near = nearest_key(name, known);
+    const std::string near = nearest_word(name, known).found();
     add(ConfigFinding::Kind::kTolerated, path,
-        near ? fmt::format("unknown key; did you mean {}?", *near) : std::string("unknown key"));
+        near.empty() ? std::string("unknown key") : fmt::format("unknown key; did you mean {}?", near));
   }
 
   /// Members of a mapping, against those that there are; a member that is null in `members` has none of its own.
@@ -386,18 +388,6 @@ std::string ConfigFinding::text() const {
   if (line > 0) where += fmt::format("{}:", line);
   if (!where.empty()) where += " ";
   return path.empty() ? where + message : fmt::format("{}{}: {}", where, path, message);
-}
-
-std::optional<std::string> nearest_key(std::string_view key, const std::vector<std::string>& known) {
-  std::size_t best = key.size() / 3 + 2;
-  std::optional<std::string> found;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(key, candidate);
-    if (distance >= best) continue;
-    best = distance;
-    found = candidate;
-  }
-  return found;
 }
 
 CheckedConfig check_config(const ConfigDocument& document) {

@@ -94,7 +94,4 @@ Result<AgentOptions> options_of(const api::Json& effective);
 /// The thresholds of an effective configuration, as written.
 eviction::ThresholdConfig threshold_config_of(const api::Json& effective);
 
-/// "evictionHard" for "evictionHrad"; nullopt: nothing is near.
-std::optional<std::string> nearest_key(std::string_view key, const std::vector<std::string>& known);
-
 }  // namespace spillway::agent

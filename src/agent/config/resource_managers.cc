@@ -2,6 +2,7 @@
 
 #include "agent/config/kubelet_config.h"
 #include "api/text/duration.h"
+#include "base/edit_distance.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,10 +21,10 @@ using api::Json;
 
 Outcome check_word(std::string_view key, std::string_view word, const std::vector<std::string>& known) {
   if (std::ranges::find(known, word) != known.end()) return {};
-  const auto near = nearest_key(word, known);
+  const std::string near = nearest_word(word, known).found();
   return invalid(
       key, "unknown: \"{}\"; {}", word,
-      near ? fmt::format("did you mean {}?", *near) : fmt::format("expected one of {}", fmt::join(known, ", ")));
+      near.empty() ? fmt::format("expected one of {}", fmt::join(known, ", ")) : fmt::format("did you mean {}?", near));
 }
 
 Result<std::map<std::string, std::string, std::less<>>> words_at(const Json& effective, std::string_view key,

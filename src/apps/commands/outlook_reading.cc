@@ -156,18 +156,13 @@ class OutlookReading {
 
   /// "; did you mean import?", or empty when nothing is close.
   std::string near_name(const std::string& collection) {
-    std::string best;
-    std::size_t least = name_.size() / 3 + 2;
+    NearestWord nearest(name_);
     std::size_t compared = 0;
     for (const api::Json& each : cluster_.list(collection)) {
       if (++compared > kNamesCompared) break;
-      const std::string_view other = each.string_at({"metadata", "name"});
-      const std::size_t distance = edit_distance(name_, other);
-      if (distance >= least) continue;
-      least = distance;
-      best = other;
+      nearest.offer(each.string_at({"metadata", "name"}));
     }
-    return best.empty() ? std::string() : fmt::format("; did you mean {}?", best);
+    return nearest.found().empty() ? std::string() : fmt::format("; did you mean {}?", nearest.found());
   }
 
   /// nullopt: it cannot be read, which has been said.

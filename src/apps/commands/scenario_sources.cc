@@ -1,6 +1,7 @@
 #include "apps/commands/scenario_sources.h"
 
 #include "apps/commands/incident_files.h"
+#include "base/edit_distance.h"
 #include "base/file.h"
 
 #include <filesystem>
@@ -24,13 +25,16 @@ std::string incident_name(std::string_view file) {
 Result<std::vector<ScenarioSource>> find_sources(const std::string& wanted) {
   std::vector<ScenarioSource> found;
   std::string names;
+  NearestWord nearest(wanted);
   for (const auto& [file, text] : kIncidentFiles) {
     names += " " + incident_name(file);
+    nearest.offer(incident_name(file));
     if (wanted == "all" || wanted == incident_name(file)) found.push_back({std::string(file), std::string(text)});
   }
   if (!found.empty()) return found;
   if (wanted.find_first_of("./") == std::string::npos) {
-    return invalid(wanted, "there is no such scenario; expected a file, all, or one of{}", names);
+    return invalid(wanted, "there is no such scenario{}; expected a file, all, or one of{}", nearest.suggestion(),
+                   names);
   }
   auto text = read_file(wanted);
   if (!text) return text.error();

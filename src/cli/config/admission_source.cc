@@ -12,18 +12,6 @@ using api::Json;
 
 namespace {
 
-std::string nearest_member(std::string_view name, std::span<const std::string_view> known) {
-  std::size_t best = name.size() / 3 + 2;
-  std::string_view found;
-  for (const std::string_view each : known) {
-    const std::size_t distance = edit_distance(name, each);
-    if (distance >= best) continue;
-    best = distance;
-    found = each;
-  }
-  return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
-}
-
 /// nullptr: it is absent or null.
 const Json* given_member(const Json& value, std::string_view name) {
   const Json* found = value.find(name);
@@ -60,7 +48,7 @@ bool AdmissionSource::is_mapping(const Json& value, const AdmissionPlace& place,
   }
   for (const auto& [name, member] : *object) {
     if (std::ranges::find(known, name) == known.end()) {
-      wrong(place.member(name), "unknown" + nearest_member(name, known));
+      wrong(place.member(name), "unknown" + nearest_word(name, known).suggestion());
     }
   }
   return true;

@@ -276,20 +276,13 @@ class Reader {
   }
 
   static std::string suggestion_for(const std::string& path) {
-    std::size_t best = path.size() / 3 + 2;
-    std::string found;
-    const auto consider = [&](std::string_view candidate) {
-      if (const std::size_t distance = edit_distance(path, candidate); distance < best) {
-        best = distance;
-        found = candidate;
-      }
-    };
+    NearestWord nearest(path);
     for (const Field& field : kFields) {
-      consider(field.section);
-      consider(path_of(field));
+      nearest.offer(field.section);
+      nearest.offer(path_of(field));
     }
-    for (const std::string_view member : kWithoutEffect) consider(member);
-    return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
+    for (const std::string_view member : kWithoutEffect) nearest.offer(member);
+    return nearest.suggestion();
   }
 
   const std::string& file_;

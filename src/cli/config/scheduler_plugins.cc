@@ -1,6 +1,7 @@
 #include "cli/config/scheduler_plugins.h"
 
 #include "api/object/node_affinity.h"
+#include "base/edit_distance.h"
 #include "cli/config/known_plugins.h"
 
 #include <fmt/format.h>
@@ -81,7 +82,8 @@ Result<const KnownPlugin*> known_plugin(const Place& entry) {
   if (found == kPlugins.end()) {
     std::vector<std::string_view> names;
     for (const KnownPlugin& plugin : kPlugins) names.push_back(plugin.name);
-    return entry.member("name").wrong(fmt::format("there is no plug-in \"{}\"{}", name, yaml::suggestion(name, names)));
+    return entry.member("name").wrong(
+        fmt::format("there is no plug-in \"{}\"{}", name, nearest_word(name, names).suggestion()));
   }
   return &*found;
 }

@@ -24,20 +24,6 @@ void collect_flags(const CLI::App& app, std::vector<std::string>& flags) {
   }
 }
 
-/// " (did you mean --data-dir?)", or empty when nothing is close.
-std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
-  std::size_t best = word.size() / 3 + 2;
-  std::string found;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best) {
-      best = distance;
-      found = candidate;
-    }
-  }
-  return found.empty() ? "" : fmt::format(" (did you mean {}?)", found);
-}
-
 /// True if the text has the word as a whole word, not as a part of another one.
 bool names_word(std::string_view text, std::string_view word) {
   if (word.empty()) return false;
@@ -194,7 +180,7 @@ class Parser {
 
   EarlyExit unknown_command(const std::string& word) const {
     return {fmt::format("spillway: unknown command \"{}\"{}; see `spillway --help`\n", word,
-                        suggestion(word, command_names())),
+                        nearest_word(word, command_names()).suggestion()),
             kExitUsage};
   }
 
@@ -216,7 +202,7 @@ class Parser {
     collect_flags(chosen(), known);
     if (const std::string word = mistaken_word(text, known, argc, argv); !word.empty()) {
       if (word.starts_with("--")) text = fmt::format("unknown flag {}", word);
-      text += suggestion(word, known);
+      text += nearest_word(word, known).suggestion();
     }
     return fmt::format("spillway: {}; see `spillway {}--help`\n", text, chosen_words());
   }

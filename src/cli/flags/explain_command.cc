@@ -68,18 +68,14 @@ const ExplainedKind* find_kind(std::string word) {
 /// "; did you mean job/NAME?", or empty when nothing is close.
 std::string near_kind(std::string_view word, std::string_view name) {
   if (word.empty() || word.size() > kKindLengthMax) return {};
-  std::string_view best;
-  std::size_t least = word.size() / 3 + 2;
+  NearestWord nearest(word);
   for (const ExplainedKind& kind : kKinds) {
     for (const std::string_view known : {singular_of(kind), kind.plural, kind.brief}) {
-      const std::size_t distance = known.empty() ? least : edit_distance(word, known);
-      if (distance >= least) continue;
-      least = distance;
-      best = singular_of(kind);
+      if (!known.empty()) nearest.offer(known, singular_of(kind));
     }
   }
-  if (best.empty()) return {};
-  return fmt::format("; did you mean {}/{}?", best, name.empty() ? "NAME" : name);
+  if (nearest.found().empty()) return {};
+  return fmt::format("; did you mean {}/{}?", nearest.found(), name.empty() ? "NAME" : name);
 }
 
 /// "KIND NAME" as "KIND/NAME", and a name alone as that of a pod.

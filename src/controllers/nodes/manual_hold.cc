@@ -26,17 +26,15 @@ std::string names_of(const std::vector<std::string>& zones) {
   return zones.size() > kNamedMax ? text + fmt::format(" and {} more", zones.size() - kNamedMax) : text;
 }
 
+/// " (did you mean X?)", or empty. Zones are compared whole and by the value of their label.
 std::string suggestion(std::string_view asked, const std::vector<std::string>& zones) {
-  std::size_t best = asked.size() / 3 + 2;
-  std::string found;
-  if (asked == "-") return found;
+  if (asked == "-") return {};
+  NearestWord nearest(asked);
   for (const std::string& zone : zones) {
-    const std::size_t distance = std::min(edit_distance(asked, zone), edit_distance(asked, label_value(zone)));
-    if (distance >= best) continue;
-    best = distance;
-    found = zone_text(zone);
+    nearest.offer(zone, zone_text(zone));
+    nearest.offer(label_value(zone), zone_text(zone));
   }
-  return found.empty() ? found : fmt::format(" (did you mean {}?)", found);
+  return nearest.suggestion();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -43,11 +44,8 @@ template <typename Table>
 Error unknown_word(std::string_view what, std::string_view word, const Table& table) {
   std::string known;
   for (const auto& [name, value] : table) known += (known.empty() ? "" : ", ") + std::string(name);
-  const auto nearest =
-      std::ranges::min_element(table, {}, [word](const auto& each) { return edit_distance(word, each.first); });
-  const bool near = edit_distance(word, nearest->first) <= word.size() / 3 + 1;
   return make_error(ErrorCode::kInvalid, "expected {} ({}), got \"{}\"{}", what, known, word,
-                    near ? fmt::format(" (did you mean {}?)", nearest->first) : "");
+                    nearest_word(word, table | std::views::keys).suggestion());
 }
 
 template <typename Table>

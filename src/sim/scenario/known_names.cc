@@ -78,7 +78,7 @@ class KnownNames {
 Error no_such(const Place& place, std::string_view what, const std::string& wanted,
               const std::vector<std::string>& known) {
   return place.wrong(fmt::format("there is no {} \"{}\"{}; this cluster has {}", what, wanted,
-                                 suggest_name(wanted, known), list_names(known)));
+                                 nearest_word(wanted, known).suggestion(), list_names(known)));
 }
 
 /// Checks the names in an action; errors stand at the place of the event's member that names the action.
@@ -148,18 +148,6 @@ class NameCheck {
 };
 
 }  // namespace
-
-std::string suggest_name(std::string_view wanted, const std::vector<std::string>& known) {
-  std::size_t best = wanted.size() / 3 + 2;
-  std::string found;
-  for (const std::string& each : known) {
-    const std::size_t distance = edit_distance(wanted, each);
-    if (distance >= best) continue;
-    best = distance;
-    found = fmt::format(" (did you mean {}?)", each);
-  }
-  return found;
-}
 
 std::string list_names(const std::vector<std::string>& known) {
   std::string names;

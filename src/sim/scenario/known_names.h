@@ -12,9 +12,6 @@
 
 namespace spillway::sim {
 
-/// " (did you mean X?)", or empty: none of them is near.
-std::string suggest_name(std::string_view wanted, const std::vector<std::string>& known);
-
 /// The first of them, and how many more there are: "a, b and 7 more"; "none".
 std::string list_names(const std::vector<std::string>& known);
 

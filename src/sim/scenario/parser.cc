@@ -1,6 +1,7 @@
 #include "sim/scenario/parser.h"
 
 #include "api/text/quantity.h"
+#include "base/edit_distance.h"
 #include "sim/cluster.h"
 #include "sim/scenario/cluster_import.h"
 #include "sim/scenario/config_parser.h"
@@ -102,7 +103,7 @@ Outcome check_pinned(const Place& place, const GeneratedCluster& cluster) {
     SPILLWAY_TRY(node, each.optional_text("node"));
     if (node.empty() || std::ranges::find(nodes, node) != nodes.end()) return {};
     return each.member("node").wrong(fmt::format("there is no node \"{}\"{}; this cluster has {}", node,
-                                                 suggest_name(node, nodes), list_names(nodes)));
+                                                 nearest_word(node, nodes).suggestion(), list_names(nodes)));
   });
 }
 

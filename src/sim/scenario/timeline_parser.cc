@@ -1,5 +1,6 @@
 #include "sim/scenario/timeline_parser.h"
 
+#include "base/edit_distance.h"
 #include "sim/scenario/config_parser.h"
 #include "sim/scenario/fault_parser.h"
 #include "sim/scenario/known_names.h"
@@ -30,7 +31,7 @@ Error no_such_part(const Place& place, std::string_view what, const std::string&
                    const std::set<std::string>& known) {
   const std::vector<std::string> names(known.begin(), known.end());
   return place.wrong(fmt::format("there is no {} \"{}\"{}; this cluster has {}", what, wanted,
-                                 suggest_name(wanted, names), list_names(names)));
+                                 nearest_word(wanted, names).suggestion(), list_names(names)));
 }
 
 std::set<std::string> values_of(std::string_view label, const Machines& machines) {
@@ -61,8 +62,8 @@ Outcome check_node_names(const Place& place, const Machines& machines) {
     if (std::ranges::any_of(machines, [&name](const auto& node) { return matches_glob(name, node.name); })) return {};
     std::vector<std::string> known;
     for (const MachineSpec& node : machines) known.push_back(node.name);
-    return each.wrong(fmt::format("there is no node \"{}\"{}; this cluster has {}", name, suggest_name(name, known),
-                                  list_names(known)));
+    return each.wrong(fmt::format("there is no node \"{}\"{}; this cluster has {}", name,
+                                  nearest_word(name, known).suggestion(), list_names(known)));
   });
 }
 
