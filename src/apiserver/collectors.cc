@@ -27,7 +27,8 @@ Collectors::Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Rem
       definitions_(core, kinds, writer, remover),
       roles_(core, writer),
       local_apis_(core, writer, remover, options.aggregated == nullptr ? LocalApis::Kept::kNo : LocalApis::Kept::kYes),
-      availability_(core, writer, fetch, apis) {}
+      availability_(core, writer, fetch, apis),
+      policy_types_(core, writer) {}
 
 void Collectors::act(bool wanted) {
   if (std::exchange(acts_, wanted) == wanted) return;

@@ -11,6 +11,7 @@
 #include "apiserver/collect/garbage_collector.h"
 #include "apiserver/collect/kubernetes_service.h"
 #include "apiserver/collect/namespaces.h"
+#include "apiserver/collect/policy_types.h"
 #include "apiserver/collect/quotas.h"
 #include "apiserver/collect/reservation_keeper.h"
 #include "apiserver/collect/role_aggregator.h"
@@ -61,10 +62,11 @@ class Collectors {
   RoleAggregator roles_;
   LocalApis local_apis_;
   ApiAvailability availability_;
-  const std::array<Collector*, 17> all_{&clients_,    &account_secrets_, &garbage_,     &namespaces_,   &budgets_,
+  PolicyTypes policy_types_;
+  const std::array<Collector*, 18> all_{&clients_,    &account_secrets_, &garbage_,     &namespaces_,   &budgets_,
                                         &quotas_,     &root_ca_,         &kubernetes_,  &reservations_, &events_,
                                         &requests_,   &tokens_,          &node_signer_, &definitions_,  &roles_,
-                                        &local_apis_, &availability_};
+                                        &local_apis_, &availability_,    &policy_types_};
   bool acts_ = false;
 };
 

@@ -36,6 +36,10 @@ std::string policy(std::string_view name, std::string_view spec) {
   return quoted(fmt::format("{{'metadata':{{'name':'{}'}},'spec':{{{}}}}}", name, spec));
 }
 
+std::string status_of(TestServer& server, const std::string& name) {
+  return api::to_text(*server.get(kPolicies + "/" + name).body.find("status"));
+}
+
 struct PolicyWorld {
   explicit PolicyWorld(AdmissionRules rules = {}) : server(ApiServer::Controllers::kUnknown, std::move(rules)) {}
 
@@ -58,6 +62,80 @@ std::string message_of(const Answer& answer) {
   return answer.string_at({"message"});
 }
 
+/// spec.matchConstraints with one rule for the version v1.
+std::string typed_rule(std::string_view group, std::string_view resources) {
+  return fmt::format(
+      "'matchConstraints':{{'resourceRules':[{{'operations':['CREATE'],'apiGroups':['{}'],'apiVersions':['v1'],"
+      "'resources':[{}]}}]}}",
+      group, resources);
+}
+
+TEST(PolicyTypeChecking, WarnsOfWhatDoesNotFitTheKindsOfTheRules) {
+  TestServer server;
+  const std::string spec = typed_rule("apps", "'deployments','replicasets'") +
+                           ",'variables':[{'name':'n','expression':'object.spec.replicas'}],'validations':["
+                           "{'expression':'object.replicas > 1'},{'expression':'variables.n == \\'a\\''},"
+                           "{'expression':'variables.n > 1','messageExpression':'string(object.spec.paused)'}]";
+  ASSERT_EQ(server.post(kPolicies, policy("p", spec)).code, 201);
+  const Json status = *server.get(kPolicies + "/p").body.find("status");
+  EXPECT_EQ(status.at({"observedGeneration"})->if_int64(), 1);
+  const Json* warnings = status.at({"typeChecking", "expressionWarnings"});
+  ASSERT_NE(warnings, nullptr) << api::to_text(status);
+  ASSERT_EQ(warnings->if_array()->size(), 3U) << api::to_text(status);
+  const auto& list = *warnings->if_array();
+  EXPECT_EQ(list[0].string_at({"fieldRef"}), "spec.validations[0].expression");
+  EXPECT_EQ(list[0].string_at({"warning"}),
+            "apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'replicas'\n | object.replicas > 1\n | "
+            "......^\napps/v1, Kind=ReplicaSet: ERROR: <input>:1:7: undefined field 'replicas'\n | object.replicas > "
+            "1\n | ......^\n");
+  EXPECT_EQ(list[1].string_at({"fieldRef"}), "spec.validations[1].expression");
+  EXPECT_TRUE(list[1].string_at({"warning"}).contains("'_==_' applied to '(int, string)'"));
+  EXPECT_EQ(list[2].string_at({"fieldRef"}), "spec.validations[2].messageExpression");
+  EXPECT_EQ(
+      list[2].string_at({"warning"}),
+      "apps/v1, Kind=ReplicaSet: ERROR: <input>:1:19: undefined field 'paused'\n | string(object.spec.paused)\n | "
+      "..................^\n");
+  // A mended policy has no warnings.
+  ASSERT_EQ(
+      server.merge(kPolicies + "/p", R"({"spec":{"validations":[{"expression":"object.spec.replicas > 1"}]}})").code,
+      200);
+  EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":2,"typeChecking":{}})");
+}
+
+TEST(PolicyTypeChecking, QuantitiesAndParameters) {
+  TestServer server;
+  const std::string spec = typed_rule("", "'pods'") +
+                           ",'paramKind':{'apiVersion':'v1','kind':'ConfigMap'},'validations':["
+                           "{'expression':'object.spec.containers.all(c, has(c.resources.limits))'},"
+                           "{'expression':'params.data.max == 1'},{'expression':'object.spec.priority > 1'}]";
+  ASSERT_EQ(server.post(kPolicies, policy("p", spec)).code, 201);
+  const std::string status = status_of(server, "p");
+  EXPECT_TRUE(status.contains("undefined field 'limits'")) << status;
+  EXPECT_TRUE(status.contains("'_==_' applied to '(string, int)'")) << status;
+  EXPECT_FALSE(status.contains("spec.validations[2]")) << status;
+}
+
+TEST(PolicyTypeChecking, CustomKindsHaveTheTypesOfTheirSchemas) {
+  TestServer server;
+  const std::string definition =
+      "{'metadata':{'name':'crontabs.example.com'},'spec':{'group':'example.com','scope':'Namespaced','names':{'plural'"
+      ":"
+      "'crontabs','kind':'CronTab'},'versions':[{'name':'v1','served':true,'storage':true,'schema':{'openAPIV3Schema':{"
+      "'type':'object','properties':{'spec':{'type':'object','properties':{'replicas':{'type':'integer'}}}}}}}]}}";
+  ASSERT_EQ(server.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", quoted(definition)).code, 201);
+  const std::string spec = typed_rule("example.com", "'crontabs'") +
+                           ",'validations':[{'expression':'object.spec.replicas == \\'a\\''},"
+                           "{'expression':'object.metadata.name != \\'a\\''},{'expression':'object.spec.nope == 1'},"
+                           "{'expression':'object.spec == 1'}]";
+  ASSERT_EQ(server.post(kPolicies, policy("p", spec)).code, 201);
+  const std::string status = status_of(server, "p");
+  EXPECT_TRUE(status.contains("example.com/v1, Kind=CronTab: ERROR: <input>:1:22: found no matching overload"))
+      << status;
+  EXPECT_TRUE(status.contains("undefined field 'nope'")) << status;
+  EXPECT_TRUE(status.contains("'_==_' applied to '(CronTab.spec, int)'")) << status;
+  EXPECT_FALSE(status.contains("spec.validations[1]")) << status;
+}
+
 TEST(AdmissionPolicyKinds, DefaultsGenerationAndStatus) {
   TestServer server;
   const Answer made =
@@ -70,11 +148,12 @@ TEST(AdmissionPolicyKinds, DefaultsGenerationAndStatus) {
             R"("resources":["pods"],"scope":"*"}]},"paramKind":{"apiVersion":"v1","kind":"ConfigMap"},)"
             R"("validations":[{"expression":"true"}]})");
   EXPECT_EQ(made.body.at({"metadata", "generation"})->if_int64(), 1);
-  EXPECT_EQ(made.body.at({"status", "observedGeneration"})->if_int64(), 1);
+  EXPECT_EQ(api::to_text(*made.body.find("status")), "{}");
+  EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":1,"typeChecking":{}})");
   const Answer changed = server.merge(kPolicies + "/p", R"({"spec":{"failurePolicy":"Ignore"}})");
   ASSERT_EQ(changed.code, 200) << changed.text;
   EXPECT_EQ(changed.body.at({"metadata", "generation"})->if_int64(), 2);
-  EXPECT_EQ(changed.body.at({"status", "observedGeneration"})->if_int64(), 2);
+  EXPECT_EQ(status_of(server, "p"), R"({"observedGeneration":2,"typeChecking":{}})");
   const Answer status = server.merge(
       kPolicies + "/p/status",
       R"({"metadata":{"labels":{"a":"b"}},"spec":{"failurePolicy":"Fail"},"status":{"typeChecking":{"expressionWarnings":)"

@@ -53,26 +53,11 @@ TableRow policy_binding_row(const api::Json& object, WallTime now) {
           nullptr};
 }
 
-/// The expressions have been checked when the object is stored.
-void mark_checked(api::Json& policy) {
-  if (const api::Json* generation = policy.at({"metadata", "generation"})) {
-    policy.make({"status", "observedGeneration"}) = *generation;
-  }
-}
-
-api::StatusResult<void> admit_policy_update(api::Json& object, const api::Json& /*old*/, Endpoint endpoint,
-                                            const AdmissionContext& /*context*/) {
-  if (endpoint == Endpoint::kMain) mark_checked(object);
-  return {};
-}
-
 }  // namespace
 
 KindHooks admission_policy_hooks() {
   return {.set_defaults = default_policy,
-          .prepare_create = mark_checked,
           .validate_create = validate_policy,
-          .admit_update = admit_policy_update,
           .columns = kPolicyColumns,
           .table_row = policy_row};
 }

@@ -215,7 +215,8 @@ class Checker {
   }
 
   bool is_there(Variable variable) const {
-    if (variable == Variable::kAuthorizer || variable == Variable::kRequestResource) return environment_.authorizer;
+    if (variable == Variable::kAuthorizer) return environment_.authorizer;
+    if (variable == Variable::kRequestResource) return environment_.authorizer && environment_.request_resource;
     if (variable == Variable::kParams) return environment_.params;
     return variable != Variable::kNamespaceObject || environment_.namespace_object;
   }
@@ -307,6 +308,11 @@ class Checker {
     if (is_message(operand.kind)) {
       if (std::optional<Type> field = field_type(operand.kind, node.name)) return *std::move(field);
       problem(node, fmt::format("undefined field '{}'", node.name));
+      return {.kind = TypeKind::kError};
+    }
+    if (operand.kind >= TypeKind::kAuthorizer && operand.kind <= TypeKind::kDecision) {
+      // Upstream declares these as objects whose members it does not know.
+      problem(node, fmt::format("unexpected failed resolution of '{}'", shown(operand)));
       return {.kind = TypeKind::kError};
     }
     problem(node, fmt::format("type '{}' does not support field selection", shown(operand)));

@@ -33,6 +33,8 @@ struct Environment {
   /// oldSelf is an optional value: absent where the value is new.
   bool optional_old_self = false;
   bool authorizer = true;
+  /// authorizer.requestResource is there. Type checking has no request.
+  bool request_resource = true;
   bool params = false;
   bool namespace_object = false;
   /// For what types object and oldObject are, and params. Null: dyn.

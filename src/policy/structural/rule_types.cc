@@ -31,8 +31,8 @@ void add_type_and_metadata(std::vector<std::pair<std::string, Type>>& members, c
 
 }  // namespace
 
-RuleTypes::RuleTypes(const Node& root, bool resource) {
-  visit(root, std::string(1, kTypeRoot), resource);
+RuleTypes::RuleTypes(const Node& root, bool resource, const std::string& name) {
+  visit(root, name, resource);
 }
 
 const Type* RuleTypes::of(const Node& node) const {

@@ -17,8 +17,9 @@ inline constexpr char kTypeRoot = '\x01';
 
 class RuleTypes {
  public:
-  /// `resource`: the schema is one of whole objects, whose names expressions may always ask for.
-  RuleTypes(const Node& root, bool resource);
+  /// `resource`: the schema is one of whole objects, whose names expressions may always ask for. Names of types begin
+  /// with `name`.
+  RuleTypes(const Node& root, bool resource, const std::string& name = std::string(1, kTypeRoot));
 
   /// nullptr: expressions do not see such values.
   const cel::Type* of(const Node& node) const;
