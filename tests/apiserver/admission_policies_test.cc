@@ -194,10 +194,11 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
   const std::string rules = rules_for("'pods'");
   const std::string good = ",'validations':[{'expression':'true'}]";
   const auto wrong = [&](const std::string& spec) { return causes(server, kPolicies, spec); };
-  EXPECT_EQ(wrong("'failurePolicy':'Fail'"),
-            (Texts{"spec.matchConstraints: Required value",
-                   "spec.validations: Required value: validations or auditAnnotations must be configured",
-                   "spec.auditAnnotations: Required value: validations or auditAnnotations must be configured"}));
+  EXPECT_EQ(
+      wrong("'failurePolicy':'Fail'"),
+      (Texts{"spec.matchConstraints: Required value",
+             "spec.validations: Required value: validations or auditAnnotations must contain at least one item",
+             "spec.auditAnnotations: Required value: validations or auditAnnotations must contain at least one item"}));
   EXPECT_EQ(wrong("'matchConstraints':{}" + good), Texts{"spec.matchConstraints.resourceRules: Required value"});
   EXPECT_EQ(wrong(rules + good + ",'failurePolicy':'Perhaps'"),
             Texts{R"(spec.failurePolicy: Unsupported value: "Perhaps": supported values: "Fail", "Ignore")"});
@@ -216,7 +217,7 @@ TEST(AdmissionPolicyKinds, PoliciesAreValidated) {
       (Texts{R"(spec.validations[0].messageExpression: Invalid value: " ": must be non-empty if specified)",
              R"(spec.validations[0].message: Invalid value: "a\nb": message must not contain line breaks)",
              R"(spec.validations[0].reason: Unsupported value: "Gone": supported values: "Forbidden", "Invalid", )"
-             R"("RequestEntityTooLarge", "Unauthorized")"}));
+             R"("RequestEntityTooLarge")"}));
   EXPECT_EQ(wrong(rules + ",'validations':[{'expression':'true','messageExpression':'1'}]"),
             Texts{R"(spec.validations[0].messageExpression: Invalid value: "1": must evaluate to string but got int)"});
   EXPECT_EQ(wrong(rules + good + ",'variables':[{'name':'a-b','expression':'1'},{'name':'in','expression':' '}]"),

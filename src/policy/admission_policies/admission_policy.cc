@@ -80,7 +80,8 @@ AdmissionPolicy policy_of(const Json& object) {
   if (const Json& kind = member_of(spec, "paramKind"); kind.is_object()) {
     made.param_kind = ParamKind{text_of(kind, "apiVersion"), text_of(kind, "kind")};
   }
-  PolicyCompiler compiler(made.param_kind.has_value());
+  PolicyCompiler compiler(
+      {.params = made.param_kind.has_value(), .variables = !elements_of(spec, "variables").empty()});
   made.conditions = webhooks::match_conditions_of(spec, compiler.condition_environment());
   for (const Json& one : elements_of(spec, "variables")) {
     std::string name = text_of(one, "name");

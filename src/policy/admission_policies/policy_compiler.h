@@ -15,12 +15,17 @@ namespace spillway::admission_policies {
 
 class PolicyCompiler {
  public:
-  /// `params`: the policy has a paramKind.
-  explicit PolicyCompiler(bool params) : params_(params) {}
+  /// The members of the policy that decide which names its expressions may use.
+  struct Names {
+    bool params = false;     // it has a paramKind
+    bool variables = false;  // it has variables
+  };
+
+  explicit PolicyCompiler(Names names) : names_(names) {}
 
   // kInvalid: it does not compile, or is of another type than asked for; in upstream's words.
 
-  /// Compiles a match condition, which sees neither variables nor the namespace.
+  /// Compiles a match condition, which sees no variables, and namespaceObject as null.
   Result<cel::Expression> condition(std::string_view text) const;
   /// From then on the others see it, as something unknown if it does not compile.
   Result<cel::Expression> variable(std::string_view name, std::string_view text);
@@ -31,14 +36,14 @@ class PolicyCompiler {
   Result<cel::Expression> annotation(std::string_view text) const;
 
   /// The environment of match conditions.
-  cel::Environment condition_environment() const { return {.params = params_}; }
+  cel::Environment condition_environment() const { return {.params = names_.params, .namespace_object = true}; }
 
  private:
   cel::Environment environment() const {
-    return {.params = params_, .namespace_object = true, .variables = &variables_};
+    return {.params = names_.params, .namespace_object = true, .variables = names_.variables ? &variables_ : nullptr};
   }
 
-  bool params_;
+  Names names_;
   std::vector<cel::NamedVariable> variables_;
 };
 

@@ -151,7 +151,7 @@ bool meets_conditions(const AdmissionPolicy& policy, const cel::Activation& seen
   left -= std::min(outcome.used, left);
   made.condition_errors = outcome.errors;
   if (outcome.matches) return true;
-  if (outcome.why) {
+  if (outcome.why && !policy.fails_open) {
     made.findings.push_back({.index = 0, .message = cut(outcome.why->text()), .fault = Fault::kOther});
   } else {
     made.excluded = true;

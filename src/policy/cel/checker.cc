@@ -244,7 +244,11 @@ class Checker {
     if (!is_variables(node.children[0])) {
       field(node);
     } else if (composed(node); node.kind == NodeKind::kIdentifier) {
-      node = {.kind = NodeKind::kConstant, .position = node.position, .constant = Value(true)};
+      // A declared variable is present, but has() fails if its expression does.
+      Node whole{.kind = NodeKind::kPresence, .position = node.position, .name = node.name};
+      whole.variable = Variable::kVariables;
+      whole.children.push_back(std::move(node));
+      node = std::move(whole);
     }
     return {.kind = TypeKind::kBool};
   }

@@ -351,6 +351,10 @@ Result<Evaluator::Chain> Evaluator::qualify(Chain chain, const Value& key, bool 
 }
 
 Result<Value> Evaluator::presence(const Node& node) {
+  if (node.variable == Variable::kVariables) {
+    SPILLWAY_TRY_VOID(evaluate(node.children[0]));
+    return Value(true);
+  }
   SPILLWAY_TRY(chain, operand(operand_of(node)));
   if (chain.value.is(Kind::kOptional) && !chain.absent) {
     const std::shared_ptr<const Value> inside = chain.value.as<Optional>().value;

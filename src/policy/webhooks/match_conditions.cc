@@ -53,8 +53,9 @@ MatchConditions match_conditions_of(const Json& webhook, const cel::Environment&
   return std::make_shared<const std::vector<MatchCondition>>(std::move(made));
 }
 
-MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& activation,
-                      std::uint64_t units) {
+MatchOutcome evaluate(const std::vector<MatchCondition>& conditions, const cel::Activation& seen, std::uint64_t units) {
+  cel::Activation activation = seen;
+  activation.namespace_object = nullptr;  // upstream evaluates them before it has the namespace
   MatchOutcome outcome;
   std::vector<Error> errors;
   bool excluded = false;

@@ -27,8 +27,14 @@ struct MatchCondition {
 /// Shared: webhooks are copied, conditions are not compiled again.
 using MatchConditions = std::shared_ptr<const std::vector<MatchCondition>>;
 
+/// The names that the match conditions of webhooks may use. namespaceObject is among them, and null.
+inline cel::Environment condition_environment() {
+  return {.namespace_object = true};
+}
+
 /// The match conditions of one webhook of a configuration, or of the spec of an admission policy; null: it has none.
-MatchConditions match_conditions_of(const api::Json& webhook, const cel::Environment& environment = {});
+MatchConditions match_conditions_of(const api::Json& webhook,
+                                    const cel::Environment& environment = condition_environment());
 
 struct MatchOutcome {
   bool matches = false;

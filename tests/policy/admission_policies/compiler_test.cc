@@ -14,13 +14,13 @@ std::string why(const Result<cel::Expression>& compiled) {
 }
 
 TEST(PolicyCompiler, ParamsAreThereWithAParamKind) {
-  EXPECT_EQ(why(PolicyCompiler(true).validation("params.a == 1")), "");
-  EXPECT_TRUE(why(PolicyCompiler(false).validation("params.a == 1")).contains("undeclared reference to 'params'"));
-  EXPECT_EQ(why(PolicyCompiler(true).condition("params != null")), "");
+  EXPECT_EQ(why(PolicyCompiler({.params = true}).validation("params.a == 1")), "");
+  EXPECT_TRUE(why(PolicyCompiler({}).validation("params.a == 1")).contains("undeclared reference to 'params'"));
+  EXPECT_EQ(why(PolicyCompiler({.params = true}).condition("params != null")), "");
 }
 
 TEST(PolicyCompiler, VariablesSeeThoseBefore) {
-  PolicyCompiler compiler(false);
+  PolicyCompiler compiler({.variables = true});
   EXPECT_TRUE(why(compiler.variable("a", "variables.b")).contains("undefined field 'b'"));
   EXPECT_EQ(why(compiler.variable("b", "1 + 1")), "");
   EXPECT_EQ(why(compiler.variable("c", "variables.b > 1")), "");
@@ -42,22 +42,23 @@ TEST(PolicyCompiler, VariablesCountAsDeepAsTheyAre) {
     for (int i = 0; i < levels; ++i) text += close;
     return text;
   };
-  PolicyCompiler lists(false);
+  PolicyCompiler lists({.variables = true});
   EXPECT_EQ(why(lists.variable("a", deep("[", "1", "]", 120))), "");
   EXPECT_EQ(why(lists.variable("b", deep("[", "variables.a", "]", 120))), "");
   EXPECT_TRUE(why(lists.variable("c", deep("[", "variables.b", "]", 120))).contains("recursion limit exceeded: 300"));
 }
 
 TEST(PolicyCompiler, NamespacesHaveTheirFields) {
-  const PolicyCompiler compiler(false);
+  const PolicyCompiler compiler({});
   EXPECT_EQ(why(compiler.validation("namespaceObject.metadata.labels['a'] == 'b'")), "");
   EXPECT_EQ(why(compiler.validation("namespaceObject == null || namespaceObject.metadata.name == 'a'")), "");
   EXPECT_TRUE(why(compiler.validation("namespaceObject.metadata.managedFields == 1")).contains("undefined field"));
-  EXPECT_TRUE(why(compiler.condition("namespaceObject == null")).contains("undeclared reference"));
+  EXPECT_EQ(why(compiler.condition("namespaceObject == null")), "");
+  EXPECT_TRUE(why(compiler.validation("variables.a")).contains("undeclared reference to 'variables'"));
 }
 
 TEST(PolicyCompiler, TypesAreAskedFor) {
-  const PolicyCompiler compiler(false);
+  const PolicyCompiler compiler({});
   EXPECT_EQ(why(compiler.validation("'a'")), "must evaluate to bool but got string");
   EXPECT_EQ(why(compiler.message("1")), "must evaluate to string but got int");
   EXPECT_EQ(why(compiler.annotation("1")), "must evaluate to one of [string null_type] but got int");

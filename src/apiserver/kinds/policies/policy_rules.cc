@@ -25,8 +25,7 @@ using api::Json;
 
 constexpr std::array<std::string_view, 2> kPolicyFailures{"Fail", "Ignore"};
 constexpr std::array<std::string_view, 2> kPolicyMatches{"Equivalent", "Exact"};
-constexpr std::array<std::string_view, 4> kRefusalReasons{"Forbidden", "Invalid", "RequestEntityTooLarge",
-                                                          "Unauthorized"};
+constexpr std::array<std::string_view, 3> kRefusalReasons{"Forbidden", "Invalid", "RequestEntityTooLarge"};
 constexpr std::array<std::string_view, 3> kValidationActions{"Audit", "Deny", "Warn"};
 constexpr std::array<std::string_view, 2> kNotFoundActions{"Allow", "Deny"};
 constexpr std::size_t kAnnotationsMax = 20;
@@ -232,15 +231,16 @@ void validate_policy(const Json& policy, FieldErrors& errors) {
   const CheckedField param_kind = spec["paramKind"];
   if (param_kind.present()) validate_param_kind(param_kind);
   validate_policy_match(spec["matchConstraints"]);
-  PolicyCompiler compiler(param_kind.present());
+  PolicyCompiler compiler({.params = param_kind.present(), .variables = !spec["variables"].empty()});
   validate_match_conditions(spec["matchConditions"], compiler.condition_environment());
   const CheckedField variables = spec["variables"];
   variables.each([&](const CheckedField& variable) { validate_variable(variable, compiler); });
   const CheckedField validations = spec["validations"];
   const CheckedField annotations = spec["auditAnnotations"];
   if (validations.empty() && annotations.empty()) {
-    validations.required("validations or auditAnnotations must be configured");
-    return annotations.required("validations or auditAnnotations must be configured");
+    constexpr std::string_view kNothing = "validations or auditAnnotations must contain at least one item";
+    validations.required(kNothing);
+    return annotations.required(kNothing);
   }
   validations.each([&](const CheckedField& validation) { validate_validation(validation, compiler); });
   validate_annotations(annotations, policy.string_at({"metadata", "name"}), compiler);

@@ -6,6 +6,7 @@
 #include "api/json/json.h"
 #include "apiserver/kinds/fields/checked_field.h"
 #include "policy/cel/environment.h"
+#include "policy/webhooks/match_conditions.h"
 
 #include <string_view>
 
@@ -23,7 +24,8 @@ void validate_webhooks(const api::Json& configuration, api::FieldErrors& errors)
 void validate_matched_rule(const CheckedField& rule);
 /// Validates the conditions of one webhook, or of an admission policy; their expressions see the variables of
 /// `environment`.
-void validate_match_conditions(const CheckedField& conditions, const cel::Environment& environment = {});
+void validate_match_conditions(const CheckedField& conditions,
+                               const cel::Environment& environment = webhooks::condition_environment());
 
 /// The address of a webhook: exactly one of url and service.
 void validate_webhook_client(const CheckedField& client);
