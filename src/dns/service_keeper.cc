@@ -56,9 +56,8 @@ Json slice_document(const ServiceKeeper::Options& options) {
   return Json::object(
       {{"apiVersion", "discovery.k8s.io/v1"},
        {"kind", "EndpointSlice"},
-       {"metadata",
-        metadata(options.slice, Json::object({{"kubernetes.io/service-name", kDnsService},
-                                              {"endpointslice.kubernetes.io/managed-by", "spillway-dns"}}))},
+       {"metadata", metadata(options.slice, Json::object({{"kubernetes.io/service-name", kDnsService},
+                                                          {kSliceManagedBy, kSliceManager}}))},
        {"addressType", options.address.contains(':') ? "IPv6" : "IPv4"},
        {"endpoints", std::move(endpoints)},
        {"ports", list(slice_port("dns", "UDP", options.port), slice_port("dns-tcp", "TCP", options.port))}});

@@ -17,6 +17,10 @@
 
 namespace spillway::dns {
 
+/// The label by which slices that this server keeps are found.
+inline constexpr std::string_view kSliceManagedBy = "endpointslice.kubernetes.io/managed-by";
+inline constexpr std::string_view kSliceManager = "spillway-dns";
+
 class ServiceKeeper final : public client::ApiEngine {
  public:
   struct Options {

@@ -44,6 +44,7 @@
 #include "policy/checkup/runtime_choice.h"
 #include "runtime/entropy.h"
 
+#include "dns/left_slices.h"
 #include "dns/service_keeper.h"
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -242,6 +243,13 @@ class Up {
     const auto address = api::parse_ip(places.front().address);
     const bool is_reached = has_service_proxy_ && address && !address->is_loopback();
     const bool wanted = command_.dns_mode == "on" || (command_.dns_mode == "auto" && is_reached);
+    const std::string slice = "kube-dns-" + instance_of(server_->data_dir());
+    if (!server_->has_others()) {
+      process_.add(std::make_unique<EnginePart>(
+          process_.loop(),
+          std::make_unique<dns::LeftSlices>(wanted ? slice : std::string(), rng_.fork("left slices"), process_.log()),
+          server_->connect(api::kDnsUser)));
+    }
     if (!wanted) return true;
     cli::DnsArgs args = command_.dns;
     if (network_ || plan_.choice.kind == checkup::RuntimeKind::kOwnContainerd) {
@@ -260,10 +268,8 @@ class Up {
     process_.add(std::make_unique<DnsServicePart>(
         process_.loop(),
         std::make_unique<dns::ServiceKeeper>(
-            dns::ServiceKeeper::Options{.cluster_ip = std::string(kDnsAddress),
-                                        .slice = "kube-dns-" + instance_of(server_->data_dir()),
-                                        .address = place.address,
-                                        .port = place.port},
+            dns::ServiceKeeper::Options{
+                .cluster_ip = std::string(kDnsAddress), .slice = slice, .address = place.address, .port = place.port},
             rng_.fork("dns service"), process_.log()),
         server_->connect(api::kDnsUser)));
     if (is_reached)
