@@ -34,7 +34,8 @@ constexpr std::size_t kLogBytesMax = std::size_t{16} << 20;  // a longer log is 
 constexpr std::size_t kLogTailBytes = 4096;
 constexpr Duration kTakeOverMax = seconds(10);  // so long one that runs already may take to answer
 constexpr Duration kKillMax = seconds(5);       // for a killed process to go
-constexpr int kStartTimeField = 22;             // field of /proc/PID/stat
+constexpr const char* kShell = "/bin/sh";
+constexpr int kStartTimeField = 22;  // field of /proc/PID/stat
 
 std::string boot_id() {
   const auto text = read_file("/proc/sys/kernel/random/boot_id");
@@ -141,11 +142,21 @@ Result<UniqueFd> open_log(const DaemonPlaces& places) {
   return log;
 }
 
-Result<pid_t> spawn_daemon(const DaemonPlaces& places, const DaemonSettings& settings) {
+/// A containerd that begins when a line comes through the pipe, and never if this process is killed before that.
+struct HeldDaemon {
+  pid_t pid = 0;
+  UniqueFd begin;  // the end of the pipe to write to
+};
+
+Result<HeldDaemon> spawn_daemon(const DaemonPlaces& places, const DaemonSettings& settings) {
   SPILLWAY_TRY(log, open_log(places));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("pipe2", errno);
+  const UniqueFd wait(ends[0]);
+  UniqueFd begin(ends[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, wait.get(), STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, log.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, log.get(), STDERR_FILENO);
   posix_spawnattr_t attributes;
@@ -157,7 +168,8 @@ Result<pid_t> spawn_daemon(const DaemonPlaces& places, const DaemonSettings& set
   sigset_t all;
   sigfillset(&all);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  std::vector<std::string> words{settings.containerd, "--config", places.config()};
+  std::vector<std::string> words{
+      "sh", "-c", "read -r begin && exec \"$@\" </dev/null", "sh", settings.containerd, "--config", places.config()};
   std::vector<std::string> variables = environment_for(settings);
   std::vector<char*> argv;
   for (std::string& each : words) argv.push_back(each.data());
@@ -166,11 +178,11 @@ Result<pid_t> spawn_daemon(const DaemonPlaces& places, const DaemonSettings& set
   for (std::string& each : variables) env.push_back(each.data());
   env.push_back(nullptr);
   pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, settings.containerd.c_str(), &actions, &attributes, argv.data(), env.data());
+  const int error = ::posix_spawn(&pid, kShell, &actions, &attributes, argv.data(), env.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return errno_error(settings.containerd, error);
-  return pid;
+  if (error != 0) return errno_error(kShell, error);
+  return HeldDaemon{pid, std::move(begin)};
 }
 
 /// Waits for an answer to a CRI call. nullopt: it gave none in time, or has ended.
@@ -318,11 +330,13 @@ Result<Daemon> start_daemon(const DaemonPlaces& places, const DaemonSettings& se
   SPILLWAY_TRY_VOID(make_private_directory(places.temporary()));
   SPILLWAY_TRY_VOID(replace_file(places.config(), wanted));
   ::unlink(places.socket().c_str());
-  SPILLWAY_TRY(pid, spawn_daemon(places, settings));
-  Daemon daemon{.pid = pid, .process = try_open_pidfd(pid), .version = {}};
+  SPILLWAY_TRY(held, spawn_daemon(places, settings));
+  Daemon daemon{.pid = held.pid, .process = try_open_pidfd(held.pid), .version = {}};
   if (!daemon.process) return errno_error("pidfd_open", errno);
-  const DaemonProcess record{pid, start_ticks(pid).value_or(0), boot_id()};
+  // The record is there before containerd is: a kill in between leaves no daemon that the next start would not know.
+  const DaemonProcess record{held.pid, start_ticks(held.pid).value_or(0), boot_id()};
   SPILLWAY_TRY_VOID(replace_file(places.process_file(), to_text(record)));
+  if (::write(held.begin.get(), "\n", 1) != 1) return errno_error("pipe", errno);
   auto version = wait_for_answer(places, daemon, kDaemonStartMax, cancelled);
   if (!version) {
     const bool ended = has_ended_within(daemon.process.get(), Duration::zero());
