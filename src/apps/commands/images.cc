@@ -6,6 +6,7 @@
 #include "apps/process/terminal.h"
 #include "apps/server/data_dir.h"
 #include "base/bytes_text.h"
+#include "base/utf8.h"
 #include "host/containerd/content_store.h"
 #include "host/containerd/daemon_config.h"
 #include "host/containerd/import_plan.h"
@@ -31,8 +32,8 @@ namespace {
 
 /// A name to read: a tag, or a digest, or the id.
 std::string shown_name(const host::RuntimeImage& image) {
-  if (!image.tags.empty()) return image.tags.front();
-  return image.digests.empty() ? image.id : image.digests.front();
+  if (!image.tags.empty()) return printable_line(image.tags.front());
+  return printable_line(image.digests.empty() ? image.id : image.digests.front());
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -151,7 +152,8 @@ int run_images(const cli::ImagesCommand& command) {
   const auto socket = socket_of(command);
   const Outcome done = socket ? run(*socket, command) : Outcome(socket.error());
   if (done) return cli::kExitOk;
-  print_error(done.error());
+  // Archives and runtimes give names that others have written.
+  print_error(Error{done.error().code, printable_line(done.error().text())});
   return cli::kExitFailure;
 }
 

@@ -60,8 +60,17 @@ class Planner {
   }
 
  private:
-  Result<Json> document(const std::string& file) {
+  /// Several images may name one file: its text counts each time.
+  Result<std::string> text_of(const std::string& file) {
     SPILLWAY_TRY(text, read_(file));
+    text_bytes_ += text.size();
+    if (text_bytes_ > kImportTextBytesMax)
+      return invalid(file, "the archive's documents have more than {} MiB", kImportTextBytesMax >> 20U);
+    return text;
+  }
+
+  Result<Json> document(const std::string& file) {
+    SPILLWAY_TRY(text, text_of(file));
     auto parsed = api::parse_json(text);
     if (!parsed) return invalid(file, "{}", parsed.error().message);
     return parsed;
@@ -69,6 +78,7 @@ class Planner {
 
   Outcome add_image(std::string_view name, const StoredBlob& target) {
     if (plan_.images.size() == kImportImagesMax) return invalid({}, "it has more than {} images", kImportImagesMax);
+    if (!is_image_name(name)) return invalid({}, "\"{}\" is no name of an image; give one with --name", name);
     plan_.images.emplace_back(full_image_name(name), target);
     return {};
   }
@@ -124,6 +134,7 @@ class Planner {
 
   Outcome add_tree(StoredBlob& blob, std::size_t depth) {
     if (depth > kImportDepthMax) return invalid("index.json", "indexes in more than {} indexes", kImportDepthMax);
+    if (!begun_.insert(blob.digest).second) return {};
     if (is_manifest(blob.media_type)) {
       SPILLWAY_TRY_VOID(add_manifest(blob));
     } else if (is_index(blob.media_type)) {
@@ -144,6 +155,7 @@ class Planner {
   Outcome plan_layout(std::string_view name) {
     SPILLWAY_TRY(index, document("index.json"));
     const Json::Array& manifests = elements_of(index, "manifests");
+    if (manifests.size() > kImportImagesMax) return invalid({}, "it has more than {} images", kImportImagesMax);
     if (!name.empty() && manifests.size() != 1)
       return invalid("--name", "the archive has {} images, expected one", manifests.size());
     for (const Json& each : manifests) {
@@ -162,6 +174,7 @@ class Planner {
     SPILLWAY_TRY(list, document("manifest.json"));
     const Json::Array* images = list.if_array();
     if (images == nullptr) return invalid("manifest.json", "expected a list of images");
+    if (images->size() > kImportImagesMax) return invalid({}, "it has more than {} images", kImportImagesMax);
     if (!name.empty() && images->size() != 1)
       return invalid("--name", "the archive has {} images, expected one", images->size());
     for (const Json& each : *images) SPILLWAY_TRY_VOID(plan_docker_image(each, name));
@@ -170,7 +183,7 @@ class Planner {
 
   Outcome plan_docker_image(const Json& image, std::string_view name) {
     const std::string config_file(image.string_at({"Config"}));
-    SPILLWAY_TRY(text, read_(config_file));
+    SPILLWAY_TRY(text, text_of(config_file));
     auto config = api::parse_json(text);
     if (!config) return invalid(config_file, "{}", config.error().message);
     const Json* rootfs = config->find("rootfs");
@@ -216,9 +229,20 @@ class Planner {
   const ReadArchived& read_;
   ImportPlan plan_;
   std::set<std::string> known_;
+  std::set<std::string> begun_;  // digests of manifests and indexes: each is walked once
+  std::size_t text_bytes_ = 0;
 };
 
 }  // namespace
+
+bool is_image_name(std::string_view name) {
+  constexpr std::size_t kNameBytesMax = 1024;
+  constexpr std::string_view kSigns = "._-/:@+";
+  return !name.empty() && name.size() <= kNameBytesMax && std::ranges::all_of(name, [kSigns](char c) {
+    const bool is_alphanumeric = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return is_alphanumeric || kSigns.find(c) != std::string_view::npos;
+  });
+}
 
 std::string full_image_name(std::string_view name) {
   const std::size_t slash = name.find('/');

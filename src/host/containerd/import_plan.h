@@ -36,8 +36,12 @@ struct ImportPlan {
   std::vector<std::pair<std::string, StoredBlob>> images;  // full names, sorted
 };
 
-inline constexpr std::size_t kImportImagesMax = 1'000;  // in one archive
-inline constexpr std::size_t kImportDepthMax = 4;       // indexes in indexes
+inline constexpr std::size_t kImportImagesMax = 1'000;                     // in one archive, named or not
+inline constexpr std::size_t kImportDepthMax = 4;                          // indexes in indexes
+inline constexpr std::size_t kImportTextBytesMax = std::size_t{64} << 20;  // JSON that is parsed, repetitions too
+
+/// True for letters, digits and "._-/:@+": a name that means nothing to a terminal or a shell.
+bool is_image_name(std::string_view name);
 
 /// "busybox" → "docker.io/library/busybox:latest", as container runtimes complete names.
 std::string full_image_name(std::string_view name);

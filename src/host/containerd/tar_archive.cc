@@ -73,7 +73,7 @@ std::string path_in_pax(std::string_view records) {
 }  // namespace
 
 Result<TarArchive> TarArchive::open(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe is refused, not waited for
   if (!fd) return errno_error(path, errno);
   TarArchive archive(std::move(fd), path);
   SPILLWAY_TRY_VOID(archive.index());

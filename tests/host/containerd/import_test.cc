@@ -140,6 +140,56 @@ TEST(ImportPlan, RefusesWhatItCannotStore) {
   EXPECT_THAT(error(archive), HasSubstr("index.json"));
 }
 
+TEST(ImportPlan, IndexesThatNameEachOtherAreWalkedOnce) {
+  // Each index names the next one 2,000 times: walked each time, these are 2,000 to the fourth power.
+  Archive archive = oci_archive("io.containerd.image.name", "registry.test/app:1");
+  const auto index_of = [](const Json& entry) {
+    Json list = Json::array();
+    for (int i = 0; i < 2'000; ++i) list.if_array()->push_back(entry);
+    return api::to_text(Json::object({{"manifests", std::move(list)}}));
+  };
+  const Json index = api::parse_json(archive.at("index.json")).value();
+  std::string text = index_of(index.find("manifests")->if_array()->front());
+  for (int depth = 0; depth < 3; ++depth) {
+    const Json entry = descriptor(std::string(kOciIndexType), text);
+    archive[blob_file(digest_of(text))] = text;
+    text = index_of(entry);
+  }
+  Json root = descriptor(std::string(kOciIndexType), text);
+  root["annotations"] = Json::object({{"io.containerd.image.name", "registry.test/app:1"}});
+  archive[blob_file(digest_of(text))] = text;
+  archive["index.json"] = api::to_text(Json::object({{"manifests", Json::array({root})}}));
+  const auto plan = plan_of(archive);
+  ASSERT_TRUE(plan) << plan.error().text();
+  EXPECT_EQ(plan->blobs.size(), 7U);
+}
+
+TEST(ImportPlan, AnIndexThatNamesItselfEnds) {
+  const std::string digest = "sha256:" + std::string(64, 'a');
+  const Json entry = Json::object({{"mediaType", std::string(kOciIndexType)}, {"digest", digest}, {"size", 1}});
+  const std::string text = api::to_text(Json::object({{"manifests", Json::array({entry, entry})}}));
+  EXPECT_THAT(plan_of({{"index.json", text}, {blob_file(digest), text}}).error().text(), HasSubstr("name"));
+}
+
+TEST(ImportPlan, ListsOfImagesAreBounded) {
+  Json images = Json::array();
+  for (std::size_t i = 0; i <= kImportImagesMax; ++i)
+    images.if_array()->push_back(Json::object({{"Config", "c"}, {"Layers", Json::array()}}));
+  const std::string config = R"({"rootfs":{"diff_ids":[]},"x":")" + std::string(1 << 20, 'x') + R"("})";
+  const auto error = [&] { return plan_of({{"manifest.json", api::to_text(images)}, {"c", config}}).error().text(); };
+  EXPECT_THAT(error(), HasSubstr("more than 1000 images"));
+  images.if_array()->pop_back();
+  EXPECT_THAT(error(), HasSubstr("more than 64 MiB"));
+}
+
+TEST(ImportPlan, NamesThatATerminalWouldObeyAreRefused) {
+  for (const std::string name : {"a:\x1b[2J", "a:1\nb:2", "a:$(id)", "a:1 b"}) {
+    const auto plan = plan_of(oci_archive("io.containerd.image.name", name));
+    ASSERT_FALSE(plan) << name;
+    EXPECT_THAT(plan.error().text(), HasSubstr("is no name of an image"));
+  }
+}
+
 TEST(ImageNames, AreCompletedAsRuntimesDo) {
   EXPECT_EQ(full_image_name("busybox"), "docker.io/library/busybox:latest");
   EXPECT_EQ(full_image_name("busybox:1"), "docker.io/library/busybox:1");
