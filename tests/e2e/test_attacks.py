@@ -22,7 +22,7 @@ GROUPS = [
     ("nodes", "nodes", False), ("mirror pods", "mirror_pods", False), ("pod security", "pod_security", False), ("webhooks", "webhooks", False), ("policies", "policies", False), ("custom kinds", "custom_kinds", False), ("signing", "signing", False), ("bootstrap", "bootstrap", False), ("paths", "paths", False), ("proxies", "proxy", False), ("aggregated APIs", "aggregation", False),
     ("HTTP", "http_messages", False), ("HTTP/2", "http2", False), ("servers of HTTP/2", "http2_servers", False), ("TLS", "tls", False), ("parsers", "parsers", False),
     ("patches", "patches", False), ("selectors", "selectors", False), ("resources", "resources", False), ("logs", "logs", True),
-    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("paths of an agent", "agent_paths", True), ("files", "files", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("resizes", "resizes", False), ("volumes", "volumes", True),
+    ("streams", "streams", True), ("exec", "exec", True), ("ports", "ports", True), ("paths of an agent", "agent_paths", True), ("files", "files", False), ("manifests", "manifests", False), ("images", "images", False), ("audit log", "audit", False), ("fairness", "fairness", False), ("lists", "lists", False), ("credential programs", "programs", False), ("pods", "pods", True), ("debugging", "debugging", True), ("resizes", "resizes", False), ("volumes", "volumes", True),
     ("dashboard", "dashboard", False), ("pages of controllers", "controller_pages", False),
 ]
 SLOW_MAX = 16  # attempts that wait beside the others
@@ -74,7 +74,7 @@ def main(wanted):
             if needs_agent and cluster.agent is None:
                 print(f"{name}: not tried, needs root and a writable cgroup hierarchy", flush=True)
                 continue
-            group = Group(name, importlib.import_module(f"attacks.{file}").attempts(cluster), cluster, pool)
+            group = Group(name, list(importlib.import_module(f"attacks.{file}").attempts(cluster)), cluster, pool)
             total += len(group.attempts)
             if group.waiting:
                 slow.append(group)

@@ -1,16 +1,22 @@
 #include "apps/commands/manifest_folder.h"
 
+#include "base/file.h"
+#include "base/unique_fd.h"
 #include "yaml/yaml_document.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
-#include <cstring>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -42,9 +48,44 @@ Outcome add_object(const std::string& place, api::Json object, std::vector<Manif
   return {};
 }
 
+/// The user who called sudo, whose files root may trust as root's own; nullopt: not called by sudo.
+std::optional<uid_t> user_of_sudo() {
+  const char* const text = ::geteuid() == 0 ? std::getenv("SUDO_UID") : nullptr;
+  if (text == nullptr) return std::nullopt;
+  const std::string_view digits(text);
+  uid_t user = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), user);
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size()) return std::nullopt;
+  return user;
+}
+
+/// kForbidden: another user can write what is applied with all rights.
+Outcome check_writers(const std::string& at, const struct stat& status) {
+  const bool is_trusted =
+      status.st_uid == 0 || status.st_uid == ::geteuid() || status.st_uid == user_of_sudo().value_or(0);
+  if (!is_trusted) {
+    return Error{ErrorCode::kForbidden,
+                 fmt::format("it belongs to user {}, and its objects are applied with all rights (chown {})",
+                             status.st_uid, ::geteuid()),
+                 at};
+  }
+  if ((status.st_mode & S_IWOTH) == 0) return {};
+  return Error{ErrorCode::kForbidden,
+               "every user of this machine can write there, and its objects are applied with all rights (chmod o-w)",
+               at};
+}
+
+/// The text of a regular file. It may be replaced by anything at any time, so all that counts is asked of the open
+/// file, and opening a pipe waits for no writer.
 Result<std::string> read_manifest_file(const std::string& path, const std::string& name) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Error{ErrorCode::kNotFound, fmt::format("cannot be opened: {}", std::strerror(errno)), name};
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return errno_error(name, errno);
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) return errno_error(name, errno);
+  if (!S_ISREG(status.st_mode)) return invalid(name, "expected a regular file");
+  SPILLWAY_TRY_VOID(check_writers(name, status));
+  SPILLWAY_TRY(text, read_open_file(fd.get(), name));
+  std::istringstream stream(std::move(text));
   return yaml::read_text(stream, name);
 }
 
@@ -56,10 +97,9 @@ Outcome check_manifest_folder(const std::string& folder) {
   const std::filesystem::directory_iterator opened(folder, failed);
   if (failed) return invalid(fmt::format("--manifests {}", folder), "expected a folder: {}", failed.message());
   struct stat status{};
-  if (::stat(folder.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0) {
-    return invalid(
-        fmt::format("--manifests {}", folder),
-        "every user of this machine can write there, and its objects are applied with all rights (chmod o-w)");
+  if (::stat(folder.c_str(), &status) != 0) return errno_error(folder, errno);
+  if (const Outcome checked = check_writers(fmt::format("--manifests {}", folder), status); !checked) {
+    return invalid(checked.error().at, "{}", checked.error().message);
   }
   return {};
 }
@@ -87,7 +127,7 @@ Result<std::map<std::string, ManifestFolder::Version>> ManifestFolder::versions(
     if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;  // a link leads to its file
     if (found.size() == kFilesMax) return invalid(folder_, "more than {} files", kFilesMax);
     found.emplace(path.filename().string(), Version{status.st_ino, status.st_size,
-                                                    status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec});
+                                                    status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec});
   }
   if (failed) return invalid(folder_, "{}", failed.message());
   return found;

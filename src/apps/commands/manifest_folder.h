@@ -1,6 +1,7 @@
 // Objects in the files of a folder: .yaml, .yml and .json, in the order of their names, not in folders below. A
-// document that is a List stands for its items. Thread: any one thread (reading waits for the disk). Bounds: 1,000
-// files, 4 MiB and 1,000 documents in a file, 10,000 objects in all.
+// document that is a List stands for its items. Folder and files belong to root, to the user of this process or to the
+// user who called sudo, and not every user can write them; a link leads to such a file. Thread: any one thread (reading
+// waits for the disk). Bounds: 1,000 files, 4 MiB and 1,000 documents in a file, 10,000 objects in all.
 #pragma once
 
 #include "base/error.h"
@@ -15,8 +16,8 @@
 
 namespace spillway::apps {
 
-/// kInvalid: `folder` is not a folder that this process can read, or every user can write there. An empty name is no
-/// error: no folder is wanted.
+/// kInvalid: `folder` is not a folder that this process can read, or users can write there who have no other right to
+/// the cluster. An empty name is no error: no folder is wanted.
 Outcome check_manifest_folder(const std::string& folder);
 
 /// The objects of a text. kInvalid: the first mistake, with file and line, or file and document.
@@ -37,7 +38,7 @@ class ManifestFolder {
   Change read();
 
  private:
-  /// Differs after every write: inode, size, time of the last change in ns.
+  /// Differs after every write and change of owner or mode: inode, size, time of the last change (ctime) in ns.
   using Version = std::tuple<std::uint64_t, std::uint64_t, std::int64_t>;
 
   struct File {
