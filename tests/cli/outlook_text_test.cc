@@ -132,6 +132,15 @@ outlook::Overview overview_in(const Json& row) {
   all(row, "claims", scene.claims);
   scene.classes = objects_at<api::StorageClass>(row, "classes");
   all(row, "services", scene.services);
+  all(row, "refusals", scene.refusals);
+  const auto makers = [&]<typename T>(std::string_view member, std::vector<std::shared_ptr<const T>> found) {
+    all(row, member, found);
+    for (const auto& each : found) scene.makers.push_back(outlook::maker_of(*each));
+  };
+  makers("replicasets", std::vector<std::shared_ptr<const api::ReplicaSet>>());
+  makers("statefulsets", std::vector<std::shared_ptr<const api::StatefulSet>>());
+  makers("daemonsets", std::vector<std::shared_ptr<const api::DaemonSet>>());
+  makers("jobs", std::vector<std::shared_ptr<const api::Job>>());
   scene.hold = row.string_at({"hold"});
   if (const Json* standings = row.find("standings")) {
     for (const auto& [node, decision] : *standings->if_object()) {

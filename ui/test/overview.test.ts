@@ -15,7 +15,8 @@ test('an overview reads as `spillway explain` prints it', () => {
   assert.ok(rows.length >= 2);
   for (const row of rows) {
     const standings = new Map(Object.entries(row.standings ?? {}).map(([node, decision]) => [node, readDecision(decision)!]));
-    const overview = overviewOf({ nodes: row.nodes ?? [], pods: row.pods ?? [], claims: row.claims ?? [], classes: row.classes ?? null, services: row.services ?? [], standings, hold: row.hold ?? '' }, Date.parse(row.now));
+    const overview = overviewOf({ nodes: row.nodes ?? [], pods: row.pods ?? [], claims: row.claims ?? [], classes: row.classes ?? null, services: row.services ?? [],
+      refusals: row.refusals ?? [], makers: [...(row.replicasets ?? []), ...(row.statefulsets ?? []), ...(row.daemonsets ?? []), ...(row.jobs ?? [])], standings, hold: row.hold ?? '' }, Date.parse(row.now));
     assert.equal(printed(overview), words(row.text), row.name);
     assert.equal(overview.total, overview.concerns.length, row.name);
   }
@@ -23,6 +24,6 @@ test('an overview reads as `spillway explain` prints it', () => {
 
 test('objects without a status break nothing', () => {
   const overview = overviewOf({ nodes: [{ metadata: { name: 'n' } }], pods: [{ metadata: { name: 'p', namespace: 'd' } }], claims: [{ metadata: { name: 'c', namespace: 'd' } }],
-    services: [{ metadata: { name: 's', namespace: 'd' } }], classes: null, standings: new Map(), hold: '' }, 0);
-  assert.equal(overview.concerns.length, 3);
+    services: [{ metadata: { name: 's', namespace: 'd' } }], classes: null, refusals: [{ metadata: {} }], makers: [{ kind: 'ReplicaSet', metadata: { name: 'r' } }], standings: new Map(), hold: '' }, 0);
+  assert.equal(overview.concerns.length, 4);
 });

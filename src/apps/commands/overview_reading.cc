@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace spillway::apps {
@@ -28,6 +29,7 @@ class OverviewReader {
     std::vector<outlook::ClassPtr> classes;
     if (may_list("storage.k8s.io/v1", "storageclasses", "", classes)) scene_.classes = std::move(classes);
     may_list("v1", "services", ns_, scene_.services);
+    read_refusals();
     read_hold();
     ask_nodes();
     return OverviewReading{outlook::overview_of(scene_, now_.wall), std::move(unread_)};
@@ -36,8 +38,8 @@ class OverviewReader {
  private:
   template <typename T>
   Outcome must_list(std::string_view version, std::string_view resource, const std::string& ns,
-                    std::vector<std::shared_ptr<const T>>& into) {
-    SPILLWAY_TRY(document, cluster_.get(client::object_path(version, resource, ns)));
+                    std::vector<std::shared_ptr<const T>>& into, std::string_view query = {}) {
+    SPILLWAY_TRY(document, cluster_.get(client::object_path(version, resource, ns) + std::string(query)));
     const api::Json* items = document.find("items");
     if (items == nullptr || items->if_array() == nullptr) return {};
     for (const api::Json& each : *items->if_array()) {
@@ -52,10 +54,28 @@ class OverviewReader {
   /// False: the list could not be read, and counts as empty.
   template <typename T>
   bool may_list(std::string_view version, std::string_view resource, const std::string& ns,
-                std::vector<std::shared_ptr<const T>>& into) {
-    const Outcome listed = must_list(version, resource, ns, into);
+                std::vector<std::shared_ptr<const T>>& into, std::string_view query = {}) {
+    const Outcome listed = must_list(version, resource, ns, into, query);
     if (!listed) unread_.push_back(fmt::format("{}: {}", resource, listed.error().text()));
     return listed.has_value();
+  }
+
+  /// Workloads are read where pods of their kind are refused, and not otherwise.
+  void read_refusals() {
+    may_list("v1", "events", ns_, scene_.refusals, "?fieldSelector=reason%3DFailedCreate");
+    std::set<std::string_view> kinds;
+    for (const auto& event : scene_.refusals) kinds.insert(event->involved_object.kind);
+    if (kinds.contains(api::ReplicaSet::kKind)) read_makers<api::ReplicaSet>("replicasets");
+    if (kinds.contains(api::StatefulSet::kKind)) read_makers<api::StatefulSet>("statefulsets");
+    if (kinds.contains(api::DaemonSet::kKind)) read_makers<api::DaemonSet>("daemonsets");
+    if (kinds.contains(api::Job::kKind)) read_makers<api::Job>("jobs");
+  }
+
+  template <typename T>
+  void read_makers(std::string_view resource) {
+    std::vector<std::shared_ptr<const T>> found;
+    may_list(T::kApiVersion, resource, ns_, found);
+    for (const auto& each : found) scene_.makers.push_back(outlook::maker_of(*each));
   }
 
   void read_hold() {

@@ -37,7 +37,7 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kJobSuspended, "it is suspended (spec.suspend): it has no pods until it is resumed"},
     {kJobUnseen, "the job controller has not looked at it yet; does it run?"},
     {kJobNoParallelism, "its parallelism is 0: no pod is made"},
-    {kJobPodsRefused, "its pods are refused, last at {last_at}: {message}"},
+    {kJobPodsRefused, "its pods are refused[, last at {last_at}]: {message}"},
     {kJobBackOff,
      "the next pod comes in {due_seconds}, at {due_at}: [{failures_in_a_row:failure|failures} in a row, ]the wait "
      "doubles with each"},
@@ -170,7 +170,10 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {kNodeNoStatus, "it has never reported a status: does its agent run?"},
     {kNodeSilent, "its agent does not report[: {message}]"},
     {kNodeNotReady, "it is not ready[: {message}]"},
-    {kNodeUnderPressure, "it reports {conditions}: it may evict pods, and takes no new ones that do not tolerate that"},
+    {kNodeUnderPressure,
+     "it reports {conditions}[ ({signal} {available_bytes} < {threshold_bytes})][ ({signal} {available_inodes} < "
+     "{threshold_inodes})][ ({signal} {available_pids} < {threshold_pids})]: it may evict pods, and takes no new ones "
+     "without a toleration"},
     {kNodeNear, "{signal} will reach its threshold in {due_seconds}[; {pod} would be evicted first]"},
     {kClusterHeld, "the node lifecycle controllers are held[: {why}]; `spillway resume` ends it"},
 });

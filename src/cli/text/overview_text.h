@@ -12,7 +12,7 @@
 
 namespace spillway::cli {
 
-/// "node n2: it reports MemoryPressure: it may evict pods, and takes no new ones that do not tolerate that".
+/// "node n2: it reports MemoryPressure: it may evict pods, and takes no new ones without a toleration".
 std::string sentence_of(const outlook::Concern& concern);
 
 /// "spillway explain pod/hog -n shop"; `name_space`: the one that needs no flag. Empty: no command explains it.

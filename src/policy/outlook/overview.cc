@@ -2,6 +2,7 @@
 
 #include "policy/outlook/pod_outlook.h"
 #include "policy/outlook/service_outlook.h"
+#include "policy/workloads/job_pods.h"
 #include "policy/workloads/pod_complaint.h"
 
 #include <fmt/format.h>
@@ -23,6 +24,9 @@ using workloads::PodPtr;
 
 /// A pod that is not ready yet has so long to start before it needs a look.
 constexpr Duration kStartGrace = seconds(30);
+/// A pod that the scheduler has tried to place has so long: a node or a volume may be about to come.
+constexpr Duration kPlaceGrace = seconds(5);
+constexpr std::string_view kNoPlace = "Unschedulable";  // reason of the condition PodScheduled
 /// A threshold that will be met within this time needs a look; later forecasts of the last seconds mean nothing.
 constexpr double kNearSeconds = 600;
 
@@ -54,6 +58,7 @@ class OverviewMaker {
     }
     for (const auto& node : scene_.nodes) look_at_node(*node);
     for (const PodPtr& pod : scene_.pods) look_at_pod(*pod);
+    look_at_makers();
     for (const ClaimPtr& claim : scene_.claims) look_at_claim(*claim);
     for (const auto& service : scene_.services) look_at_service(*service);
     out_.concerns_total = static_cast<std::int64_t>(out_.concerns.size());
@@ -73,6 +78,7 @@ class OverviewMaker {
   void look_at_node(const api::Node& node) {
     ++out_.nodes;
     std::optional<Remark> remark = condition_of(node);
+    if (remark && remark->code == Code::kNodeUnderPressure) add_measure(node.metadata.name, remark->facts);
     const api::NodeCondition* ready = api::find_condition(node.status.conditions, "Ready");
     if (ready != nullptr && ready->status == "True") ++out_.nodes_ready;
     if (!remark) remark = near_threshold(node.metadata.name);
@@ -93,6 +99,21 @@ class OverviewMaker {
     }
     if (!pressure.empty()) return Remark{Code::kNodeUnderPressure, {{"conditions", pressure}}};
     return std::nullopt;
+  }
+
+  /// The measurement that is beyond its threshold, as far as the agent says it.
+  void add_measure(const std::string& node, std::vector<Fact>& facts) const {
+    const auto standing = scene_.standings.find(node);
+    if (standing == scene_.standings.end()) return;
+    for (const Reason& reason : standing->second.reasons) {
+      if (reason.code != ReasonCode::kThresholdMet && reason.code != ReasonCode::kObservationStale) continue;
+      for (const Fact& fact : reason.facts) {
+        const bool is_measure =
+            fact.name == "signal" || fact.name.starts_with("available_") || fact.name.starts_with("threshold_");
+        if (is_measure) facts.push_back(fact);
+      }
+      return;
+    }
   }
 
   std::optional<Remark> near_threshold(const std::string& node) const {
@@ -142,17 +163,67 @@ class OverviewMaker {
     if (const auto trouble = explain_containers(pod, now_)) return trouble->remarks.front();
     if (pod.status.phase == "Failed") return Remark{Code::kPodFailed, {{"why", workloads::why_failed(pod)}}};
     if (workloads::is_ready(pod)) return std::nullopt;
-    if (pod.metadata.creation_timestamp && now_ - *pod.metadata.creation_timestamp < kStartGrace) return std::nullopt;
+    const api::PodCondition* scheduled = api::find_condition(pod.status.conditions, "PodScheduled");
+    const bool has_no_place = scheduled != nullptr && scheduled->status == "False" && scheduled->reason == kNoPlace;
+    const Duration grace = has_no_place ? kPlaceGrace : kStartGrace;
+    if (pod.metadata.creation_timestamp && now_ - *pod.metadata.creation_timestamp < grace) return std::nullopt;
     if (const auto* claim = unbound_claim_of(pod, scene_.claims, scene_.classes)) {
       return Remark{Code::kPodClaim, {{"claim", claim->metadata.name}}};
     }
-    const api::PodCondition* scheduled = api::find_condition(pod.status.conditions, "PodScheduled");
     if (pod.spec.node_name.empty()) {
       std::vector<Fact> facts;
       if (scheduled != nullptr && !scheduled->message.empty()) facts.push_back({"message", scheduled->message});
       return Remark{Code::kPodUnschedulable, std::move(facts)};
     }
     return Remark{Code::kPodUnready, {{"why", workloads::why_not_ready(pod)}}};
+  }
+
+  // Workloads.
+
+  /// The pods of one owner.
+  struct Owned {
+    std::int64_t active = 0;
+    std::optional<WallTime> newest;  // creation
+  };
+
+  void look_at_makers() {
+    if (scene_.refusals.empty()) return;
+    std::map<std::string_view, const api::Event*> last;  // by the uid of the workload
+    for (const auto& event : scene_.refusals) {
+      const api::Event*& known = last[event->involved_object.uid];
+      if (known == nullptr || time_of(*event) > time_of(*known)) known = event.get();
+    }
+    std::map<std::string_view, Owned> owned;
+    for (const PodPtr& pod : scene_.pods) {
+      const api::OwnerReference* owner = api::controller_of(pod->metadata);
+      if (owner == nullptr) continue;
+      Owned& pods = owned[owner->uid];
+      if (workloads::is_active(*pod)) ++pods.active;
+      pods.newest = std::max(pods.newest, pod->metadata.creation_timestamp);
+    }
+    for (const PodMaker& maker : scene_.makers) {
+      const auto refused = last.find(maker.metadata.uid);
+      if (refused == last.end()) continue;
+      const Owned& pods = owned[maker.metadata.uid];
+      const auto at = time_of(*refused->second);
+      if (pods.active >= maker.wanted || pods.newest > at || maker.metadata.deletion_timestamp) continue;
+      std::vector<Fact> facts{{"message", refused->second->message}};
+      if (at) facts.push_back(time_fact("last_at", *at));
+      add({root_of(maker), {Code::kJobPodsRefused, std::move(facts)}, {}, 0});
+    }
+  }
+
+  static std::optional<WallTime> time_of(const api::Event& event) {
+    return event.last_timestamp ? event.last_timestamp : event.metadata.creation_timestamp;
+  }
+
+  /// The Deployment of a ReplicaSet that has one: users know its name.
+  static policy::Subject root_of(const PodMaker& maker) {
+    const api::OwnerReference* owner = api::controller_of(maker.metadata);
+    if (owner != nullptr && owner->kind == "Deployment") {
+      return {owner->kind, maker.metadata.ns, owner->name, owner->uid};
+    }
+    return subject(maker.kind, maker.metadata);
   }
 
   // Claims and Services.
@@ -194,6 +265,25 @@ class OverviewMaker {
 };
 
 }  // namespace
+
+PodMaker maker_of(const api::ReplicaSet& set) {
+  return {api::ReplicaSet::kKind, set.metadata, set.replicas};
+}
+
+PodMaker maker_of(const api::StatefulSet& set) {
+  return {api::StatefulSet::kKind, set.metadata, set.replicas};
+}
+
+PodMaker maker_of(const api::DaemonSet& set) {
+  return {api::DaemonSet::kKind, set.metadata, set.status.desired_number_scheduled};
+}
+
+PodMaker maker_of(const api::Job& job) {
+  PodMaker maker{api::Job::kKind, job.metadata, job.parallelism.value_or(1)};
+  if (job.completions) maker.wanted = std::min<std::int64_t>(maker.wanted, *job.completions - job.status.succeeded);
+  if (job.suspend || job.managed_by || workloads::is_finished(job)) maker.wanted = 0;
+  return maker;
+}
 
 Overview overview_of(const OverviewScene& scene, WallTime now) {
   return OverviewMaker(scene, now).run();

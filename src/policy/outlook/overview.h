@@ -1,12 +1,16 @@
 // The objects of a cluster that need a look, each with one remark that says why: what `spillway explain` prints without
-// arguments. Nodes come first, then pods, claims and Services; pods of one owner with the same trouble are one entry.
+// arguments. Nodes come first, then pods, workloads whose pods are refused, claims and Services; pods of one owner with
+// the same trouble are one entry.
 // Thread: any (pure). Bounds: kConcernsMax entries, the others are counted.
 #pragma once
 
 #include "api/object/endpoints.h"
+#include "api/object/event.h"
+#include "api/object/job.h"
 #include "api/object/node.h"
 #include "api/object/pod.h"
 #include "api/object/service.h"
+#include "api/object/workload.h"
 #include "policy/outlook/claim_outlook.h"
 #include "policy/outlook/outlook.h"
 #include "policy/outlook/workload_outlook.h"
@@ -24,6 +28,18 @@ namespace spillway::outlook {
 
 inline constexpr std::size_t kConcernsMax = 40;
 
+/// A workload whose controller makes pods, and how many it wants now.
+struct PodMaker {
+  std::string_view kind;  // "ReplicaSet", "StatefulSet", "DaemonSet", "Job"
+  api::ObjectMeta metadata;
+  std::int64_t wanted = 0;
+};
+
+PodMaker maker_of(const api::ReplicaSet& set);
+PodMaker maker_of(const api::StatefulSet& set);
+PodMaker maker_of(const api::DaemonSet& set);
+PodMaker maker_of(const api::Job& job);
+
 struct OverviewScene {
   std::vector<std::shared_ptr<const api::Node>> nodes;  // by name
   std::vector<workloads::PodPtr> pods;                  // by namespace and name
@@ -31,8 +47,10 @@ struct OverviewScene {
   std::optional<std::vector<ClassPtr>> classes;         // nullopt: not read
   std::vector<std::shared_ptr<const api::Service>> services;
   std::vector<std::shared_ptr<const api::EndpointSlice>> slices;
-  std::map<std::string, policy::Decision> standings;  // answers of the agents, by node
-  std::string hold;                                   // reason of a hold of the whole cluster; empty: none
+  std::vector<std::shared_ptr<const api::Event>> refusals;  // events FailedCreate
+  std::vector<PodMaker> makers;                             // workloads that refusals may be about, by kind and name
+  std::map<std::string, policy::Decision> standings;        // answers of the agents, by node
+  std::string hold;                                         // reason of a hold of the whole cluster; empty: none
 };
 
 struct Concern {

@@ -19,6 +19,8 @@ const PAGE = 500;          // pods of one list request
 const REFUSED_MS = 60_000; // a list that was refused is not requested again before
 const PODS_MAX = 5000;     // pods that the overview reads; of a larger cluster the first by name
 
+const MAKERS = [['ReplicaSet', '/apis/apps/v1/replicasets'], ['StatefulSet', '/apis/apps/v1/statefulsets'], ['DaemonSet', '/apis/apps/v1/daemonsets'], ['Job', '/apis/batch/v1/jobs']] as const;
+
 /** When this page saw the lease change, in ms of its own monotonic clock. */
 export interface Beat { renewed: string; seenMs: number; gapsMs: { at: number; gap: number }[] }
 
@@ -195,7 +197,7 @@ export class Cluster {
     do {
       let page: any;
       try {
-        page = await get(`${path}?limit=${PAGE}${token === '' ? '' : `&continue=${encodeURIComponent(token)}`}`);
+        page = await get(`${path}${path.includes('?') ? '&' : '?'}limit=${PAGE}${token === '' ? '' : `&continue=${encodeURIComponent(token)}`}`);
       } catch (error) {
         if (error instanceof ApiError && (error.denied || error.status === 404)) {
           this.refusedUntil.set(path, performance.now() + REFUSED_MS);
@@ -210,6 +212,17 @@ export class Cluster {
     return items;
   }
 
+  /** Workloads of the kinds whose pods are refused: they are read where an event names one, and not otherwise. */
+  private async makersOf(refusals: any[]): Promise<any[]> {
+    const makers: any[] = [];
+    for (const [kind, path] of MAKERS) {
+      if (!refusals.some((each) => each.involvedObject?.kind === kind)) continue;
+      const found = await this.listed(path) ?? [];
+      makers.push(...found.map((each) => ({ ...each, kind }))); // items of a list need not say their kind
+    }
+    return makers;
+  }
+
   /** Reads what needs a look. Nothing of the lists is kept. */
   private async readOverview(): Promise<void> {
     try {
@@ -219,11 +232,14 @@ export class Cluster {
       const claims = await this.listed('/api/v1/persistentvolumeclaims');
       const services = await this.listed('/api/v1/services');
       const classes = await this.listed('/apis/storage.k8s.io/v1/storageclasses');
+      const refusals = await this.listed('/api/v1/events?fieldSelector=reason%3DFailedCreate');
+      const makers = await this.makersOf(refusals ?? []);
       const byName = (a: any, b: any) => (`${a.metadata?.namespace ?? ''}/${a.metadata?.name}` < `${b.metadata?.namespace ?? ''}/${b.metadata?.name}` ? -1 : 1);
       const sorted = (list: any[] | null) => (list ?? []).sort(byName);
       const brake = this.zones?.brake; // read every two seconds; without controllers of ours there is no hold
       const why = brake?.code === 'manual-hold' ? String(brake.facts.find((each) => each.name === 'why')?.value ?? '') : null;
-      this.overview = overviewOf({ nodes: sorted(nodes), pods: sorted(pods), claims: sorted(claims), services: sorted(services), classes, standings: this.standing,
+      this.overview = overviewOf({ nodes: sorted(nodes), pods: sorted(pods), claims: sorted(claims), services: sorted(services), classes,
+        refusals: refusals ?? [], makers, standings: this.standing,
         hold: why === null ? '' : why || 'no reason was given' }, Date.now());
       this.overviewProblem = pods === null ? new ApiError(403, 'Forbidden', 'you may not list pods') : null;
     } catch (error) {

@@ -10,6 +10,8 @@ export interface Subject { kind: string; ns: string; name: string }
 export interface Concern { subject: Subject; code: string; sentence: string; owner: string; more: number; command: string }
 export interface Scene {
   nodes: Any[]; pods: Any[]; claims: Any[]; classes: Any[] | null; services: Any[];
+  refusals: Any[];                  // events FailedCreate
+  makers: Any[];                    // workloads that they may be about, by kind and name
   standings: Map<string, Decision>; // answers of the agents, by node
   hold: string;                     // reason of a hold of the whole cluster; empty: none
 }
@@ -17,6 +19,7 @@ export interface Overview { nodes: number; nodesReady: number; pods: number; pod
 
 export const CONCERNS_MAX = 40;
 const START_GRACE_MS = 30_000;
+const PLACE_GRACE_MS = 5000;
 const NEAR_SECONDS = 600;
 
 const SENTENCES: Record<string, string> = {
@@ -30,6 +33,7 @@ const SENTENCES: Record<string, string> = {
   'pod-unschedulable': 'no node takes it[: {message}]',
   'pod-claim': 'it waits for its claim {claim}',
   'pod-unready': 'it is not ready: {why}',
+  'job-pods-refused': 'its pods are refused[, last at {last_at}]: {message}',
   'claim-binding': 'it names volume {volume}, and the volume is not bound to it yet',
   'claim-lost': 'its volume {volume} does not exist any more, and its data is lost',
   'claim-waits': 'no volume of StorageClass {class} is bound to it yet',
@@ -43,7 +47,7 @@ const SENTENCES: Record<string, string> = {
   'node-no-status': 'it has never reported a status: does its agent run?',
   'node-silent': 'its agent does not report[: {message}]',
   'node-not-ready': 'it is not ready[: {message}]',
-  'node-under-pressure': 'it reports {conditions}: it may evict pods, and takes no new ones that do not tolerate that',
+  'node-under-pressure': 'it reports {conditions}[ ({signal} {available_bytes} < {threshold_bytes})][ ({signal} {available_inodes} < {threshold_inodes})][ ({signal} {available_pids} < {threshold_pids})]: it may evict pods, and takes no new ones without a toleration',
   'node-near': '{signal} will reach its threshold in {due_seconds}[; {pod} would be evicted first]',
   'cluster-held': 'the node lifecycle controllers are held[: {why}]; `spillway resume` ends it',
 };
@@ -146,17 +150,25 @@ function podRemark(pod: Any, scene: Scene, nowMs: number): Remark | null {
   if (phase === 'Failed') return { code: 'pod-failed', facts: { why: whyFailed(pod) } };
   if (conditionOf(pod, 'Ready')?.status === 'True') return null;
   const created = Date.parse(pod.metadata?.creationTimestamp ?? '');
-  if (!Number.isNaN(created) && nowMs - created < START_GRACE_MS) return null;
+  const scheduled = conditionOf(pod, 'PodScheduled');
+  const grace = scheduled?.status === 'False' && scheduled.reason === 'Unschedulable' ? PLACE_GRACE_MS : START_GRACE_MS;
+  if (!Number.isNaN(created) && nowMs - created < grace) return null;
   if (!pod.spec?.nodeName) {
     const claims = claimsOf(pod);
     // A claim that waits for the first pod with a node keeps no pod from one.
     const waits = claims.find((name) => scene.claims.some((each) => each.metadata.namespace === pod.metadata.namespace && each.metadata.name === name &&
       each.status?.phase !== 'Bound' && unboundRemark(each, scene.classes).code !== 'claim-first-consumer'));
     if (waits !== undefined) return { code: 'pod-claim', facts: { claim: waits } };
-    const message = conditionOf(pod, 'PodScheduled')?.message;
+    const message = scheduled?.message;
     return { code: 'pod-unschedulable', facts: message ? { message } : {} };
   }
   return { code: 'pod-unready', facts: { why: whyNotReady(pod) } };
+}
+
+/** The measurement that is beyond its threshold, as far as the agent says it. */
+function measureOf(standing: Decision | undefined): Facts {
+  const met = standing?.reasons.find((each) => each.code === 'threshold-met' || each.code === 'observation-stale');
+  return Object.fromEntries((met?.facts ?? []).filter(({ name }) => name === 'signal' || name.startsWith('available_') || name.startsWith('threshold_')).map(({ name, value }) => [name, value]));
 }
 
 function nodeRemark(node: Any, scene: Scene): Remark | null {
@@ -166,10 +178,10 @@ function nodeRemark(node: Any, scene: Scene): Remark | null {
   if (ready.status === 'Unknown') return { code: 'node-silent', facts };
   if (ready.status !== 'True') return { code: 'node-not-ready', facts };
   const pressure = (node.status?.conditions ?? []).filter((each: Any) => each.status === 'True' && each.type.endsWith('Pressure')).map((each: Any) => each.type);
-  if (pressure.length > 0) return { code: 'node-under-pressure', facts: { conditions: pressure.join(', ') } };
+  const standing = scene.standings.get(node.metadata.name);
+  if (pressure.length > 0) return { code: 'node-under-pressure', facts: { conditions: pressure.join(', '), ...measureOf(standing) } };
   let soonest = NEAR_SECONDS;
   let nearest: Remark | null = null;
-  const standing = scene.standings.get(node.metadata.name);
   for (const reason of standing?.reasons ?? []) {
     const due = reason.facts.find((each) => each.name === 'forecast_seconds')?.value;
     const signal = reason.facts.find((each) => each.name === 'signal')?.value;
@@ -215,6 +227,47 @@ function serviceRemark(service: Any, scene: Scene): Remark | null {
   return answers ? null : { code: 'service-none-ready', facts: { pods: pods.length } };
 }
 
+/** The number of pods that a workload wants now. */
+function wantedOf(maker: Any): number {
+  if (maker.kind === 'DaemonSet') return Number(maker.status?.desiredNumberScheduled ?? 0);
+  if (maker.kind !== 'Job') return Number(maker.spec?.replicas ?? 1);
+  const isOver = (maker.status?.conditions ?? []).some((each: Any) => ['Complete', 'Failed'].includes(each.type) && each.status === 'True');
+  if (isOver || maker.spec?.suspend || maker.spec?.managedBy) return 0;
+  const parallelism = Number(maker.spec?.parallelism ?? 1);
+  return maker.spec?.completions === undefined ? parallelism : Math.min(parallelism, maker.spec.completions - Number(maker.status?.succeeded ?? 0));
+}
+
+const timeOf = (event: Any): string => event.lastTimestamp ?? event.metadata?.creationTimestamp ?? '';
+
+/** Workloads whose pods are refused, and of which none was made since. A Deployment stands for its ReplicaSet: users know its name. */
+function refused(scene: Scene): { kind: string; object: Any; remark: Remark }[] {
+  const last = new Map<string, Any>();
+  for (const event of scene.refusals) {
+    const uid = String(event.involvedObject?.uid ?? '');
+    if (!last.has(uid) || timeOf(event) > timeOf(last.get(uid))) last.set(uid, event);
+  }
+  if (last.size === 0) return [];
+  const owned = new Map<string, { active: number; newest: string }>();
+  for (const pod of scene.pods) {
+    const owner = (pod.metadata?.ownerReferences ?? []).find((each: Any) => each.controller);
+    if (owner === undefined) continue;
+    const pods = owned.get(owner.uid) ?? { active: 0, newest: '' };
+    if (!isTerminal(pod) && !pod.metadata.deletionTimestamp) pods.active += 1;
+    if ((pod.metadata.creationTimestamp ?? '') > pods.newest) pods.newest = pod.metadata.creationTimestamp;
+    owned.set(owner.uid, pods);
+  }
+  return scene.makers.flatMap((maker) => {
+    const event = last.get(String(maker.metadata?.uid ?? ''));
+    const pods = owned.get(maker.metadata?.uid) ?? { active: 0, newest: '' };
+    if (event === undefined || pods.active >= wantedOf(maker) || pods.newest > timeOf(event) || maker.metadata.deletionTimestamp) return [];
+    const owner = (maker.metadata.ownerReferences ?? []).find((each: Any) => each.controller && each.kind === 'Deployment');
+    const facts: Facts = { message: String(event.message ?? '') };
+    given(facts, 'last_at', timeOf(event));
+    const object = owner === undefined ? maker : { metadata: { namespace: maker.metadata.namespace, name: owner.name } };
+    return [{ kind: owner?.kind ?? maker.kind, object, remark: { code: 'job-pods-refused', facts } }];
+  });
+}
+
 /** As src/cli/text/overview_text.cc prints it. `usual`: the namespace that needs no flag. */
 function commandFor({ kind, ns, name }: Subject, usual: string): string {
   if (kind === 'Cluster') return '';
@@ -244,6 +297,7 @@ export function overviewOf(scene: Scene, nowMs: number, usual = 'default'): Over
     const owner = (pod.metadata?.ownerReferences ?? []).find((each: Any) => each.controller);
     add('Pod', pod, podRemark(pod, scene, nowMs), owner === undefined ? '' : `${owner.kind} ${owner.name}`);
   }
+  for (const { kind, object, remark } of refused(scene)) add(kind, object, remark);
   for (const claim of scene.claims) add('PersistentVolumeClaim', claim, claimRemark(claim, scene));
   for (const service of scene.services) add('Service', service, serviceRemark(service, scene));
   return {
