@@ -190,6 +190,18 @@ def another_machine():
         subprocess.run(["ip", "link", "delete", "here"], stderr=subprocess.DEVNULL, check=False)
 
 
+def offer_iptables(tools):
+    """From now on programs find iptables, which tools/peers unpacks, by their PATH."""
+    tools.mkdir()
+    libraries = ":".join(str(folder) for folder in peers.ROOT.glob("usr/lib/*-linux-gnu"))
+    extensions = next(iter(peers.ROOT.glob("usr/lib/*-linux-gnu/xtables")), "")
+    for name in ("iptables", "ip6tables"):
+        own = f"LD_LIBRARY_PATH={libraries} XTABLES_LIBDIR={extensions} " if IPTABLES.is_relative_to(peers.ROOT) else ""
+        (tools / name).write_text(f'#!/bin/sh\n{own}exec {IPTABLES} {name} "$@"\n')
+        (tools / name).chmod(0o755)
+    os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
+
+
 def devices():
     return {device["ifname"] for device in json.loads(subprocess.check_output(["ip", "-json", "link"]))}
 
@@ -207,15 +219,7 @@ def veths():
 class PodNetwork(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(workspace()))
-        tools = self.folder / "tools"
-        tools.mkdir()
-        libraries = ":".join(str(folder) for folder in peers.ROOT.glob("usr/lib/*-linux-gnu"))
-        extensions = next(iter(peers.ROOT.glob("usr/lib/*-linux-gnu/xtables")), "")
-        for name in ("iptables", "ip6tables"):
-            own = f"LD_LIBRARY_PATH={libraries} XTABLES_LIBDIR={extensions} " if IPTABLES.is_relative_to(peers.ROOT) else ""
-            (tools / name).write_text(f'#!/bin/sh\n{own}exec {IPTABLES} {name} "$@"\n')
-            (tools / name).chmod(0o755)
-        os.environ["PATH"] = f"{tools}:{os.environ['PATH']}"
+        offer_iptables(self.folder / "tools")
 
     @contextlib.contextmanager
     def up(self, *more, plugins=PLUGINS):
@@ -495,10 +499,10 @@ def end_pod(folder, name):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def in_own_network():
-    """This script again, in a network and mount namespace whose machine has one device and one address."""
+def in_own_network(more="true"):
+    """This script again, in a network and mount namespace whose machine has one device and one address. `more`: commands before it."""
     setup = (f"ip link set lo up && ip link add machine type bridge && ip addr add {MACHINE}/24 dev machine && ip link set machine up && "
-             "ip route add default via 192.0.2.1 && exec \"$@\"")
+             f"ip route add default via 192.0.2.1 && {more} && exec \"$@\"")
     os.environ[INSIDE] = "1"
     os.execvp("unshare", ["unshare", "--net", "--mount", "--propagation", "private", "sh", "-c", setup, "sh", sys.executable, *sys.argv])
 
