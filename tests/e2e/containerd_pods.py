@@ -74,8 +74,9 @@ def applets():
     return subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.replace("busybox\n", "").split()
 
 
-def write_image(path, image=IMAGE, ballast=b"", files=0, programs=()):
-    """An OCI image of one layer: busybox, links to it by all its names, further programs, a file of nothing but weight, and so many empty ones."""
+def write_image(path, image=IMAGE, ballast=b"", files=0, programs=(), entries=()):
+    """An OCI image of one layer: busybox, links to it by all its names, further programs, a file of nothing but weight, and so many empty ones.
+    `entries`: names of further ones, with their bytes and fields."""
     blobs = {}
 
     def blob(data, media_type, **more):
@@ -103,6 +104,8 @@ def write_image(path, image=IMAGE, ballast=b"", files=0, programs=()):
             entry(archive, "data/ballast", ballast, mode=0o644)
         for number in range(files):
             entry(archive, f"data/{number}", b"", mode=0o644)
+        for name, data, fields in entries:
+            entry(archive, name, data, **fields)
     content = layer.getvalue()
     config = {"architecture": "amd64", "os": "linux", "config": {"Entrypoint": ["/bin/sleep", "100000"], "Env": ["PATH=/bin"]},
               "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(content).hexdigest()}"]}}

@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import unittest
 
 import containerd_pods
@@ -184,6 +185,56 @@ class OwnImages(unittest.TestCase):
                                          timeout=PATIENCE)
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn("Permission denied", refused.stderr)
+
+    def test_no_pod_without_a_host_path_reaches_it(self):
+        """Also not one that uses the network of the machine, and with it the sockets that have no file."""
+        with self.up() as process:
+            self.begin(process)
+            self.images("import", self.archive)
+            made = plain_pod("near", "/bin/sleep", "1000")
+            made["spec"]["hostNetwork"] = True
+            self.api.create(PODS, made)
+            self.running_pods(1)
+            base = self.folder / "data/containerd"
+            for path in (base, base / "containerd.sock", f"/proc/1/root{base}", "/run/containerd"):
+                self.kubectl("exec", "near", "--", "/bin/ls", str(path), code=1)
+            sockets = self.kubectl("exec", "near", "--", "/bin/cat", "/proc/net/unix")
+            self.assertEqual([line for line in sockets.splitlines() if " @" in line and "containerd" in line], [])
+
+    def test_layers_stay_inside_their_image(self):
+        """Names upwards, absolute names, links and hard links out of the layer, devices: nothing is written or read beside the image."""
+        away, escape = self.folder / "away", "../" * 20
+        away.mkdir()
+        (away / "secret").write_text("of the machine")
+        entries = [("/absolute-name", b"x", {}), (f"{escape}upwards", b"x", {}), ("data/../../../middle", b"x", {}),
+                   ("out", None, {"type": tarfile.SYMTYPE, "linkname": str(away)}), ("out/through-a-link", b"x", {}),
+                   ("up", None, {"type": tarfile.SYMTYPE, "linkname": escape + str(away).strip("/")}), ("up/through-another", b"x", {}),
+                   ("disk", None, {"type": tarfile.BLKTYPE, "devmajor": 7, "devminor": 0, "mode": 0o666}),
+                   ("memory", None, {"type": tarfile.CHRTYPE, "devmajor": 1, "devminor": 1, "mode": 0o666})]
+        hard = [("hard", None, {"type": tarfile.LNKTYPE, "linkname": escape + str(away / "secret").strip("/")})]
+        names = ("spillway.test/links:1", "spillway.test/hard:1")
+        with self.up() as process:
+            self.begin(process)
+            for name, more in zip(names, (entries, hard)):
+                write_image(self.archive, image=name, entries=more)
+                self.images("import", self.archive)
+                made = plain_pod(name.split("/")[1].split(":")[0], "/bin/sleep", "1000")
+                made["spec"]["hostNetwork"] = True
+                made["spec"]["containers"][0]["image"] = name
+                self.api.create(PODS, made)
+
+            def states():
+                return {each["metadata"]["name"]: each["status"].get("containerStatuses", [{}])[0].get("state", {}) for each in self.api.get(PODS)["items"]}
+            seen = wait_for(lambda: f"an end of both: {states()}", lambda: (found := states()) and all(
+                "running" in each or each.get("waiting", {}).get("reason", "").startswith(("Create", "Err", "Image")) for each in found.values()) and found)
+            print(f"layers that lead out: { {name: next(iter(state)) for name, state in seen.items()} }", flush=True)
+            if "running" in seen["links"]:
+                for path in ("/disk", "/memory"):
+                    self.kubectl("exec", "links", "--", "/bin/dd", f"if={path}", "of=/dev/null", "count=1", code=1)
+            if "running" in seen["hard"]:
+                self.kubectl("exec", "hard", "--", "/bin/cat", "/hard", code=1)
+        self.assertEqual(sorted(os.listdir(away)), ["secret"])
+        self.assertEqual([name for name in ("absolute-name", "upwards", "middle") if (pathlib.Path("/") / name).exists() or list(self.folder.glob(name))], [])
 
     def test_it_says_what_it_would_start(self):
         code, out, error = run("up", "--runtime", "containerd", *programs(), "--data-dir", self.folder / "data", "--print-config")
