@@ -179,6 +179,23 @@ TEST_F(Workloads, SlowStartStopsAtARefusal) {
   EXPECT_THAT(cluster.events_about("web"), Contains(Pair("FailedCreate", 4)));
 }
 
+TEST_F(Workloads, RefusedPodsAreTriedWithBackOff) {
+  start(1);
+  cluster.fail(api::Method::kPost, "/namespaces/default/pods", 403, 100'000);
+  cluster.requests.clear();
+  cluster.create(kReplicaSets, workload_json("ReplicaSet", "web", 10));
+  cluster.advance(seconds(30));
+  EXPECT_LE(std::ranges::count(cluster.requests, "POST " + kPods), 15) << "5 ms, twice as long each time";
+}
+
+TEST_F(Workloads, DaemonSetsSayThatTheirPodsAreRefused) {
+  start(1);
+  cluster.fail(api::Method::kPost, "/namespaces/default/pods", 403, 100'000);
+  cluster.create(kDaemonSets, workload_json("DaemonSet", "logs"));
+  cluster.advance(seconds(5));
+  EXPECT_THAT(cluster.events_about("logs"), Contains(Key("FailedCreate")));
+}
+
 TEST_F(Workloads, ALostAnswerDoesNotMakeOnePodTooMany) {
   start(2);
   cluster.fail(api::Method::kPost, "/namespaces/default/pods", TestCluster::kLostAnswer, 1);

@@ -207,6 +207,8 @@ void DaemonSetController::create(const SetPtr& set, const std::string& key, cons
         // Not found: the namespace has just gone, or nothing is written here (ShadowEngine).
         if (outcome.error().code != ErrorCode::kNotFound) {
           shared_.log.warning("pod was not created", {{"daemon_set", key}, {"error", outcome.error().text()}});
+          shared_.events.record(client::reference_to(*set), client::EventType::kWarning, "FailedCreate",
+                                fmt::format("Error creating: {}", outcome.error().message), then);
         }
         queue_.retry(key, then.mono);
       });

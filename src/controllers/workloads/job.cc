@@ -361,7 +361,7 @@ void JobController::on_created(const LookPtr& look, const Result<api::Json>& out
   }
   if (left > 0) {
     look->missing += static_cast<std::int32_t>(left);
-    expectations_.creations_dropped(uid, left, look_again, now);
+    expectations_.creations_dropped(uid, left, [](Now) {}, now);  // a failure is retried when this look ends
   }
   note(look, now);
 }

@@ -297,7 +297,10 @@ void ReplicasController<T>::on_answer(const std::shared_ptr<Growth>& growth, con
 
 template <typename T>
 void ReplicasController<T>::end_growth(const Growth& growth, Now now) {
-  const auto look_again = [this, key = growth.key](Now then) { enqueue_paced(key, then); };
+  // After a failure the next sync is the retry below; another one now would be refused at once, and so on.
+  const auto look_again = [this, &growth](Now then) {
+    if (!growth.failed) enqueue_paced(growth.key, then);
+  };
   if (growth.left > 0) expectations_.creations_dropped(growth.set->metadata.uid, growth.left, look_again, now);
   if (growth.failed) {
     queue_.retry(growth.key, now.mono);
