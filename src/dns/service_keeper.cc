@@ -4,6 +4,8 @@
 #include "api/text/dns_identity.h"
 #include "api/text/ip_address.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace spillway::dns {
@@ -78,18 +80,38 @@ ServiceKeeper::ServiceKeeper(Options options, Rng rng, telemetry::Log log)
 
 void ServiceKeeper::start(Now now) {
   client_.start(now);
-  create_service();
+  find_service();
+}
+
+/// A Service that exists has the address: creating it again is refused for that (kInvalid), not for its name.
+void ServiceKeeper::find_service() {
+  client_.get(fmt::format("{}?fieldSelector=metadata.name%3D{}", services_path(), kDnsService),
+              [this](Result<Json> found, Now now) { on_found(found, now); });
+}
+
+void ServiceKeeper::on_found(const Result<Json>& found, Now now) {
+  if (!found) return retry("service kube-dns not read", found.error(), &ServiceKeeper::find_service, now);
+  const Json* items = found->find("items");
+  const bool is_there = items != nullptr && items->if_array() != nullptr && !items->if_array()->empty();
+  is_there ? begin_slice() : create_service();
 }
 
 void ServiceKeeper::create_service() {
-  client_.create(services_path(), service_document(options_), [this](Result<Json> made, Now now) {
-    if (!made && made.error().code != ErrorCode::kAlreadyExists)
-      return retry("service kube-dns not created", made.error(), &ServiceKeeper::create_service, now);
-    const auto address = api::parse_ip(options_.address);
-    if (address && !address->is_loopback() && !address->is_unspecified()) return create_slice();
-    log_.warning("kube-dns has no endpoint: the server listens where no pod can reach it",
-                 {{"address", options_.address}});
-  });
+  client_.create(services_path(), service_document(options_),
+                 [this](Result<Json> made, Now now) { on_created(made, now); });
+}
+
+void ServiceKeeper::on_created(const Result<Json>& made, Now now) {
+  if (!made && made.error().code != ErrorCode::kAlreadyExists)
+    return retry("service kube-dns not created", made.error(), &ServiceKeeper::find_service, now);
+  begin_slice();
+}
+
+void ServiceKeeper::begin_slice() {
+  const auto address = api::parse_ip(options_.address);
+  if (address && !address->is_loopback() && !address->is_unspecified()) return create_slice();
+  log_.warning("kube-dns has no endpoint: the server listens where no pod can reach it",
+               {{"address", options_.address}});
 }
 
 void ServiceKeeper::create_slice() {

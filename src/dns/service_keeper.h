@@ -49,7 +49,11 @@ class ServiceKeeper final : public client::ApiEngine {
   std::vector<client::ApiCommand> take_api_commands() override { return client_.take_api_commands(); }
 
  private:
+  void find_service();
+  void on_found(const Result<api::Json>& found, Now now);
   void create_service();
+  void on_created(const Result<api::Json>& made, Now now);
+  void begin_slice();
   void create_slice();
   void replace_slice();
   void retry(std::string_view doing, const Error& error, void (ServiceKeeper::*step)(), Now now);
