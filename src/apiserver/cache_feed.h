@@ -30,16 +30,16 @@ class CacheFeed {
   void on_progress();
 
   /// The store has ended its watch. True: only history is missing, and the present state is being read; the watches of
-  /// clients have ended, they begin anew, or resume where that is possible. False: nothing more will come.
+  /// clients have ended and begin anew, or resume where that is possible. False: the store sends nothing more.
   bool on_lost(const Error& error);
 
   /// The cache does not show what is in the store yet.
   bool is_loading() const { return !loaded_ || rebasing_; }
 
-  /// It did once, and what it shows is too old.
+  /// True while the present state is being read after lost history, so that the cache is out of date.
   bool is_rebasing() const { return rebasing_; }
 
-  /// Why nothing more will come of a store that was there; empty: it will.
+  /// The error with which the store ended for good; empty: it has not.
   const std::string& lost() const { return lost_; }
 
   const Origin& origin() const { return origin_; }

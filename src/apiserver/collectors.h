@@ -33,13 +33,13 @@ class Collectors {
   Collectors(Core& core, const CustomKinds& kinds, Writer& writer, Remover& remover, const Authorizer& authorizer,
              RemoteFetch& fetch, const RemoteApis& apis, const ApiServer::Options& options);
 
-  /// Begins what has not begun, or ends what has. What a collector has on its way to the store goes on.
+  /// Starts all stopped collectors, or stops all that run. Their writes in flight are completed.
   void act(bool wanted);
 
   void see(const ResourceCache& cache, const EventPtr& event);
   void run();
 
-  /// Whatever acts at the time.
+  /// Available whether or not the collectors act.
   KubernetesService& kubernetes_service() { return kubernetes_; }
 
   ClientAuthorities& client_authorities() { return clients_; }

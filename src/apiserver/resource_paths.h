@@ -1,5 +1,5 @@
-// Where a request for a resource leads once it may: to what reads, writes or answers its verb and subresource.
-// Thread: loop. Source: spec "API server contract", 1, 17.
+// Dispatches an authorized request for a resource to the part that executes its verb and subresource. Thread: loop.
+// Source: spec "API server contract", 1, 17.
 #pragma once
 
 #include "apiserver/access/bound_tokens.h"
@@ -56,8 +56,8 @@ class ResourcePaths {
   void perform_unstored(const ExchangePtr& exchange);
   void perform_generic(const ExchangePtr& exchange);
 
-  /// Requests of one user that are open at agents of nodes: half of those that the server may have, so that one user's
-  /// logs and streams leave places for others. Fewer would refuse a program that scrapes many nodes at once.
+  /// Open requests of one user at agents of nodes: half of the server's maximum, so that one user's logs and streams do
+  /// not take every place. Fewer would refuse a program that scrapes many nodes at once.
   static constexpr std::size_t kOpenToNodesMax = 128;
 
   const StorageReport& storage_;

@@ -245,7 +245,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     FlowControl::Ticket ticket;
   };
 
-  /// Marks that the caller will look at next_wakeup() itself.
+  /// Marks that the caller will read next_wakeup() itself.
   class Driven {
    public:
     explicit Driven(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
@@ -316,7 +316,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     if (options_.tracer != nullptr) trace_request(*options_.tracer, exchange, code, core_.now);
   }
 
-  /// Why nothing is served; empty if something is.
+  /// The reason why no request is served; empty if requests are served.
   std::string why_not_served() const {
     if (!lost_.empty()) return lost_;
     if (stopping_) return "shutting down";
@@ -353,7 +353,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return names.empty() ? names : fmt::format("the objects of {} are being loaded", names);
   }
 
-  /// Each part, in the order in which they come up. Names that upstream has mean the same.
+  /// The checks of each part, in the order in which parts start. Names that upstream has mean the same.
   std::vector<HealthCheck> health() const {
     using Cure = HealthCheck::Cure;
     std::vector<HealthCheck> checks{{.name = "ping", .cure = Cure::kRestart, .problem = {}},
@@ -396,7 +396,8 @@ class ApiServer::Impl final : public WatchCache::Listener {
           reached ? api::StatusResult<void>() : api::retry_status(reached.error().code, reached.error().message, 1));
   }
 
-  /// With a store of its own a resource is served while the main one is away, to those who may by what is known.
+  /// A resource in a store of its own stays available while the main store is down; authorization then uses the cached
+  /// roles.
   void catch_up_apart(const ExchangePtr& exchange, Origin& own) {
     const bool refused = is_refused(*exchange);
     const bool present = is_about_the_present(*exchange);
@@ -431,7 +432,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
       return value != nullptr && !value->empty();
     };
     const std::string& verb = exchange.asked.verb;
-    // The query of a proxied request is not for this server, and the place it goes to is to be where it is now.
+    // The query of a proxied request belongs to the proxied server, and its address must be the present one.
     if (exchange.asked.subresource == "proxy") return true;
     const bool reads = verb == "get" || verb == "list" || verb == "watch";
     return !reads || (!given("resourceVersion") && !given("continue"));
@@ -472,7 +473,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     return exchange.asked.is_resource && !route && route.error().code == 404;
   }
 
-  /// Kinds have come or gone since the request was read.
+  /// Parses the request again, because kinds were added or removed since.
   void reroute(Exchange& exchange) const {
     auto read = std::make_shared<ReadRequest>(read_request(registry_.table(), exchange.request()));
     read->flow = exchange.read().flow;
@@ -516,7 +517,7 @@ class ApiServer::Impl final : public WatchCache::Listener {
     exchange.fail(make_error(ErrorCode::kUnauthorized, "Unauthorized: {}", why.message));
   }
 
-  /// An answer must come in time, unless it is one that goes on.
+  /// Sets a deadline for the answer, unless the request is long-running.
   void limit_time(const ExchangePtr& exchange) {
     const auto open = in_flight_.find(exchange->id());
     if (open == in_flight_.end()) return;

@@ -59,9 +59,9 @@ class ApiServer {
     Controllers controllers = Controllers::kUnknown;
     NodeGateway* gateway = nullptr;
     PodGateway* pods = nullptr;                           // null: servers in pods cannot be reached
-    std::string_view scheme = "https";                    // that clients speak to this server
+    std::string_view scheme = "https";                    // of this server, as clients use it
     const TokenSigner* signer = nullptr;                  // null: no tokens are issued
-    std::optional<Duration> token_life_max = {};          // nullopt: they live as long as is asked for
+    std::optional<Duration> token_life_max = {};          // nullopt: as long as each request wants
     const TokenAuthenticator* authenticator = nullptr;    // null: no tokens are reviewed
     const CertificateReader* certificates = nullptr;      // null: no certificates are requested or issued
     const RequestAuthority* serving_authority = nullptr;  // null: the serving certificates of agents are not signed
@@ -74,22 +74,22 @@ class ApiServer {
     telemetry::Tracer* tracer = nullptr;                  // null: requests leave no spans
     std::string root_ca_pem = {};                         // by which pods verify the server; empty: none is published
     std::string proxy_ca_pem = {};                        // the authority of the certificate that `aggregated` shows
-    std::string client_ca_pem = {};                       // by which it knows its clients; empty: by no certificates
+    std::string client_ca_pem = {};                       // authorities that verify clients; empty: no client certificates
     AdmissionRules admission;
-    bool fair = true;                                            // false: requests run in the order they come
-    flow::Configuration flows = flow::built_in_configuration();  // which requests go before which
+    bool fair = true;                                            // false: requests run in the order of arrival
+    flow::Configuration flows = flow::built_in_configuration();  // the priorities of requests
     int seats = 600;                                             // concurrent requests that are not exempt; above 0
     /// Heartbeats take the short way (write/renewals.h). Without it they are written all the same, at more cost.
     bool short_renewals = true;
     StorageOptions storage = {};
     std::vector<SeparateStore> separate = {};   // for resources that do not live in the main store
     Duration compaction_interval = minutes(5);  // so much of each store's history is kept; 0: all
-    /// The time in callbacks of the store and of agents. Empty: the time that was told last.
+    /// The time in callbacks of the store and of agents. Empty: the time of the last event.
     std::function<Now()> clock;
     /// Called when next_wakeup() has moved to an earlier instant inside a callback of the store. May be empty: then the
     /// driver reads next_wakeup() after each callback of the store.
     std::function<void()> rearm;
-    /// Parts of the process without which requests are not to come, as they are now. May be empty.
+    /// The health of parts of the process that must be ready before requests are served. May be empty.
     std::function<std::vector<HealthCheck>()> checks;
     /// The memory of the other parts of this process, for the page /debug/memory. May be empty.
     std::function<telemetry::MemoryRows()> memory;
@@ -128,11 +128,11 @@ class ApiServer {
   /// also before start().
   void act(bool on, Now now);
 
-  /// Where pods reach this server, and all servers of its store: becomes the Service `kubernetes` and what is behind
-  /// it. Told at any time after start(), and whenever it changes. `port`: above 0.
+  /// Sets the addresses at which pods reach this server, and all servers of its store: writes the Service `kubernetes`
+  /// with its endpoints. Called at any time after start(), and at each change. `port`: above 0.
   void announce(std::uint16_t port, std::vector<ServingAddress> addresses, Now now);
 
-  /// In place of Options::client_ca_pem from now on.
+  /// Replaces Options::client_ca_pem.
   void set_client_ca(std::string pem, Now now);
 
   void on_wakeup(Now now);

@@ -14,8 +14,8 @@ namespace spillway::apiserver {
 
 namespace {
 
-/// By their objects it is judged who may do what, or whether an object of another kind is right: two stores would have
-/// to agree on that.
+/// Objects of these kinds decide who has which rights, or whether objects of other kinds are valid: two stores would
+/// have to agree on them.
 constexpr std::array<std::string_view, 25> kStay{"/limitranges",
                                                  "/namespaces",
                                                  "/nodes",

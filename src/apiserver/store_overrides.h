@@ -26,8 +26,8 @@ struct StorePlan {
 };
 
 /// Overrides that name the same servers share a store. kInvalid, in one line that begins with the flag: a resource that
-/// does not exist, may not leave the main store, or comes twice; servers that are the main one's, or another
-/// override's in part.
+/// does not exist, may not leave the main store, or is listed twice; servers of the main store, or some of the servers
+/// of another override.
 Result<std::vector<StorePlan>> plan_stores(const std::vector<std::string>& main_servers,
                                            const std::vector<StoreOverride>& overrides);
 

@@ -12,18 +12,18 @@ namespace spillway::apiserver {
 
 class StoredValues {
  public:
-  /// Stands for a key of no known resource, perhaps written by another version. Its value is not parsed.
+  /// The kind of a key of no known resource, perhaps written by another version. Its value is not parsed.
   static constexpr std::string_view kUnknown = "(unknown)";
 
   struct Verdict {
     std::string resource;  // "pods", "deployments.apps", or kUnknown
     std::string problem;   // the fault and the expected form; empty: none
-    std::string note;      // the next write changes more than it says: fields that are lost, other bytes; empty: no
+    std::string note;      // side effects of the next write: lost fields, other bytes; empty: none
   };
 
   StoredValues();
 
-  /// Where objects without history are (Resource::keeps_history).
+  /// The prefixes of objects without history (Resource::keeps_history).
   std::vector<std::string> prefixes_without_history() const;
 
   Verdict check(std::string_view key, std::string_view value) const;

@@ -25,9 +25,9 @@ class Authorizer {
 api::Status refusal_status(const api::UserInfo& user, const RequestAttributes& asked, const Verdict& verdict);
 
 bool in_group(const api::UserInfo& user, std::string_view group);
-/// Paths that say nothing about the cluster's content.
+/// Paths whose answers reveal nothing about the content of the cluster.
 bool is_public_path(std::string_view path);
-/// Where the dashboard has futures played: no file, and by POST for those alone who may.
+/// The path of what-if simulations from the dashboard: not a file, and POST only for users with that right.
 inline constexpr std::string_view kWhatIfPath = "/ui/what-if";
 /// The dashboard's files, which hold nothing of the cluster either: for all authenticated users.
 bool is_dashboard_path(std::string_view path);

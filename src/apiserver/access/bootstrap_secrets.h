@@ -18,7 +18,7 @@ std::optional<BootstrapToken> bootstrap_token_of(const api::Json& secret);
 
 class BootstrapSecrets final : public Collector {
  public:
-  /// Without a table it does nothing.
+  /// Without a table this part does nothing.
   BootstrapSecrets(Core& core, BootstrapTokens* tokens);
 
  private:

@@ -27,7 +27,7 @@ Outcome BoundTokens::check_object(std::string_view plural, std::string_view ns,
 Outcome BoundTokens::check(const api::AccountToken& token) const {
   SPILLWAY_TRY_VOID(check_object("serviceaccounts", token.ns, token.account));
   if (token.secret) SPILLWAY_TRY_VOID(check_object("secrets", token.ns, *token.secret));
-  // The node beside a pod only says where it runs: the pod goes when the node goes.
+  // A node named beside a pod is only the pod's place: the pod ends with its node.
   if (token.pod) return check_object("pods", token.ns, *token.pod);
   if (token.node) return check_object("nodes", {}, *token.node);
   return {};

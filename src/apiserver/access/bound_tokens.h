@@ -11,7 +11,7 @@ namespace spillway::apiserver {
 
 class BoundTokens {
  public:
-  /// A token outlives the deletion of what it is bound to by so much, so that a pod can say good-bye.
+  /// A token stays valid this long after its object is deleted, so that a pod can end its work in order.
   static constexpr Duration kAfterDeletion = seconds(60);
 
   explicit BoundTokens(Core& core) : core_(core) {}

@@ -19,7 +19,7 @@ class EscalationCheck final : public AdmissionCheck {
   api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
                                        const api::Json& object, const api::Json& old) const override;
 
-  /// No resource that is renewed is judged here.
+  /// Always true: no resource that is renewed is subject to this check.
   bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
                       std::string_view /*name*/) const override {
     return true;

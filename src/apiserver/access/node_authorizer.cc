@@ -74,7 +74,7 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
   if (request.group.empty()) {
     if (resource == "nodes") {
       if (verb == "create" && request.subresource.empty()) return allowed();
-      // Not its proxy: that would be a request of the API server's, made wherever the node says it lives.
+      // nodes/proxy is excluded: the API server would send that request wherever the node says it lives.
       const bool own_part = one_of(request.subresource, {"", "status"});
       const bool may = own_part && (reads || one_of(verb, {"update", "patch"}));
       return may && own ? allowed() : denied(*node);
@@ -98,7 +98,7 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
       return related ? allowed() : denied(*node);
     }
     if (resource == "events") return one_of(verb, {"create", "patch", "update"}) ? allowed() : Verdict{};
-    // Not their proxy: that would be a request of the API server's.
+    // services/proxy is excluded: the API server itself would send that request.
     if (resource == "services") return reads && request.subresource.empty() ? allowed() : Verdict{};
     return {};
   }
@@ -120,7 +120,7 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
                         (request.group == "node.k8s.io" && resource == "runtimeclasses");
   if (is_class) return reads ? allowed() : Verdict{};
   if (request.group == "certificates.k8s.io" && resource == "certificatesigningrequests") {
-    // Not what stands behind the slash: nodeclient and selfnodeclient say whose certificates are signed unseen.
+    // The certificate subresources nodeclient and selfnodeclient are excluded: they permit automatic approval.
     return request.subresource.empty() && (reads || verb == "create") ? allowed() : Verdict{};
   }
   const bool is_review = (request.group == "authentication.k8s.io" && resource == "tokenreviews") ||
@@ -134,10 +134,10 @@ Verdict NodeAuthorizer::authorize(const api::UserInfo& user, const RequestAttrib
 
 Verdict NodeAuthorizer::authorize_pods(const std::string& node, const RequestAttributes& request) const {
   const std::string_view verb = request.verb;
-  if (verb == "create" && request.subresource.empty()) return allowed();  // mirror pods; admission looks closer
+  if (verb == "create" && request.subresource.empty()) return allowed();  // mirror pods; admission checks more
   if (one_of(verb, {"list", "watch"})) return request.node == node ? allowed() : denied(node);
   const ObjectPtr pod = pods_.find(object_key(request.ns, request.name));
-  // A pod that does not exist is refused like one elsewhere: a node learns nothing of which names are taken.
+  // A pod that does not exist is refused like one elsewhere, so that a node cannot find out which names are taken.
   const bool own = pod && pod->meta.fields.front() == node;
   bool may = request.subresource.empty() && one_of(verb, {"get", "delete"});
   may = may || (request.subresource == "status" && one_of(verb, {"get", "update", "patch"}));

@@ -20,7 +20,7 @@ class NodeAuthorizer final : public Authorizer {
  public:
   explicit NodeAuthorizer(Core& core);
 
-  /// Not allowed and without reason: no node, or nothing this authorizer knows about.
+  /// A refusal without a reason: the user is no node, or this authorizer has no opinion on the request.
   Verdict authorize(const api::UserInfo& user, const RequestAttributes& request) const override;
 
  private:

@@ -20,10 +20,10 @@ class NodeRestriction final : public AdmissionCheck {
                                        const api::Json& object) const override;
   api::StatusResult<void> check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
                                        const api::Json& object, const api::Json& old) const override;
-  /// Its own lease.
+  /// True if the lease is the node's own.
   bool passes_renewal(const api::UserInfo& user, const Resource& resource, std::string_view ns,
                       std::string_view name) const override;
-  /// A token that a node asks for must be bound to one of its pods.
+  /// A token that a node requests must be bound to one of its pods.
   api::StatusResult<void> check_token(const api::UserInfo& user, std::string_view ns, std::string_view account,
                                       const api::Json& request) const;
 

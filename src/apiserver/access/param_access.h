@@ -15,7 +15,7 @@ class ParamAccess final : public AdmissionCheck {
 
   api::StatusResult<void> confirm(const ValidWrite& write) const override;
 
-  /// No resource that is renewed is judged here.
+  /// Always true: no resource that is renewed is subject to this check.
   bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
                       std::string_view /*name*/) const override {
     return true;

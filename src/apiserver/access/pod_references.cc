@@ -12,7 +12,7 @@ using api::Json;
 struct Row {
   ReferenceKind kind;
   /// Members below spec, joined by '.'; "*containers" stands for all three lists of containers. Lists on the way are
-  /// walked. What it leads to is the name, or, if that is no string, a reference without one.
+  /// walked. The value at the end is the name; if that is not a string, the reference has no name.
   std::string_view path;
 };
 

@@ -24,7 +24,8 @@ enum class ReferenceKind {
 std::string_view plural_of(ReferenceKind kind);
 
 /// Calls `visit` with every reference in the pod's spec, in the order of the table, until it returns false. `name` is
-/// empty where the reference has none, or where the template of a claim stands in for it. False: it was stopped.
+/// empty where the reference has none, or where the template of a claim stands in for it. False: `visit` stopped the
+/// walk.
 bool visit_references(const api::Json& pod,
                       const std::function<bool(ReferenceKind kind, std::string_view name)>& visit);
 

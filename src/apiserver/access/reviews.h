@@ -13,7 +13,7 @@ namespace spillway::apiserver {
 
 class Reviews {
  public:
-  /// Without an authenticator no token is good.
+  /// Without an authenticator every token is refused.
   Reviews(Core& core, const Authorizer& authorizer, const RoleRules& roles, const BoundTokens& bound,
           const TokenAuthenticator* authenticator)
       : core_(core), authorizer_(authorizer), roles_(roles), bound_(bound), authenticator_(authenticator) {}

@@ -145,7 +145,7 @@ void RoleRules::remove(Bindings& bindings, const std::string& key) {
   if (binding == bindings.end()) return;
   for (const std::string& place : binding->second.places) {
     const auto found = by_subject_.find(place);
-    if (found == by_subject_.end()) continue;  // a subject that stands there twice
+    if (found == by_subject_.end()) continue;  // a subject listed twice
     found->second.erase(&binding->second);
     if (found->second.empty()) by_subject_.erase(found);
   }

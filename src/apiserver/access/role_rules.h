@@ -1,7 +1,7 @@
-// Roles and bindings as they stand, and what they allow: role based access control.
-// A role is read once, when it is first asked about after a write of it, and shared by everything that is bound to it;
-// a write of a binding changes that binding alone. Bindings are found by namespace and subject.
-// Thread: loop. Bound: the words of rules that one decision looks at. Source: Kubernetes docs, "Using RBAC
+// The present roles and bindings with the rules that they grant: role based access control.
+// A role is parsed once, at its first use after a write of it, and shared by everything that is bound to it; a write of
+// a binding changes that binding alone. Bindings are found by namespace and subject.
+// Thread: loop. Bound: the words of rules that one decision compares. Source: Kubernetes docs, "Using RBAC
 // Authorization"; spec "API server contract", 19.4, 19.5.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace spillway::apiserver {
 
 bool allows(const PolicyRule& rule, const RequestAttributes& request);
 
-/// Words of rules that one decision looks at: as many as a hundred roles of the largest size have, which takes a few
+/// Words of rules that one decision compares: as many as a hundred roles of the largest size have, which takes a few
 /// milliseconds. A user who is bound to more has the rights of the first ones.
 inline constexpr std::size_t kDecisionWordsMax = 1'000'000;
 
@@ -99,7 +99,7 @@ class RoleRules final : public Authorizer, public Collector {
   void remove(Bindings& bindings, const std::string& key);
   Bindings* bindings_of(const ResourceCache& cache);
   NamedRolePtr named(std::string key);
-  /// The rules as they stand; null: there is no such role.
+  /// The present rules of the role; null: there is no such role.
   const RuleList* read(NamedRole& role) const;
   RuleListPtr read_role(std::string_view key) const;
   /// Bindings of that namespace (empty: of the cluster) that name the user or one of its groups, by key.

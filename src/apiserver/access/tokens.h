@@ -1,4 +1,4 @@
-// serviceaccounts/token: what a token says about its bearer; the signature comes from a port.
+// serviceaccounts/token: composes the claims of a token; the signature comes from a port.
 // Thread: loop. Source: Kubernetes docs, "Managing Service Accounts"; spec "API server contract", 19.2.
 #pragma once
 
@@ -16,14 +16,14 @@ namespace spillway::apiserver {
 
 class TokenPath {
  public:
-  /// `life_max`: of a token; nullopt: as long as is asked for.
+  /// `life_max`: the longest life of a token; nullopt: as long as the request wants.
   TokenPath(Core& core, const NodeRestriction& restriction, const TokenSigner* signer, std::optional<Duration> life_max)
       : core_(core), restriction_(restriction), signer_(signer), life_max_(life_max) {}
 
   void create(const ExchangePtr& exchange);
 
  private:
-  /// Fills in whom and what the token is bound to. 404 or 409 when the object to bind it to is not there.
+  /// Fills in the claims of the user and of the bound object. 404 or 409 when the object to bind to is not there.
   api::StatusResult<void> bind(const StoredObject& account, const api::Json& request, api::AccountToken& token) const;
 
   Core& core_;

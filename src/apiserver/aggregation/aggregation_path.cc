@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kOfApis = "application/octet-stream";  // for an answer without a type
 constexpr int kUnavailable = 503;
 
-/// In upstream's form: a line of text.
+/// Answers in upstream's form: a line of text.
 void answer_unavailable(Exchange& exchange) {
   exchange.answer(kUnavailable, "service unavailable\n", "text/plain; charset=utf-8",
                   {{"X-Content-Type-Options", "nosniff"}});
@@ -103,7 +103,7 @@ void AggregationPath::perform(const ExchangePtr& exchange, const RemoteApi& api)
                                                             watching->on_standing();
                                                         },
                                                     .redirects = AnswerSink::Redirects::kRefused});
-  // The client may leave before the answer begins: the call is then cancelled.
+  // The client may disconnect before the answer begins: the call is then cancelled.
   const auto ticket = std::make_shared<std::optional<AggregatedGateway::Ticket>>();
   const std::function<void()> leave = [gateway = gateway_, ticket] {
     if (*ticket) gateway->cancel(**ticket);

@@ -1,6 +1,6 @@
-// Requests for group versions that other servers serve: each goes on to the Service of its APIService, with the headers
-// that name its user and this server's proxy certificate, and the answer comes back as it is: streams of watches and
-// upgraded connections too. Redirects are refused. Nothing waits on the loop.
+// Requests for group versions that other servers serve: each is forwarded to the Service of its APIService, with the
+// headers that name its user and this server's proxy certificate, and the answer is returned unchanged: streams of
+// watches and upgraded connections too. Redirects are refused. Nothing waits on the loop.
 // Thread: loop. Bounds: open requests of one API and of one user; kAnswerMax for an answer that is no watch.
 // Source: Kubernetes docs, "Kubernetes API Aggregation Layer"; k8s.io/kube-aggregator 1.32.
 #pragma once
@@ -21,7 +21,7 @@ namespace spillway::apiserver {
 
 class AggregationPath {
  public:
-  /// As upstream's limit for requests that are no watches.
+  /// Upstream's limit for requests that are no watches.
   static constexpr Duration kAnswerMax = seconds(60);
   /// A server that hangs holds no more connections than this, so that others keep theirs.
   static constexpr std::size_t kOpenOfApiMax = 128;

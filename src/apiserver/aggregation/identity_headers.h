@@ -1,4 +1,4 @@
-// The headers by which an aggregated API server learns the user of a request. It believes them of a client that shows
+// The headers by which an aggregated API server learns the user of a request. It trusts them from a client that shows
 // the proxy certificate (ConfigMap kube-system/extension-apiserver-authentication).
 // Thread: any (pure). Source: Kubernetes docs, "Configure the Aggregation Layer", original request username and group.
 #pragma once

@@ -1,6 +1,6 @@
 // The APIServices of the group versions that this server serves itself, as clients expect them: built-in ones, and
-// those of custom kinds, which come and go with their definitions. An APIService that exists already is left as it is.
-// One server of a store keeps them at a time. Thread: loop. Bounds: one write at a time; a failed one is repeated after
+// those of custom kinds, which are added and removed with their definitions. An existing APIService is not changed. One
+// server of a store keeps them at a time. Thread: loop. Bounds: one write at a time; a failed one is repeated after
 // kRetry. Source: k8s.io/kube-aggregator 1.32, registration of APIServices.
 #pragma once
 

@@ -23,9 +23,9 @@ struct BuiltIn {
   ApiPriority priority;
 };
 
-/// As upstream; metrics.k8s.io as metrics-server registers itself.
+/// Upstream's priorities; metrics.k8s.io has the one with which metrics-server registers.
 constexpr auto kBuiltIn = std::to_array<BuiltIn>({
-    {"apiregistration.k8s.io", "v1", {20'001, 1}},  // before all that an APIService may ask for
+    {"apiregistration.k8s.io", "v1", {20'001, 1}},  // above all that an APIService may request
     {"", "v1", {18'000, 1}},
     {"apps", "v1", {17'800, 15}},
     {"events.k8s.io", "v1", {17'750, 15}},

@@ -34,7 +34,7 @@ std::optional<RemoteApi> remote_api(const api::Json& api_service);
 /// "/apis/GROUP/VERSION"
 std::string path_of(const RemoteApi& api);
 
-/// The place of a group version in discovery: larger numbers come first.
+/// The priority of a group version in discovery: larger numbers are listed first.
 struct ApiPriority {
   std::int64_t group = 0;
   std::int64_t version = 0;

@@ -35,10 +35,10 @@ class RemoteApis final : public Collector {
   /// The API that a request is for: below /apis/GROUP/VERSION, or its OpenAPI document. Null: one of this server's.
   RemoteApiPtr find(const api::Target& target) const;
 
-  /// In the order of their names.
+  /// All APIs, ordered by name.
   std::vector<RemoteApiPtr> all() const;
 
-  /// Changes whenever an API has come, gone or changed.
+  /// Changes whenever an API is added, removed or changed.
   std::uint64_t version() const { return version_; }
 
  private:

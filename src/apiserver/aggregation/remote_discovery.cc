@@ -36,7 +36,7 @@ void RemoteDiscovery::follow() {
   for (const RemoteApiPtr& api : apis_.all()) {
     Known one;
     if (const auto before = known_.find(api->name); before != known_.end()) {
-      // Another object of the same name may lead to another server.
+      // A new object with the old name (another uid) may name another server, so its documents are not reused.
       if (before->second.api->uid == api->uid) one = before->second;
       if (*before->second.api != *api) due_.insert(api->name);
     } else {
@@ -108,7 +108,7 @@ void RemoteDiscovery::on_openapi(const std::string& name, const RemoteApiPtr& ap
     const std::string key = fmt::format("apis/{}/{}", api->group, api->version);
     const Result<Json> index = answer && answer->ok() ? api::parse_json(answer->body) : Result<Json>(Error{});
     std::string path(index ? index->string_at({"paths", key, "serverRelativeURL"}) : std::string_view());
-    // Only the document of its own group version may stand under it.
+    // A server may list only the document of its own group version under that path.
     if (!path.starts_with("/openapi/v3/" + key)) path.clear();
     known->second.openapi_path = std::move(path);
     publish();

@@ -1,6 +1,6 @@
-// Discovery documents of aggregated API servers, fetched when an APIService comes, changes or becomes available, and
-// every kRefresh. What was fetched last stays until it is replaced; it counts as stale while its server does not
-// answer. Thread: loop. Bounds: kDocumentBytesMax for each document, kFetchesMax requests at a time.
+// Discovery documents of aggregated API servers, fetched when an APIService is added, changes or becomes available, and
+// every kRefresh. The last document stays until it is replaced; it counts as stale while its server does not answer.
+// Thread: loop. Bounds: kDocumentBytesMax for each document, kFetchesMax requests at a time.
 // Source: Kubernetes docs, "Kubernetes API Aggregation Layer"; KEP-3352.
 #pragma once
 
@@ -26,7 +26,7 @@ class RemoteDiscovery final : public RemoteGroups {
 
   RemoteDiscovery(Core& core, const RemoteApis& apis, RemoteFetch& fetch) : core_(core), apis_(apis), fetch_(fetch) {}
 
-  /// APIs may have come, gone or changed.
+  /// Called when APIs may have been added, removed or changed.
   void follow();
 
   // RemoteGroups

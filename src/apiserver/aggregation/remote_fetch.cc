@@ -23,7 +23,7 @@ class RemoteFetch::Sink final : public api::PacedSink {
  public:
   Sink(RemoteFetch& fetch, std::uint64_t id) : fetch_(fetch), id_(id) {}
 
-  /// Only a failure of the gateway, and an answer without a body, come so.
+  /// Called only for a failure of the gateway and for an answer without a body.
   void on_response(api::Response response) override {
     if (response.ok()) return fetch_.finish(id_, std::move(response));
     const Result<api::Json> status = api::parse_json(response.body);

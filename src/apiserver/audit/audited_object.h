@@ -13,7 +13,7 @@ namespace spillway::apiserver {
 /// the body has no object.
 Result<api::Json> audited_object(std::string_view body);
 
-/// Without metadata.managedFields, its own and those of the items of a list.
+/// The object without metadata.managedFields, also of the items of a list.
 api::Json without_managed_fields(api::Json object);
 
 }  // namespace spillway::apiserver

@@ -158,7 +158,7 @@ void AuditRecord::take_answer(const Answer& answer) {
   if (answer.in_pieces || answer.body.size() > auditor_.options_.event_bytes_max) {
     left_out_ = true;
   } else if (answer.composed && !decision_.omit_managed_fields) {
-    // An answer composed by this server is taken unchanged. Another one is parsed: text that only looks like an object
+    // An answer composed by this server is copied. Any other answer is parsed: text that only looks like an object
     // could continue after its end.
     text = answer.body.substr(0, answer.body.size() - (answer.body.ends_with('\n') ? 1 : 0));
   } else {

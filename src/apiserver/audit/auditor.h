@@ -65,7 +65,7 @@ class AuditRecord final : public AnswerObserver {
 
 class Auditor {
  public:
-  /// If a request waits until its arrival is in the log.
+  /// Does a request wait until its arrival is in the log?
   enum class Wait {
     kNever,
     kWritten,  // written or lost
@@ -92,7 +92,7 @@ class Auditor {
   /// still holds after the server's end, writes nothing more.
   std::unique_ptr<AuditRecord> begin(const Exchange& exchange) const;
 
-  /// A request that was refused with `code` before its attributes were known. `user`: null: the sender is not known.
+  /// Records a request that was refused with `code` before its attributes were known. `user`: null: unknown sender.
   void refused(const api::Request& request, const api::UserInfo* user, std::string audit_id, int code,
                std::string message) const;
 

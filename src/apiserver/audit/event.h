@@ -26,7 +26,7 @@ inline constexpr std::size_t kAuditNameMax = 1'024;     // names of users, group
 inline constexpr std::size_t kAuditMessageMax = 4'096;  // message of a status
 inline constexpr std::size_t kAuditListMax = 100;       // groups, values of one extra, addresses
 
-/// Where the objects of an event were left out because it was too long.
+/// The annotation of an event whose objects were left out because it was too long.
 inline constexpr std::string_view kTruncatedAnnotation = "audit.k8s.io/truncated";
 
 struct AuditObject {
@@ -74,8 +74,8 @@ std::optional<std::string> audit_line(AuditEvent event, std::size_t bytes_max);
 /// The line that records that `lost` events are missing before it.
 std::string audit_loss_line(std::uint64_t lost, WallTime at);
 
-/// The addresses that a request comes from: those in headers of proxies, then the connection's own. All but the last
-/// one are unverified.
+/// The source addresses of a request: those in headers of proxies, then the connection's own. All but the last one are
+/// unverified.
 std::vector<std::string> source_addresses(const api::Request& request);
 
 }  // namespace spillway::apiserver

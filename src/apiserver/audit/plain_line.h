@@ -6,9 +6,9 @@
 
 namespace spillway::apiserver {
 
-/// `json` (without line breaks between its values) with what stands in its strings made safe to look at and to split:
-/// what is no UTF-8 becomes U+FFFD; DEL, the controls of U+0080 to U+009F, line and paragraph separators, and what
-/// turns the direction of writing are escaped. What was valid JSON stands for the same document.
+/// `json` (without line breaks between its values) with the text in its strings made safe to view and to split: invalid
+/// UTF-8 becomes U+FFFD; DEL, the controls of U+0080 to U+009F, line and paragraph separators, and characters that
+/// change the direction of writing are escaped. Valid JSON still means the same document.
 std::string plain_line(std::string json);
 
 }  // namespace spillway::apiserver

@@ -21,7 +21,7 @@ bool lists_word(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// "pods/*" and "*/status" stand for subresources; "pods" for none of them.
+/// "pods/*" and "*/status" match subresources; "pods" matches no subresource.
 bool matches_resource(std::string_view pattern, const RequestAttributes& asked) {
   if (pattern == "*") return true;
   const std::size_t slash = pattern.find('/');
@@ -99,8 +99,7 @@ AuditDecision decide_audit(const AuditPolicy& policy, const api::UserInfo* user,
 AuditPolicy default_audit_policy() {
   const std::vector<std::string> reads{"get", "list", "watch", "head", "options"};
   return {.rules = {
-              // A command in a container is a GET where it goes over a WebSocket, and a pod may do anything when it is
-              // read.
+              // exec over a WebSocket is a GET, and a GET through a proxy may have any effect in the pod.
               {.level = AuditLevel::kMetadata,
                .resources = {{"",
                               {"pods/exec", "pods/attach", "pods/portforward", "pods/proxy", "services/proxy",

@@ -84,11 +84,11 @@ struct AuditDecision {
   friend bool operator==(const AuditDecision&, const AuditDecision&) = default;
 };
 
-/// `user`: the authenticated sender, before impersonation; null: not known. Allocates nothing.
+/// `user`: the authenticated sender, before impersonation; null: unknown. Allocates nothing.
 AuditDecision decide_audit(const AuditPolicy& policy, const api::UserInfo* user, const RequestAttributes& asked);
 
-/// Where there is no policy file: the metadata of writes and of what opens a way into containers and nodes, nothing of
-/// leases, events and other reads.
+/// The policy without a file: metadata of writes and of requests that open access to containers and nodes; leases,
+/// events and other reads are not recorded.
 AuditPolicy default_audit_policy();
 
 }  // namespace spillway::apiserver

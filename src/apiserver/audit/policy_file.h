@@ -14,7 +14,7 @@ namespace spillway::apiserver {
 /// kInvalid: "FILE:LINE: MEMBER: what is wrong there".
 Result<AuditPolicy> parse_audit_policy(const std::string& file, const yaml::Document& document);
 
-/// As parse_audit_policy; kInvalid also for a file that cannot be read.
+/// Parses the file as parse_audit_policy does; kInvalid also for a file that cannot be read.
 Result<AuditPolicy> read_audit_policy(const std::string& file);
 
 }  // namespace spillway::apiserver

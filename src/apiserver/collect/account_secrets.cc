@@ -102,7 +102,7 @@ void AccountSecrets::fill(const std::string& key) {
   const auto known = account_of_.find(key);
   if (!secret || secret->meta.deleting || known == account_of_.end()) return;
   const ObjectPtr account = accounts_.find(known->second);
-  if (!account || account->meta.deleting) return;  // its event brings the secret back
+  if (!account || account->meta.deleting) return;  // the account's event restores the secret
   const Json document = secret->document();
   const StatusResult<Json> wanted = filled(document, *account);
   if (!wanted || *wanted == document) return;

@@ -1,8 +1,9 @@
 // Secrets of type kubernetes.io/service-account-token that name an account of their namespace: each gets a token of
-// that account, the certificate by which the API server is verified, the namespace, and the uid of the account. What a
-// secret holds already stays. The token is bound to the secret: it ends when the secret or the account is deleted, and
-// after kAccountSecretLife. Without a key to sign with nothing is done. Thread: loop. Bounds: kCollectorWritesMax
-// writes in flight. Source: Kubernetes docs, "Managing Service Accounts", Secrets; spec "Scheduler and workloads", 17.
+// that account, the certificate by which the API server is verified, the namespace, and the uid of the account.
+// Existing values of a secret stay. The token is bound to the secret: it ends when the secret or the account is
+// deleted, and after kAccountSecretLife. Without a signing key this collector is idle. Thread: loop. Bounds:
+// kCollectorWritesMax writes in flight. Source: Kubernetes docs, "Managing Service Accounts", Secrets; spec "Scheduler
+// and workloads", 17.
 #pragma once
 
 #include "apiserver/ports/tokens.h"

@@ -22,8 +22,8 @@ constexpr Duration kBudgetRetry = seconds(1);
 
 /// Steps of comparing a pod with the budgets of its namespace, when it changes.
 constexpr std::size_t kStepsOfEvent = 2'000;
-/// To read a budget and to compute its status costs as much as so many steps of counting (about 0.1 ms), to write it
-/// so many more.
+/// The cost of reading a budget and computing its status, in steps of counting (about 0.1 ms); writing it costs the
+/// second number.
 constexpr std::size_t kStepsOfBudget = 1'000;
 constexpr std::size_t kStepsOfWrite = 5'000;
 
@@ -189,7 +189,7 @@ bool BudgetCollector::survey_next(std::size_t& left) {
   left -= std::min(left, kStepsOfBudget);
   const std::string& key = done.budget->key;
   if (budgets_.find(key) != done.budget) {
-    mark(key);  // it changed meanwhile
+    mark(key);  // it changed while it was written
     return left != 0;
   }
   BudgetSurvey survey = BudgetCounter::result(done.count);

@@ -39,7 +39,7 @@ class BudgetCollector final : public Collector {
     std::size_t steps = 0;                                             // steps of a comparison with all of them
     std::deque<std::string> waiting;                                   // keys to be counted
     std::set<std::string, std::less<>> dirty;                          // the same
-    bool all = false;                                                  // every one is to be counted
+    bool all = false;                                                  // every budget is to be counted
   };
 
   /// A count that is under way.

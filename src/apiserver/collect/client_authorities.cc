@@ -48,7 +48,8 @@ bool ClientAuthorities::concerns(const ResourceCache& cache, const StoredObject&
   return &cache == &maps_ && object.ns == kMapNamespace && object.name == kMapName;
 }
 
-/// How servers know this one: its authority beside those of the other servers of the store, oldest first.
+/// The certificates by which other servers verify this one: its authority beside those of the other servers of the
+/// store, oldest first.
 Json ClientAuthorities::proxy_data() const {
   const ObjectPtr there = maps_.find(object_key(kMapNamespace, kMapName));
   const std::string known(there ? there->document().string_at({"data", kProxyAuthorities}) : std::string_view());

@@ -1,8 +1,8 @@
-// The ConfigMap `extension-apiserver-authentication` of kube-system: by which certificates this server knows its
-// clients, for servers that believe the same ones (kube-controller-manager, kube-scheduler, metrics-server), and by
-// which they know that a request comes from this server, with headers that name its user. Of several servers of one
-// store the one that acts says which clients it believes itself; each adds the authority of its own proxy certificate.
-// Thread: loop. Bounds: those of KeptObjects; kProxiesMax authorities of proxies.
+// The ConfigMap `extension-apiserver-authentication` of kube-system: the authorities by which this server verifies its
+// clients, for servers that trust the same ones (kube-controller-manager, kube-scheduler, metrics-server), and those by
+// which they verify that a request, with headers that name its user, comes from this server. Of several servers of one
+// store the active one writes the authorities of clients; each adds the authority of its own proxy certificate. Thread:
+// loop. Bounds: those of KeptObjects; kProxiesMax authorities of proxies.
 // Source: Kubernetes docs, "Configure the Aggregation Layer".
 #pragma once
 
@@ -26,7 +26,7 @@ class ClientAuthorities final : public KeptObjects {
 
   ClientAuthorities(Core& core, Writer& writer, Authorities authorities);
 
-  /// Others are believed from now on.
+  /// Replaces the authorities of clients.
   void set(std::string pem);
 
  private:

@@ -22,7 +22,8 @@ class Expiry final : public Collector {
  public:
   struct Rule {
     std::string_view plural;  // "events", "certificatesigningrequests.certificates.k8s.io"
-    /// From `now` on, when the object was written, or is seen by a new process. nullopt: it stays.
+    /// The remaining life of an object at `now`, counted from its write or from its first sight by a new process.
+    /// nullopt: it stays.
     std::function<std::optional<Duration>(const api::Json& object, WallTime now)> life;
     /// The last sign of life that an object carries; for what was there when the server started.
     std::optional<WallTime> (*last_seen)(const api::Json& object) = nullptr;
@@ -61,11 +62,11 @@ class Expiry final : public Collector {
 /// Events. A store that expires keys by itself gets `ttl` and some more time for it: keys that were written without a
 /// lease are deleted in the end.
 Expiry::Rule event_expiry(const Core& core);
-/// As the controller manager cleans them: an hour after they were issued, denied or failed, else a day after their
-/// creation.
+/// Deletes certificate requests as the controller manager does: an hour after they were issued, denied or failed, else
+/// a day after their creation.
 extern const Expiry::Rule kRequestExpiry;
-/// As the controller manager's token cleaner does: Secrets of kube-system that are bootstrap tokens, once their
-/// expiration has passed, or if it cannot be read.
+/// Deletes bootstrap tokens as the controller manager's token cleaner does: Secrets of kube-system, once their
+/// expiration has passed or cannot be parsed.
 extern const Expiry::Rule kTokenExpiry;
 
 /// Compacts each store once a minute: keeps five minutes and ten thousand revisions, of a busy store at most two

@@ -151,7 +151,7 @@ std::vector<Origin*> GarbageCollector::origins_but(const Origin& own) const {
   return others;
 }
 
-/// A custom kind is being read: what it owns, or is owned by, is not known yet.
+/// True while a custom kind is being read: its owners and dependents are not complete yet.
 bool GarbageCollector::is_reading() const {
   return std::ranges::any_of(core_.cache.all(), [](const auto& cache) { return cache->is_filling(); });
 }

@@ -37,7 +37,7 @@ class GarbageCollector final : public Collector {
 
   enum class OwnerState { kPresent, kAbsent, kWaitsForDependents };
 
-  /// If the cache of another store is as new as the object itself, for its owners and dependents.
+  /// Is the cache of another store as new as the object itself, for its owners and dependents?
   enum class Elsewhere { kMayBeBehind, kHasCaughtUp };
 
   /// Owner references of one object, by what became of the owner.

@@ -65,7 +65,7 @@ void KeptObjects::act() {
 bool KeptObjects::mend(const Wanted& wanted) {
   const std::string ns(wanted.document.string_at({"metadata", "namespace"}));
   const std::string name(wanted.document.string_at({"metadata", "name"}));
-  if (!namespaces_.find(ns)) return false;  // its event will follow
+  if (!namespaces_.find(ns)) return false;  // the event of the namespace will follow
   const ObjectPtr there = wanted.cache->find(object_key(ns, name));
   if (there && there->meta.deleting) return false;
   if (there && with(there->document(), wanted.document, wanted.spec_members) == there->document()) return false;

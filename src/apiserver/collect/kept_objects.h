@@ -1,6 +1,6 @@
 // A few objects of fixed names that the server keeps as they should be: created when they are missing, restored when a
-// client changes them. Other members stay unchanged. Thread: loop. Bounds: one write in flight; what fails is tried
-// again after kRetry; beyond kFreeWrites within kQuiet each write waits twice as long as the one before, kPauseMax at
+// client changes them. Other members stay unchanged. Thread: loop. Bounds: one write in flight; a failed write is
+// retried after kRetry; beyond kFreeWrites within kQuiet each write waits twice as long as the one before, kPauseMax at
 // most, so that another program that keeps the same object in another state causes no storm of writes.
 #pragma once
 
@@ -29,11 +29,11 @@ class KeptObjects : public Collector {
   struct Wanted {
     const ResourceCache* cache;
     api::Json document;
-    /// If there are any: `spec` has no members but these, and what is written passes the rules of its kind.
+    /// If not empty: `spec` has only these members, and the object passes the rules of its kind.
     std::span<const std::string_view> spec_members = {};
   };
 
-  /// `what`: for whom the objects are, in the log.
+  /// `what`: the purpose of the objects, for the log.
   KeptObjects(Core& core, Writer& writer, std::string_view what);
 
   /// The wanted objects have changed.
@@ -55,7 +55,7 @@ class KeptObjects : public Collector {
   void on_event(const ResourceCache& cache, const EventPtr& event) override;
   void act() override;
 
-  /// False: it is as it should be, or cannot be now. True: nothing else is to be written for the moment.
+  /// False: the object is as wanted, or cannot be written now. True: no other write may begin for the moment.
   bool mend(const Wanted& wanted);
   void settle(const std::string& what, const api::StatusResult<Written>& result);
   /// Counts the write; false: it waits, and act() runs again when it is due.

@@ -15,7 +15,7 @@
 
 namespace spillway::apiserver {
 
-/// Where pods reach an API server over TLS.
+/// An address at which pods reach an API server over TLS.
 struct ServingAddress {
   std::string ip;  // one that endpoints may have: neither loopback nor link-local nor multicast
   bool is_v4 = true;

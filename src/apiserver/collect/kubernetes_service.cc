@@ -56,7 +56,7 @@ std::vector<KeptObjects::Wanted> KubernetesService::wanted() const {
     named.emplace(slice.string_at({"metadata", "name"}));
     all.push_back({&slices_, std::move(slice)});
   }
-  // Slices without addresses any more stay, empty.
+  // Slices that have lost all addresses stay, empty.
   for (const auto& [key, slice] : slices_.objects()) {
     if (!concerns(slices_, *slice) || named.contains(slice->name)) continue;
     const Json document = slice->document();

@@ -49,7 +49,7 @@ void NamespaceCollector::on_event(const ResourceCache& cache, const EventPtr& ev
     return note(*event->object);
   }
   if (event->object) {
-    // Another server created it before the end of the namespace reached that server.
+    // Another server created the object before the deletion of the namespace reached that server.
     if (event->object->ns.empty()) return;
     if (terminating_.contains(event->object->ns) || gone_.contains(event->object->ns)) dirty_.insert(event->object->ns);
     return;

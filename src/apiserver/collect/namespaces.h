@@ -1,8 +1,8 @@
 // Namespaces over their life: every active one gets the service account `default`; a terminating one is emptied, then
-// let go. Where several servers write, one that has not heard of the end yet may still put something into a namespace
-// after it was found empty: that is removed as it comes, but nothing that was there before a namespace was seen to go.
-// Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API server contract", 2, 11.8; spec "etcd
-// as the store", 12.
+// released. Where several servers write, one that has not received the deletion yet may still create an object in a
+// namespace that was found empty: such an object is deleted when its event arrives, but no object that existed before
+// the deletion of its namespace was seen. Thread: loop. Bounds: kCollectorWritesMax writes in flight. Source: spec "API
+// server contract", 2, 11.8; spec "etcd as the store", 12.
 #pragma once
 
 #include "apiserver/read/collector.h"
@@ -44,8 +44,8 @@ class NamespaceCollector final : public Collector {
   const ResourceCache& namespaces_;
   const ResourceCache& accounts_;
   std::set<std::string> terminating_;    // deleted, not gone yet
-  std::set<std::string> dirty_;          // terminating, to be looked at
-  std::set<std::string> lacks_account_;  // active, to be looked at
+  std::set<std::string> dirty_;          // terminating, to be synced
+  std::set<std::string> lacks_account_;  // active, without its service account
   std::map<std::string, Instant> gone_;  // lately, of a store that other servers write to; until when they are kept
   std::set<std::string> finalizing_;
   std::set<std::string> looked_at_again_;  // soon

@@ -47,7 +47,7 @@ class QuotaCollector final : public Collector {
   void act() override;
 
   void on_quota(const EventPtr& event);
-  /// To be counted then, or earlier if that is planned already.
+  /// Plans a count at `due`, or earlier if one is planned already.
   void plan(const std::string& key, Instant due);
   void unplan(const std::string& key, Known& known);
   /// Counts the quotas that are due; called in a wake-up, because events of the store have no time.

@@ -38,7 +38,7 @@ void ReservationKeeper::act() {
   read_page({});
 }
 
-/// At the latest then.
+/// Plans the next run no later than `in` from now.
 void ReservationKeeper::arm(Duration in) {
   const Instant at = core_.now.mono + in;
   if (timer_ && armed_for_ <= at) return;

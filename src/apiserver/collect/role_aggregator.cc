@@ -18,7 +18,7 @@ constexpr Duration kPauseMin = milliseconds(10);
 constexpr Duration kPauseMax = minutes(1);
 constexpr Duration kQuiet = minutes(2);  // after so long a role is written without a pause again
 
-/// Nothing but rules that are there.
+/// True if every one of `rules` is in `there` already.
 bool are_fewer_rules(const Json* there, const Json& rules) {
   const Json::Array* const held = there == nullptr ? nullptr : there->if_array();
   const Json::Array* const left = rules.if_array();
@@ -125,7 +125,7 @@ void RoleAggregator::write(const std::string& name) {
                 .name = name,
                 .change = [this](const Json& current) -> StatusResult<Json> {
                   Json role = current;
-                  if (current.find("aggregationRule") == nullptr) return role;  // it was taken away meanwhile
+                  if (current.find("aggregationRule") == nullptr) return role;  // it was removed meanwhile
                   if (std::optional<Json> rules = gathered(current)) role["rules"] = *std::move(rules);
                   return role;
                 },

@@ -1,6 +1,6 @@
 // The rules of ClusterRoles that aggregate those of others (aggregationRule), kept up to date with these. Other rules
 // that are written into them are replaced. Another program that does the same (the controller `clusterrole-aggregation`
-// of kube-controller-manager) computes the same rules, so either finds nothing to do after the other.
+// of kube-controller-manager) computes the same rules, so neither changes what the other has written.
 //
 // One role is written at a time, and each the less often the more often it was written of late: two that aggregate each
 // other might never end. Thread: loop. Bounds: one write in flight; kGatheredBytesMax of rules, beyond which a role
@@ -44,7 +44,7 @@ class RoleAggregator final : public Collector {
   void act() override;
 
   void know(const StoredObject& role);
-  /// Those that gather from a role with these labels.
+  /// Marks the roles that aggregate roles with these labels.
   void note(const std::string& name, const api::StringMap& labels);
   void look_at(const std::string& name);
   /// The rules that `role` should have; nullopt: they would be too large.

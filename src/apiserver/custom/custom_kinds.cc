@@ -93,7 +93,7 @@ void CustomKinds::begin(const std::string& name, CustomKindPtr kind, std::size_t
 
 void CustomKinds::read_objects(const std::string& name, std::uint64_t turn) {
   const auto found = settling_.find(name);
-  if (found == settling_.end() || found->second != turn) return;  // it has gone, and may have come back
+  if (found == settling_.end() || found->second != turn) return;  // the kind was removed meanwhile, perhaps added again
   ResourceCache& cache = *kinds_.at(name).cache;
   cache.origin().store().range(
       {.prefix = cache.resource().storage, .start_after = {}, .at = std::nullopt},

@@ -28,7 +28,7 @@ class CustomKinds final : public Collector {
   /// The objects of the definition of that name; nullptr: it is not served, or its objects are being read.
   const ResourceCache* served(std::string_view name) const;
 
-  /// Its objects are being read.
+  /// True while the objects of the kind are being read.
   bool is_settling(std::string_view name) const;
 
   bool is_settling() const { return !settling_.empty(); }
@@ -39,7 +39,7 @@ class CustomKinds final : public Collector {
   /// False: so many wait already.
   bool has_room() const { return waiting_.size() < kWaitingMax; }
 
-  /// How long a kind is kept after it was replaced: writes that have begun with it have ended by then.
+  /// A replaced kind is kept this long: every write that began with it has ended by then.
   static constexpr Duration kKept = minutes(10);
 
   /// Kinds that were replaced, or have gone, less than kKept ago.
@@ -89,11 +89,11 @@ class CustomKinds final : public Collector {
   std::deque<Kept> kept_;                                         // oldest first
   std::map<std::string, std::size_t, std::less<>> kept_of_name_;  // entries of kept_, by name of the definition
   std::size_t kept_bytes_ = 0;
-  std::set<std::string> names_;  // that have a cache
+  std::set<std::string> names_;  // the kinds that have a cache
   std::set<std::string> dirty_;
   std::map<std::string, std::uint64_t, std::less<>> settling_;  // by name: which turn of reading is under way
   std::vector<std::function<void()>> waiting_;
-  std::vector<const ResourceCache*> changed_;  // whose watches end with the next table
+  std::vector<const ResourceCache*> changed_;  // caches whose watches end with the next table
   std::uint64_t turn_ = 0;
   bool is_stale_ = false;  // the table of resources
   std::optional<TimerQueue::Id> release_;

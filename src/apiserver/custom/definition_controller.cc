@@ -14,7 +14,7 @@ using api::Json;
 using api::StatusResult;
 
 constexpr Duration kLookAgainAt = seconds(1);
-constexpr Duration kLookLaterAt = seconds(30);  // at what no event tells of
+constexpr Duration kLookLaterAt = seconds(30);  // recheck of states that no event reports
 
 bool is_definition(const Resource& resource) {
   return resource.is("apiextensions.k8s.io", "CustomResourceDefinition");
@@ -148,7 +148,7 @@ void DefinitionController::write_status(const std::string& name, const std::stri
   });
 }
 
-/// Its objects go first, as many at a time as may be on their way.
+/// Deletes the objects of the kind first, as many at a time as may be in flight.
 void DefinitionController::clear(const std::string& name) {
   const ObjectPtr object = definitions_.find(name);
   if (!object || !object->meta.deleting) return;
@@ -241,7 +241,7 @@ void DefinitionController::look_again(const std::string& name) {
   });
 }
 
-/// No event tells when a value that cannot be read, or one of a kind that is not served, has gone.
+/// No event reports the end of an unreadable value, or of one of a kind that is not served: rechecks later.
 void DefinitionController::look_later(const std::string& name) {
   if (!looked_at_later_.insert(name).second) return;
   core_.timers.at(core_.now.mono + kLookLaterAt, [this, name] {

@@ -56,9 +56,9 @@ class DefinitionController final : public Collector {
   Writer& writer_;
   Remover& remover_;
   const ResourceCache& definitions_;
-  std::map<std::string, Naming, std::less<>> namings_;  // by name, of those that were looked at
-  std::set<std::string> unnamed_;                       // to be looked at for their names
-  std::set<std::string> clearing_;                      // that are being deleted
+  std::map<std::string, Naming, std::less<>> namings_;  // evaluated names, by name of the definition
+  std::set<std::string> unnamed_;                       // definitions whose names are to be evaluated
+  std::set<std::string> clearing_;                      // definitions that are being deleted
   std::set<std::string> due_;                           // definitions waiting for a sync
   std::set<std::string> finishing_;
   std::set<std::string> kept_;  // definitions of unserved kinds that still have objects, which has been logged

@@ -31,7 +31,7 @@ struct Refusal {
   std::string message;
 };
 
-/// Takes over what is asked for, name by name; what another has keeps its old value.
+/// Accepts the requested names one by one; a name that another definition holds keeps its old value.
 class Acceptance {
  public:
   Acceptance(const Json& asked, Json accepted, const TakenNames& taken)
@@ -76,7 +76,7 @@ class Acceptance {
   const Refusal& refusal() const { return refusal_; }
 
  private:
-  /// The last one is told, as upstream does.
+  /// Only the last refusal is reported, as upstream does.
   void refuse(std::string_view reason, std::string message) { refusal_ = {reason, std::move(message)}; }
 
   const Json& asked_;

@@ -20,7 +20,7 @@ struct TakenNames {
   std::set<std::string, std::less<>> resources;  // plural, singular, short
   std::set<std::string, std::less<>> kinds;      // and kinds of lists
 
-  /// Those that `definition` was accepted with.
+  /// Adds the names that `definition` was accepted with.
   void add(const api::Json& definition);
 };
 

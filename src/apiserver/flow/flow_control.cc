@@ -21,7 +21,7 @@ constexpr int kTurnsAtOnce = 16;  // requests that begin in one wake-up; others 
 /// The loop's work in a microsecond, in bytes of text that are parsed or written anew (slice_queue.h).
 constexpr std::int64_t kBytesPerMicrosecond = 16;
 constexpr std::int64_t kRequestWork = 20;  // for any request, in microseconds
-constexpr std::int64_t kSeatWork = 1'000;  // that a list will probably be for each seat
+constexpr std::int64_t kSeatWork = 1'000;  // the estimated work of a list for each of its seats
 
 constexpr std::array<std::string_view, 5> kHandedOn{"exec", "attach", "portforward", "log", "proxy"};
 
@@ -180,7 +180,7 @@ void FlowControl::stand(const Exchange& exchange, Ticket& ticket) {
   if (ticket.state == Ticket::State::kRunning) leave(exchange, ticket);
 }
 
-/// Not from within what made room: that may be in the middle of something.
+/// Starts waiting requests by a timer, because the caller that freed a seat may be in the middle of an operation.
 void FlowControl::arm() {
   const std::optional<Instant> due = gate_.next_turn(ports_.core.now.mono);
   if (timer_ && due && timer_->first <= *due) return;

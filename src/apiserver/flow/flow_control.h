@@ -46,8 +46,8 @@ class FlowControl {
   /// The place of the schema that a request belongs to; nullopt: every request runs at once. Pure. Thread: any.
   std::optional<std::size_t> schema_of(const api::UserInfo& user, const RequestAttributes& asked) const;
 
-  /// Puts a parsed request into its flow; `ticket` is the exchange's own. The caller sends a refusal. kWaits: on_turn
-  /// follows, unless the request leaves before.
+  /// Puts a parsed request into its flow; `ticket` is the exchange's own. The caller answers a refused request. kWaits:
+  /// on_turn is called later, unless the request ends before.
   FlowGate::Entry enter(Exchange& exchange, Ticket& ticket, std::optional<api::Status>& refusal);
 
   /// Answered, or gone; also of one that never entered.
@@ -59,7 +59,7 @@ class FlowControl {
   /// Updates the gauges before they are read.
   void show() { metrics_.show(); }
 
-  /// One of the pages below /debug/api_priority_and_fairness.
+  /// The text of a page below /debug/api_priority_and_fairness; nullopt: no such page.
   std::optional<std::string> page(std::string_view path) const;
 
  private:

@@ -132,7 +132,7 @@ void FlowGate::remove(Level& level, Ticket& ticket) {
   is_changed_ = true;
 }
 
-/// Without waiting requests no flow has credit: all begin anew.
+/// Resets the credit of all flows once no request of the level waits.
 void FlowGate::calm(Level& level) {
   if (level.waiting == 0) {
     level.flows.clear();

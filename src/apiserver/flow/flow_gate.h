@@ -39,17 +39,17 @@ class FlowGate {
   enum class Refusal : std::uint8_t { kQueueFull, kConcurrencyLimit, kTimeOut };
 
   struct Demand {
-    std::size_t schema = 0;      // its place in the configuration
+    std::size_t schema = 0;      // the schema's index in the configuration
     std::string_view flow = {};  // within the schema
     int seats = 1;
     bool lingers = false;   // the seats are held for flow::kLingers longer
     Duration wait{};        // so long at most
-    std::int64_t work = 1;  // how much it will probably be, in microseconds of the loop; above 0
+    std::int64_t work = 1;  // its estimate, in microseconds of the loop; above 0
   };
 
   struct Flow;
 
-  /// A request at the gate. Stays where it is from enter() to leave().
+  /// One request at flow control. Its address must not change between enter() and leave().
   struct Ticket {
     enum class State : std::uint8_t { kOutside, kWaiting, kRunning };
 
@@ -59,10 +59,10 @@ class FlowGate {
     std::size_t schema = 0;
     std::uint64_t id = 0;  // the request's
     std::uint64_t order = 0;
-    Instant since{};  // it waits, or runs
+    Instant since{};  // when it began to wait, or to run
     Instant deadline{};
     std::int64_t work = 0;
-    Flow* flow = nullptr;  // that pays for it; valid in the epoch of its level
+    Flow* flow = nullptr;  // the flow that is charged for it; valid in the epoch of its level
     std::uint64_t epoch = 0;
   };
 
@@ -72,7 +72,7 @@ class FlowGate {
     std::deque<Ticket*> waiting;
     std::int64_t start = 0;   // virtual, of the first waiting request; the key among the flows that are ready
     std::int64_t finish = 0;  // virtual, of what has begun
-    std::size_t running = 0;  // those that have waited before
+    std::size_t running = 0;  // requests that have waited before
   };
 
   struct Turn {
@@ -111,7 +111,7 @@ class FlowGate {
   /// A request that has waited and may run now, or has waited too long; nullopt: none for now. To be called until then
   /// when next_turn() is due.
   std::optional<Turn> next(Instant now);
-  /// When next() may return a request; nullopt: not before another call.
+  /// The time at which next() may return a request; nullopt: not before another call.
   std::optional<Instant> next_turn(Instant now) const;
 
   /// The seconds after which a client that this schema's level refuses may retry.
@@ -152,7 +152,7 @@ class FlowGate {
     std::int64_t now = 0;     // virtual, of its flows
     std::int64_t finish = 0;  // virtual, among the levels
     std::int64_t swept = -1;  // `now` of the last search for flows without credit
-    std::uint64_t epoch = 0;  // its flows are all of this one
+    std::uint64_t epoch = 0;  // all flows of the level belong to this epoch
     flow::RetryAdvice advice;
     LevelTotals totals;
   };

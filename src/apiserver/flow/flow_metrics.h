@@ -22,12 +22,12 @@ class FlowMetrics {
   FlowMetrics(const FlowGate& gate, telemetry::Registry& registry);
 
   void arrived(const FlowGate::Ticket& ticket);
-  /// It has waited so long.
+  /// Counts a request that began after waiting for `waited`.
   void began(const FlowGate::Ticket& ticket, Duration waited);
   void refused(std::size_t schema, FlowGate::Refusal refusal);
   /// The client has gone while the request waited.
   void cancelled(std::size_t schema);
-  /// It was refused, or left, after it had waited so long.
+  /// Counts a request that was refused or cancelled after waiting for `waited`.
   void waited_in_vain(std::size_t schema, Duration waited);
   void ended(const FlowGate::Ticket& ticket, Duration ran);
   /// Shows the requests that wait and run now.

@@ -1,5 +1,5 @@
-// The gate as it stands, as tables of text for operators: columns as upstream's where they mean the same.
-// Thread: loop. Bounds: kFlowRowsMax rows. Source: Kubernetes docs, "Flow control", debug endpoints.
+// The present state of flow control, as tables of text for operators. Columns are named as upstream's where they mean
+// the same. Thread: loop. Bounds: kFlowRowsMax rows. Source: Kubernetes docs, "Flow control", debug endpoints.
 #pragma once
 
 #include "apiserver/flow/flow_gate.h"

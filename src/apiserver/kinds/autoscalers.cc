@@ -1,5 +1,5 @@
-// HorizontalPodAutoscalers: what is scaled, between which bounds, by which metrics and how fast. Written as v1 they are
-// v2 by the time they come here (resource/autoscaler_view.h).
+// HorizontalPodAutoscalers: defaults and validation of target, bounds, metrics and behaviour. Objects written as v1
+// have been converted to v2 before (resource/autoscaler_view.h).
 #include "api/text/names.h"
 #include "api/text/quantity.h"
 #include "apiserver/kinds/cells.h"
@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 5> kMetricTypes{"ContainerResource", "Ext
 constexpr std::array<std::string_view, 2> kScalingPolicyTypes{"Percent", "Pods"};
 constexpr std::array<std::string_view, 3> kPolicyChoices{"Disabled", "Max", "Min"};
 
-/// The member of a metric of a type, in the order in which upstream looks at them.
+/// The member that each metric type requires, in upstream's order of validation.
 struct MetricMember {
   std::string_view type;
   std::string_view member;

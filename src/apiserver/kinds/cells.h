@@ -1,4 +1,4 @@
-// How single values look in a Table: ages, counts, label selectors, lists of containers.
+// Formats single values of a Table: ages, counts, label selectors, lists of containers.
 // Pure. Source: spec "API server contract", 15.3-15.7.
 #pragma once
 

@@ -158,7 +158,7 @@ void keep_decisions(Json::Array& conditions, const Json& old) {
   }
 }
 
-/// Conditions say when they were last touched, and since when their status has been what it is.
+/// Sets the times of conditions: lastUpdateTime at each write, lastTransitionTime when the status changes.
 void set_times(Json::Array& conditions, const Json& old, WallTime now) {
   for (Json& condition : conditions) {
     if (!has(condition, "lastUpdateTime")) condition["lastUpdateTime"] = api::format_time(now);

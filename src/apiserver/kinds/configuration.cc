@@ -52,7 +52,7 @@ void validate_config_map(const api::Json& object, api::FieldErrors& errors) {
   if (total > kDataBytesMax) errors.too_long("", kDataBytesMax);
 }
 
-/// `immutable: true` stays and freezes the data.
+/// Once `immutable` is true it stays so, and the data cannot change.
 void require_frozen(const api::Json& object, const api::Json& old, std::string_view list, api::FieldErrors& errors) {
   if (!(value_of(object, list) == value_of(old, list))) {
     errors.forbidden(list, "field is immutable when `immutable` is set");
@@ -76,7 +76,7 @@ void default_secret(api::Json& secret) {
   set_default(secret, "type", "Opaque");
   const api::Json* plain = secret.find("stringData");
   if (plain == nullptr || plain->if_object() == nullptr) return;
-  // At once: one by one, each would move those behind it.
+  // All entries are inserted at once: one by one, each would move those behind it.
   api::JsonObject::Members entries;
   const api::Json& data = value_of(secret, "data");
   if (data.if_object() != nullptr) entries.assign(data.if_object()->begin(), data.if_object()->end());

@@ -41,7 +41,7 @@ bool names_zone(std::string_view schedule) {
   return schedule.find("TZ") != std::string_view::npos;
 }
 
-/// Zones used to stand in the schedule: what has one may keep it.
+/// Time zones used to be allowed within the schedule: an object that has one may keep it.
 void validate_schedule(const Json& spec, const Json& before, FieldErrors& errors) {
   const std::string_view schedule = text(spec, "schedule");
   if (schedule.empty()) return errors.required("spec.schedule");

@@ -34,8 +34,8 @@ void set_definition_defaults(Json& definition) {
   if (service != nullptr && service->is_object()) set_default(*service, "port", Json(443));
 }
 
-/// A former storage version stays in storedVersions until a client removes it, which says that nothing is stored in it
-/// any more.
+/// A former storage version stays in storedVersions until a client removes it, which declares that no object is stored
+/// in it any more.
 void note_stored_versions(Json& definition) {
   const Json* spec = definition.find("spec");
   if (spec == nullptr || !spec->is_object()) return;
@@ -50,7 +50,7 @@ void note_stored_versions(Json& definition) {
   definition["status"]["storedVersions"] = std::move(stored);
 }
 
-/// The status of a new definition as upstream prints it: no names are accepted and no condition is known.
+/// The status of a new definition as upstream writes it: no accepted names, no conditions.
 Json empty_status() {
   return Json::object({{"conditions", Json()},
                        {"acceptedNames", Json::object({{"plural", ""}, {"kind", ""}})},

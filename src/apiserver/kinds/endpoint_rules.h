@@ -22,7 +22,7 @@ void default_protocols(api::Json::Array& ports);
 
 /// "a,b,c + 7 more...": the first three.
 std::string first_few(const std::vector<std::string>& shown, std::size_t count);
-/// As many as are shown.
+/// The most endpoints that a table cell shows.
 inline constexpr std::size_t kShownEndpointsMax = 3;
 
 }  // namespace spillway::apiserver::kinds

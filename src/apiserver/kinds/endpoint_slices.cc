@@ -124,7 +124,7 @@ void check_slice_ports(const CheckedField& ports) {
   });
 }
 
-/// Endpoints and their type that stay are not validated again.
+/// Unchanged endpoints, and their unchanged type, are not validated again.
 void validate_slice_over(const Json& slice, const Json& old, api::FieldErrors& errors) {
   const CheckedField type(slice.find("addressType"), "addressType", errors);
   const CheckedField endpoints(slice.find("endpoints"), "endpoints", errors);

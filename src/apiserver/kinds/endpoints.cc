@@ -28,7 +28,7 @@ void default_endpoints(Json& endpoints) {
   }
 }
 
-/// Addresses of the subsets that an update replaces: they may stay as they are written.
+/// Addresses of the subsets that an update replaces: they may stay in the form in which they were written.
 using KeptAddresses = std::set<std::string_view>;
 
 KeptAddresses addresses_in(const Json& endpoints) {

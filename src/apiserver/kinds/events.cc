@@ -1,5 +1,5 @@
-// Events, by both of their names: what v1 takes as it comes, events.k8s.io wants in full and does not let change.
-// Objects come in the form of v1 here, and errors name its fields.
+// Events of both groups: v1 accepts nearly everything, events.k8s.io requires all fields and forbids changes. Objects
+// have the form of v1 here, and errors name its fields.
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"
@@ -34,7 +34,7 @@ void require_short_text(const Json& event, std::string_view key, FieldErrors& er
   }
 }
 
-/// An event that says when it happened, in the way of events.k8s.io, says everything else as well.
+/// An event with an eventTime has the form of events.k8s.io, and needs all of its other fields.
 void validate_new_form(const Json& event, std::string_view controller_field, FieldErrors& errors) {
   const std::string_view ns = event.string_at({"metadata", "namespace"});
   const std::string_view about = event.string_at({"involvedObject", "namespace"});
@@ -95,7 +95,7 @@ struct FixedField {
   std::string_view shown;
 };
 
-/// All but the series. Upstream looks at the reason twice.
+/// All members but the series are fixed. Upstream checks the reason twice.
 constexpr FixedField kFixed[] = {{"involvedObject", "involvedObject"},
                                  {"reason", "reason"},
                                  {"reason", "reason"},

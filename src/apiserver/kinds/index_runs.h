@@ -1,4 +1,4 @@
-// Completion indexes of a Job as clients write them, judged in upstream's words. What the controller makes of them is
+// Completion indexes of a Job as clients write them, validated with upstream's messages. The controller parses them in
 // policy/workloads/job_indexes.h. Pure. Source: vectors api/validation_create, api/validation_update, "Job".
 #pragma once
 

@@ -152,7 +152,7 @@ void validate_ingress(const Json& ingress, FieldErrors& errors) {
   }
 }
 
-/// `before`: the points that an update replaces, whose addresses may stay as they are written.
+/// `before`: the points that an update replaces, whose addresses may stay in the form in which they were written.
 void check_entry_point(const CheckedField& point, const Json::Array& before) {
   const CheckedField ip = point["ip"];
   const bool stays = std::ranges::any_of(before, [&ip](const Json& old) { return text(old, "ip") == ip.text(); });

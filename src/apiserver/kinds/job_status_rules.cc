@@ -188,8 +188,8 @@ class JobStatusCheck {
     if (decreases("succeeded") && !scales) {
       errors_.invalid("status.succeeded", count("succeeded"), "cannot decrease the succeeded counter");
     }
-    // ✗ The status is judged by the spec that goes with it: a Job that resumes is not suspended any more, and may say
-    // when it began anew only with the condition that says so.
+    // ✗ The status is validated against the spec of the same update: a Job that resumes is not suspended any more, and
+    // may set a new startTime only together with that condition.
     if (changed("startTime") && has(before_, "startTime") && !is_true(spec_, "suspend") &&
         !is_set(before_, "Suspended")) {
       errors_.invalid("status.startTime", value_of(status_, "startTime"),

@@ -90,7 +90,7 @@ void generate_selector(Json& object) {
   set_if_absent(selected, kUidLabel, uid);
 }
 
-/// Sets the labels that contain the Job's name, once that name is known to be free.
+/// Sets the labels that contain the Job's name, once that name is certain to be free.
 void name_job(Json& object) {
   if (!selects_by_hand(object)) {
     for (const std::string_view label : {kNameLabel, kOldNameLabel}) {

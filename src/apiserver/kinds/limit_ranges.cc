@@ -1,4 +1,4 @@
-// LimitRanges: what containers, pods and claims of a namespace may ask for.
+// LimitRanges: bounds and defaults of the requests of containers, pods and claims of a namespace.
 #include "api/object/limit_range.h"
 #include "api/text/names.h"
 #include "api/text/resource_names.h"

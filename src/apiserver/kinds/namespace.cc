@@ -61,7 +61,7 @@ void validate_namespace(const api::Json& object, api::FieldErrors& errors) {
   validate_finalizers(object, false, errors);
 }
 
-/// The phase says whether the namespace is being deleted, and nothing else does.
+/// The phase must be Terminating exactly while the namespace is being deleted.
 void validate_phase(const api::Json& object, api::FieldErrors& errors) {
   const bool deleting = !object.string_at({"metadata", "deletionTimestamp"}).empty();
   const std::string_view wanted = deleting ? "Terminating" : "Active";

@@ -72,7 +72,7 @@ void check_policy_port(const CheckedField& rule) {
   port.require_valid(port_name_errors(port.text()));
 }
 
-/// Ranges of the policy that an update replaces: they may stay as they are written.
+/// Ranges of the policy that an update replaces: they may stay in the form in which they were written.
 using KeptRanges = std::set<std::string_view>;
 
 KeptRanges ranges_in(const Json& policy) {

@@ -46,7 +46,7 @@ void default_node(api::Json& node) {
   }
 }
 
-/// Nothing is scheduled to a node before it has reported itself ready.
+/// The taint keeps pods from a node until it has reported itself ready.
 void add_not_ready_taint(api::Json& node) {
   api::Json& taints = node.make({"spec", "taints"});
   if (!taints.is_array()) taints = api::Json::array();
@@ -113,7 +113,7 @@ void validate_node_annotations(const api::Json& node, api::FieldErrors& errors) 
   }
 }
 
-/// `before`: the ranges that an update replaces, which may stay as they are written.
+/// `before`: the ranges that an update replaces, which may stay in the form in which they were written.
 void validate_pod_ranges(const api::Json& spec, const api::Json::Array& before, api::FieldErrors& errors) {
   constexpr std::string_view kPath = "spec.podCIDRs";
   constexpr std::string_view kOnePerFamily = "may specify no more than one CIDR for each IP family";
@@ -216,7 +216,7 @@ void validate_node_addresses(const api::Json& status, api::FieldErrors& errors) 
   }
 }
 
-/// Upstream asks for everything a new node has to be first, and then once more together with what may not change.
+/// Upstream first validates everything that a new node needs, and then again together with what may not change.
 void validate_node_update(const api::Json& node, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors) {
   if (endpoint == Endpoint::kMain) validate_whole_node(node, old, errors);
   validate_declared_features(value_of(node, "status"), errors);

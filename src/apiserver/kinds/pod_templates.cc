@@ -1,4 +1,4 @@
-// PodTemplates: a template of pods that stands by itself. Source: Kubernetes API reference, PodTemplate.
+// PodTemplates: a template of pods as an object of its own. Source: Kubernetes API reference, PodTemplate.
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"

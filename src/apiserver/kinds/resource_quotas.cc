@@ -64,13 +64,13 @@ void check_amounts(const CheckedField& amounts) {
   });
 }
 
-/// A scope of pods says nothing about other objects, and of best-effort pods there is nothing but a number.
+/// True if the amount can be limited to the scope: scopes select pods only, and best-effort pods can only be counted.
 bool may_scope(std::string_view scope, std::string_view amount) {
   if (!is_standard(amount) || !is_among(kQuotaScopes, scope)) return true;
   return amount == "pods" || (scope != Quota::kBestEffort && is_among(kOfScopedPods, amount));
 }
 
-/// One scope against the amounts of the quota; `wrong` is where it is told.
+/// Validates one scope against the amounts of the quota; `wrong` is the field at which errors are reported.
 void check_scope(std::string_view scope, const CheckedField& hard, const CheckedField& wrong) {
   hard.each_key([&](std::string_view amount, const CheckedField&) {
     if (!may_scope(scope, amount)) wrong.invalid("unsupported scope applied to resource");
@@ -101,7 +101,7 @@ void check_expression(const CheckedField& expression, const CheckedField& shown)
   const CheckedField given_values = expression["values"];
   const std::string_view scope = given_scope.text();
   const std::string_view op = given_op.text();
-  // Upstream tells all expressions at one path.
+  // Upstream reports the errors of all expressions at one path.
   const CheckedField at_scope = shown.member("", "scopeName");
   const CheckedField at_op = shown.member("", "operator");
   const CheckedField at_values = shown.member("", "values");

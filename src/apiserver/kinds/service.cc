@@ -38,7 +38,7 @@ void default_ports(Json& spec) {
   }
 }
 
-/// An address of a load balancer is reached as it is, unless said otherwise.
+/// The default of an address of a load balancer is the mode VIP.
 void default_ingress(Json& service) {
   if (service.string_at({"spec", "type"}) != kLoadBalancer) return;
   Json* ingress = service.at({"status", "loadBalancer", "ingress"});
@@ -71,7 +71,7 @@ api::StatusResult<void> admit_service(Json& service, const AdmissionContext& con
   return allocate(service, nullptr, context);
 }
 
-/// Ports of nodes stay with the ports they were given for, where an update leaves them out.
+/// Keeps the node ports of ports for which an update states none.
 void keep_node_ports(Json& spec, const Json& old_spec) {
   Json::Array* ports = elements(spec, "ports");
   if (ports == nullptr || !needs_node_ports(spec) || !needs_node_ports(old_spec)) return;
@@ -110,7 +110,8 @@ std::vector<std::int64_t> node_ports(const Json& spec) {
   return ports;
 }
 
-/// Members that no longer apply to the type go, unless the client changed them as well: then validation tells.
+/// Drops members that no longer apply to the type, unless the client changed them as well: then validation refuses
+/// them.
 void drop_what_no_longer_applies(Json& service, const Json& old) {
   Json& spec = service["spec"];
   const Json& before = value_of(old, "spec");

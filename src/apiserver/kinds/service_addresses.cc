@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 2> kFamilies{"IPv4", "IPv6"};
 constexpr std::array<std::string_view, 3> kFamilyPolicies{"PreferDualStack", "RequireDualStack", "SingleStack"};
 constexpr std::string_view kSingleStack = "SingleStack";
 constexpr std::string_view kRequireDualStack = "RequireDualStack";
-constexpr std::string_view kFamily = "IPv4";  // the one this cluster has
+constexpr std::string_view kFamily = "IPv4";  // the only family of this cluster
 constexpr std::string_view kAddresses = "10.96.0.0/16";
 constexpr std::array<std::string_view, 3> kProtocols{"TCP", "UDP", "SCTP"};
 constexpr std::int64_t kFirstNodePort = 30000;
@@ -208,7 +208,7 @@ std::string port_name(std::string_view protocol, std::int64_t port) {
 }
 
 /// A search for free numbers of a range: the dynamic band first, the static one when that is full. Numbers are never
-/// given back here, so each search goes on where the last one ended.
+/// released here, so each search continues where the last one ended.
 class NumberSearch {
  public:
   NumberSearch(const addresses::Bands& bands, std::uint64_t start) : bands_(bands), start_(start) {}
@@ -228,7 +228,7 @@ class NumberSearch {
   std::uint64_t step_ = 0;
 };
 
-/// The first address: the one asked for, or a free one of the upper band.
+/// Chooses the first address: the requested one, or a free one of the upper band.
 api::StatusResult<void> take_address(Json& service, const AdmissionContext& context) {
   Json& spec = service["spec"];
   const auto refuse = [&](std::string_view why) {
@@ -286,8 +286,8 @@ class TakenPorts {
            cluster_.is_held("services", name);
   }
 
-  /// One that is free for all protocols, so that those of one service can share it, of the upper band as long as that
-  /// lasts; 0: none is left.
+  /// A port that is free for all protocols, so that those of one service can share it, of the upper band as long as
+  /// that lasts; 0: none is left.
   std::int64_t find_free_port() {
     const auto number =
         search_.find([this](std::uint64_t each) { return is_free(kFirstNodePort + static_cast<std::int64_t>(each)); });
@@ -415,7 +415,7 @@ void join_addresses(Json& spec, const Json& old_spec) {
     const bool left_out = elements(std::as_const(spec), "clusterIPs").empty();
     if (left_out && !elements(old_spec, "clusterIPs").empty()) spec["clusterIPs"] = value_of(old_spec, "clusterIPs");
   } else if (keeps_value(spec, old_spec, "clusterIPs")) {
-    // Only one of the two was changed, or cleared.
+    // Handles an update that changed or cleared only one of the two members.
     const std::string now(text(spec, "clusterIP"));
     spec["clusterIPs"] = now.empty() ? Json() : Json::array({now});
   }

@@ -26,13 +26,13 @@ bool needs_health_check_port(const api::Json& spec);
 /// Reachable from outside: ports of nodes, or addresses of its own.
 bool is_external(const api::Json& spec);
 
-/// clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy say the same. Fields start with "spec". `before`: the spec that
-/// an update replaces, whose addresses may stay as they are written; null: there is none.
+/// Checks that clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy agree. Fields start with "spec". `before`: the spec
+/// that an update replaces, whose addresses may stay in the form in which they were written; null: there is none.
 void validate_addresses(const api::Json& spec, const api::Json& before, api::FieldErrors& errors);
 
 /// clusterIP and clusterIPs of a new service in step, where the client left one of them out.
 void join_addresses(api::Json& spec);
-/// The same for an update; what was taken for the service and is left out stays.
+/// The same for an update; allocated values that the update leaves out stay.
 void join_addresses(api::Json& spec, const api::Json& old_spec);
 
 /// Families and policy where the client left them out, then addresses and ports where they are needed. Refuses what

@@ -125,7 +125,8 @@ bool contains(const Json::Array& list, const Json& value) {
   return std::ranges::find(list, value) != list.end();
 }
 
-/// `before`, here and below: the spec that an update replaces. A value that is in it may stay as it is written.
+/// `before`, here and below: the spec that an update replaces. Its values may stay in the form in which they were
+/// written.
 void validate_external_addresses(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json::Array& addresses = elements(spec, "externalIPs");
   const Json::Array& kept = elements(before, "externalIPs");

@@ -113,7 +113,7 @@ Json with_claim_volumes(Json pod_template, const Json& spec) {
   return pod_template;
 }
 
-/// `before`: the template that an update replaces; null: the set is new. A template that stays is not validated again:
+/// `before`: the template that an update replaces; null: the set is new. An unchanged template is not validated again:
 /// servers before 1.34 accepted nearly everything in one.
 void validate_selected_template(const Json& spec, const Json& before, FieldErrors& errors) {
   const Json& selector = value_of(spec, "selector");

@@ -1,4 +1,4 @@
-// MutatingWebhookConfigurations and ValidatingWebhookConfigurations: who is asked before something is written.
+// MutatingWebhookConfigurations and ValidatingWebhookConfigurations: the webhooks that are called before a write.
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/fields/fields.h"
 #include "apiserver/kinds/kinds.h"

@@ -63,7 +63,7 @@ bool is_empty_map(const Json& map) {
   return map.if_object() == nullptr || map.if_object()->empty();
 }
 
-/// Without a selector of its own, and without labels, it has those of its template.
+/// A missing selector, and missing labels, are copied from the template.
 void default_replication_controller(Json& object) {
   Json& spec = object.make({"spec"});
   if (!spec.is_object()) spec = Json::object();

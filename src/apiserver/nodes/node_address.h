@@ -1,4 +1,4 @@
-// Where the agent of a node serves. Thread: any (pure). Source: spec "API server contract", 17.1.
+// The address at which the agent of a node serves. Thread: any (pure). Source: spec "API server contract", 17.1.
 #pragma once
 
 #include "api/exchange/status.h"

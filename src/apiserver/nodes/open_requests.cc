@@ -18,7 +18,7 @@ std::shared_ptr<void> OpenRequests::take(const std::string& user) {
   const auto known = open_->find(counted);
   if (known != open_->end() && known->second >= of_user_max_) return nullptr;
   ++(*open_)[counted];
-  // Not null, and nothing to delete: what counts is the end of the last copy.
+  // The pointer is not null and owns nothing: only the end of its last copy matters.
   return {static_cast<void*>(open_.get()), [all = open_, counted](void*) {
             const auto mine = all->find(counted);
             if (--mine->second == 0) all->erase(mine);

@@ -15,8 +15,8 @@ class OpenRequests {
  public:
   explicit OpenRequests(std::size_t of_user_max) : of_user_max_(of_user_max) {}
 
-  /// A place, which is given back when its last copy goes; null: the user has as many as a user may. Service accounts
-  /// of a namespace count as one user: a user who may act as one of them may act as all.
+  /// Takes a place, which is released with the last copy of the pointer; null: the user has as many as allowed. Service
+  /// accounts of a namespace count as one user: a user who may act as one of them may act as all.
   std::shared_ptr<void> take(const std::string& user);
 
  private:

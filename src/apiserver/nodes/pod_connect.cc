@@ -51,7 +51,7 @@ class ConnectSink final : public api::UpgradingSink {
   }
 
   void on_end() override {
-    const auto upgraded = upgraded_;  // its end may be the end of this
+    const auto upgraded = upgraded_;  // its end may destroy this object
     if (upgraded != nullptr) upgraded->on_end();
   }
 
@@ -67,7 +67,7 @@ class ConnectSink final : public api::UpgradingSink {
   std::shared_ptr<api::UpgradingSink> upgraded_;
 };
 
-/// "80,443": as the client says, which only old ones do.
+/// "80,443", as the client wrote it; only old clients send this query.
 std::string port_query(const api::Target& target) {
   std::string ports;
   for (const auto& [name, value] : target.query)

@@ -1,6 +1,6 @@
-// pods/exec, pods/attach and pods/portforward: finds the node and the container, hands the request to the agent there,
-// and the connection with it: what agent and client say to each other after the upgrade is passed on as it is.
-// Thread: loop. Source: spec "Pod lifecycle", 11.4, 11.7.
+// pods/exec, pods/attach and pods/portforward: finds the node and the container, forwards the request to the agent
+// there, and then the connection: bytes after the upgrade are copied unchanged in both directions. Thread: loop.
+// Source: spec "Pod lifecycle", 11.4, 11.7.
 #pragma once
 
 #include "apiserver/nodes/open_requests.h"

@@ -47,7 +47,7 @@ class RelaySink final : public api::PacedSink {
   std::size_t waiting_bytes() const override { return exchange_->waiting_bytes(); }
 
  private:
-  /// A stream goes on for as long as it is read: what counts is when it begins.
+  /// A log stream may last as long as it is read: only its beginning counts as the answer.
   void answers(bool failed) {
     if (exchange_->finished()) return;
     core_.catch_up();

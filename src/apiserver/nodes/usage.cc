@@ -93,7 +93,7 @@ void UsagePath::answer(const ExchangePtr& exchange, const Objects& objects) cons
   exchange->answer(200, items.front());
 }
 
-/// Agents know a static pod by the hash of its file, which its mirror names.
+/// An agent reports a static pod by the hash of its file, which the mirror pod names.
 const std::vector<ContainerUsage>* UsagePath::containers_of(const StoredObject& pod, const NodeUsage& usage) {
   auto found = usage.pods.find(pod.meta.uid);
   if (found == usage.pods.end()) {

@@ -1,5 +1,5 @@
-// metrics.k8s.io: what nodes and pods use, for `kubectl top` and autoscalers. Nothing is stored: the agents are asked.
-// Thread: loop. Source: Kubernetes docs, "Resource metrics pipeline"; spec "API server contract", 18.
+// metrics.k8s.io: the usage of nodes and pods, for `kubectl top` and autoscalers. Nothing is stored: the agents are
+// queried. Thread: loop. Source: Kubernetes docs, "Resource metrics pipeline"; spec "API server contract", 18.
 #pragma once
 
 #include "apiserver/nodes/usage_collector.h"

@@ -130,14 +130,14 @@ void UsageCollector::ask_next() {
   }
 }
 
-/// The answer may come before this returns.
+/// The answer may arrive before this function returns.
 void UsageCollector::ask(const std::string& node) {
   const Instant asked = core_.now.mono;
   const auto sink = std::make_shared<AnswerSink>(*this, node, asked);
   const ObjectPtr object = core_.cache.of(core_.registry.get("nodes")).find(node);
   const auto address = object ? node_address(object->document())
                               : api::StatusResult<NodeAddress>(api::not_found_status({"", "nodes"}, node));
-  if (gateway_ == nullptr || !address) return;  // the sink says so when it goes
+  if (gateway_ == nullptr || !address) return;  // the sink reports its end in its destructor
   gateway_->open(node, address->host, address->port, {.method = api::Method::kGet, .target = std::string(kSummary)},
                  sink);
 }
@@ -155,7 +155,7 @@ void UsageCollector::on_answer(const std::string& node, Instant asked, const std
       if (--gathering->missing == 0) finish(*gathering);
     }
   }
-  if (!queue_.empty()) {  // not from here: an answer that comes at once would nest as deep as there are nodes
+  if (!queue_.empty()) {  // not from here: an immediate answer would nest one level per node
     core_.timers.at(core_.now.mono, [this] { ask_next(); });
   }
 }

@@ -49,8 +49,8 @@ class UsageCollector {
 
   UsageCollector(Core& core, NodeGateway* gateway) : core_(core), gateway_(gateway) {}
 
-  /// Calls `ready` once, now or later: when every one of these nodes has been heard no longer than kFreshFor ago, or
-  /// kPatience is over. find() then tells what is known.
+  /// Calls `ready` once, now or later: when each of these nodes has answered within the last kFreshFor, or after
+  /// kPatience. find() then returns what has arrived.
   void collect(const std::set<std::string>& nodes, std::function<void()> ready);
 
   /// nullptr: the node has not answered lately.
@@ -80,7 +80,7 @@ class UsageCollector {
   Core& core_;
   NodeGateway* gateway_;
   std::map<std::string, Sample> samples_;
-  std::map<std::string, std::vector<std::shared_ptr<Gathering>>> wanted_;  // by node that is, or is to be, asked
+  std::map<std::string, std::vector<std::shared_ptr<Gathering>>> wanted_;  // by node that is, or will be, queried
   std::deque<std::string> queue_;
   std::size_t asked_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -9,7 +9,7 @@
 
 namespace spillway::apiserver {
 
-/// Where an aggregated API server listens, and how it is verified.
+/// The address of an aggregated API server, and the certificates that verify it.
 struct AggregatedServer {
   std::string host;           // an address as digits, or the name of a Service of type ExternalName
   std::uint16_t port = 0;     // above 0
@@ -23,15 +23,15 @@ struct AggregatedServer {
   friend bool operator==(const AggregatedServer&, const AggregatedServer&) = default;
 };
 
-/// Port: sends a request to an aggregated API server by HTTPS, shows it this server's proxy certificate, and passes its
-/// answer on as it comes, a failure or a redirect as well. Implemented by wire/.
+/// Port: sends a request to an aggregated API server by HTTPS, shows it this server's proxy certificate, and forwards
+/// its answer as it arrives, a failure or a redirect as well. Implemented by wire/.
 class AggregatedGateway {
  public:
   using Ticket = std::uint64_t;
 
   virtual ~AggregatedGateway() = default;
-  /// An answer that has a body comes as a stream. No answer is a 503 Status that does not, too many open requests a
-  /// 429. The header "host" of `request` is sent as it is.
+  /// An answer with a body is delivered as a stream. A missing answer is a 503 Status without a stream, too many open
+  /// requests a 429. The header "host" of `request` is sent as it is.
   virtual Ticket open(const AggregatedServer& to, api::Request request, std::shared_ptr<api::ResponseSink> sink) = 0;
   /// Cancels the call: its sink receives nothing more.
   virtual void cancel(Ticket ticket) = 0;

@@ -1,4 +1,4 @@
-// Port: what PEM texts of certificate requests and of certificates say. Thread: any. Implemented by wire/.
+// Port: parses the PEM texts of certificate requests and of certificates. Thread: any. Implemented by wire/.
 #pragma once
 
 #include "base/error.h"

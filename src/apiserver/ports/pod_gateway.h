@@ -9,7 +9,7 @@
 
 namespace spillway::apiserver {
 
-/// Where a server in a pod listens, and how it is spoken to.
+/// The address of a server in a pod, and its protocol.
 struct PodServer {
   std::string address;     // as digits, never a name: it has been checked, and what is dialled is this text
   std::uint16_t port = 0;  // above 0
@@ -18,8 +18,8 @@ struct PodServer {
   friend bool operator==(const PodServer&, const PodServer&) = default;
 };
 
-/// Port: sends a request to a server in a pod and passes its answer on as it comes, a failure or a redirect as well.
-/// Nothing of this server's own identity is shown there. Implemented by wire/.
+/// Port: sends a request to a server in a pod and forwards its answer as it arrives, a failure or a redirect as well.
+/// This server shows no credentials of its own there. Implemented by wire/.
 class PodGateway {
  public:
   using Ticket = std::uint64_t;

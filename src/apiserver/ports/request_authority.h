@@ -14,8 +14,8 @@ namespace spillway::apiserver {
 class RequestAuthority {
  public:
   virtual ~RequestAuthority() = default;
-  /// A PEM certificate for the key in `request_pem` that says what `wanted` says, and no more. Good for `life`, or for
-  /// the authority's own longest time if that is shorter.
+  /// A PEM certificate for the key in `request_pem` with exactly the content of `wanted`. Valid for `life`, or for the
+  /// authority's own longest time if that is shorter.
   virtual Result<std::string> sign(const signing::RequestedCertificate& wanted, std::string_view request_pem,
                                    Duration life, WallTime now) const = 0;
 };

@@ -1,4 +1,4 @@
-// Bearer tokens: who signs them, and who says whose one is. Thread: any.
+// Bearer tokens: ports to sign one and to authenticate the user of one. Thread: any.
 // Source: spec "API server contract", 19.
 #pragma once
 
@@ -29,7 +29,7 @@ class TokenAuthenticator {
  public:
   struct Identity {
     api::UserInfo user;
-    std::vector<std::string> audiences;  // those of the requested audiences that the token has
+    std::vector<std::string> audiences;  // the requested audiences that the token has
   };
 
   virtual ~TokenAuthenticator() = default;

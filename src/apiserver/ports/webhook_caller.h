@@ -11,8 +11,8 @@
 
 namespace spillway::apiserver {
 
-/// One question to a webhook: POST `body`, JSON, to `origin` + `target`. Nothing of the server's own goes with it: no
-/// credentials, no certificate.
+/// One question to a webhook: POST `body`, JSON, to `origin` + `target`. The server sends no credentials and no
+/// certificate of its own.
 struct WebhookCall {
   std::string origin;         // "https://10.0.0.1:443", "https://[::1]:8443", "https://hooks.example"
   std::string target;         // "/path?timeout=10s"
@@ -25,15 +25,15 @@ struct WebhookCall {
 /// Port: implemented by wire/ and by tests.
 class WebhookCaller {
  public:
-  /// The answer, whatever its code, redirects included; or why there is none, without the name of the webhook. With the
-  /// time at which it came.
+  /// The answer with any status code, redirects included; or the error without the webhook's name. Both with the time
+  /// of arrival.
   using Done = std::move_only_function<void(Result<api::Response>, Now)>;
 
   virtual ~WebhookCaller() = default;
 
   /// `done` is called once, and never from inside. `id` names the call and is not used again.
   virtual void call(std::uint64_t id, WebhookCall call, Done done) = 0;
-  /// Nothing more is heard of it.
+  /// Drops the call: `done` will not be called.
   virtual void cancel(std::uint64_t id) = 0;
 };
 

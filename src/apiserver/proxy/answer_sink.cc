@@ -72,7 +72,7 @@ bool AnswerSink::write(std::shared_ptr<const std::string> chunk) {
 }
 
 void AnswerSink::on_end() {
-  const auto upgraded = upgraded_;  // its end may be the end of this
+  const auto upgraded = upgraded_;  // its end may destroy this object
   upgraded != nullptr ? upgraded->on_end() : exchange_->end();
 }
 

@@ -30,7 +30,7 @@ class AnswerSink final : public api::UpgradingSink {
     std::shared_ptr<void> place;               // held until it has ended; may be null
     std::optional<std::size_t> step = {};      // the request's
     std::function<void()> leave = [] {};       // the client has gone
-    std::function<void()> on_stream = [] {};   // the answer begins to come in pieces
+    std::function<void()> on_stream = [] {};   // called when the answer begins to arrive in pieces
     Redirects redirects = Redirects::kPassed;  // refused: the client gets 502
   };
 

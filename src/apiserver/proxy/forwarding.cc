@@ -78,7 +78,7 @@ void append_encoded(char c, std::string& out) {
   fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
 }
 
-/// Everything but what a segment of a path may hold as it is (RFC 3986, pchar).
+/// Escapes everything that a segment of a path may not contain literally (RFC 3986, pchar).
 std::string encoded_segment(std::string_view segment) {
   constexpr std::string_view kPlain = "-._~!$&'()*+,;=:@";
   std::string out;

@@ -25,11 +25,11 @@ struct ProxiedPath {
 /// `prefix_segments`: how many segments of the path lead to the proxy, its own name included.
 ProxiedPath proxied_path(const api::Request& request, const api::Target& target, std::size_t prefix_segments);
 
-/// Where a browser has to go first, for relative links to lead below the proxy: of a GET or HEAD of the proxy itself
-/// without a slash at the end. nullopt: it is there.
+/// The redirect of a GET or HEAD of the proxy itself without a slash at the end, so that relative links lead below the
+/// proxy. nullopt: none is needed.
 std::optional<std::string> place_with_slash(api::Method method, const ProxiedPath& path);
 
-/// True if the client wants to leave HTTP, whatever for.
+/// True if the client requests an upgrade to any protocol.
 bool wants_upgrade(const api::Request& request);
 
 /// The headers of the request as the server behind the proxy gets them: all but those of the connection, of its

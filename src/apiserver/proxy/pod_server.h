@@ -31,7 +31,7 @@ api::StatusResult<PodServer> server_of_pod(const ProxiedName& asked, const api::
 using FindPod = std::function<std::optional<api::Json>(std::string_view name)>;
 
 /// One of the addresses in `endpoints` that serve the requested port, by its number or name, drawn with `rng`: it must
-/// belong to a pod in the namespace that has this address and is not about to lose it. At most 16 addresses are tried.
+/// belong to a pod in the namespace that has this address and is not being deleted. At most 16 addresses are tried.
 /// `service` is read only for a port number, and may be null else. kServiceUnavailable: the service has no such port,
 /// or no endpoint.
 api::StatusResult<PodServer> server_of_service(const ProxiedName& asked, const api::Json* service,

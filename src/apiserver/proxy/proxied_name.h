@@ -11,7 +11,7 @@ namespace spillway::apiserver {
 struct ProxiedName {
   bool tls = false;  // scheme "https"
   std::string name;  // not empty
-  std::string port;  // a number, the name of a service's port, or empty: the object says
+  std::string port;  // a number, the name of a service's port, or empty: as the object specifies
 
   friend bool operator==(const ProxiedName&, const ProxiedName&) = default;
 };

@@ -124,7 +124,7 @@ void ProxyPath::ask_server(const ExchangePtr& exchange, const PodServer& server)
                        .type = kOfPods,
                        .place = place,
                        .step = step});
-  // The client may leave before the answer begins: the call to the pod is then cancelled.
+  // The client may disconnect before the answer begins: the call to the pod is then cancelled.
   const auto ticket = std::make_shared<std::optional<PodGateway::Ticket>>();
   const std::function<void()> leave = [pods = ways_.pods, ticket] {
     if (*ticket) pods->cancel(**ticket);

@@ -1,6 +1,6 @@
-// nodes/NAME/proxy, pods/NAME/proxy and services/NAME/proxy: the request goes on to the node's agent, or to a server in
-// a pod, whose answer comes back. Which server that is, is read from the objects when the request is carried out.
-// Thread: loop. Bounds: requests of one user that are open to pods, besides those of the gateway.
+// nodes/NAME/proxy, pods/NAME/proxy and services/NAME/proxy: the request is forwarded to the node's agent, or to a
+// server in a pod, and the answer returned. The server is chosen from the objects when the request is executed. Thread:
+// loop. Bounds: requests of one user that are open to pods, besides those of the gateway.
 // Source: Kubernetes API reference, NodeProxyOptions, PodProxyOptions, ServiceProxyOptions.
 #pragma once
 
@@ -21,7 +21,7 @@ class ProxyPath {
   struct Ways {
     NodeGateway* nodes = nullptr;           // null: no node can be reached
     PodGateway* pods = nullptr;             // null: no pod can be reached
-    std::string_view scheme = "https";      // that clients speak to this server
+    std::string_view scheme = "https";      // of this server, as clients use it
     std::size_t open_of_user_max = 32;      // to pods and services
     OpenRequests* open_to_nodes = nullptr;  // counts requests to nodes; null: they are not counted
   };

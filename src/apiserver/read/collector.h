@@ -13,14 +13,14 @@ class Collector {
  public:
   virtual ~Collector() = default;
 
-  /// The cache is complete: takes stock of what is there, and acts from now on.
+  /// The cache is complete: observes what exists, and acts from now on.
   void begin() {
     acts_ = true;
     load();
     act();
   }
 
-  /// Begins nothing any more. Requests on their way to the store are completed.
+  /// Stops beginning writes. Those on their way to the store are completed.
   void end() { acts_ = false; }
 
   void see(const ResourceCache& cache, const EventPtr& event) {
@@ -32,15 +32,15 @@ class Collector {
   }
 
  protected:
-  /// False: nothing may be written. To be asked by what runs by a timer of its own.
+  /// False: nothing may be written. Timers of a collector check this before they write.
   bool acts() const { return acts_; }
 
  private:
-  /// Takes stock; what was noted in an earlier term is forgotten. Must not write.
+  /// Observes all objects and forgets the marks of an earlier term. Must not write.
   virtual void load() = 0;
-  /// Notes what the event means. Must not write.
+  /// Marks what the event makes necessary. Must not write.
   virtual void on_event(const ResourceCache& cache, const EventPtr& event) = 0;
-  /// Acts on what was noted.
+  /// Acts on what was marked.
   virtual void act() = 0;
 
   bool acts_ = false;

@@ -25,7 +25,7 @@ class ObjectConverter;
 
 struct Core {
   const ResourceRegistry& registry;
-  store::Store& store;  // the main one; an object's is its resource's: cache.of(resource).origin()
+  store::Store& store;  // the main store; the store of an object is that of its resource: cache.of(resource).origin()
   WatchCache& cache;
   TimerQueue& timers;
   telemetry::Log log;

@@ -10,7 +10,7 @@ namespace spillway::apiserver {
 
 namespace {
 
-/// Objects that are only counted: no object is looked into.
+/// Counts objects without reading them.
 constexpr std::size_t kCountCost = kLookCost / 8;
 
 }  // namespace
@@ -54,7 +54,7 @@ bool ListJob::choose(SliceBudget& budget) {
     return true;
   }
   const bool everything = plan_.selection.is_everything();
-  bool cut_short = false;  // one more is enough to know
+  bool cut_short = false;  // one more is enough to see that there are more
   const bool all = objects_->visit([&](const ObjectPtr& object) {
     const bool full = plan_.limit != 0 && choice_.size() >= plan_.limit;
     if (cut_short || !take(budget, full && everything ? kCountCost : look_cost())) return false;
@@ -151,7 +151,7 @@ bool ListJob::write(SliceBudget& budget, WallTime now) {
   });
 }
 
-/// Hands over what is written, if that is worth it.
+/// Sends the bytes written so far, if there are enough of them.
 ListJob::Step ListJob::write_out(bool last) {
   if (last) text_ += tail_;
   const std::size_t least = opened_ && !last ? kPieceBytes : exchange_->whole_bytes_min();
@@ -169,7 +169,7 @@ ListJob::Step ListJob::write_out(bool last) {
   return keeps_pace_ && exchange_->waiting_bytes() >= kAheadMax ? Step::kWaits : Step::kMore;
 }
 
-/// The whole answer, which did not become long.
+/// Sends an answer that stayed short as a whole.
 void ListJob::finish() {
   if (tail_.empty()) {
     text_ = plan_.rendering.end_list(meta_, std::move(text_));

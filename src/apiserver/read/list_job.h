@@ -1,7 +1,6 @@
-// One list on its way to its answer: objects as they stood at one revision are chosen, then written, a slice at a time.
-// A long list is sent in pieces while it is written, if its client accepts that; only facts that the first piece needs
-// are computed first: the end of the page, the number of objects behind it, and in protobuf the total length of the
-// items.
+// Executes one list request: selects the objects of one revision, then writes them, a slice at a time. A long list is
+// sent in pieces while it is written, if its client accepts that; only facts that the first piece needs are computed
+// first: the end of the page, the number of objects behind it, and in protobuf the total length of the items.
 // Thread: loop. Bounds: kPieceBytes of text, and kAheadMax that wait for the client. Source: spec "API server
 // contract", 9.1-9.3; ADR-0021.
 #pragma once
@@ -43,11 +42,11 @@ class ListJob {
     kDone,   // answered, or the client has gone
   };
 
-  /// Selects from the objects those that the selection matches.
+  /// Selects the matching ones of the given objects.
   ListJob(ExchangePtr exchange, Plan plan, std::shared_ptr<ObjectSource> objects)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), objects_(std::move(objects)) {}
 
-  /// The same from what the store holds, which is read on the way.
+  /// The same with objects that the store holds, which are read meanwhile.
   ListJob(ExchangePtr exchange, Plan plan, const Resource& resource, std::vector<store::Entry> entries)
       : exchange_(std::move(exchange)), plan_(std::move(plan)), resource_(&resource), entries_(std::move(entries)) {}
 
@@ -64,14 +63,14 @@ class ListJob {
 
   const ExchangePtr& exchange() const { return exchange_; }
 
-  /// Called if the client leaves, or the list is cut, before its end.
+  /// Called if the client disconnects, or the list is cut, before its end.
   void on_drop(std::function<void()> drop) { drop_ = std::move(drop); }
 
-  /// One slice.
+  /// Executes one slice.
   Step step(SliceBudget& budget, WallTime now);
 
  private:
-  // Each a slice; true: it is done.
+  // Steps, each executed in slices; true: the step is done.
   bool read(SliceBudget& budget);
   bool choose(SliceBudget& budget);
   bool measure(SliceBudget& budget);

@@ -66,7 +66,7 @@ void LongReads::begin_waiting() {
   beginning_ = false;
 }
 
-/// True if a waiting reader needs this very place.
+/// True if a waiting reader needs exactly this place.
 bool LongReads::is_in_the_way(const Place& place) const {
   if (taken_.size() >= kPlaces) return true;
   const std::string& client = place.reader.client;

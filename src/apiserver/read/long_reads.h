@@ -24,31 +24,31 @@ class LongReads {
   static constexpr std::size_t kPlacesOfClient = 16;
   static constexpr std::size_t kWholePlaces = 4;
   static constexpr std::size_t kWaitingMax = 1'024;
-  /// So long a client may hold a place without taking anything while others wait.
+  /// A client may hold a place this long without reading anything while others wait.
   static constexpr Duration kPauseMax = seconds(5);
 
   using Id = std::uint64_t;
 
-  /// The client, and if the answer is held until it is whole.
+  /// The client of a read, and whether its answer is held until it is complete.
   struct Reader {
     std::string client;
     bool whole = false;
   };
 
-  /// `now`: where the instant of the present event is kept.
+  /// `now`: the address of the time of the present event.
   LongReads(TimerQueue& timers, const Now& now) : timers_(timers), now_(now) {}
 
   bool has_place(const Reader& reader) const;
 
-  /// Calls `begin` when there is a place, which it may take or leave. False: too many wait.
+  /// Calls `begin` when there is a place; the reader may decline it. False: too many reads wait.
   bool wait(Reader reader, std::function<void()> begin);
 
-  /// `end` is called at most once, for others; it gives the place back.
+  /// `end` is called at most once, when other reads need the place; it releases the place.
   Id take(const Reader& reader, std::function<void()> end);
   /// pause(): the read waits for its client from now on. resume(): it continues.
   void pause(Id id);
   void resume(Id id);
-  /// Frees the place, and lets waiting reads begin. Harmless if it is free already.
+  /// Releases the place and starts waiting reads. Does nothing if it is free already.
   void give_back(Id id);
 
   std::size_t taken() const { return taken_.size(); }

@@ -1,5 +1,4 @@
-// Where the objects of a list, or of the start of a watch, come from, one after the other in the order of their keys.
-// Thread: loop.
+// The objects of a list, or of the start of a watch, one after the other in the order of their keys. Thread: loop.
 #pragma once
 
 #include "apiserver/read/stored_object.h"
@@ -13,17 +12,17 @@ namespace spillway::apiserver {
 
 class ObjectSource {
  public:
-  /// False: no more for now; the same object comes again.
+  /// False: stops the visit; the same object is visited again next time.
   using Visit = std::function<bool(const ObjectPtr&)>;
 
   virtual ~ObjectSource() = default;
-  /// Goes on where the last visit ended. True: there are no more.
+  /// Continues where the last visit ended. True: there are no more objects.
   virtual bool visit(const Visit& visit) = 0;
-  /// From the first one again; until it is called once, nothing that has been visited is let go.
+  /// Starts again from the first object; until the first call, visited objects are kept.
   virtual void rewind() = 0;
 };
 
-/// Objects at hand.
+/// Objects that are in memory.
 class GivenObjects final : public ObjectSource {
  public:
   explicit GivenObjects(std::vector<ObjectPtr> objects) : objects_(std::move(objects)) {}

@@ -35,7 +35,7 @@ class Origin final : public store::Watcher {
   /// Empty: the main one.
   const std::string& name() const { return name_; }
 
-  /// For log lines.
+  /// The name in log lines.
   std::string_view label() const { return name_.empty() ? "main" : std::string_view(name_); }
 
   /// 0: the main one. In the order of WatchCache::origins().
@@ -43,10 +43,10 @@ class Origin final : public store::Watcher {
 
   bool is_main() const { return index_ == 0; }
 
-  /// Everything up to this revision of the store is in the cache.
+  /// The cache holds all changes up to this revision of the store.
   store::Revision revision() const { return revision_; }
 
-  /// As of the store. kServiceUnavailable: the cache does not follow it now, as history is missing.
+  /// The store's barrier. kServiceUnavailable: the cache does not follow the store now, because history is missing.
   void barrier(store::Completion<store::Revision> done);
 
   void on_changes(const std::vector<store::Change>& changes) override;

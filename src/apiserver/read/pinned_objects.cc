@@ -30,7 +30,7 @@ bool PinnedObjects::is_ahead(std::string_view key) const {
 
 void PinnedObjects::on_change(const std::string& key, const ObjectPtr& previous) {
   if (!is_ahead(key)) return;
-  // The first change behind the revision says what was there; what came before this one is not all taken in yet.
+  // The first change behind the revision holds the value at it; earlier changes are not all absorbed yet.
   if (absorbed_ < history_.size()) {
     news_.emplace_back(key, previous);
   } else {
@@ -38,7 +38,7 @@ void PinnedObjects::on_change(const std::string& key, const ObjectPtr& previous)
   }
 }
 
-/// True: all that has happened since the revision is taken in.
+/// True: all changes since the revision have been absorbed.
 bool PinnedObjects::absorb() {
   for (std::size_t count = 0; absorbed_ < history_.size(); ++absorbed_, ++count) {
     if (count == kAbsorbedAtOnce) return false;

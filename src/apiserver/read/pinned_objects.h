@@ -1,9 +1,9 @@
-// The objects of one resource as they stood at one revision, visited a few at a time while the cache changes. The cache
-// reports the previous value of every change, which is kept until the visit has passed it. Nothing is copied when the
-// view is made, and a write costs one call for each view of its resource.
+// The objects of one resource at one revision, visited a few at a time while the cache changes. The cache reports the
+// previous value of every change, which is kept until the visit has passed it. Nothing is copied when the view is made,
+// and a write costs one call for each view of its resource.
 // Thread: loop. Bounds: it holds the former values of objects that were changed and not visited since (and, for as long
-// as it is to be rewound, of those behind it); how many views there are is for their owners to bound (long_reads.h).
-// Source: ADR-0021.
+// as it is to be rewound, of those behind it); the number of views is bounded by their owners (long_reads.h). Source:
+// ADR-0021.
 #pragma once
 
 #include "apiserver/read/object_source.h"

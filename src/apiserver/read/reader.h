@@ -79,7 +79,7 @@ class Reader {
   void show_from_store(const ExchangePtr& exchange, Page page);
   std::shared_ptr<ObjectSource> objects_of(const Exchange& exchange, const Page& page, store::Revision at);
   void begin(ListJob job, bool is_long);
-  /// `place`: of a long list.
+  /// `place`: the place of a long list.
   void go_on(const std::shared_ptr<ListJob>& job, std::optional<LongReads::Id> place);
   void wait_for_client(const std::shared_ptr<ListJob>& job, LongReads::Id place);
   void resume(LongReads::Id place);
@@ -97,7 +97,7 @@ class Reader {
     TimerQueue::Id timer;
   };
 
-  std::map<const Origin*, std::multimap<store::Revision, Waiting>> waiting_;  // looked through as WatchCache::origins()
+  std::map<const Origin*, std::multimap<store::Revision, Waiting>> waiting_;  // read as WatchCache::origins()
 };
 
 }  // namespace spillway::apiserver

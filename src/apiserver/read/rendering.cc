@@ -99,7 +99,7 @@ std::string_view Rendering::stream_type() const {
   return is_protobuf() ? api::kProtobufStreamType : "application/json";
 }
 
-/// The document that is answered for an object, of anything but a Table.
+/// The document of an answer that is not a Table.
 Json Rendering::shown(const StoredObject& object) const {
   Json document = object.document();
   if (form_.form == Form::kPartialMetadata) return metadata_only(document);
@@ -185,7 +185,7 @@ Json Rendering::row(const StoredObject& object, WallTime now) const {
   return out;
 }
 
-/// Without an object: no rows.
+/// `object` null: the table has no rows.
 Json Rendering::table(const StoredObject* object, Json meta, bool columns, WallTime now) const {
   Json rows = Json::array();
   if (object != nullptr) rows.if_array()->push_back(row(*object, now));

@@ -25,7 +25,7 @@ enum class IncludeObject { kNone, kMetadata, kObject };
 struct ListMeta {
   store::Revision revision;
   std::string continue_token;              // empty: the list is complete
-  std::optional<std::size_t> remaining{};  // objects behind this page, when known exactly
+  std::optional<std::size_t> remaining{};  // objects behind this page, if their exact number is known
 };
 
 enum class WatchEventType { kAdded, kModified, kDeleted, kBookmark };
@@ -43,10 +43,10 @@ class Rendering {
   /// Watch frames can be shared by watchers with equal renderings.
   friend bool operator==(const Rendering&, const Rendering&) = default;
 
-  /// No object is parsed: the stored bytes, or a part of them, are what this rendering writes.
+  /// True if this rendering writes the stored bytes, or a part of them, so that no object is parsed.
   bool is_copied() const { return is_verbatim() || (form_.form == Form::kPartialMetadata && !is_protobuf()); }
 
-  /// The stored bytes are what this rendering writes.
+  /// True if this rendering writes exactly the stored bytes.
   bool is_verbatim() const { return form_.form == Form::kObject && !resource_->is_view() && !is_protobuf(); }
 
   bool is_table() const { return form_.form == Form::kTable; }
@@ -104,7 +104,7 @@ class Rendering {
  private:
   api::Json shown(const StoredObject& object) const;
 
-  /// Another version of the kind may have another length, and only one of them is kept.
+  /// An item's length is kept for one version of a kind only, since versions differ in length.
   bool keeps_item_bytes() const { return form_.form == Form::kPartialMetadata || !resource_->is_view(); }
 
   std::uint32_t& known_item_bytes(const StoredObject& object) const;

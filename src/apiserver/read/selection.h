@@ -33,15 +33,15 @@ struct Selection {
 
   bool matches(const StoredObject& object) const;
 
-  /// Labels and fields select nothing away.
+  /// True if neither labels nor fields narrow the selection.
   bool is_everything() const { return labels.is_everything() && fields.empty(); }
 
-  /// Only names and namespaces select: what matches once does so for good.
+  /// True if only names and namespaces select: an object that matches once always does.
   bool is_by_name() const;
 
-  /// The one name that can match (metadata.name=…), if the selection pins it.
+  /// The only name that can match (metadata.name=…), if the selection fixes it.
   std::optional<std::string_view> name() const;
-  /// The one value of the first extracted field that can match (spec.nodeName of pods), if the selection pins it.
+  /// The only value of the first extracted field that can match (spec.nodeName of pods), if the selection fixes it.
   std::optional<std::string_view> first_field() const;
 
   /// Steps of one match, at most: one for each term and for each eight values.
@@ -51,7 +51,7 @@ struct Selection {
 
   friend bool operator==(const Selection&, const Selection&) = default;
 
-  /// Keys of matching objects start with this.
+  /// The key prefix of all matching objects.
   std::string key_prefix() const { return ns.empty() ? std::string() : ns + "/"; }
 };
 

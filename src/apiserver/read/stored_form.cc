@@ -77,7 +77,7 @@ std::optional<StorageMediaType> media_type_of(std::string_view bytes) {
 
 namespace {
 
-/// Whatever version it was written in: nothing is converted but the name of the version.
+/// Decodes any version: only the name of the version is converted.
 Result<AtRest> decode_custom(const Resource& resource, std::string_view bytes) {
   auto parsed = api::parse_json(bytes);
   if (!parsed) return unreadable(fmt::format("is no JSON ({}), expected a {}", parsed.error().text(), resource.kind));

@@ -26,14 +26,14 @@ std::string_view to_string(StorageMediaType type);
 
 struct StorageOptions {
   std::optional<StorageMediaType> media_type;  // nullopt: as what is there, of an empty store JSON
-  bool drop_unknown_fields = false;            // objects with such fields may be written, without them
+  bool drop_unknown_fields = false;            // Objects with such fields may be written, without these fields.
   Duration event_ttl = hours(1);               // time from the last write of an Event to its deletion
 };
 
 /// A value as it was read.
 struct AtRest {
   api::Json document;                       // an object, with metadata
-  std::vector<std::string> unknown_fields;  // which it does not show: "spec.foo", "field 99 of core/v1.PodSpec"
+  std::vector<std::string> unknown_fields;  // fields that it does not show: "spec.foo", "field 99 of core/v1.PodSpec"
   StorageMediaType media_type = StorageMediaType::kJson;
   bool is_text = false;  // the bytes are the text of `document`
 };

@@ -1,5 +1,5 @@
-// One object as it stood at one revision: the bytes every reader shares, and the few fields that selectors, collectors
-// and indexes need without parsing them again.
+// One object at one revision: the bytes every reader shares, and the few fields that selectors, collectors and indexes
+// need without parsing them again.
 // Thread: loop; immutable once made, but for the parsed document, which the cache adds and drops. Invariant: `text`
 // holds metadata.resourceVersion, the bytes in the store do not. Source: spec "API server contract", 9.4-9.7, 22.2.
 #pragma once
@@ -55,7 +55,7 @@ Extract extract(const Resource& resource, const api::Json& document);
 /// The condition Ready of a pod is True.
 bool is_ready(const api::Json& pod);
 
-/// How the value of an object is at rest.
+/// The value of an object at rest, where it differs from its text.
 struct Resting {
   std::vector<std::string> unknown_fields;
   StorageMediaType media_type = StorageMediaType::kJson;
@@ -82,7 +82,7 @@ struct StoredObject {
 
   /// The bytes with another resourceVersion.
   std::string text_at(store::Revision other) const;
-  /// The object's size as an item of a list in protobuf, whole and as metadata only; 0: not known yet.
+  /// The object's size as an item of a list in protobuf, whole and as metadata only; 0: not computed yet.
   mutable std::uint32_t protobuf_bytes = 0;
   mutable std::uint32_t metadata_protobuf_bytes = 0;
   /// The whole object as an item of a list in protobuf, for as long as it is kept (encoded_items.h).

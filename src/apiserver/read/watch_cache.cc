@@ -231,7 +231,7 @@ WatchCache::WatchCache(const ResourceRegistry& registry, Listener& listener, sto
   }
   for (const Resource& resource : registry.built_in()) {
     if (!resource.stored() || by_prefix_.contains(resource.storage)) continue;
-    // If two rows share one storage, the one that is no view describes the stored form.
+    // If two rows share one storage, the row that is not a view describes the stored form.
     const auto owner = std::ranges::find_if(registry.built_in(), [&](const Resource& row) {
       return row.storage == resource.storage && row.view.from_stored == nullptr;
     });
@@ -299,7 +299,7 @@ void WatchCache::fill(ResourceCache& cache, const store::RangeResult& state) {
   cache.loaded_to_ = state.revision;
   for (const store::Change& change : changes) apply(origin, change);
   cache.horizon_ = cache.state_horizon_ = cache.filled_to_ = state.revision;
-  origin.revision_ = reached;  // others are not as far
+  origin.revision_ = reached;  // other origins are not that far
 }
 
 /// Decodes objects by the present schema again, from the stored values: the earlier schema may have hidden parts of
@@ -454,7 +454,7 @@ void WatchCache::forget_deletion(const std::string& store_key) {
   expected_deletions_.erase(store_key);
 }
 
-/// The end of what was never seen: nothing to take away, but a watch that resumes may have seen it.
+/// Ends an object that no reader has seen: no watch removes it, but a resuming watch may have seen it.
 void WatchCache::note_unseen(ResourceCache& cache, const store::Change& change) {
   if (cache.resource().keeps_history || !change.previous) return;
   Result<ObjectPtr> last = read_object(cache.resource(), change.key.substr(cache.resource().storage.size()),
@@ -472,7 +472,7 @@ void WatchCache::apply(Origin& origin, const store::Change& change) {
   ResourceCache* cache = cache_of_key(origin, change.key);
   if (cache == nullptr || cache->is_detached()) return;
   if (cache->is_filling_) return cache->waiting_.push_back(change);
-  if (change.revision <= cache->filled_to_) return;  // the state that it was filled with has it
+  if (change.revision <= cache->filled_to_) return;  // the state that filled the cache contains it
   auto event = std::make_shared<CacheEvent>();
   event->revision = change.revision;
   event->at = now_;
@@ -516,7 +516,7 @@ void WatchCache::on_reached(Origin& origin, store::Revision revision) {
 void WatchCache::rebase(Origin& origin, const store::RangeResult& state) {
   for (const auto& cache : caches_) {
     if (&cache->origin() != &origin) continue;
-    cache->is_filling_ = false;  // here is all that it waits for
+    cache->is_filling_ = false;  // everything that it waits for has arrived
     cache->waiting_.clear();
   }
   std::vector<store::Change> changes;

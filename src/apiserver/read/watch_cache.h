@@ -59,7 +59,7 @@ struct Unreadable {
 /// The objects of one resource and their history.
 class ResourceCache {
  public:
-  /// Is called with the previous value before each change.
+  /// Receives the previous value of an object before each change.
   class Pin {
    public:
     virtual ~Pin() = default;
@@ -72,7 +72,7 @@ class ResourceCache {
   /// The resource; for a custom kind by its present definition.
   const Resource& resource() const { return *resource_; }
 
-  /// Its place in WatchCache::all(), which it keeps.
+  /// The cache's place in WatchCache::all(), which never changes.
   std::size_t index() const { return index_; }
 
   /// True for a custom kind that is not served: the cache is empty and follows no events.
@@ -81,21 +81,21 @@ class ResourceCache {
   /// The objects that were there before it was attached are being read.
   bool is_filling() const { return is_filling_; }
 
-  /// Where its objects live.
+  /// The store of its objects.
   Origin& origin() const { return origin_; }
 
   const ObjectMap& objects() const { return objects_; }
 
   ObjectPtr find(std::string_view key) const;
 
-  /// Values that are no object here, by key.
+  /// Unreadable values, by key.
   const std::map<std::string, Unreadable, std::less<>>& unreadable() const { return unreadable_; }
 
   /// nullptr: the object can be read, or there is none.
   const Unreadable* find_unreadable(std::string_view key) const;
 
-  /// True if on_node() knows: of a built-in kind the first selectable field is spec.nodeName. The fields of a custom
-  /// one change, and what is read of its objects as well.
+  /// True if on_node() can answer: of a built-in kind the first selectable field is spec.nodeName. The fields of a
+  /// custom one change, and what is read of its objects as well.
   bool indexes_nodes() const {
     return resource_->custom == nullptr && !resource_->fields.empty() &&
            resource_->fields.front().name == "spec.nodeName";
@@ -113,7 +113,7 @@ class ResourceCache {
   /// True if a value in the namespace cannot be read.
   bool hides(std::string_view ns) const;
 
-  /// True if every event after that revision is still known.
+  /// True if the history holds every event after that revision.
   bool covers(store::Revision after) const { return after >= horizon_; }
 
   /// Events with revision > `after`, oldest first; covers(after) must hold.
@@ -166,7 +166,7 @@ class ResourceCache {
   std::deque<EventPtr> ring_;
   std::size_t ring_bytes_ = 0;
   store::Revision horizon_;
-  store::Revision loaded_to_;  // events up to here say nothing of the states before them
+  store::Revision loaded_to_;  // events up to here have no previous states
   // without history
   std::map<store::Revision, ObjectPtr> by_revision_;
   std::deque<EventPtr> deletions_;
@@ -179,11 +179,11 @@ class WatchCache {
   class Listener {
    public:
     virtual ~Listener() = default;
-    /// After the cache shows the new state. Must not write to the store synchronously.
+    /// Called after the cache shows the new state. Must not write to the store synchronously.
     virtual void on_cache_event(ResourceCache& cache, const EventPtr& event) = 0;
-    /// A batch of events has been delivered.
+    /// Called after a batch of events has been delivered.
     virtual void on_cache_progress() = 0;
-    /// The store ended the watch. kExpired: it is there, only history is missing (rebase()).
+    /// Called when the store has ended the watch. kExpired: the store is available, only history is missing (rebase()).
     virtual void on_cache_lost(Origin& origin, const Error& error) = 0;
 
     /// The value of that key in the store cannot be decoded.
@@ -198,17 +198,18 @@ class WatchCache {
   /// the watch reports up to `head`. Keys of resources that live elsewhere are left out.
   void load(Origin& origin, const store::RangeResult& state, store::Revision head = {});
 
-  /// In which form most of the first objects are at rest; nullopt: there are none.
+  /// The form of most of the first objects at rest; nullopt: there are none.
   std::optional<StorageMediaType> media_type_at_rest() const;
 
   ResourceCache& of(const Resource& resource);
 
-  /// The objects of a custom kind from now on, or as they are described from now on. A new one is_filling() until
-  /// fill(). It lives in the main store.
+  /// Adds or redefines a custom kind, whose objects are cached from now on. A new one is_filling() until fill(). It
+  /// lives in the main store.
   ResourceCache& attach(const CustomKindPtr& kind);
-  /// Fills the cache with the store's keys below its prefix at the time of attach(); later changes are known already.
+  /// Fills the cache with the store's keys below its prefix at the time of attach(); later changes have been applied
+  /// already.
   void fill(ResourceCache& cache, const store::RangeResult& state);
-  /// The kind is not served any more. The cache stays, empty: the kind may be served again.
+  /// The kind is not served any more. Its cache stays, empty, because the kind may be served again.
   void detach(ResourceCache& cache);
   /// Gives the cache of these keys back, which is detached: the next kind with other keys gets it. No row of its last
   /// kind may be used any more.
@@ -216,18 +217,18 @@ class WatchCache {
 
   const std::vector<std::unique_ptr<ResourceCache>>& all() const { return caches_; }
 
-  /// The main store first.
+  /// All origins, the main store first.
   const std::vector<std::unique_ptr<Origin>>& origins() const { return origins_; }
 
-  /// Events get this time.
+  /// Sets the time of the following events.
   void set_time(Instant now) { now_ = now; }
 
-  /// Bytes on their way to the store, with what they say and what was extracted from it; saves parsing them again.
+  /// Bytes on their way to the store, with their document and its extract, so that they are not parsed again.
   /// `checked`: as of StoredObject.
   void expect(const store::Value& value, Extract meta, api::Json document, bool checked);
   /// The same for bytes that differ from an object's in the values of times alone.
   void expect_renewal(const store::Value& value, ObjectPtr renewed, std::optional<api::Json> document);
-  /// A deletion on its way: the content that its event is to show.
+  /// A deletion in flight: the content that its event is to show.
   void expect_deletion(const std::string& store_key, std::string final_text, Extract meta);
   /// The write of these bytes has ended, either way.
   void forget(const store::Value& value);

@@ -170,7 +170,7 @@ void WatchHub::open(ExchangePtr exchange, Rendering rendering, Selection selecti
                                              .user = {}});
   Exchange& with = *watch->exchange;
   watch->cache = &core_.cache.of(*with.route.resource);
-  if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // it went while this waited
+  if (watch->cache->is_detached()) return with.fail(api::unknown_resource_status());  // removed while this waited
   watch->converts = has_webhook(*with.route.resource);
   watch->user = watched_for(with.user().name);
   if (const std::string_view refusal = take(shared, watch->user); !refusal.empty()) {
@@ -496,7 +496,7 @@ void WatchHub::judge(Shared& shared, const Frames& frames) {
   shared.is = frames.selects_alike() ? shared.was : event.object && shared.selection.matches(*event.object);
 }
 
-/// Before so many more bytes are written: too many wait, or what was written kLagMax ago has not been taken yet.
+/// True before `more_bytes` are written if too many bytes wait, or bytes written kLagMax ago are still unread.
 bool WatchHub::is_too_far_behind(Watch& watch, std::size_t more_bytes) const {
   Lag& lag = watch.lag;
   const std::uint64_t waiting = watch.exchange->waiting_bytes();
@@ -519,7 +519,7 @@ bool WatchHub::write(Watch& watch, std::string text) {
 }
 
 void WatchHub::send_bookmark(Watch& watch) {
-  if (watch.behind || watch.converting || !watch.pending.empty()) return;  // it has not seen everything up to now
+  if (watch.behind || watch.converting || !watch.pending.empty()) return;  // it has not received all events up to now
   write(watch, watch.rendering.bookmark(std::max(watch.sent, watch.cache->origin().revision()), false));
 }
 

@@ -52,9 +52,9 @@ class WatchHub {
   void on_event(const ResourceCache& cache, const EventPtr& event);
   /// Ends every watch: clients resume by resourceVersion.
   void end_all();
-  /// The same of those of objects that live there.
+  /// The same for watches of objects in that store.
   void end_all(const Origin& origin);
-  /// The same of those of one resource.
+  /// The same for watches of one resource.
   void end_all(const ResourceCache& cache);
 
   std::size_t open_count() const { return watches_.size(); }
@@ -71,7 +71,7 @@ class WatchHub {
  private:
   using WatchId = std::uint64_t;
 
-  /// How far the client is behind, to within twice kLagMax.
+  /// The client's lag, to within twice kLagMax.
   struct Lag {
     std::uint64_t written = 0;  // bytes of live events
     std::uint64_t mark = 0;     // value of `written` at `since`
@@ -82,7 +82,7 @@ class WatchHub {
   struct Shared {
     Selection selection;
     std::size_t hash = 0;
-    std::size_t steps = 0;                       // that count against the bounds
+    std::size_t steps = 0;                       // terms that count against the bounds
     std::map<std::string, std::size_t> watches;  // by user
     std::uint64_t judged = 0;                    // the frames that `was` and `is` are about
     bool was = false;
@@ -96,11 +96,11 @@ class WatchHub {
     ExchangePtr exchange;
     Rendering rendering;
     SharedPtr shared;
-    std::string user;  // for whom its steps count
+    std::string user;  // the user to whom its steps are charged
     const ResourceCache* cache = nullptr;
     store::Revision from;  // events up to here are not for it
     store::Revision sent;  // everything before has been sent or did not match; more of this revision may follow
-    bool behind = false;   // it is catching up: events are not for it yet
+    bool behind = false;   // it still reads its start: events are not sent to it yet
     bool columns_sent = false;
     bool closed = false;
     bool converts = false;         // a webhook may have to convert its objects
@@ -135,7 +135,7 @@ class WatchHub {
   using Conversion = api::StatusResult<std::vector<ObjectPtr>>;
   using StartPtr = std::shared_ptr<Start>;
 
-  /// The one that is there already, or a new one.
+  /// The existing shared selection that equals this one, or a new one.
   SharedPtr share(Selection selection);
   /// False: its terms are too many for what the user, or all of them, watch already.
   /// Counts a watch of this user. Returns why there may be no more; empty: it counts until give_back().

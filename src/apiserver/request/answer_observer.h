@@ -40,7 +40,7 @@ class AnswerObserver {
   virtual void on_answer(const Answer& answer) = 0;
   /// An answer that streams begins, with this code.
   virtual void on_stream(int code) = 0;
-  /// It is over.
+  /// Called when the answer has ended.
   virtual void on_end() = 0;
 };
 

@@ -35,7 +35,7 @@ constexpr std::array<Wording, 6> kValues{{{"a string", "string"},
 constexpr std::array<Wording, 3> kRestored{
     {{"a map", "map from "}, {"a list", "slice from "}, {"an object", "struct from: "}}};
 
-/// "metadata.labels: expected a map, got a string" as clients know it of a strategic merge patch:
+/// "metadata.labels: expected a map, got a string" in the words of a strategic merge patch, as clients expect them:
 /// "metadata.labels: cannot restore map from string". Other complaints stay as they are.
 std::string restoring_words(const std::string& complaint) {
   for (const Wording& wanted : kRestored) {
@@ -90,7 +90,7 @@ Result<Json> parse_yaml_body(std::string_view text, std::size_t values_max) {
 
 Result<api::DocumentPtr> parsed_patch(const api::Request& request, const Resource& resource, api::PatchType type) {
   if (request.document) return request.document;
-  // An object that comes back has an owner for each of its fields: twice as many values.
+  // A returned object has an owner for each of its fields: twice as many values.
   const std::size_t values_max =
       type == api::PatchType::kJson ? api::kPatchValuesMax : 2 * type_of(resource).values_max();
   Result<Json> document = type == api::PatchType::kApply ? parse_yaml_body(request.body, values_max)

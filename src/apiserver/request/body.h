@@ -1,5 +1,5 @@
-// Bodies of requests into typed documents: format, size, strictness, contradictions with the URL.
-// Thread: any (pure but for the warnings it leaves). Source: spec "API server contract", 4.2, 5.1-5.4, 10.
+// Parses bodies of requests into typed documents and checks format, size, strictness and agreement with the URL.
+// Thread: any (pure but for the warnings that it adds). Source: spec "API server contract", 4.2, 5.1-5.4, 10.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -26,11 +26,11 @@ api::StatusResult<void> check_size(const api::Request& request);
 
 /// The type of a resource's documents: as which bodies are read.
 const api::Type& type_of(const Resource& resource);
-/// As which their fields have owners.
+/// The type by which the fields of the resource have owners.
 const api::Type& field_type_of(const Resource& resource);
 
-/// The patch of an object of that resource as a document, parsed unless it came parsed: JSON, an apply patch also YAML.
-/// Errors as parse_bounded_json and parse_yaml_body.
+/// The patch of an object of that resource as a document, parsed unless the request has it parsed: JSON, an apply patch
+/// also YAML. Errors as parse_bounded_json and parse_yaml_body.
 Result<api::DocumentPtr> parsed_patch(const api::Request& request, const Resource& resource, api::PatchType type);
 
 /// Reads YAML, of which JSON is a part: a body that begins with a brace and is JSON is read as JSON. Errors as
@@ -42,8 +42,8 @@ Result<api::Json> parse_yaml_body(std::string_view text, std::size_t values_max)
 Result<api::TypedDocument> read_typed(const api::Request& request, const api::Type& type, BodyFormat format,
                                       const api::Json* canonical = nullptr);
 
-/// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400.
-/// `canonical`: as for api::read_body; null: nothing is known.
+/// A typed document. 415, 413, 400. Unknown and duplicate fields become warnings or, when strict, a 400. `canonical`:
+/// as for api::read_body; null: unknown.
 api::StatusResult<api::Json> read_object(const api::Request& request, const api::Type& type, FieldValidation validation,
                                          std::vector<std::string>& warnings, const api::Json* canonical = nullptr);
 

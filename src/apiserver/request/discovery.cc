@@ -24,8 +24,8 @@ Json group_version(std::string_view group, std::string_view version) {
   return Json::object({{"groupVersion", std::string(group) + "/" + std::string(version)}, {"version", version}});
 }
 
-/// In which form objects are stored, for clients that move them to another; upstream's, of kinds alone. A view is
-/// stored as what it shows.
+/// A hash of the form in which objects are stored, for clients that migrate them; upstream's, computed of kinds alone.
+/// A view has the hash of the kind that it shows.
 std::string storage_version_hash(const Resource& stored) {
   constexpr std::size_t kHashBytes = 8;
   const Sha256 digest = sha256(fmt::format("{}/{}/{}", stored.group, stored.version, stored.kind));
@@ -154,8 +154,8 @@ std::vector<Discovery::Group> Discovery::local_groups() const {
   return groups;
 }
 
-/// By priority, as upstream; groups of equal priority by name, versions in the order of the table. The group of
-/// APIServices comes first.
+/// All groups by priority, as upstream; groups of equal priority by name, versions in the order of the table. The group
+/// of APIServices is first.
 std::vector<Discovery::Group> Discovery::all_groups() const {
   std::vector<Group> groups = local_groups();
   if (remote_ == nullptr) return groups;
@@ -177,7 +177,7 @@ std::int64_t Discovery::priority_of(const Group& group, const Version& version) 
                                    : remote_->local_version_priority(group.name, version.name);
 }
 
-/// That of the version with the largest one.
+/// The largest priority of the group's versions.
 std::int64_t Discovery::priority_of(const Group& group) const {
   std::int64_t largest = 0;
   for (const Version& version : group.versions) {

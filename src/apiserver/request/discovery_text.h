@@ -1,5 +1,6 @@
-// Discovery documents as text: their members stand in the order in which Kubernetes declares them, which some read with
-// patterns. Thread: any (pure). Source: Kubernetes API reference, APIResourceList, APIGroup, APIGroupDiscoveryList.
+// Discovery documents as text. Members are written in the order of Kubernetes' declarations, because some clients match
+// them with patterns. Thread: any (pure). Source: Kubernetes API reference, APIResourceList, APIGroup,
+// APIGroupDiscoveryList.
 #pragma once
 
 #include "api/json/json.h"

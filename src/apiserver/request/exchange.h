@@ -1,6 +1,5 @@
-// One request on its way to its answer: what was asked, by whom, how the answer is to look, and the sink.
-// Answers exactly once; afterwards, or once the client is gone, every further call does nothing, but that an observer
-// hears what the answer would have been.
+// One request until its answer: its target, its user, the form of its answer, and the sink. Answers exactly once;
+// afterwards, or once the client is gone, every further call only reports the answer to the observer.
 // Thread: loop. Source: spec "API server contract", 4.4, 4.5, 16.
 #pragma once
 
@@ -52,20 +51,20 @@ class Exchange {
   /// The parsed request; after reroute() the one it was rerouted to.
   const ReadRequest& read() const { return rerouted_ ? *rerouted_ : *read_; }
 
-  /// It leads where `read` says: of the same request, with another table of resources.
+  /// Replaces the parsed request by `read`: the same request, parsed with another table of resources.
   void reroute(std::shared_ptr<const ReadRequest> read) { rerouted_ = std::move(read); }
 
   /// The parsed body; empty where it was not parsed, or no longer matches the request.
   const ReadBody& read_ahead() const { return body_replaced_ || rerouted_ ? kUnread : read_->body; }
 
-  /// The request says this from now on, as JSON: webhooks have changed it.
+  /// Replaces the body by the document that webhooks have changed, as JSON.
   void replace_body(const api::Json& document);
 
   const std::string& audit_id() const { return audit_id_; }
 
   bool finished() const { return sink_ == nullptr; }
 
-  /// From now on `observer` is told. At most one.
+  /// Adds the observer of the answer. At most one.
   void observe(std::unique_ptr<AnswerObserver> observer) { observer_ = std::move(observer); }
 
   /// Null: no observer, or the observer has been released.
@@ -79,7 +78,7 @@ class Exchange {
     return options.field_manager.empty() ? user_agent_name() : options.field_manager;
   }
 
-  // As the request was read.
+  // The target as it was parsed.
   const api::Target& target;
   const RequestAttributes& asked;
   // Filled in as the request is carried out.
@@ -87,17 +86,17 @@ class Exchange {
   AnswerForm form;
   std::vector<std::string> warnings;
   Instant started{};
-  std::optional<Instant> dispatched;  // its turn came
-  const FlowMark* flow = nullptr;     // null: not known
+  std::optional<Instant> dispatched;  // when it was dispatched
+  const FlowMark* flow = nullptr;     // null: unknown
   std::size_t effort = 0;             // cost so far, in bytes as slices count them (slice_queue.h)
   RequestSteps steps;                 // steps that wait for others
   std::function<void()> on_standing;  // a stream has sent what it begins with; may be empty
 
   void answer(int code, std::string body, std::string_view content_type, api::HeaderList headers = {});
-  /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when
-  /// `pretty` was asked for, or the client is curl, Wget or a browser and says nothing of it.
+  /// In the encoding of `form`, where the document's kind has one. JSON ends with a newline and is indented when the
+  /// request wants `pretty`, or does not mention it and the client is curl, Wget or a browser.
   void answer(int code, const api::Json& document, api::HeaderList headers = {});
-  /// `bytes`: encoded as `form` says, JSON without a newline. `document`: what they say, or null.
+  /// `bytes`: encoded as `form` says, JSON without a newline. `document`: the same content, or null.
   void answer_object(int code, std::string bytes, api::DocumentPtr document = nullptr);
   void fail(const api::Status& status);
 
@@ -118,21 +117,21 @@ class Exchange {
   /// True if the answer may be sent as open_pieces(), write() for each piece, and end().
   bool takes_pieces() const;
 
-  /// An answer must not begin to come in pieces before it is longer than this.
+  /// The length that an answer must exceed before it may be sent in pieces.
   std::size_t whole_bytes_min() const;
 
   /// Begins an answer in the encoding of `form` whose body follows in pieces: a JSON body ends with a newline. `drop`
-  /// is called if it is not brought to its end(): the client goes away, or it is cut.
+  /// is called if end() is never reached: the client disconnects, or the answer is cut.
   void open_pieces(std::function<void()> drop);
 
   bool in_pieces() const { return in_pieces_; }
 
   /// Calls `act` once when no more than `bytes` of the stream wait for the client; never once it is gone.
   void when_below(std::size_t bytes, std::function<void()> act);
-  /// An answer in pieces, or a stream, that has begun will not be completed, which its client can tell.
+  /// Aborts an answer in pieces, or a stream, so that its client notices that it is incomplete.
   void cut();
 
-  /// One event of a watch; `event` is what `line` says, or null.
+  /// Writes one event of a watch; `event` is the document of `line`, or null.
   [[nodiscard]] bool write_event(const std::shared_ptr<const std::string>& line, const api::WatchDocumentPtr& event);
   void end();
 
@@ -145,7 +144,7 @@ class Exchange {
  private:
   bool is_pretty() const;
   api::HeaderList standard_headers(std::string_view content_type) const;
-  /// Those, and `headers`, whose Cache-Control takes the place of ours.
+  /// The standard headers and `headers`, whose Cache-Control replaces ours.
   api::HeaderList with_standard_headers(std::string_view content_type, api::HeaderList headers) const;
 
   static const ReadBody kUnread;

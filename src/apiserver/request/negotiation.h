@@ -25,13 +25,13 @@ struct AnswerForm {
 /// Encodings of a resource's answers; all can be JSON.
 enum class Encodings { kJsonOnly, kProtobufToo };
 
-/// kShown: the objects of a resource have rows, so that a client may ask for a Table.
+/// kShown: the objects of a resource have rows, so that a client may request a Table.
 enum class Tables { kNone, kShown };
 
 /// The first acceptable type. 406 if there is none. A Table is always JSON.
 api::StatusResult<AnswerForm> negotiate(std::string_view accept, Encodings encodings, Tables tables = Tables::kShown);
 
-/// How a discovery document is answered.
+/// The form of the answer to a discovery request.
 struct DiscoveryForm {
   std::string aggregated;  // the version ("v2", "v2beta1") of aggregated discovery, always JSON; empty: plain
   Encoding encoding = Encoding::kJson;
@@ -47,7 +47,7 @@ enum class BodyFormat { kJson, kYaml, kProtobuf };
 /// The format of a POST, PUT or DELETE body; no Content-Type means JSON. 415: an unsupported one.
 api::StatusResult<BodyFormat> body_format(std::string_view content_type);
 
-/// In what its answers can be written.
+/// The encodings in which answers of the route can be written.
 Encodings encodings_of(const Route& route);
 
 /// Reviews, bindings, evictions and tokens are answered and not kept: they have no rows.

@@ -150,7 +150,7 @@ OpenApi::Making OpenApi::begin(const Page& page) const {
   return making;
 }
 
-/// The schemas that are waiting, then the next row. The rows are those of the present table: forget_others() comes
+/// Makes the waiting schemas, then the next row. The rows are those of the present table: forget_others() is called
 /// first.
 bool OpenApi::go_on(const Page& page, Making& making, SliceBudget& budget) const {
   if (making.is_joined) return true;

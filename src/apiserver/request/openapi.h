@@ -1,6 +1,6 @@
-// OpenAPI documents, told from the registry, the wire schema and the descriptions: enough for kubectl to validate,
-// diff, patch and explain. Made on first use, a slice at a time; documents that were asked for are kept. Thread: loop.
-// Bound: a slice makes schemas of kSliceCost bytes, or one that is longer. Source: spec "API
+// OpenAPI documents, generated from the registry, the wire schema and the descriptions: enough for kubectl to validate,
+// diff, patch and explain. Made on first use, a slice at a time; requested documents are kept. Thread: loop. Bound: a
+// slice makes schemas of kSliceCost bytes, or one that is longer. Source: spec "API
 // server contract", 6.5, 6.6; Kubernetes docs, "The Kubernetes API", OpenAPI.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace spillway::apiserver {
 
 class OpenApi {
  public:
-  /// With what tells it from others of its address.
+  /// A document with its hash, which identifies its content.
   struct Document {
     std::string text;
     std::uint64_t hash = 0;
@@ -31,7 +31,7 @@ class OpenApi {
 
   OpenApi(const ResourceRegistry& registry, std::string version) : registry_(registry), version_(std::move(version)) {}
 
-  /// One of the documents.
+  /// The address of one of the documents.
   struct Page {
     enum class Of : std::uint8_t {
       kV2Json,      // the kinds and their fields, as older clients need them
@@ -48,7 +48,7 @@ class OpenApi {
   bool has(const Page& page) const;
   /// Null: it has not been made since the table of resources changed.
   const Document* find(const Page& page);
-  /// Goes on making it; null: the slice is used up. There must be such a page.
+  /// Continues making the page; null: the slice is used up. The page must exist.
   const Document* make(const Page& page, SliceBudget& budget);
   /// Makes all of it at once; null: there is no such page.
   const Document* whole(const Page& page);
@@ -81,7 +81,8 @@ class OpenApi {
 
   const ResourceRegistry& registry_;
   std::string version_;
-  // By path; those of built-in groups stay as they are. Each is made at most twice: for its hash and for its text.
+  // Hashes by path; those of built-in groups never change. Each document is made at most twice: for its hash and its
+  // text.
   std::map<std::string, std::uint64_t> built_in_hashes_;
   std::map<std::string, Document> built_in_;
   std::map<std::string, Document> custom_;

@@ -1,4 +1,4 @@
-// OpenAPI v2 as protobuf, the form that kubectl up to 1.28 asks for. Thread: any (pure). Source: gnostic's
+// OpenAPI v2 as protobuf, the form that kubectl up to 1.28 requests. Thread: any (pure). Source: gnostic's
 // OpenAPIv2.proto (numbers of the fields); spec "API server contract", 6.6.
 #pragma once
 

@@ -16,7 +16,7 @@
 
 namespace spillway::apiserver {
 
-/// The extension by which a schema or an operation tells its kind.
+/// The extension that names the kind of a schema or an operation.
 inline constexpr std::string_view kGroupVersionKind = "x-kubernetes-group-version-kind";
 
 /// {"group": …, "version": …, "kind": …}.
@@ -35,10 +35,9 @@ class OpenApiSchemas {
 
   /// A schema that refers to that of a kind.
   api::Json reference(const Resource& row);
-  /// One schema that has been asked for and was not told yet, with its name; it may ask for others. nullopt: there is
-  /// none.
+  /// One schema that is referred to and not made yet, with its name; it may refer to others. nullopt: there is none.
   std::optional<std::pair<std::string, api::Json>> next();
-  /// All of them by name, once everything has been asked for.
+  /// All schemas by name, once next() has returned nullopt.
   api::Json finish();
 
  private:

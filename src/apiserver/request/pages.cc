@@ -118,7 +118,7 @@ bool Pages::openapi_page(const ExchangePtr& exchange) {
   if (!openapi_.has(page)) return false;
   slices_.add([this, exchange, page](SliceBudget& budget) {
     if (exchange->finished()) return true;
-    if (!openapi_.has(page)) {  // its group went meanwhile
+    if (!openapi_.has(page)) {  // its group was removed meanwhile
       exchange->fail(api::unknown_resource_status());
       return true;
     }
@@ -173,7 +173,7 @@ void Pages::cached(Exchange& exchange, const OpenApi::Document& document, std::s
 }
 
 Json Pages::paths() const {
-  // Without those of the health of single parts, which not everybody may ask.
+  // The paths without those of the health of single parts, which need a right of their own.
   std::vector<std::string> paths{"/api",     "/api/v1",     "/apis",       "/healthz", "/livez",
                                  "/metrics", "/openapi/v2", "/openapi/v3", "/readyz",  "/version"};
   for (const Resource& row : registry_.all()) {

@@ -41,7 +41,7 @@ class Pages {
   void answer_openapi(Exchange& exchange, const OpenApi::Page& page, const OpenApi::Document& document) const;
   void discovery_root(Exchange& exchange, bool core);
   static void plain_discovery(Exchange& exchange, api::Json document, Encoding encoding);
-  /// With an ETag, and 304 when the client has it already.
+  /// Answers with an ETag, and with 304 when the client has that version already.
   static void cached(Exchange& exchange, std::string body, std::string_view content_type, std::string_view caching);
   static void cached(Exchange& exchange, const OpenApi::Document& document, std::string_view content_type,
                      std::string_view caching);

@@ -8,7 +8,7 @@
 namespace spillway::apiserver {
 namespace {
 
-/// A body that says what is to be stored, in the type of the resource.
+/// True if the body is an object to be stored, in the type of the resource.
 bool says_object(const Route& route) {
   if (route.resource == nullptr || !route.resource->stored()) return false;
   if (route.verb != Verb::kCreate && route.verb != Verb::kUpdate) return false;

@@ -15,7 +15,7 @@ struct RemoteVersion {
   std::string version;
   std::int64_t group_priority = 0;
   std::int64_t version_priority = 0;
-  bool is_fresh = false;                     // false: what is known of it may be out of date
+  bool is_fresh = false;                     // false: its documents may be out of date
   api::Json resources = api::Json::array();  // as an APIResourceList has them
   std::string openapi_path;                  // relative URL of the OpenAPI v3 document; empty: there is none
 };
@@ -23,7 +23,7 @@ struct RemoteVersion {
 class RemoteGroups {
  public:
   virtual ~RemoteGroups() = default;
-  /// By priority of the group, then of the version.
+  /// All versions, by priority of the group, then of the version.
   virtual const std::vector<RemoteVersion>& remote_versions() const = 0;
   /// The place of a group version that this server serves.
   virtual std::int64_t local_group_priority(std::string_view group, std::string_view version) const = 0;

@@ -56,10 +56,10 @@ struct DeleteOptions {
   bool dry_run = false;
 };
 
-/// From the query when `body` is null (an empty body counts as none). kBadRequest, kInvalid.
+/// Parses the options from the query when `body` is null (an empty body counts as null). kBadRequest, kInvalid.
 api::StatusResult<DeleteOptions> parse_delete_options(const api::Target& target, const api::Json* body);
 
-/// Where a paged list stands: the snapshot and the last key sent.
+/// The position of a paged list: the snapshot and the last key sent.
 struct ContinueToken {
   std::optional<store::Revision> revision;  // nullopt: the present one, of a list that has lost the one it began with
   std::string start_after;

@@ -17,17 +17,17 @@ struct RequestStep {
   enum class Of : std::uint8_t { kWebhook, kStore, kAgent, kPod };
 
   Of of = Of::kStore;
-  std::string whom;  // the webhook, node or server in a pod that is asked, the resource that is written
+  std::string whom;  // the called webhook, node or server in a pod, or the resource that is written
   Instant begun{};
   std::optional<Instant> ended;  // nullopt: not before the request
-  bool failed = false;           // no answer came, or the store did not write
+  bool failed = false;           // there was no answer, or the store did not write
 };
 
 class RequestSteps {
  public:
   static constexpr std::size_t kStepsMax = 16;
 
-  /// From now on; without it nothing is kept.
+  /// Starts recording; before this call no step is kept.
   void keep() { kept_ = std::make_unique<std::vector<RequestStep>>(); }
 
   bool are_kept() const { return kept_ != nullptr; }

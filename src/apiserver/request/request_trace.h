@@ -9,9 +9,9 @@
 
 namespace spillway::apiserver {
 
-/// `code`: of the answer. Does nothing for a request that is not to be traced: Tracer::wants_request(), or a header
-/// traceparent that says so, of a client that may decide that (api::kMastersGroup, "system:monitoring"). A watch counts
-/// as slow never: it lasts as long as its client wants.
+/// `code`: of the answer. Traces only a request that Tracer::wants_request() selects, or whose header traceparent does,
+/// from a client with that right (api::kMastersGroup, "system:monitoring"). A watch never counts as slow: it lasts as
+/// long as its client wants.
 void trace_request(telemetry::Tracer& tracer, const Exchange& exchange, int code, Now now);
 
 }  // namespace spillway::apiserver

@@ -1,4 +1,4 @@
-// From method and path to what is meant: a resource, an object, a subresource, a verb.
+// Parses method and path of a request into a route: resource, object, subresource, verb.
 // Thread: any (pure). Source: spec "API server contract", 3.1, 3.2, 4.8.
 #pragma once
 
@@ -39,7 +39,7 @@ api::StatusResult<api::Target> read_target(const std::string& text);
 /// A watch is a GET of a collection, or of anything below /watch/; with a name in the path, `watch=1` means nothing.
 RequestAttributes request_attributes(api::Method method, const api::Target& target);
 
-/// Where a request goes. `verb` is the one that was asked about.
+/// The target of a request. `verb` is the one to authorize.
 struct Route {
   const Resource* resource = nullptr;
   const Subresource* subresource = nullptr;
@@ -52,7 +52,7 @@ struct Route {
 /// 404 for what is not served, 405 for a method that is not served there.
 api::StatusResult<Route> find_route(const ResourceTable& table, const RequestAttributes& asked);
 
-/// Answers that go on for as long as both sides like.
+/// True if the answer may last as long as both sides want.
 bool is_long_running(const Route& route);
 
 /// "0" and "false" in any case are false, anything else true; an absent parameter is false.

@@ -9,8 +9,8 @@
 
 namespace spillway::apiserver {
 
-/// How a step leaves its operation. kStep: the next step of the list follows, or the one that go_to() chose. kWait: an
-/// answer will come. kEnd: the operation has ended.
+/// The result of a step. kStep: continues with the next step of the list, or the one that go_to() chose. kWait: an
+/// answer will arrive. kEnd: the operation has ended.
 enum class Next : std::uint8_t { kStep, kWait, kEnd };
 
 template <typename Step>
@@ -31,7 +31,7 @@ class StepList {
  private:
   std::span<const Step> steps_;
   std::size_t upcoming_ = 0;
-  Step current_ = {};  // the one that runs or waits: for debuggers
+  Step current_ = {};  // the step that runs or waits: for debuggers
 };
 
 }  // namespace spillway::apiserver

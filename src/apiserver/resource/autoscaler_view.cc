@@ -90,7 +90,7 @@ Json flat_metric(const Json& metric, const Names& names) {
   return flat;
 }
 
-/// v1 does not say what kind of value a target is: the one that it has.
+/// v1 does not name the kind of a target value: the present member decides.
 void name_target(Json& source) {
   Json& target = source["target"];
   for (const auto& [member, type] : {std::pair{"averageUtilization", "Utilization"},

@@ -206,7 +206,7 @@ void CustomKind::read_conversion(const Json& definition) {
   if (conversion == nullptr || conversion->string_at({"strategy"}) != "Webhook" || versions_.size() < 2) return;
   const Json* client = conversion->at({"webhook", "clientConfig"});
   ConversionWebhook webhook{.client_config = client == nullptr ? Json::object() : *client, .review_version = "v1"};
-  // The first that this server knows, as upstream.
+  // The first version of the list that this server supports, as upstream.
   for (const Json& version : list_at(*conversion, {"webhook", "conversionReviewVersions"})) {
     const std::string_view name = version.string_at({});
     if (name != "v1" && name != "v1beta1") continue;

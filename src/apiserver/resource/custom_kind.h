@@ -32,14 +32,14 @@ inline constexpr std::size_t kDefinitionBytesMax = 3U << 19U;
 /// Bytes of all of them.
 inline constexpr std::size_t kDefinitionsBytesMax = 64U << 20U;
 
-/// Where the scale of an object is: ".spec.replicas".
+/// The paths of the members of an object's scale: ".spec.replicas".
 struct ScalePaths {
   std::string spec_replicas;
   std::string status_replicas;
   std::string selector;  // empty: none
 };
 
-/// How the versions of a kind are converted by a webhook.
+/// The webhook that converts the versions of a kind.
 struct ConversionWebhook {
   api::Json client_config;     // url or service, caBundle
   std::string review_version;  // "v1" or "v1beta1"
@@ -56,16 +56,16 @@ struct CustomVersion {
   std::vector<TableColumn> table_columns;                       // the first is Name
   std::vector<std::optional<structural::PrinterColumn>> cells;  // by column, without Name; nullopt: always empty
   std::string deprecation;                                      // warning for clients of the version; empty: none
-  /// As which bodies are read: metadata are typed, what the schema does not know is taken out, the rest stays as it is.
+  /// The type of bodies: metadata are typed, fields unknown to the schema are removed, the rest stays unchanged.
   const api::Type* body = nullptr;
-  /// As which fields have owners (server-side apply).
+  /// The type by which fields have owners (server-side apply).
   const api::Type* fields = nullptr;
 
   bool converts() const;
   /// True if a webhook has to convert an object with this apiVersion before it has the form of this version.
   bool needs_webhook(std::string_view object_version) const;
-  /// Replaces the stored version by the requested one, and back: nothing else is converted. Objects of a kind with a
-  /// conversion webhook stay as they are (object_converter.h).
+  /// Replaces the name of the stored version by the requested one, and back; nothing else is converted. Objects of a
+  /// kind with a conversion webhook stay unchanged (object_converter.h).
   api::Json from_stored(const api::Json& object) const;
   api::Json to_stored(const api::Json& object) const;
 

@@ -22,8 +22,8 @@ Approval approval_of(const api::Json& definition);
 /// One sentence about the approval, in upstream's words.
 std::string approval_text(const api::Json& definition);
 
-/// Sets the condition KubernetesAPIApprovalPolicyConformant of a definition of a protected group; leaves any other
-/// definition as it is.
+/// Sets the condition KubernetesAPIApprovalPolicyConformant of a definition of a protected group; does not change any
+/// other definition.
 void set_approval_condition(api::Json& definition, WallTime now);
 
 }  // namespace spillway::apiserver

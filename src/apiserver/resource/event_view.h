@@ -6,9 +6,9 @@
 
 namespace spillway::apiserver {
 
-/// As events.k8s.io writes what is stored.
+/// Converts the stored event to events.k8s.io.
 api::Json event_to_view(const api::Json& stored);
-/// As it is stored what events.k8s.io writes.
+/// Converts an event of events.k8s.io to its stored form.
 api::Json event_from_view(const api::Json& view);
 
 }  // namespace spillway::apiserver

@@ -14,7 +14,7 @@ namespace spillway::apiserver {
 
 class HeldNames {
  public:
-  static constexpr Duration kForeignLife = seconds(5);  // then its owner is asked for again
+  static constexpr Duration kForeignLife = seconds(5);  // then its owner is read again
   static constexpr std::size_t kForeignMax = 10'000;
 
   void hold(const std::string& name) { held_.insert(name); }

@@ -38,8 +38,8 @@ class Cluster {
   /// Every object of a resource, in key order, all namespaces when `ns` is empty; until `visit` returns false.
   virtual void visit(std::string_view plural, std::string_view ns,
                      const std::function<bool(const api::Json&)>& visit) const = 0;
-  /// Something that no two objects of the resource may have (KindHooks::reserves) has been chosen for an object that is
-  /// on its way, here or at another server.
+  /// True if a unique value (KindHooks::reserves) has been chosen for an object that is not stored yet, here or at
+  /// another server.
   virtual bool is_held(std::string_view plural, std::string_view name) const = 0;
   /// An object of the resource has it; the one with the key `but_for` ("ns/name"; empty: none) does not count. Found
   /// by name: reads no document.
@@ -105,10 +105,10 @@ struct KindHooks {
   /// Fills in what the client left out. Idempotent. Null: no defaults.
   void (*set_defaults)(api::Json& object) = nullptr;
 
-  /// After defaulting a new object: drops what clients may not set, sets what every new object has. The engine has
-  /// removed `status` before unless keeps_status_on_create. Null: nothing.
+  /// After defaulting a new object: drops fields that clients may not set, sets those that every new object has. The
+  /// engine has removed `status` before unless keeps_status_on_create. Null: nothing.
   void (*prepare_create)(api::Json& object) = nullptr;
-  /// May change or refuse a new object. Null: admitted.
+  /// May change or reject a new object. Null: admitted.
   api::StatusResult<void> (*admit_create)(api::Json& object, const AdmissionContext& context) = nullptr;
   /// Collects everything wrong with a new object beyond its metadata.
   void (*validate_create)(const api::Json& object, api::FieldErrors& errors) = nullptr;
@@ -127,7 +127,7 @@ struct KindHooks {
   void (*prepare_update)(api::Json& object, const api::Json& old, Endpoint endpoint) = nullptr;
   api::StatusResult<void> (*admit_update)(api::Json& object, const api::Json& old, Endpoint endpoint,
                                           const AdmissionContext& context) = nullptr;
-  /// Everything wrong with the change. Null: for kMain validate_create is called, for others nothing.
+  /// Validates the change. Null: for kMain validate_create is called, for others nothing.
   void (*validate_update)(const api::Json& object, const api::Json& old, Endpoint endpoint,
                           api::FieldErrors& errors) = nullptr;
   /// Asked about a valid update; may refuse it for what the cluster holds. Null: nothing.

@@ -12,7 +12,7 @@
 
 namespace spillway::apiserver {
 
-/// Why the name breaks the rule, in upstream's words; none if it does not.
+/// The errors of a name by that rule, in upstream's words; none if the name is valid.
 std::vector<std::string> name_problems(NameRule rule, std::string_view name);
 /// The same for the beginning of a name.
 std::vector<std::string> prefix_problems(NameRule rule, std::string_view prefix);
@@ -29,7 +29,7 @@ void validate_any_metadata(const api::Json& object, api::FieldErrors& errors);
 
 /// The part of an object that an update is about.
 enum class UpdatedPart { kMain, kStatus };
-/// Everything wrong with changed metadata, as often as the checks of the kind run (MetadataChecks).
+/// Adds the errors of changed metadata, as often as the checks of the kind run (MetadataChecks).
 void validate_metadata_update(const Resource& resource, UpdatedPart part, const api::Json& object, const api::Json& old,
                               api::FieldErrors& errors);
 

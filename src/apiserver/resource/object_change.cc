@@ -46,7 +46,7 @@ bool same_shape(const Json& a, const Json& b) {
     });
   }
   if (const Json::Array* left = a.if_array()) {
-    // Elements may have changed places; only lists that stayed what they were keep their owners for sure.
+    // Elements may have changed places; only unchanged lists certainly keep their owners.
     return b.if_array() != nullptr && *left == *b.if_array();
   }
   return a.is_null() == b.is_null() && !b.is_object() && !b.is_array();
@@ -74,7 +74,7 @@ bool is_repeated_update(const Json& object, const Json& old, std::string_view ma
       only.string_at({"subresource"}) != subresource) {
     return false;
   }
-  // A client that sends the list back, or leaves it out, says nothing about owners.
+  // A client that returns the list unchanged, or omits it, changes no owners.
   const Json* sent = object.at({"metadata", kManagers});
   if (sent != nullptr && !(*sent == *managers)) return false;
   const Json* metadata = object.find("metadata");

@@ -133,7 +133,7 @@ bool ResourceRegistry::serves_group(std::string_view group) const {
 }
 
 bool ResourceRegistry::is_built_in_group(std::string_view group) const {
-  constexpr std::string_view kOwnFolder = "spillway.dev";  // where write/reservations.h keeps things
+  constexpr std::string_view kOwnFolder = "spillway.dev";  // the keys of write/reservations.h
   return group == kOwnFolder ||
          std::ranges::any_of(built_in(), [&](const Resource& row) { return row.group == group; });
 }

@@ -40,7 +40,7 @@ class VerbSet {
     return rest;
   }
 
-  /// In alphabetical order, as discovery shows them.
+  /// The names in alphabetical order, as discovery shows them.
   std::vector<std::string_view> names() const;
 
  private:
@@ -82,13 +82,13 @@ struct Subresource {
   std::string_view kind;
 };
 
-/// A field that field selectors may name; its value is the member of that path unless `read` says otherwise.
+/// A field that field selectors may name; its value is the member of that path, or the result of `read`.
 struct SelectableField {
   std::string_view name;
   std::string (*read)(const api::Json& object) = nullptr;
 };
 
-/// How often a kind runs the checks of metadata on a write, besides those that every kind has to pass. Each run adds
+/// The number of times a kind runs the checks of metadata on a write, besides those that every kind runs. Each run adds
 /// its causes again, and clients see as many as with upstream.
 struct MetadataChecks {
   /// Runs for a new object. 0: only once all other checks have passed, and its name may be any path segment.
@@ -133,21 +133,21 @@ struct Resource {
   bool keeps_status_on_create = false;
   /// metadata.generation starts at 1 and counts changes of spec.
   bool counts_generation = false;
-  /// It counts changes of annotations as well.
+  /// The generation counts changes of annotations as well.
   bool counts_annotations = false;
-  /// It counts changes of labels as well.
+  /// The generation counts changes of labels as well.
   bool counts_labels = false;
-  /// Dependents of its objects outlive them, unless a deletion says otherwise.
+  /// Dependents of its objects outlive them, unless the deletion requests otherwise.
   bool orphans_by_default = false;
   /// PUT of an unknown name creates.
   bool put_creates = false;
-  /// An update of the status leaves labels as they are.
+  /// An update of the status does not change labels.
   bool status_keeps_labels = false;
   /// And all other metadata.
   bool status_keeps_metadata = false;
   /// A PUT has to name the resourceVersion that it is based on.
   bool requires_version = false;
-  /// Its objects are heartbeats: most updates change one time (write/renewal.h).
+  /// Objects of the resource are heartbeats: most updates change one time (write/renewal.h).
   bool renewed = false;
   /// Old versions of its objects are dropped after a moment: watches resume from the present state.
   bool keeps_history = true;
@@ -192,7 +192,7 @@ struct Resource {
 
 using CustomKindPtr = std::shared_ptr<const CustomKind>;
 
-/// All resources of a moment. Rows stay valid for as long as a table that has them is held.
+/// All resources at one moment. Rows stay valid for as long as their table is held.
 class ResourceTable {
  public:
   using BuiltIn = std::shared_ptr<const std::vector<Resource>>;
@@ -240,27 +240,27 @@ class ResourceRegistry {
     return table_->find(group, version, plural);
   }
 
-  /// By "apps/v1" and "Deployment", as owner references name it.
+  /// Finds a row by "apps/v1" and "Deployment", as owner references name it.
   const Resource* find_kind(std::string_view api_version, std::string_view kind) const;
-  /// By group and kind, whatever version an owner reference names; views are not found, but for custom kinds, of which
-  /// it is one of the versions.
+  /// Finds a row by group and kind, whatever version an owner reference names. Views are not found, except of custom
+  /// kinds, where the result is one of the versions.
   const Resource* find_group_kind(std::string_view group, std::string_view kind) const;
-  /// By "pods" or "deployments.apps".
+  /// Finds a row by "pods" or "deployments.apps".
   const Resource* find_plural(std::string_view plural_and_group) const;
   bool serves(std::string_view group, std::string_view version) const;
   bool serves_group(std::string_view group) const;
-  /// One of the groups that are served without a definition.
+  /// True for a group that is served without a definition.
   bool is_built_in_group(std::string_view group) const;
 
   /// The resource, which must exist.
   const Resource& get(std::string_view plural_and_group) const;
 
-  /// How often the table has been replaced.
+  /// The number of times that the table has been replaced.
   std::uint64_t generation() const { return generation_; }
 
   const std::vector<CustomKindPtr>& custom() const { return table_->custom(); }
 
-  /// From now on these are the custom kinds.
+  /// Replaces the custom kinds.
   void replace_custom(std::vector<CustomKindPtr> kinds);
 
  private:

@@ -7,7 +7,7 @@
 
 namespace spillway::apiserver {
 
-/// In the order in which discovery shows them.
+/// All rows in the order in which discovery shows them.
 std::vector<Resource> resource_rows(KindTable hooks);
 
 }  // namespace spillway::apiserver

@@ -41,13 +41,13 @@ class SliceBudget {
 
 class SliceQueue {
  public:
-  /// Does one slice; true: the work is done.
+  /// Executes one slice; true: the work is done.
   using Work = std::move_only_function<bool(SliceBudget&)>;
 
   /// `now`: where the instant of the present event is kept.
   SliceQueue(TimerQueue& timers, const Now& now) : timers_(timers), now_(now) {}
 
-  /// Does the first slice at once if nothing waits.
+  /// Executes the first slice at once if the queue is empty.
   void add(Work work) {
     if (works_.empty() && !running_) {
       if (run(work)) return;

@@ -28,8 +28,8 @@ class SlicedCalls {
   SlicedCalls(const SlicedCalls&) = delete;
   SlicedCalls& operator=(const SlicedCalls&) = delete;
 
-  /// Runs `work`, then calls `then`: before this returns if the work ends in its first slice. What `work` uses must
-  /// stay valid until `then` is called; other requests are served between its slices.
+  /// Runs `work`, then calls `then`: before this returns if the work ends in its first slice. Objects that `work` uses
+  /// must stay valid until `then` is called; other requests are served between its slices.
   void run(Fiber::Work work, Then then) {
     auto call = std::make_shared<Call>(std::move(work), std::move(then));
     if (call->fiber.resume(kSliceUnits)) return call->then();
@@ -41,7 +41,7 @@ class SlicedCalls {
   struct Call {
     Call(Fiber::Work work, Then after) : then(std::move(after)), fiber(std::move(work)) {}
 
-    Then then;  // holds what the work uses, so the fiber goes first
+    Then then;  // owns what the work uses, so the fiber is destroyed first
     Fiber fiber;
   };
 
@@ -55,7 +55,7 @@ class SlicedCalls {
   }
 
   SliceQueue& queue_;
-  std::set<std::shared_ptr<Call>> calls_;  // that wait for their next slice
+  std::set<std::shared_ptr<Call>> calls_;  // calls that wait for their next slice
 };
 
 }  // namespace spillway::apiserver

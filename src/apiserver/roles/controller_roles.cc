@@ -3,7 +3,7 @@
 namespace spillway::apiserver {
 namespace {
 
-/// Those that make and end pods for an object: of the object, of its status and finalizers.
+/// Rules of controllers that create and delete pods for an object: on the object, its status and finalizers.
 std::vector<RuleRow> pod_makers_rules(std::string_view groups, std::string_view objects, std::string_view status,
                                       std::string_view finalizers) {
   return {{"get list update watch", groups, objects},

@@ -1,6 +1,6 @@
 // Restores the default roles and bindings after an upgrade, or after a user's change, at the start of a server, as
 // upstream does. Their additional parts stay. An object with the annotation
-// rbac.authorization.kubernetes.io/autoupdate: "false" is left alone.
+// rbac.authorization.kubernetes.io/autoupdate: "false" is not changed.
 // Thread: any (pure). Source: Kubernetes docs, "Using RBAC Authorization", auto-reconciliation.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace spillway::apiserver {
 
 /// `current` with the labels, annotations, rules, selectors of aggregated roles and subjects of `wanted` that it lacks;
-/// nullopt: it lacks none, or is to be left alone. A rule counts as present if one rule of `current` covers it; a role
+/// nullopt: it lacks none, or must not be changed. A rule counts as present if one rule of `current` covers it; a role
 /// that aggregates others gets none. A label or annotation with another value counts as present. An unwanted
 /// aggregationRule is removed; a binding of another role is replaced by the wanted one, as its roleRef cannot be
 /// corrected.

@@ -94,7 +94,7 @@ BindingRow binding_of_controller(const RoleRow& role) {
   return {.name = role.name, .role = role.name, .accounts = role.name.substr(kControllerRolePrefix.size())};
 }
 
-/// Roles that gather others come after them in `order`.
+/// Copies the rules of aggregated roles, which are before the aggregating ones in `order`.
 void gather(std::vector<Json>& roles) {
   for (const std::string_view order : {"view", "edit", "admin"}) {
     for (Json& role : roles) {

@@ -44,7 +44,7 @@ inline constexpr std::string_view kWrite = "create delete deletecollection patch
 inline constexpr std::string_view kReadWrite = "create delete deletecollection get list patch update watch";
 inline constexpr RuleRow kWritesEvents{"create patch update", "core events.k8s.io", "events"};
 
-/// Those of the cluster, but not of single controllers.
+/// Roles of the cluster, without those of single controllers.
 std::span<const RoleRow> cluster_role_rows();
 std::span<const BindingRow> cluster_binding_rows();
 
@@ -53,7 +53,7 @@ std::span<const BindingRow> cluster_binding_rows();
 std::span<const RoleRow> controller_role_rows();
 inline constexpr std::string_view kControllerRolePrefix = "system:controller:";
 
-/// Those of kube-system and kube-public.
+/// Roles of the namespaces kube-system and kube-public.
 std::span<const RoleRow> namespaced_role_rows();
 std::span<const BindingRow> namespaced_binding_rows();
 

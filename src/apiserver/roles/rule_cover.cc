@@ -35,7 +35,7 @@ void add_rule(RuleSet& set, RuleId rule) {
 struct ListIndex {
   struct Word {
     std::vector<RuleId> rules;
-    RuleSet set;  // the same and those that grant every word; empty until it is asked for
+    RuleSet set;  // the rules that grant this word, and those that grant every word; empty until its first use
   };
 
   std::unordered_map<std::string_view, Word> by_word;  // the wanted words

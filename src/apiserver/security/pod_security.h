@@ -1,6 +1,7 @@
-// The admission plug-in PodSecurity: pods, what makes pods, and the labels of namespaces, against the Pod Security
-// Standards that the namespace asks for. A pod that violates what is enforced is refused; what would violate the other
-// modes is told (warn) and logged (audit). Objects that make pods are never refused: their pods are.
+// The admission plug-in PodSecurity: checks pods, objects that make pods, and the labels of namespaces against the Pod
+// Security Standards that the namespace requests. A pod that violates the enforced level is rejected; violations of the
+// other modes become warnings (warn) and annotations of the audit log (audit). Objects that make pods are never
+// refused: their pods are.
 // Thread: loop. Source: Kubernetes docs, "Pod Security Admission"; KEP-2579.
 #pragma once
 
@@ -19,12 +20,12 @@ namespace spillway::apiserver {
 
 class PodSecurity final : public AdmissionCheck {
  public:
-  /// Acts as core.admission.pod_security says; without it, not at all.
+  /// Acts as core.admission.pod_security configures; without a configuration it is off.
   PodSecurity(Core& core, PodSecurityMetrics& metrics) : core_(core), metrics_(metrics) {}
 
   api::StatusResult<void> confirm(const ValidWrite& write) const override;
 
-  /// No resource that is renewed is judged here.
+  /// Always true: no resource that is renewed is subject to this check.
   bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
                       std::string_view /*name*/) const override {
     return true;
@@ -41,12 +42,12 @@ class PodSecurity final : public AdmissionCheck {
   api::StatusResult<void> confirm_pod(const ValidWrite& write) const;
   api::StatusResult<void> confirm_workload(const ValidWrite& write, const api::Json& template_of_pods) const;
 
-  /// The namespace or the user is none whose objects are judged.
+  /// True if the configuration exempts the namespace or the user.
   bool is_exempt(const ValidWrite& write) const;
   /// The Pod Security policy of the object's namespace. 500: the namespace does not exist.
   api::StatusResult<podsecurity::NamespacePolicy> policy_for(const ValidWrite& write) const;
   api::StatusResult<void> judge(const Trial& trial) const;
-  /// `violate PodSecurity "LEVEL:VERSION": …`, by what `mode` asks for, and counted; empty: nothing violates it.
+  /// `violate PodSecurity "LEVEL:VERSION": …` by the level of `mode`, and counted; empty: no violations.
   std::string violations(const Trial& trial, podsecurity::Mode mode) const;
 
   Core& core_;

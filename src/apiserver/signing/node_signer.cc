@@ -89,7 +89,7 @@ const RequestAuthority* NodeSigner::authority_of(std::string_view signer) const 
   return nullptr;
 }
 
-/// May the requestor have approved it as well?
+/// Returns the approval's reason if the requestor itself has the right to approve requests of this signer.
 std::optional<std::string_view> NodeSigner::serving_approval(const api::UserInfo& requestor, bool own) const {
   if (own) return "The requestor is the node that the certificate names.";
   const RequestAttributes approving{.is_resource = true,

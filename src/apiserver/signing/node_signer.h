@@ -31,7 +31,7 @@ class NodeSigner final : public Collector {
     const RequestAuthority* client = nullptr;
   };
 
-  /// Without a reader it signs nothing.
+  /// Without a reader no request is signed.
   NodeSigner(Core& core, Writer& writer, const Authorizer& authorizer, const CertificateReader* reader,
              Authorities authorities);
 
@@ -45,7 +45,7 @@ class NodeSigner final : public Collector {
   std::optional<api::Json> decided(const api::Json& request) const;
   /// The authority of a signer; null: this server has none for it.
   const RequestAuthority* authority_of(std::string_view signer) const;
-  /// Why the request is approved unseen; nullopt: it is not.
+  /// The reason of an automatic approval; nullopt: the request is not approved.
   std::optional<std::string_view> approval_of(const api::Json& request,
                                               const signing::RequestedCertificate& wanted) const;
   std::optional<std::string_view> serving_approval(const api::UserInfo& requestor, bool own) const;

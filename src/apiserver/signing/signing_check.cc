@@ -55,13 +55,13 @@ StatusResult<void> SigningCheck::check_create(const api::UserInfo&, const Resour
     return make_error(ErrorCode::kServiceUnavailable, "this server cannot read certificate requests");
   }
   const auto wanted = reader_->read_request(bytes_at(object, {"spec", "request"}));
-  if (!wanted) return {};  // validation says why
+  if (!wanted) return {};  // validation reports the error
   const auto why = signing::creation_refusal(object.string_at({"spec", "signerName"}), *wanted);
   if (why) return refusal(resource, object, *why);
   return {};
 }
 
-/// The signer is that of the object as it stands.
+/// The signer is that of the stored object.
 StatusResult<void> SigningCheck::check_update(const api::UserInfo& user, const Resource& resource, SubresourceId part,
                                               const Json& object, const Json& old) const {
   if (!is_signing_request(resource)) return {};

@@ -14,7 +14,7 @@ namespace spillway::apiserver {
 
 class SigningCheck final : public AdmissionCheck {
  public:
-  /// Without a reader nothing is requested or issued.
+  /// Without a reader no certificate is requested or issued.
   SigningCheck(const Authorizer& authorizer, const CertificateReader* reader)
       : authorizer_(authorizer), reader_(reader) {}
 
@@ -26,7 +26,7 @@ class SigningCheck final : public AdmissionCheck {
   void validate_update(const Resource& resource, const api::Json& object, const api::Json& old,
                        api::FieldErrors& errors) const override;
 
-  /// No resource that is renewed is judged here.
+  /// Always true: no resource that is renewed is subject to this check.
   bool passes_renewal(const api::UserInfo& /*user*/, const Resource& /*resource*/, std::string_view /*ns*/,
                       std::string_view /*name*/) const override {
     return true;

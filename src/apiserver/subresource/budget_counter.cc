@@ -36,7 +36,7 @@ const ResourceCache* BudgetCounter::scaled(const OwnerLink& owner) const {
 
 bool BudgetCounter::add_scale(Count& count, const StoredObject& pod) const {
   const OwnerLink* link = controller_of(pod);
-  if (link == nullptr) return true;  // one that stands alone adds to what is healthy, not to what is expected
+  if (link == nullptr) return true;  // a pod without a controller counts as healthy, not as expected
   const ResourceCache* owners = scaled(*link);
   if (owners == nullptr) return false;
   ObjectPtr scaled_object = owners->find(object_key(pod.ns, link->name));

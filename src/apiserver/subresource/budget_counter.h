@@ -1,8 +1,8 @@
 // Counts the pods of a disruption budget from the cache: for its status, and again for each eviction, once all
-// acknowledged writes are in the cache. No document of a pod or of its owners is read: the cache keeps what is counted.
-// A count can be interrupted after any number of steps and goes on where it was. The arithmetic is policy/disruption's.
-// Thread: loop. Source: Kubernetes docs, "Specifying a Disruption Budget for your Application"; spec "API server
-// contract", 13.5.
+// acknowledged writes are in the cache. No document of a pod or of its owners is read: the cache keeps the counted
+// fields. A count can be interrupted after any number of steps and is then continued. The arithmetic is
+// policy/disruption's. Thread: loop. Source: Kubernetes docs, "Specifying a Disruption Budget for your Application";
+// spec "API server contract", 13.5.
 #pragma once
 
 #include "api/json/json.h"
@@ -23,7 +23,7 @@
 
 namespace spillway::apiserver {
 
-/// After this an eviction that led to nothing no longer counts.
+/// An eviction that did not lead to a deletion stops counting after this time.
 inline constexpr Duration kDisruptionTimeout = minutes(2);
 
 /// Steps of one count that are taken without a pause: some 30 ms. A pod costs one and what its comparison with the
@@ -31,8 +31,8 @@ inline constexpr Duration kDisruptionTimeout = minutes(2);
 inline constexpr std::size_t kSurveyStepsMax = 500'000;
 
 struct BudgetSurvey {
-  /// nullopt: a percentage or maxUnavailable, and a pod whose controller does not say how many there should be, or no
-  /// pod with a controller at all.
+  /// nullopt: a percentage or maxUnavailable, and a pod whose controller states no number of replicas, or no pod with a
+  /// controller at all.
   std::optional<disruption::BudgetCount> count;
   /// status.disruptedPods without those that are on their way out, or have not gone in time. An object.
   api::Json disrupted;
@@ -46,24 +46,24 @@ class BudgetCounter {
     api::Json disrupted;
     std::set<std::string, std::less<>> disrupted_names;
     std::size_t steps_of_pod = 1;
-    std::string after;  // key of the pod that was looked at last
+    std::string after;  // key of the pod that was counted last
     std::int64_t pods = 0;
     std::int64_t healthy = 0;
     std::map<std::string, std::int64_t, std::less<>> scale_by_uid;
-    bool is_unscaled = false;  // a controller does not say how many pods there should be
+    bool is_unscaled = false;  // a controller states no number of replicas
   };
 
   explicit BudgetCounter(Core& core);
 
   /// `document`: the same budget, or one that cannot be decoded (`budget` null), which counts nothing.
   Count begin(const api::Json& document, const api::PodDisruptionBudget* budget) const;
-  /// Takes steps from `steps`; true: all pods have been looked at.
+  /// Takes steps from `steps`; true: all pods have been counted.
   bool go_on(Count& count, std::size_t& steps) const;
   static BudgetSurvey result(const Count& count);
 
   const ResourceCache& pods() const { return pods_; }
 
-  /// An object of this kind may say how many pods there should be.
+  /// True if objects of this kind may state a number of replicas.
   bool scales(const ResourceCache& cache) const;
 
  private:

@@ -37,7 +37,7 @@ Status still_processing(std::string_view budget) {
   return status;
 }
 
-/// 429 without Retry-After: clients are to decide themselves when to come back.
+/// 429 without Retry-After: clients decide themselves when to retry.
 Status exhausted(const Ruling& ruling) {
   Status status = make_error(ErrorCode::kTooManyRequests, "{}", kRefused);
   status.make_details().causes.push_back(
@@ -163,7 +163,7 @@ Next PodEviction::load() {
 /// nothing is decided here: the ruling is over the budget as the write of it finds it.
 Next PodEviction::rule() {
   if (const auto held = check_preconditions(*pod_, options_); !held) return refuse(held.error());
-  // From here on it is this pod, not another of the same name.
+  // From here on only this pod is meant, not a later one of the same name.
   if (!options_.uid) options_.uid = pod_->meta.uid;
   standing_ = standing_of(pod_->document());
   const auto budgets = budgets_of_pod();
@@ -225,7 +225,7 @@ Next PodEviction::spend() {
   return Next::kWait;
 }
 
-/// A budget that went away no longer protects anything.
+/// A budget that was deleted meanwhile no longer protects any pod.
 Next PodEviction::on_spent(const StatusResult<Written>& result) {
   if (!result && result.error().code != 404) return refuse(result.error());
   if (!result) budget_.clear();

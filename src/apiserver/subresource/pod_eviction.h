@@ -1,5 +1,5 @@
-// One eviction of a pod, from the request to its answer. The order of its steps stands at the top of pod_eviction.cc.
-// It spends the allowance of a disruption budget in one conditional write before it deletes the pod; the ruling is
+// One eviction of a pod, from the request to its answer. The order of its steps is at the top of pod_eviction.cc. It
+// spends the allowance of a disruption budget in one conditional write before it deletes the pod; the ruling is
 // policy/disruption's.
 // Thread: loop. Bounds: 1 MiB of budgets are read and kSurveyStepsMax steps are counted for one eviction; it is refused
 // (429) if that is not enough. Source: spec "API server contract", 13.1-13.4; Kubernetes docs, "API-initiated
@@ -82,7 +82,7 @@ class PodEviction final : public std::enable_shared_from_this<PodEviction> {
 
   ObjectPtr pod_;  // as the ruling saw it
   disruption::PodStanding standing_;
-  std::string budget_;             // the one that is spent; empty: none protects the pod
+  std::string budget_;             // the budget that is charged; empty: none protects the pod
   bool spends_nothing_ = false;    // the budget lets the pod go because it is unready
   bool removes_as_ruled_ = false;  // no budget counts the pod as it is: one that has changed is ruled on again
   int races_lost_ = 0;             // deletions of such a pod that found another version

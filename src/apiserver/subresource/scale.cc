@@ -53,7 +53,7 @@ std::string selector_text(const Json* selector) {
   return out;
 }
 
-/// The workload with what the Scale says.
+/// The workload with the replicas of the Scale.
 StatusResult<Json> with_scale(const Json& object, const Json& scale, std::string_view name) {
   Json workload = object;
   if (scale.string_at({"metadata", "name"}) != name) {
@@ -102,7 +102,7 @@ Json scale_of(const Json& workload) {
 
 namespace {
 
-/// The scale of a custom object stands where its definition says.
+/// Reads the scale of a custom object at the paths of its definition.
 Json custom_scale(const CustomVersion& version, const Json& object) {
   Json scale = scale_of(object);
   Json spec = Json::object();

@@ -1,4 +1,4 @@
-// The options of a request as webhooks are told of them. Thread: any (pure).
+// The options of a request in the form that webhooks receive. Thread: any (pure).
 // Source: Kubernetes API reference, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace spillway::apiserver {
 
-/// By the query of the request; null for a connection, which has none.
+/// Made from the query of the request; null for a connection, which has none.
 api::Json admission_options(const Exchange& exchange, webhooks::Operation operation, bool dry_run);
 
 api::Json admission_options(const DeleteOptions& options);

@@ -142,7 +142,7 @@ void ConversionCalls::convert(const Resource& row, std::vector<ObjectPtr> object
     ++request->open;
     auto& waiters = waiting_[key];
     waiters.push_back({request, i});
-    if (waiters.size() > 1) continue;  // it is under way
+    if (waiters.size() > 1) continue;  // the call is in flight already
     const std::size_t more = object->text->size();
     bytes += more;
     ++count;
@@ -234,7 +234,7 @@ void ConversionCalls::call(const BatchPtr& batch) {
   calls_.emplace(id, batch);
   ++open_[std::string(batch->kind->name())];
   call_bytes_ += batch->bytes;
-  // Nothing is heard of a call after it is cancelled, so the callback does not outlive this object.
+  // Cancelled calls have no callback, so the callback does not outlive this object.
   caller_->call(id, *std::move(call),
                 [this, id](const Result<api::Response>& response, Now now) { on_answer(id, response, now); });
 }

@@ -30,7 +30,7 @@ class ConversionCalls final : public ObjectConverter {
   static constexpr std::size_t kObjectsMax = 100'000;
   static constexpr std::size_t kRequestBytesMax = 64U << 20U;
   static constexpr std::size_t kKeptBytesMax = 32U << 20U;
-  /// As upstream: a webhook has 30 s, whatever the request allows.
+  /// A webhook has 30 s as upstream, however long the request may take.
   static constexpr Duration kCallTime = seconds(30);
 
   /// `caller` null: no webhook can be called.

@@ -1,5 +1,5 @@
 // Webhooks before the endpoints that do not write an object of their own kind: bindings, evictions, tokens,
-// connections. Their request is judged, and perhaps changed, before anything is done about it.
+// connections. Their request is admitted, and perhaps changed, before it is executed.
 // Thread: loop. Source: Kubernetes docs, "Dynamic Admission Control", subresources.
 #pragma once
 
@@ -16,7 +16,7 @@ class EndpointGate {
  public:
   explicit EndpointGate(WebhookAdmission& admission) : admission_(admission) {}
 
-  /// Calls `go_on` once no webhook objects, at once where none is asked; else answers the exchange.
+  /// Calls `go_on` once no webhook rejects the request, at once where none matches; else answers the exchange.
   void pass(const ExchangePtr& exchange, std::move_only_function<void()> go_on);
 
  private:

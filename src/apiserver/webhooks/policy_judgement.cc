@@ -1,4 +1,4 @@
-// Admission: a request held against the admission policies, and what comes of it.
+// Admission: evaluates a request against the admission policies, and applies their actions.
 #include "api/exchange/status.h"
 #include "apiserver/read/object_converter.h"
 #include "apiserver/webhooks/webhook_admission.h"
@@ -44,7 +44,7 @@ class CachedParams final : public admission_policies::ParamSource {
     std::vector<api::DocumentPtr> made;
     const Resource* row = row_of(kind);
     if (row == nullptr) return made;
-    std::vector<ObjectPtr> found;  // no tree is made before it is known that they are not too many
+    std::vector<ObjectPtr> found;  // trees are made only after the number of objects has been checked
     std::size_t bytes = 0;
     const std::string prefix = ns.empty() ? std::string() : fmt::format("{}/", ns);
     const ObjectMap& objects = core_.cache.of(*row).objects();
@@ -164,7 +164,7 @@ api::StatusResult<void> Admission::judge_by_policies() {
   return refusal_by_policy(*forms_.asked().resource, subject_.name, *judgement.refusal);
 }
 
-/// To the client and to the audit log.
+/// Reports the evaluation to the client (warnings) and to the audit log.
 void Admission::tell(const Judgement& judgement) {
   std::vector<std::string>& told = exchange_->warnings;
   for (const std::string& warning : judgement.warnings) {

@@ -19,7 +19,7 @@ class PolicyTable final : public Collector {
   /// No policy is bound.
   bool empty() const { return list_->empty(); }
 
-  /// Another one after every change.
+  /// Changes with every change of the policies.
   std::uint64_t version() const { return version_; }
 
   /// The policies that have a binding, as they are now; a later change makes another list.

@@ -71,7 +71,7 @@ Json RequestForms::shown_as(const Form& form, Json object) const {
   return form.resource->from_stored(asked().resource->to_stored(object));
 }
 
-/// Asks the webhook of the kind; null stays null.
+/// Calls the conversion webhook of the kind; null stays null.
 void RequestForms::ask(const Form& form, const Json& object, std::move_only_function<void(StatusResult<Json>)> done) {
   if (object.is_null()) return done(Json());
   core_.converter->convert(*form.resource, object, std::move(done));
@@ -113,7 +113,7 @@ void RequestForms::take(const Form& form, Json made, Taken done) {
   ask(asked(), change->made.object, [this, change](StatusResult<Json> object) { on_back(*change, std::move(object)); });
 }
 
-/// The form that was changed stays as it is, so that the next webhook of that version needs no conversion.
+/// The changed form is kept, so that the next webhook of that version needs no conversion.
 void RequestForms::on_back(Change& change, StatusResult<Json> object) {
   if (!object) return change.done(object.error());
   object_ = *std::move(object);

@@ -1,7 +1,7 @@
 // The object of a request and its former state in each version in which the server serves them, for webhooks and
-// policies whose rules match another version than the one that was asked for. Built-in kinds and kinds without a
-// conversion webhook are converted here; the others by their webhook, once for each version until the object changes.
-// Thread: loop. Source: Kubernetes docs, "Dynamic Admission Control", matchPolicy.
+// policies whose rules match another version than the requested one. Built-in kinds and kinds without a conversion
+// webhook are converted here; the others by their webhook, once for each version until the object changes. Thread:
+// loop. Source: Kubernetes docs, "Dynamic Admission Control", matchPolicy.
 #pragma once
 
 #include "api/exchange/status.h"

@@ -1,6 +1,6 @@
-// Where a webhook is reached: its URL, or the pods behind its Service. Nothing in a cluster of ours sends the traffic
-// of a cluster IP on, so a pod that is ready comes first. Thread: loop. Source: Kubernetes docs, "Dynamic Admission
-// Control", contacting the webhook.
+// The address of a webhook: its URL, or the pods behind its Service. A cluster may have no service proxy, so a ready
+// pod is preferred to the cluster IP. Thread: loop. Source: Kubernetes docs, "Dynamic Admission Control", contacting
+// the webhook.
 #pragma once
 
 #include "apiserver/ports/webhook_caller.h"
@@ -12,11 +12,11 @@
 
 namespace spillway::apiserver {
 
-/// The address as clients are told of it: "https://NAME.NAMESPACE.svc:443/path?timeout=10s".
+/// The address as messages to clients show it: "https://NAME.NAMESPACE.svc:443/path?timeout=10s".
 std::string shown_url(const webhooks::Webhook& webhook);
 
-/// Where a port of a Service is reached: at one of its ready pods, drawn at random, else at its cluster IP, or at its
-/// external name.
+/// The address of a port of a Service: one of its ready pods, drawn at random, else its cluster IP, or its external
+/// name.
 struct ServicePlace {
   std::string host;
   std::int64_t port = 0;

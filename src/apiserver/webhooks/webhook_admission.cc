@@ -24,7 +24,7 @@ using webhooks::Webhook;
 
 /// A request that takes longer is answered 504; its webhooks are not waited for.
 constexpr Duration kAdmissionMax = seconds(59);
-constexpr std::size_t kWarningsMax = 256;  // that webhooks leave with one request
+constexpr std::size_t kWarningsMax = 256;  // warnings of all webhooks for one request
 
 const Json* present(const Json& object) {
   return object.is_null() ? nullptr : &object;
@@ -70,7 +70,7 @@ const Admission::Form* Admission::form_for(const Webhook& webhook) const {
   return wanted ? &forms_.of(*name) : nullptr;
 }
 
-/// For a write of a Namespace: its new labels.
+/// The labels of the namespace; for a write of a Namespace, its new labels.
 api::StringMap Admission::namespace_labels() const {
   const bool own = is_namespace(*forms_.asked().resource);
   const Json* labels = own ? forms_.object().at({"metadata", "labels"}) : nullptr;
@@ -127,7 +127,7 @@ std::string Admission::review(const Form& form, const std::string& uid) const {
   return webhooks::review_text(request);
 }
 
-/// The error that ends the admission early (deadline, finished exchange); nullopt: go on.
+/// The error that ends the admission early (deadline, finished exchange); nullopt: it continues.
 std::optional<Status> Admission::hindrance() const {
   if (!exchange_->finished() && tools_.core.now.mono < deadline_) return std::nullopt;
   return api::retry_status(ErrorCode::kTimeout, "request did not complete within the requested timeout", 1);
@@ -397,7 +397,7 @@ Admission::Phases WebhookAdmission::phases_of(const Resource& resource, const Su
   if (!first || webhooks::is_exempt(rule_name(resource))) return known->second;
   std::vector<webhooks::ResourceName> names;
   for (const Resource* row : served_as(core_.registry, resource)) names.push_back(rule_name(*row));
-  // Rules ask for no more of a namespace than whether there is one.
+  // Rules only depend on whether the object has a namespace.
   const webhooks::Subject subject{.operation = operation,
                                   .subresource = part == nullptr ? std::string_view() : part->name,
                                   .ns = resource.namespaced() ? "any" : "",

@@ -33,7 +33,7 @@
 
 namespace spillway::apiserver {
 
-/// The question to one webhook, and how to go on.
+/// Calls one webhook and resumes the write afterwards.
 class WebhookDesk {
  public:
   static constexpr std::size_t kCallsMax = 256;         // under way
@@ -48,8 +48,8 @@ class WebhookDesk {
   WebhookDesk(const WebhookDesk&) = delete;
   WebhookDesk& operator=(const WebhookDesk&) = delete;
 
-  /// `answered` is called once, and never from inside; an error says why there is no answer, in upstream's words. At
-  /// most `time` is waited, which is not more than the webhook's own.
+  /// `answered` is called once, and never from inside; an error is the reason for a missing answer, in upstream's
+  /// words. Waits for `time` at most, which is not more than the webhook's own.
   void ask(const webhooks::Webhook& webhook, const std::string& uid, std::string body, Duration time,
            Answered answered);
 
@@ -114,12 +114,12 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   /// CreateOptions, …
   void set_options(api::Json options) { options_ = std::move(options); }
 
-  /// A round of mutating webhooks is to come: the first, or the second, which shows its outcome to them once more.
+  /// True if a round of mutating webhooks is due: the first, or the second, which shows them the outcome once more.
   bool has_round() const { return round_ == 0 ? phases_.mutating : may_repeat(); }
 
   bool validates() const { return phases_.validating || phases_.policies; }
 
-  /// May the outcome of the first mutate() be shown to them once more?
+  /// True if the outcome of the first mutate() may be shown to the webhooks once more.
   bool may_repeat() const { return round_ == 1 && changed_ && !(previous_.empty() && again_.empty()); }
 
   /// Asks the mutating webhooks, one after the other; a second time those that want to see what others have changed.
@@ -149,25 +149,24 @@ class Admission final : public std::enable_shared_from_this<Admission> {
   api::StatusResult<void> judge_by_policies();
   void tell(const admission_policies::Judgement& judgement);
 
-  /// A webhook that is to be asked about the object as it is now, and the form in which it wants the object.
+  /// A webhook to call about the present object, and the form in which it wants the object.
   struct Wanted {
     std::size_t index = 0;  // in the list of its phase
     const Form* form = nullptr;
   };
 
-  /// True if the search for webhooks stopped at a form in which the objects are not there yet, and is to be continued
-  /// when they are.
+  /// True if the search for webhooks stopped at a form that has to be converted first; it continues afterwards.
   bool stops_at(const Form& form);
   /// An error ends the request: the webhook that has to convert its objects to the form has failed.
   api::StatusResult<void> check_converted(const Form& form) const;
   void convert_missing(RequestForms::Done done);
 
   void ask_next_mutating();
-  /// nullopt: none is left, or missing_ is set. Goes on behind the one that was found last.
+  /// nullopt: none is left, or missing_ is set. Continues behind the webhook that was found last.
   api::StatusResult<std::optional<Wanted>> find_next_mutating();
   void on_next_mutating(const api::StatusResult<std::optional<Wanted>>& found);
   void ask_validating();
-  /// Holds the object against the policies, then appends the webhooks that are to be asked to wanted_.
+  /// Evaluates the policies for the object, then appends the webhooks to call to wanted_.
   api::StatusResult<void> find_validating();
   void on_validating(const api::StatusResult<void>& found);
   void ask_wanted();

@@ -25,13 +25,13 @@ class WebhookMetrics {
 
   enum class Cause { kDenied, kNotCalled, kServer };
 
-  /// It has answered, or not. `code`: of its refusal; 0: there is none.
+  /// Counts a finished call. `code`: of its refusal; 0: there is none.
   void asked(const webhooks::Webhook& webhook, webhooks::Operation operation, Duration took, bool rejected, int code);
   void rejected(const webhooks::Webhook& webhook, webhooks::Operation operation, Cause cause, int code);
   void failed_open(const webhooks::Webhook& webhook);
-  /// So many of its match conditions had no value.
+  /// Counts match conditions that could not be evaluated.
   void conditions_failed(const webhooks::Webhook& webhook, webhooks::Operation operation, std::size_t count);
-  /// It is not asked, for a match condition is false or, with failurePolicy Ignore, has no value.
+  /// Counts a webhook that is not called: a match condition is false or, with failurePolicy Ignore, has no value.
   void excluded(const webhooks::Webhook& webhook, webhooks::Operation operation);
 
  private:

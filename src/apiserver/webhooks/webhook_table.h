@@ -14,17 +14,17 @@
 
 namespace spillway::apiserver {
 
-/// In the order in which they are asked: by the name of the configuration, then as they stand in it.
+/// Webhooks in the order of their calls: by the name of the configuration, then by their place in it.
 using WebhookList = std::vector<std::shared_ptr<const webhooks::Webhook>>;
 
 class WebhookTable final : public Collector {
  public:
   explicit WebhookTable(Core& core);
 
-  /// There is no webhook of either phase.
+  /// True if there is no webhook of either phase.
   bool empty() const { return empty_; }
 
-  /// Another one after every change.
+  /// Changes with every change of the configurations.
   std::uint64_t version() const { return version_; }
 
   /// The webhooks as they are now; a later change makes another list.

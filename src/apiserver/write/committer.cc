@@ -25,7 +25,7 @@ api::Json at_rest_of(const Resource& stored, api::Json document) {
   return stored.custom == nullptr ? std::move(document) : stored.custom->kind->at_rest(std::move(document));
 }
 
-/// The object of these bytes; what cannot be read is told in upstream's words.
+/// The object of these bytes; errors are in upstream's words.
 api::StatusResult<ObjectPtr> Committer::object_of(const Resource& resource, const std::string& key,
                                                   const store::Value& value, store::Revision revision) {
   const ResourceCache& cache = core_.cache.of(resource);

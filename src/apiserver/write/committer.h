@@ -18,7 +18,7 @@ namespace spillway::apiserver {
 
 struct Commit {
   bool committed = false;
-  /// Committed: the object as stored, of a deletion its last state. Not committed: the object as it stands, null if
+  /// Committed: the object as stored, or the last state of a deleted one. Not committed: the present object, null if
   /// absent.
   ObjectPtr object;
 };
@@ -50,7 +50,7 @@ class StoreStep {
   std::optional<std::size_t> step_;
 };
 
-/// The document as it will be at rest: of a custom kind in the version that is stored, and as its schema says.
+/// The document in its form at rest: a custom kind in its storage version, pruned by its schema.
 api::Json at_rest_of(const Resource& stored, api::Json document);
 
 class Committer {

@@ -12,12 +12,12 @@
 
 namespace spillway::apiserver {
 
-/// How a write through that endpoint is recorded. `creates`: there was no object before.
+/// The manager entry of a write through that endpoint. `creates`: there was no object before.
 api::FieldWriter field_writer(const Resource& resource, SubresourceId part, std::string manager, WallTime now,
                               bool creates);
 
-/// The object with the fields that differ from `old` (null: it is new) recorded for the manager of the write. It stays
-/// as it is if its kind records no managers, or the write names none.
+/// The object with the fields that differ from `old` (null: it is new) recorded for the manager of the write. It is
+/// unchanged if its kind records no managers, or the write names none.
 api::Json with_managers(const Resource& resource, SubresourceId part, const WriteContext& context, WallTime now,
                         const api::Json* old, api::Json object);
 

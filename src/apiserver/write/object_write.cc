@@ -21,7 +21,8 @@ using api::Status;
 using api::StatusResult;
 
 // clang-format off
-/// A create, step by step. From kFreeName on it goes back there after each wait, for other writes go on meanwhile.
+// A create, step by step. From kFreeName on each wait is followed by a return there, because other writes are committed
+// meanwhile.
 constexpr auto kStepsOfCreate = [] {
   using enum ObjectWrite::Step;
   return std::array{
@@ -76,7 +77,7 @@ constexpr int kCreateAttempts = 8;
 /// Races that one update loses; then the client gets a conflict (409). Updates of one server take turns, so it races
 /// deletions and other servers only. An update that loses 64 of them would lose more.
 constexpr int kUpdateAttempts = 64;
-/// The same where webhooks are asked, each attempt anew: they take long, and are to be spared.
+/// The same limit where webhooks are called for each attempt anew: calls are slow and costly.
 constexpr int kAskedUpdateAttempts = 5;
 /// Choices of addresses or ports that other servers had made as well; then the write fails (500).
 constexpr int kChoices = 64;
@@ -97,8 +98,8 @@ StatusResult<void> check_namespace_takes(const Core& core, const Resource& resou
   return status;
 }
 
-/// Fills in what the client left out. An object of a custom kind also loses what its schema does not know: lists that
-/// are applied whole bring it.
+/// Fills in what the client left out. An object of a custom kind also loses fields unknown to its schema, which atomic
+/// lists of a patch may contain.
 void fill_in_defaults(const Resource& row, Json& object) {
   if (row.custom != nullptr) {
     std::vector<std::string> dropped;
@@ -118,14 +119,14 @@ const Resource& tracked_row(const Resource& row, const Resource& stored) {
   return has_webhook(row) ? row : stored;
 }
 
-/// `there`: the object that has the name; null: not known.
+/// `there`: the object that has the name; null: unknown.
 Status already_exists(const Resource& resource, const std::string& name, const ObjectPtr& there) {
   Status status = api::already_exists_status(resource.group_resource(), name);
   if (there && there->meta.deleting) status.message = "object is being deleted: " + status.message;
   return status;
 }
 
-/// Null: no webhook and no policy is asked about the object of that name.
+/// Null: no webhook and no policy matches the object of that name.
 AdmissionPtr begin_admission(const WriteTools& tools, const UpdateJob& job, webhooks::Operation operation,
                              const std::string& name) {
   if (tools.webhooks == nullptr) return nullptr;
@@ -225,7 +226,7 @@ Next ObjectWrite::run(Step step) {
   return Next::kEnd;
 }
 
-/// After the answer that a step waited for.
+/// Continues after the answer that a step waited for.
 void ObjectWrite::resume(Next next) {
   if (next == Next::kStep) advance();
 }
@@ -436,8 +437,8 @@ StatusResult<void> ObjectWrite::admit_update() {
   return {};
 }
 
-/// While webhooks are asked about an update, other writes of the object go on: the version that it replaces is named,
-/// and if that is not the last one any more, the update is done anew. A create keeps the turn of an update that it
+/// While webhooks are called about an update, other writes of the object may be committed: the update names the version
+/// that it replaces, and is repeated if that is not the last one any more. A create keeps the turn of an update that it
 /// belongs to, for the next update would create the object as well.
 Next ObjectWrite::ask_mutating_webhooks() {
   if (!admission_ || !admission_->has_round()) return Next::kStep;
@@ -550,7 +551,8 @@ Next ObjectWrite::check_name_is_free() {
   const Resource& resource = stored();
   const ResourceCache& objects = tools_.core.cache.of(resource);
   job_.name = object_.string_at({"metadata", "name"});
-  // The create came as a patch, or waited while its kind was being deleted: objects stored now would never be removed.
+  // The create arrived as a patch, or waited while its kind was being deleted: objects stored now would never be
+  // removed.
   if (resource.custom != nullptr && (objects.is_detached() || !resource.verbs.has(Verb::kCreate))) {
     tools_.reservations.give_back(hold_);
     return end(api::method_not_allowed_status());
@@ -567,7 +569,7 @@ Next ObjectWrite::reserve() {
   return Next::kWait;
 }
 
-/// Another server has what was chosen: the write chooses again, among what is left.
+/// Another server holds the chosen value: the write chooses again, among those that are left.
 Next ObjectWrite::on_reserved(const StatusResult<bool>& ours) {
   if (!ours) return end(ours.error());
   if (*ours) {

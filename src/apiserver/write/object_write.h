@@ -2,8 +2,8 @@
 // stands in two lists at the top of object_write.cc; ObjectWrite::run() says which function each of them is.
 //
 // Some steps wait: for webhooks, a reservation, a quota, the store. Each passes a callback that keeps the write alive;
-// the answer arrives at an on_ function, which says where the write goes on. A write that loses a race goes back to an
-// earlier step. Once `done` has been called, the write takes no further step.
+// the answer arrives at an on_ function, which chooses the next step. A write that loses a race goes back to an earlier
+// step. Once `done` has been called, the write takes no further step.
 // Thread: loop. Bounds: kUpdateAttempts and its like in object_write.cc. Source: spec "API server contract", 4.8, 7, 8,
 // 11.4.
 #pragma once
@@ -108,7 +108,7 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
   AdmissionContext admission_context();
 
   WriteTools& tools_;
-  const Resource& row_;  // in whose form the write came
+  const Resource& row_;  // the resource in whose form the write was sent
   UpdateJob job_;        // a create leaves those members empty that concern updates alone
   WriteDone done_;
   std::string store_key_;  // empty for a create
@@ -118,15 +118,15 @@ class ObjectWrite final : public std::enable_shared_from_this<ObjectWrite> {
 
   std::vector<std::string> warnings_;
   int attempts_ = 0;             // races lost
-  int lost_choices_ = 0;         // how often another server had what was chosen for it
+  int lost_choices_ = 0;         // times that another server held the chosen value
   QuotaDesk::PledgePtr pledge_;  // the charge; null: nothing was charged. Held until the write has ended
 
   // State of the present attempt.
-  api::Json object_;                  // as it is to be stored, as far as the steps have come
+  api::Json object_;                  // the object to be stored, as far as the steps have completed it
   ObjectPtr current_;                 // the object that an update replaces
-  api::DocumentPtr old_;              // its document
+  api::DocumentPtr old_;              // the document of the stored object
   bool deletes_ = false;              // the update took the last finalizer of a deleted object
-  AdmissionPtr admission_;            // null: no webhook and no policy is asked
+  AdmissionPtr admission_;            // null: no webhook and no policy matches
   api::Json shown_;                   // the object as mutating webhooks were shown it
   std::optional<api::Json> mutated_;  // an update as webhooks made it, in the form of its endpoint
   api::FieldErrors schema_errors_;    // found by kSchema

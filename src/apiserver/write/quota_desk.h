@@ -1,7 +1,7 @@
 // The plug-in ResourceQuota: what a write adds to its namespace is written into the status of the quotas that it raises
-// before the object itself is written. That is a compare-and-swap, so of several requests, of several servers too,
-// those get through that there is room for. What was charged for a write that failed is taken back when the quota is
-// counted anew (QuotaCollector). A dry run is judged and charges nothing.
+// before the object itself is written. That is a compare-and-swap, so of several requests, of several servers too, only
+// those succeed for which there is room. The charge of a failed write is removed when the quota is counted anew
+// (QuotaCollector). A dry run is checked and charges nothing.
 //
 // Charges that wait for the same quota are written at once. Thread: loop. Bounds: kChargesMax charges per write of a
 // quota; a namespace has at most 64 quotas (kinds/resource_quotas.cc); races as Writer::update. Source: spec "Scheduler
@@ -26,7 +26,7 @@ class Writer;
 
 class QuotaDesk {
  public:
-  /// That a write has been charged. While it is held, the object may not be there yet.
+  /// Proof that a write has been charged. While it is held, the object may not exist yet.
   class Pledge;
   using PledgePtr = std::shared_ptr<const Pledge>;
   /// Null: nothing was charged.
@@ -56,7 +56,7 @@ class QuotaDesk {
   using Batch = std::vector<ChargePtr>;
   using Counts = std::map<std::string, std::size_t, std::less<>>;
 
-  /// To the next quota that the charge raises.
+  /// Continues with the next quota that the charge raises.
   void advance(const ChargePtr& charge);
   /// Writes what waits for the quota of that key.
   void run(const std::string& key);

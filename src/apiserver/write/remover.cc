@@ -31,7 +31,7 @@ std::int64_t wanted_grace(const Resource& resource, const Json& object, const De
   if (object.string_at({"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed") return 0;
   const std::int64_t grace =
       options.grace_period_seconds.value_or(api::integer_at(object, {"spec", "terminationGracePeriodSeconds"}, 30));
-  return grace < 0 ? 1 : std::min(grace, kGraceSecondsMax);  // pods may ask for any number
+  return grace < 0 ? 1 : std::min(grace, kGraceSecondsMax);  // pods may request any number
 }
 
 std::vector<std::string> finalizers_of(const Json& object) {
@@ -48,8 +48,8 @@ bool is_policy(const std::string& finalizer) {
   return finalizer == kOrphan || finalizer == kForeground;
 }
 
-/// Finalizers after the propagation policy has been recorded in them. What they say already is more than what the kind
-/// does by default.
+/// Finalizers after the propagation policy has been recorded in them. Finalizers that are set already override the
+/// default of the kind.
 std::vector<std::string> with_policy(const Resource& resource, std::vector<std::string> names,
                                      Propagation propagation) {
   if (propagation == Propagation::kUnset) {

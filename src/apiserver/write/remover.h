@@ -22,7 +22,7 @@ struct RemoveJob {
   std::string ns;
   std::string name;
   DeleteOptions options;
-  ExchangePtr asked = nullptr;  // the request whose webhooks are asked; null: none are
+  ExchangePtr asked = nullptr;  // the request whose webhooks are called; null: none are
 };
 
 struct Removed {

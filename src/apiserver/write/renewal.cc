@@ -21,7 +21,7 @@ using Kind = FlatJson::Kind;
 
 constexpr std::size_t kTimeBytes = 20;  // "2026-01-02T03:04:05Z"
 
-/// Members of metadata that an update may leave out: they stay as they are.
+/// Members of metadata that an update may omit: they keep their values.
 constexpr std::array<std::string_view, 5> kServerMembers = {"creationTimestamp", "generation", "managedFields",
                                                             "namespace", "uid"};
 /// The members of spec that no rule changes.
@@ -33,7 +33,7 @@ bool contains(const List& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
 }
 
-/// The lease as it stands, where it can be renewed in place.
+/// The stored lease, if it can be renewed in place.
 struct Held {
   const FlatJson& json;
   At metadata = 0;
@@ -69,7 +69,7 @@ std::optional<Held> held_lease(const FlatJson& json, std::string_view manager) {
   const auto renewed = json.find(*spec, "renewTime");
   const auto managed = managed_time(json, *metadata, manager);
   if (!renewed || !managed || json[*renewed].text.size() != kMicroTimeBytes) return std::nullopt;
-  // Several owners are looked at for repetitions.
+  // Several owners are checked for duplicates.
   const auto owners = json.find(*metadata, "ownerReferences");
   if (owners && json[*owners].members > 1) return std::nullopt;
   return Held{json, *metadata, *spec, *renewed, *managed};
@@ -90,7 +90,7 @@ class Comparison {
  public:
   Comparison(const FlatJson& sent, const Held& held, RenewalForm form) : sent_(sent), held_(held), form_(form) {}
 
-  /// The time that the request sets; nullopt: it says something else as well.
+  /// The time that the request sets; nullopt: it changes something else as well.
   std::optional<At> run() {
     const bool fits = form_ == RenewalForm::kPatch ? is_part(0, 0) : is_whole();
     return fits ? renewed_ : std::nullopt;
@@ -125,7 +125,7 @@ class Comparison {
         return false;
       }
     }
-    // Neither a member of its own nor one twice.
+    // True if the request has no member of its own and none twice.
     return sent_[sent].members + left_out == held_.json[held_.metadata].members;
   }
 
@@ -150,11 +150,12 @@ class Comparison {
     return true;
   }
 
-  /// Every member of `sent` is there and says the same. Lists are not looked into: how they merge is another rule's.
+  /// True if every member of `sent` is in the stored lease with the same value. Lists are not compared: another rule
+  /// merges them.
   bool is_part(At sent, At held) {
     if (sent_[sent].kind != Kind::kObject || held_.json[held].kind != Kind::kObject) return false;
     for (At at = FlatJson::first(sent); at < sent_[sent].end; at = sent_[at].end) {
-      if (*sent_.find(sent, sent_[at].key) != at) return false;  // it comes twice
+      if (*sent_.find(sent, sent_[at].key) != at) return false;  // the member is there twice
       const auto found = held_.json.find(held, sent_[at].key);
       if (!found) return false;
       if (*found == held_.renewed) {
@@ -191,7 +192,7 @@ std::optional<MicroTime> json_time(std::string_view body, const Held& held, Rene
   return micro_time((*sent)[*renewed].text);
 }
 
-/// `json`: what `held` stands in; it says the new time afterwards.
+/// `json`: the text of `held`; it has the new time afterwards.
 std::optional<MicroTime> protobuf_time(std::string_view body, FlatJson& json, const Held& held) {
   static const api::Type* const kLease = api::find_kind("coordination.k8s.io/v1", "Lease");
   const auto time = sent_renew_time(body);
@@ -270,8 +271,8 @@ std::optional<RenewalMatch> match_shared_renewal(const api::Json& sent, const ap
   const std::string* const managed = managed_time(held, manager);
   if (renewed == nullptr || managed == nullptr || managed->size() != kTimeBytes || !is_canonical_time(*renewed))
     return std::nullopt;
-  // A quotation mark within a string is escaped: what is found are members. Those of the spec come last, and nothing
-  // behind the recorded fields has a member of that name.
+  // A quotation mark within a string is escaped, so only members are found. Those of the spec are the last ones, and
+  // nothing behind the recorded fields has a member of that name.
   const std::string_view old = before->string_at({"renewTime"});
   if (old.size() != kMicroTimeBytes) return std::nullopt;
   const auto renewed_at = last_place(text, "\"renewTime\":\"", old);

@@ -18,10 +18,10 @@ namespace spillway::apiserver {
 /// The path that an update of a lease took, and the reason if it was not the short one.
 enum class RenewalPath : std::uint8_t {
   kSpliced,    // the times were put into the stored bytes
-  kUnchanged,  // it says what is stored: nothing was written
-  kRequest,    // its options or its format are others
+  kUnchanged,  // equal to the stored object: nothing was written
+  kRequest,    // other options or another format
   kObject,     // the lease is not there, being deleted, or has not been checked by this process
-  kContent,    // it says more than a heartbeat
+  kContent,    // more changes than a heartbeat makes
   kQueued,     // another update of the lease is running
   kAdmission,  // a check wants to see it
 };
@@ -55,14 +55,14 @@ struct RenewalMatch {
 /// Longer bodies take the general path.
 inline constexpr std::size_t kRenewalBytesMax = std::size_t{16} * 1024;
 
-/// `text`: the lease as it stands, with its resourceVersion, in canonical form. A body in protobuf is a heartbeat if it
-/// is byte for byte what this server would write of that lease with the time that it names: so does Go write what it
-/// has read. In JSON order, blanks and members of the server may differ.
+/// `text`: the stored lease, with its resourceVersion, in canonical form. A body in protobuf is a heartbeat if it is
+/// byte for byte what this server would write of that lease with the time in the body: Go clients write it like this.
+/// In JSON order, blanks and members of the server may differ.
 RenewalMatch match_renewal(std::string_view body, std::string_view text, const RenewalRequest& request);
 
-/// The same of an update whose sender, within this process, began with the document that it had been answered with:
-/// `held` is what `text` says, and what both documents share is not looked into. nullopt: they do not share enough, or
-/// it is no heartbeat; the text tells.
+/// The same for an update whose sender, within this process, began with the document of an earlier answer: `held` is
+/// the document of `text`, and parts that both documents share are not compared. nullopt: they do not share enough, or
+/// it is no heartbeat; compare the text then.
 std::optional<RenewalMatch> match_shared_renewal(const api::Json& sent, const api::Json& held, std::string_view text,
                                                  std::string_view manager);
 

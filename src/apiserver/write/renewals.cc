@@ -14,7 +14,7 @@ constexpr std::size_t kPaths = 7;
 std::optional<RenewalForm> form_of(const Exchange& exchange, RenewalForm form) {
   const api::Request& request = exchange.request();
   if (request.body.size() > kRenewalBytesMax) return std::nullopt;
-  if (form == RenewalForm::kPatch) return form;  // the type of the patch has been looked at
+  if (form == RenewalForm::kPatch) return form;  // the type of the patch has been checked
   const auto format = body_format(request.header("content-type"));
   if (format && *format == BodyFormat::kProtobuf) return RenewalForm::kProtobufUpdate;
   return format && *format == BodyFormat::kJson ? std::optional(form) : std::nullopt;

@@ -1,5 +1,5 @@
-// Heartbeats on the short way: an update or patch of a lease that changes its renewTime alone is put into the stored
-// bytes (renewal.h). What is written, answered and told is what the general path would have.
+// The short path of heartbeats: an update or patch of a lease that changes its renewTime alone is spliced into the
+// stored bytes (renewal.h). Writes, answers and events are equal to those of the general path.
 // Thread: loop. Source: spec "API server contract", 7.6, 8.
 #pragma once
 
@@ -23,7 +23,7 @@ class Renewals {
 
   Renewals(Core& core, Writer& writer, telemetry::Registry& metrics, Short wanted);
 
-  /// How the exchange ends. `general`: the request has to take the general path after all.
+  /// Callbacks that end the exchange. `general`: the request has to take the general path after all.
   struct Ends {
     std::function<void(api::StatusResult<Written>)> done;
     std::function<void()> general;

@@ -118,7 +118,7 @@ void Reservations::secure(const HoldPtr& hold, std::move_only_function<void(api:
   for (std::size_t i = 0; i < hold->names.size(); ++i) take(attempt, i, store::Revision(0), false);
 }
 
-/// `again`: the key was looked at, and may be taken over as it was then.
+/// `again`: the key was read, and may be taken over if it is unchanged.
 void Reservations::take(const AttemptPtr& attempt, std::size_t index, store::Revision expected, bool again) {
   store::Write write{key_of(attempt->hold->names[index].text), value_of(attempt->hold->owner), expected};
   core_.store.write(std::move(write), [this, attempt, index, again](Result<store::WriteResult> result) {
@@ -135,7 +135,7 @@ void Reservations::take(const AttemptPtr& attempt, std::size_t index, store::Rev
   });
 }
 
-/// Another object has reserved the name. Whether it still has it is known once all earlier events are delivered.
+/// Another object has reserved the name. Its present owner is certain once all earlier events are delivered.
 void Reservations::look_at(const AttemptPtr& attempt, std::size_t index, store::Entry found) {
   const auto other = Reservation::read(*found.value);
   const bool own = other && other->uid == attempt->hold->owner.uid;

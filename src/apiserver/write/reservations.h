@@ -4,8 +4,8 @@
 //
 // PREFIX services/ip/10.96.0.7 = {"object": "default/web", "uid": "…", "state": "pending" | "held"}
 //
-// "pending": its object is on its way. "held": its object has been written; from then on the object itself says whether
-// it still has the name, and a server that finds that it does not may take the key over. Each step is a
+// "pending": its object is being written. "held": its object has been written; from then on the object itself shows
+// whether it still has the name, and a server that finds that it does not may take the key over. Each step is a
 // compare-and-swap. ReservationKeeper cleans up after servers that end in the middle. Thread: loop. Bounds: as many
 // requests to the store as a write has names, each at most twice. Source: spec "etcd as the store", 12; Kubernetes
 // docs, "Service ClusterIP allocation".
@@ -53,7 +53,7 @@ class Reservations {
 
   explicit Reservations(Core& core) : core_(core) {}
 
-  /// Names that were found free in this turn of the loop; they are let go when the last pointer goes. Null: none.
+  /// Holds names that were found free in this turn of the loop; they are released with the last pointer. Null: none.
   HoldPtr hold(const Resource& resource, const api::Json& object, const api::Json* old);
 
   /// No other server has them, and none can take them. False: one has; choose again. An error of the store: unknown.
@@ -63,9 +63,9 @@ class Reservations {
   /// The object gets another name: its names have to be secured again.
   static void rename(const HoldPtr& hold, std::string object);
 
-  /// The object has been written. Where that is not known, nothing is to be said: ReservationKeeper will see.
+  /// The object has been written. Not called if that is uncertain: ReservationKeeper cleans up then.
   void settle(const HoldPtr& hold);
-  /// It has not been written.
+  /// The object has not been written.
   void give_back(const HoldPtr& hold);
 
  private:

@@ -43,7 +43,7 @@ bool differs(const Json& object, const Json& old, std::initializer_list<std::str
   return (before == nullptr) != (after == nullptr) || (before != nullptr && !(*before == *after));
 }
 
-/// The spec, and what stands in its place.
+/// The spec, or the members that other kinds have instead.
 constexpr std::array<std::string_view, 6> kCountedMembers{"spec",      "template", "webhooks",
                                                           "endpoints", "ports",    "addressType"};
 

@@ -18,7 +18,7 @@
 
 namespace spillway::apiserver {
 
-/// The endpoint that the hooks of a kind are told of.
+/// The endpoint that the hooks of a kind receive.
 Endpoint endpoint_of(SubresourceId part);
 
 /// 409: it is another object of that name.
@@ -33,8 +33,8 @@ void give_identity(const Resource& resource, const std::string& ns, std::string 
 api::StatusResult<void> check_address(const UpdateJob& job, const Resource& resource, const StoredObject& current,
                                       api::Json& metadata);
 
-/// The author of a change: what the server itself says about members of its own is replaced, what a client says stays,
-/// to be refused if it differs.
+/// The author of a change: the server's own values of server members are replaced, a client's are kept and refused if
+/// they differ.
 enum class Author : std::uint8_t { kClient, kServer };
 
 /// Puts members of the metadata back that only the server sets.
@@ -43,17 +43,18 @@ void keep_server_members(api::Json& metadata, const api::Json& old, Author autho
 /// Takes from `object` what may be changed through the endpoint, and everything else from `old`.
 void isolate(const Resource& resource, SubresourceId part, api::Json& object, const api::Json& old);
 
-/// Makes equal references to one owner one reference; warns of those that went.
+/// Joins equal references to one owner, with a warning for each removed one.
 void join_owners(api::Json& object, std::vector<std::string>& warnings);
 
-/// Gives a new object the status that says nothing.
+/// Resets the status of a new object to the initial one.
 void reset_status(const Resource& resource, api::Json& object);
 
 /// Sets metadata.generation: one more than before if the object differs in what its kind counts, the spec or what it
 /// has in place of one. `stored`: the row in whose form the object is stored.
 void count_generation(const Resource& resource, const Resource& stored, api::Json& object, const api::Json& old);
 
-/// True if the update took the last finalizer of an object that is being deleted and has no grace left: it goes.
+/// True if the update removed the last finalizer of an object that is being deleted without a grace left: it is then
+/// deleted.
 bool completes_deletion(const api::Json& object, const api::Json& old);
 
 }  // namespace spillway::apiserver

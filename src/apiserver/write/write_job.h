@@ -22,7 +22,7 @@ struct WriteContext {
   api::UserInfo user;
   std::string manager;  // under which name it is recorded in managedFields; empty: not recorded
   bool dry_run = false;
-  ExchangePtr asked = nullptr;  // the request whose webhooks are asked; null: none are
+  ExchangePtr asked = nullptr;  // the request whose webhooks are called; null: none are
 };
 
 struct Written {
@@ -34,7 +34,7 @@ struct Written {
 
 using WriteDone = std::move_only_function<void(api::StatusResult<Written>)>;
 
-/// How an endpoint shows the object that it changes, where it shows something else (scale).
+/// Conversion to and from the form of an endpoint that shows something other than the object (scale).
 struct EndpointForm {
   std::function<api::Json(const api::Json& object)> show;
   /// The object with what is shown. 400, 422: it cannot be.
@@ -55,15 +55,15 @@ struct UpdateJob {
   std::string ns;
   std::string name;
   SubresourceId part = SubresourceId::kNone;
-  /// The object wanted, given the object as it stands (both typed, in the form of `resource`). Called again after a
-  /// lost race; an error ends the update.
+  /// Computes the wanted object from the present one (both typed, in the form of `resource`). Called again after a lost
+  /// race; an error ends the update.
   std::function<api::StatusResult<api::Json>(const api::Json& current)> change;
   /// The object to create if there is none. Empty: 404.
   std::function<api::StatusResult<api::Json>()> create;
   /// The uid that the object must have, else 409 (PUT). Empty: any; a change that sets another is 422 (patches).
   std::string uid;
-  /// The change is the server's own: no isolation, no hooks, no validation; what it says about uid and times is
-  /// replaced by what the object has.
+  /// The change is the server's own: no isolation, no hooks, no validation; its uid and times are replaced by those of
+  /// the stored object.
   bool trusted = false;
   /// The managedFields that `change` returns are final (server-side apply).
   bool applied = false;

@@ -26,7 +26,7 @@ StatusResult<void> check_name_matches(const Json& object, std::string_view name)
                     name);
 }
 
-/// An object of the cluster has no namespace, whatever its body says.
+/// Removes the namespace from the body of an object that belongs to the cluster.
 StatusResult<void> fit_namespace(Json& object, const Route& route) {
   if (route.resource->namespaced()) return check_namespace_matches(object, route.ns);
   object.erase({"metadata", "namespace"});
@@ -288,7 +288,7 @@ void WritePath::remove_collection(const ExchangePtr& exchange) {
   continue_sweep(std::make_shared<Sweep>(Sweep{exchange, *rendering, *options, *std::move(selected)}));
 }
 
-/// Selectors of a kind with a conversion webhook are compared with objects of the version that was asked for.
+/// Selectors of a kind with a conversion webhook are compared with objects of the requested version.
 void WritePath::remove_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection) {
   const Resource& row = *sweep->exchange->route.resource;
   auto all = reader_.select(row, Selection{.ns = selection.ns});

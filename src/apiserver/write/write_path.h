@@ -46,7 +46,7 @@ class WritePath {
 
   void update_generally(const ExchangePtr& exchange);
   void patch_generally(const ExchangePtr& exchange, api::PatchType type);
-  /// True: it is a heartbeat, and written as such. `general`: how it goes on if it proves to be none.
+  /// True: the request is a heartbeat, and written as one. `general`: continues a request that proves to be none.
   bool renew(const ExchangePtr& exchange, RenewalForm form, std::string_view options, std::function<void()> general);
   api::DocumentPtr kept_document(const Route& route) const;
   void remove_converted(const std::shared_ptr<Sweep>& sweep, const Selection& selection);
@@ -54,7 +54,7 @@ class WritePath {
                        const api::StatusResult<std::vector<ObjectPtr>>& converted);
   void continue_sweep(const std::shared_ptr<Sweep>& sweep);
   void apply(const ExchangePtr& exchange);
-  /// May the requestor create what its PUT or apply patch names, where there is no such object?
+  /// Checks that the requestor may create the object that its PUT or apply patch names, if that does not exist.
   api::StatusResult<void> check_create(const Exchange& exchange) const;
   void answer(const ExchangePtr& exchange, api::StatusResult<Written> result);
 

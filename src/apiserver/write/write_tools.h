@@ -22,7 +22,7 @@ struct WriteTools {
   UpdateTurns turns = {};
   std::vector<const AdmissionCheck*> checks = {};  // in the order in which they are asked
   WebhookAdmission* webhooks = nullptr;
-  bool warns_of_unattended = false;  // creates of kinds that no controller here acts on (Resource::unattended)
+  bool warns_of_unattended = false;  // in the order of their calls
 };
 
 }  // namespace spillway::apiserver

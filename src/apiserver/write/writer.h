@@ -1,6 +1,6 @@
-// The writer: creates and updates for requests, collectors and evictions. It starts each as an ObjectWrite, in turn
-// where they are of one object, and knows what takes part in all of them. Thread: loop. Source: spec "API server
-// contract", 4.8, 7, 8, 11.4.
+// The writer: creates and updates for requests, collectors and evictions. It starts each as an ObjectWrite, one after
+// the other for one object, and holds the parts that all of them use. Thread: loop. Source: spec "API server contract",
+// 4.8, 7, 8, 11.4.
 #pragma once
 
 #include "apiserver/read/core.h"

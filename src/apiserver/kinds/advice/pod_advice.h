@@ -22,10 +22,10 @@ void advise_on_node_term(const api::Json& term, const std::string& at, AdviceLis
 /// Advice about the members of a volume, or of the spec of a PersistentVolume, that name a plug-in out of use.
 void advise_on_volume_source(const api::Json& volume, const std::string& at, AdviceList& advice);
 
-/// Says that an amount with a fraction of a byte is no amount; `at` names the field. Null: absent.
+/// Adds a warning if the amount has a fraction of a byte; `at` names the field. Null: absent.
 void advise_on_bytes(const api::Json* amount, const std::string& at, AdviceList& advice);
 
-/// Why a label of nodes is out of use, and which one takes its place. Empty: the label is in use.
+/// Names the replacement of a deprecated label of nodes. Empty: the label is in use.
 std::string_view deprecated_node_label(std::string_view key);
 
 }  // namespace spillway::apiserver::kinds

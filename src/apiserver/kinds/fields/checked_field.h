@@ -1,7 +1,7 @@
 // A field under validation: its value, its path, and the list that collects errors. A member that is absent is a field
-// as well, so that a rule says what must hold and nothing about how it was looked up. The path becomes text only for an
-// error. A field keeps a pointer to the one around it: hold every step in a variable that outlives the next one (the
-// operators refuse temporaries). Thread: any. Source: spec "API server contract", 12.8.
+// as well, so that a rule states its condition and no look-up. The path becomes text only for an error. A field keeps a
+// pointer to the one around it: hold every step in a variable that outlives the next one (the operators refuse
+// temporaries). Thread: any. Source: spec "API server contract", 12.8.
 #pragma once
 
 #include "api/exchange/status.h"
@@ -40,7 +40,7 @@ class CheckedField {
   /// Null if it is absent.
   const api::Json& json() const;
 
-  /// There, and not null.
+  /// True if the member exists and is not null.
   bool present() const { return value_ != nullptr && !value_->is_null(); }
 
   explicit operator bool() const { return present(); }
@@ -51,7 +51,7 @@ class CheckedField {
 
   bool is_true() const { return value_ != nullptr && value_->if_bool().value_or(false); }
 
-  /// Nothing if it is absent or malformed; typed decoding refuses the latter.
+  /// nullopt if the field is absent or malformed; typed decoding refuses malformed values.
   std::optional<api::Quantity> quantity() const;
   /// Elements of a list; 0 if it is none.
   std::size_t size() const;
@@ -88,9 +88,9 @@ class CheckedField {
   // Rules.
   /// False, with an error, if it is absent or empty.
   bool require_text(std::string_view detail = {}) const;
-  /// One of the texts; an empty one is as wrong as any other.
+  /// The value must be one of the texts; an empty value is an error as well.
   void require_one_of(std::span<const std::string_view> supported) const;
-  /// As require_one_of, where it is present.
+  /// Checks as require_one_of does, if the field is present.
   void optional_one_of(std::span<const std::string_view> supported) const;
   void require_between(std::int64_t least, std::int64_t most) const;
   void require_non_negative() const;

@@ -41,7 +41,7 @@ bool has_leading_zeros(std::string_view text) {
 
 bool has_bits_behind(const api::IpRange& range) {
   constexpr int kBits = 128;
-  constexpr int kV4Begin = 96;  // IPv4 stands in the last 32 bits
+  constexpr int kV4Begin = 96;  // the bits of an IPv4 address are the last 32
   for (int bit = range.prefix_bits + (range.first.v4 ? kV4Begin : 0); bit < kBits; ++bit) {
     const unsigned octet = range.first.octets[static_cast<std::size_t>(bit / 8)];
     if ((octet & (0x80U >> static_cast<unsigned>(bit % 8))) != 0) return true;

@@ -18,7 +18,7 @@ inline constexpr std::int64_t kInt32Max = std::numeric_limits<std::int32_t>::max
 
 /// 1 to 65535.
 std::vector<std::string> port_number_errors(std::int64_t number);
-/// At most 15 of a-z, 0-9 and single inner dashes, a letter among them.
+/// Errors of a port name: at most 15 of a-z, 0-9 and single inner dashes, at least one letter.
 std::vector<std::string> port_name_errors(std::string_view name);
 /// A number or a name; absent is port 0.
 std::vector<std::string> port_reference_errors(const api::Json& port);

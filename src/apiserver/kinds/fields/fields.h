@@ -40,7 +40,7 @@ void require_non_negative(const api::Json& object, std::string_view key, std::st
 void require_valid(const std::vector<std::string>& problems, const api::Json& value, std::string_view path,
                    api::FieldErrors& errors);
 
-/// As require_one_of, where it is present: an empty text is as wrong as any other.
+/// Checks as require_one_of does, if the member is present: an empty text is an error as well.
 void require_listed(const api::Json& object, std::string_view key, std::string_view path,
                     std::span<const std::string_view> supported, api::FieldErrors& errors);
 
@@ -52,7 +52,7 @@ void add_repeatedly(int times, api::FieldErrors& errors, Check check) {
   for (int i = 0; i < times && !found.empty(); ++i) errors.add(found);
 }
 
-/// Labels, or what labels have to equal: every key and value is told at `path`.
+/// Validates labels, or labels to match: errors of every key and value are reported at `path`.
 void validate_labels(const api::Json& labels, std::string_view path, api::FieldErrors& errors);
 
 /// metav1.Condition: types, statuses, reasons and times, each type once.

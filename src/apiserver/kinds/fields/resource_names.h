@@ -8,9 +8,9 @@
 
 namespace spillway::apiserver::kinds {
 
-/// A name that is known without a domain, or one with a domain; else an error at `at`.
+/// Adds an error at `at` unless the name is a known one without a domain, or has a domain.
 void check_resource_name(std::string_view name, const CheckedField& at);
-/// The same, of what a container can ask for.
+/// The same check for resources that a container can request.
 void check_container_resource_name(std::string_view name, const CheckedField& at);
 
 /// Objects that are counted by a name without a domain: "pods", "services.nodeports".

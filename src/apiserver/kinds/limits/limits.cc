@@ -21,7 +21,7 @@ namespace {
 
 using api::Json;
 
-/// An error: a LimitRange cannot be parsed, so that the limits are not known.
+/// The LimitRanges of the object's namespace. An error: one of them cannot be parsed, so the limits are unknown.
 Result<std::vector<api::LimitRange>> ranges_for(const Json& object, const AdmissionContext& context) {
   std::vector<api::LimitRange> ranges;
   std::optional<Error> error;

@@ -9,10 +9,10 @@
 
 namespace spillway::apiserver::kinds {
 
-/// Gives the containers of a new pod the limits and requests that they do not state, and says so in an annotation; the
-/// class of the pod follows.
+/// Gives the containers of a new pod the limits and requests that they do not state, and records it in an annotation;
+/// the class of the pod follows.
 void fill_in_limits(api::Json& pod, const AdmissionContext& context);
-/// Refuses a new pod that asks for less or more than the namespace allows.
+/// Refuses a new pod whose requests are below or above the limits of the namespace.
 api::StatusResult<void> confirm_pod_limits(const api::Json& pod, const AdmissionContext& context);
 /// The same of a claim, new or grown.
 api::StatusResult<void> confirm_claim_limits(const api::Json& claim, const AdmissionContext& context);

@@ -45,7 +45,7 @@ bool projects_token(const api::Json& volume) {
                              [](const api::Json& source) { return has(source, "serviceAccountToken"); });
 }
 
-/// A mirror pod shows a pod that runs anyway: it gets no account, and may not ask for what needs one.
+/// A mirror pod shows a pod that runs anyway: it gets no account, and may not use what needs one.
 api::StatusResult<void> admit_mirror(const api::Json& pod) {
   const api::Json& spec = value_of(pod, "spec");
   if (!text(spec, "serviceAccountName").empty()) {
@@ -182,8 +182,8 @@ void add_memory_pressure_toleration(const api::Json& pod, std::vector<api::Toler
   tolerations.push_back({pressure.key, "Exists", {}, pressure.effect, {}});
 }
 
-/// Five minutes on a node that is not ready or unreachable, unless the pod says otherwise; and pods with requests
-/// tolerate nodes under memory pressure.
+/// Adds five minutes on a node that is not ready or unreachable, unless the pod has such tolerations; and pods with
+/// requests tolerate nodes under memory pressure.
 void add_tolerations(api::Json& pod, const AdmissionRules& rules) {
   api::Json& spec = pod["spec"];
   std::vector<api::Toleration> tolerations;
@@ -250,7 +250,7 @@ api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, E
   for (const std::string_view key : {"preemptionPolicy", "priority"}) {
     if (!has(spec, key) && has(value_of(old, "spec"), key)) spec[key] = value_of(value_of(old, "spec"), key);
   }
-  add_tolerations(pod, {.memory_pressure_toleration = false});  // that one is for new pods
+  add_tolerations(pod, {.memory_pressure_toleration = false});  // that toleration is for new pods
   return {};
 }
 

@@ -25,7 +25,7 @@ bool is_deletion_cost(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// Tolerations as old versions wrote them, judged as those of the spec.
+/// Validates tolerations in the annotation of old versions by the rules of the spec.
 void check_toleration_annotation(const CheckedField& annotations, std::string_view written) {
   const auto parsed = api::parse_json(written);
   const api::Json::Array* list = parsed ? parsed->if_array() : nullptr;

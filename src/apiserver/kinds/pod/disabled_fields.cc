@@ -14,7 +14,7 @@ namespace {
 constexpr std::array<std::string_view, 1> kOffInSpec{"resourceClaims"};
 constexpr std::array<std::string_view, 3> kLists{"containers", "ephemeralContainers", "initContainers"};
 
-// Only what is there is erased: access to change something copies what is shared.
+// Only existing members are erased: mutable access copies what is shared.
 
 /// A lifecycle with nothing but a signal is dropped whole.
 void drop_stop_signal(api::Json& container) {

@@ -134,7 +134,7 @@ void check_variable(const CheckedField& variable, const VolumesByName& volumes) 
   check_value_source(variable["valueFrom"], variable["value"].text(), volumes);
 }
 
-/// Errors about the number of sources stand at the list.
+/// Errors about the number of sources are reported at the list.
 void check_bulk_source(const CheckedField& source, const CheckedField& list) {
   const CheckedField prefix = source["prefix"];
   if (!prefix.text().empty()) prefix.require_valid(environment_name_errors(prefix.text()));

@@ -38,7 +38,7 @@ void check_keyed_volume(const CheckedField& source) {
   items.each(check_key_to_path);
 }
 
-/// Errors stand at the list's owner: upstream leaves the index out.
+/// Errors are reported at the list's owner: upstream leaves the index out.
 void check_downward_file(const CheckedField& owner, const api::Json& file) {
   const std::string at = owner.path();
   const CheckedField item(&file, at, owner.errors());
@@ -81,7 +81,7 @@ void check_projected_token(const CheckedField& token, const CheckedField& projec
   } else if (seconds.integer().value_or(0) > kTokenSecondsMax) {
     seconds.invalid("may not specify a duration larger than 2^32 seconds");
   }
-  // The path stands at the volume, not at the source.
+  // The path is reported at the volume, not at the source.
   const CheckedField path = token["path"];
   const CheckedField shown = projected["path"];
   if (path.text().empty()) shown.required();

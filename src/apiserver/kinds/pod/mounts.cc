@@ -18,7 +18,7 @@ bool any_has(const CheckedField& list, std::string_view member, std::string_view
   return std::ranges::any_of(list.elements(), [&](const api::Json& one) { return one.string_at({member}) == text; });
 }
 
-// Errors of these members stand at the list: upstream leaves the index out.
+// Errors of these members are reported at the list: upstream leaves the index out.
 
 void check_sub_paths(const CheckedField& mount, const CheckedField& mounts) {
   const CheckedField path = mount["subPath"];

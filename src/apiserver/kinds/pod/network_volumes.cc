@@ -1,4 +1,4 @@
-// Volumes that come over the network.
+// Validation of volumes that are mounted over the network.
 #include "api/text/names.h"
 #include "apiserver/kinds/pod/rules.h"
 #include "base/ascii.h"

@@ -18,10 +18,10 @@ namespace spillway::apiserver::kinds {
 void default_pod_template(api::Json& pod_template);
 /// Removes fields of features that are off in Kubernetes 1.36 from a pod spec, as its API server does.
 void drop_disabled_fields(api::Json& spec);
-/// An empty overhead is none, but for a new pod, which asks for something by it.
+/// Drops an empty overhead, but for a new pod: there an empty object is a request of its own.
 void drop_empty_overhead(api::Json& spec);
-/// Everything wrong with a pod template; fields start with `path` ("spec.template"). `before`: the template that an
-/// update replaces, whose values may stay although they are refused in a new one; null: there is none.
+/// Adds all errors of a pod template; fields start with `path` ("spec.template"). `before`: the template that an update
+/// replaces, whose values may stay although they are refused in a new one; null: there is none.
 void validate_pod_template(const api::Json& pod_template, std::string_view path, api::FieldErrors& errors,
                            const api::Json& before = {});
 /// The labels and annotations of a template alone.
@@ -44,7 +44,7 @@ void validate_new_pod(const api::Json& pod, api::FieldErrors& errors);
 void prepare_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint);
 api::StatusResult<void> admit_pod_update(api::Json& pod, const api::Json& old, Endpoint endpoint,
                                          const AdmissionContext& context);
-/// Everything an update may not change, and everything wrong with the result.
+/// Adds an error for every change that an update may not make, and all errors of the result.
 void validate_pod_update(const api::Json& pod, const api::Json& old, Endpoint endpoint, api::FieldErrors& errors);
 /// Checks of a valid update: limits of the namespace, and whether the pod's node can follow it.
 api::StatusResult<void> confirm_pod_update(const api::Json& pod, const api::Json& old, Endpoint endpoint,

@@ -73,7 +73,7 @@ void add_label_expressions(api::Json& pod) {
   }
 }
 
-/// Null if the annotation says nothing that a field could say.
+/// Null if the annotation has no counterpart as a field.
 api::Json profile_of_annotation(std::string_view annotation) {
   if (annotation == "unconfined") return api::Json::object({{"type", "Unconfined"}});
   if (annotation == "runtime/default") return api::Json::object({{"type", "RuntimeDefault"}});

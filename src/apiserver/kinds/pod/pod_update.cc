@@ -106,7 +106,7 @@ bool begins_with_all(const api::Json& now, const api::Json& old, std::string_vie
   return after.size() >= before.size() && std::equal(before.begin(), before.end(), after.begin());
 }
 
-/// Terms stay, and may ask for more.
+/// Existing terms must stay, and may get further requirements.
 void check_node_affinity_update(const CheckedField& affinity, const api::Json& old) {
   const CheckedField required = affinity["requiredDuringSchedulingIgnoredDuringExecution"];
   const api::Json& old_required = value_of(old, "requiredDuringSchedulingIgnoredDuringExecution");
@@ -127,7 +127,7 @@ void check_node_affinity_update(const CheckedField& affinity, const api::Json& o
   }
 }
 
-/// Undoes what a gated pod may change, having judged it.
+/// Undoes the changes that a gated pod may make, after validating them.
 void judge_gated_changes(api::Json& same, const api::Json& old, const CheckedField& spec) {
   if (!(value_of(same, "nodeSelector") == value_of(old, "nodeSelector"))) {
     check_selector_update(spec["nodeSelector"], value_of(old, "nodeSelector"));
@@ -177,7 +177,7 @@ void check_main_update(const CheckedField& pod, const api::Json& old) {
   if (!(same == before)) spec.forbidden(kUpdatable);
 }
 
-/// Existing ones stay as they are.
+/// Existing debug containers must stay unchanged.
 void check_debug_containers_update(const CheckedField& pod, const api::Json& old) {
   const CheckedField spec = pod["spec"];
   const CheckedField containers = spec["ephemeralContainers"];

@@ -63,7 +63,7 @@ void check_host_network_ports(const CheckedField& spec, SpecUse use) {
       ports.each([use](const CheckedField& port) {
         const CheckedField host_port = port["hostPort"];
         const std::int64_t number = host_port.integer().value_or(0);
-        // A pod made from a template gets the container's port where the template says nothing.
+        // A pod made from a template gets the container's port where the template has none.
         if (use == SpecUse::kTemplate && number == 0) return;
         if (number == port["containerPort"].integer().value_or(0)) return;
         host_port.invalid(number, "must match `containerPort` when `hostNetwork` is true");

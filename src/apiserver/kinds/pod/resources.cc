@@ -1,4 +1,4 @@
-// Amounts of resources that a container asks for and may use.
+// Validation of the resource requests and limits of a container.
 #include "api/codec/codec.h"
 #include "api/exchange/status.h"
 #include "api/object/pod_requests.h"
@@ -54,7 +54,7 @@ void note_resource(std::string_view name, NamedResources& named) {
   if (api::is_hugepage_resource(name)) named.huge_pages = true;
 }
 
-/// Not above the limit, and the same where there is no sharing.
+/// A request must not be above the limit, and must equal it for resources that cannot be shared.
 void check_against_limit(std::string_view name, const CheckedField& amount, const CheckedField& requests,
                          const CheckedField& limits) {
   const bool shared = api::allows_overcommit(name);
@@ -177,7 +177,7 @@ void check_resize_policy(const CheckedField& policies, std::string_view restarts
     if (!resource.text().empty() && !named.insert(resource.text()).second) {
       policies.errors().duplicate(policy.path(), resource.json());
     }
-    // Errors of the members stand at the list, as upstream has them.
+    // Errors of the members are reported at the list, as upstream does.
     if (resource.text().empty()) {
       policies.required();
     } else if (std::ranges::find(kResizable, resource.text()) == kResizable.end()) {

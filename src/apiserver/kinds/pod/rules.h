@@ -116,7 +116,7 @@ void check_mounts(const CheckedField& container, const VolumesByName& volumes);
 void check_resources(const CheckedField& resources);
 /// resizePolicy of a container. `restarts`: RestartContainer is possible; if not, why it is refused.
 void check_resize_policy(const CheckedField& policies, std::string_view restarts_refused);
-/// An overhead is judged as limits are.
+/// An overhead is validated as limits are.
 /// spec.resources, alone and against the containers.
 void check_whole_pod_resources(const CheckedField& spec);
 void check_overhead(const CheckedField& overhead);
@@ -144,10 +144,11 @@ void check_affinity(const CheckedField& affinity, const api::Json& before);
 enum class ImpossibleValues { kAllowed, kRefused };
 /// A v1.NodeSelector: at least one term.
 void check_node_selector(const CheckedField& selector, ImpossibleValues impossible);
-/// `before`, here and below: what an update replaces. An address that is in it may stay as it is written.
+/// `before`, here and below: the value that an update replaces. Its addresses may stay in the form in which they were
+/// written.
 void check_dns(const CheckedField& spec, const api::Json& before);
 void check_host_aliases(const CheckedField& aliases, const api::Json::Array& before);
-/// hostnameOverride, and what cannot stand beside it.
+/// hostnameOverride, and the members that exclude it.
 void check_hostname_override(const CheckedField& spec);
 
 // annotations.cc

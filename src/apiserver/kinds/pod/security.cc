@@ -59,7 +59,7 @@ void check_sysctls(const CheckedField& sysctls, const CheckedField& spec) {
   sysctls.each([&](const CheckedField& sysctl) {
     const CheckedField name = sysctl["name"];
     if (!name.require_text()) {
-      // Said.
+      // The error has been added already.
     } else if (!is_sysctl_name(name.text())) {
       name.invalid(fmt::format("must have at most {} characters and match regex {}", kSysctlNameMax, kSysctlPattern));
     } else if (taken.contains(name.text())) {

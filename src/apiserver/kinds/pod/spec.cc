@@ -1,4 +1,4 @@
-// The rules of a pod spec, in upstream's order; families of rules stand in files of their own.
+// The rules of a pod spec, in upstream's order; families of rules have files of their own.
 #include "api/text/names.h"
 #include "apiserver/kinds/fields/field_values.h"
 #include "apiserver/kinds/fields/fields.h"
@@ -53,7 +53,7 @@ void check_own_users(const CheckedField& spec) {
 }
 
 void check_label_and_annotation_keys(const CheckedField& pod_template, const CheckedField& metadata) {
-  // Errors stand at the template, not at its metadata.
+  // Errors are reported at the template, not at its metadata.
   const CheckedField shown_labels = pod_template["labels"];
   validate_labels(metadata["labels"].json(), shown_labels.path(), shown_labels.errors());
   const CheckedField shown_annotations = pod_template["annotations"];

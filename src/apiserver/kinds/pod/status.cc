@@ -88,7 +88,8 @@ bool asks_for(const api::Json::Array& containers, std::string_view container, st
   });
 }
 
-/// Health of the devices of a container: each resource once, one that the container asks for, and each device once.
+/// Validates the health of a container's devices: each resource once, one that the container requests, and each device
+/// once.
 void check_device_health(const CheckedField& status, const api::Json::Array& containers) {
   const CheckedField resources = status["allocatedResourcesStatus"];
   const std::string_view container = text(status.json(), "name");
@@ -114,7 +115,7 @@ void check_generation(const CheckedField& observed) {
   if (observed.integer().value_or(0) < 0) observed.invalid("must be a non-negative integer");
 }
 
-/// Errors of types name the field as Go has it: upstream's slip, which clients know.
+/// Errors of types name the field as Go spells it: upstream's slip, on which clients rely.
 void check_conditions(const CheckedField& conditions) {
   conditions.each([](const CheckedField& condition) {
     const std::string_view type = text(condition.json(), "type");

@@ -28,7 +28,7 @@ void check_empty_dir(const CheckedField& source) {
   if (size && size->sign() < 0) limit.forbidden("SizeLimit field must be a valid resource quantity");
 }
 
-/// In upstream's order: of several sources the first is taken, the others are one too many.
+/// In upstream's order: the first of several sources counts, each further one is an error.
 constexpr std::array<VolumeSource, 30> kVolumeSources{{
     {"emptyDir", {}, check_empty_dir},
     {"hostPath", {}, check_host_path},

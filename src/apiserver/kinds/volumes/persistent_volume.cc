@@ -41,7 +41,7 @@ void check_local(const CheckedField& source) {
   if (path.require_text()) path.require_valid(backstep_errors(path.text()));
 }
 
-/// In upstream's order: of several sources the first is taken, the others are one too many.
+/// In upstream's order: the first of several sources counts, each further one is an error.
 constexpr std::array<PersistentSource, 22> kPersistentSources{{
     {"hostPath", {}, check_host_path},
     {"gcePersistentDisk", {"pdName"}, check_google_disk, "persistentDisk"},

@@ -46,7 +46,7 @@ std::optional<std::string> default_class(const AdmissionContext& context) {
   return std::move(newest->second);
 }
 
-/// Each of the two names of a data source says what the other does.
+/// Copies each of dataSource and dataSourceRef to the other where that is absent.
 void join_data_sources(Json& spec) {
   const bool source = has(spec, "dataSource");
   const bool reference = has(spec, "dataSourceRef");
@@ -56,7 +56,7 @@ void join_data_sources(Json& spec) {
   }
 }
 
-/// The specification without what an update may change, given how the claim stands.
+/// The specification without the fields that an update may change in the claim's present phase.
 Json fixed_part(const Json& claim, const Json& old) {
   Json spec = value_of(claim, "spec");
   if (!spec.is_object()) return spec;

@@ -64,7 +64,7 @@ void check_driver_name(const CheckedField& name) {
   name.require_valid(api::dns1123_subdomain_errors(lower_case(name.text())));
 }
 
-/// A new one is judged more strictly than one that is there.
+/// A new attachment is validated more strictly than an existing one.
 void validate_volume_attachment(const Json& attachment, FieldErrors& errors) {
   validate_attachment(attachment, errors);
   const CheckedField spec(attachment.find("spec"), "spec", errors);
